@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--dtype", default="auto")
     options = parser.parse_args()
     texts = options.text.read_text(encoding="utf-8").splitlines()[: options.texts]
     alone = rate_of_embed(options.model, texts, options.threads, options.dtype, options.rounds)

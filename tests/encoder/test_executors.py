@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 import time
 
@@ -8,6 +9,8 @@ import torch
 
 from interlingua.encoder import executors
 from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.encode import automatic_dtype_name
+from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import (
     EXECUTORS,
     VARIABLE,
@@ -23,6 +26,7 @@ from interlingua.encoder.executors import (
     remembered,
 )
 from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
+from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
 from tests.encoder.shapes import MODERNBERT, SIZES
 
@@ -220,6 +224,18 @@ def test_closeness_is_the_cosine_of_mean_states():
     assert closeness(backbone, torch.float32) == pytest.approx((1.0, 1.0), abs=1e-6)
     mean, lowest = closeness(backbone, torch.bfloat16)
     assert 0.99 < lowest < mean < 1 - 1e-7
+
+
+@pytest.mark.parametrize("chosen", ["float32", "bfloat16", "int8"])
+def test_what_auto_stands_for_has_a_name(framed_encoder, monkeypatch, chosen):
+    found = AutomaticDtype(dtype=getattr(torch, chosen), choices={}, cosines={})
+    monkeypatch.setattr("interlingua.encoder.snapshots.automatic_dtype", lambda _: found)
+    assert automatic_dtype_name(copy.deepcopy(framed_encoder)) == chosen
+
+
+def test_a_table_of_token_vectors_computes_in_float32(word_vocabulary):
+    config = static_config(word_vocabulary.size, 4, pad_token_id=word_vocabulary.pad_id)
+    assert automatic_dtype_name(Encoder(StaticBackbone(config), word_vocabulary)) == "float32"
 
 
 def test_encode_takes_auto(framed_encoder, sentences):

@@ -106,10 +106,21 @@ def test_without_probabilities_the_reply_says_why(serve, folder, name, changed, 
 
 def test_the_data_type_must_be_that_of_the_calibration(serve, folder):
     client = serve(folder / "cosine.json", dtype="bfloat16")
-    assert "dtype=bfloat16" in client.post("/align", json=FEW).json()["no_probabilities"]
+    assert "embedded with bfloat16" in client.post("/align", json=FEW).json()["no_probabilities"]
     learn(folder, "bfloat16.json", cosine=True, dtype="bfloat16", prompt="query")
     client = serve(folder / "bfloat16.json", dtype="bfloat16", prompt="query")
     assert client.post("/align", json=FEW).json()["no_probabilities"] is None
+
+
+def test_what_auto_takes_goes_with_a_calibration_in_float32(serve, folder, monkeypatch):
+    monkeypatch.setattr("interlingua.serve.model.automatic_dtype_name", lambda _: "int8")
+    learn(folder, "auto.json", cosine=True, dtype="auto")
+    for name in ("cosine", "auto"):
+        client = serve(folder / f"{name}.json", dtype="auto")
+        assert client.get("/info").json()["model_dtype"] == "int8"
+        assert client.post("/align", json=FEW).json()["no_probabilities"] is None
+    client = serve(folder / "auto.json", dtype="int8")
+    assert "learned with auto and no prompt" in client.post("/align", json=FEW).json()["no_probabilities"]
 
 
 def test_the_other_direction_is_calibrated_too(serve, folder):

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import torch
@@ -168,6 +168,14 @@ def encode_tokens(
     """
     with _runner(encoder, dtype, normalize, language) as run:
         return run(sequences, 16_384, lambda _: None)
+
+
+def automatic_dtype_name(encoder: Encoder) -> Dtype:
+    """What the dtype "auto" stands for with this model on this machine."""
+    backbone = encoder.frozen_backbone(None)
+    if isinstance(backbone, StaticBackbone):
+        return "float32"
+    return cast(Dtype, next(name for name, dtype in COMPUTE_DTYPES.items() if dtype == backbone.dtype))
 
 
 def _tokenized_windows(

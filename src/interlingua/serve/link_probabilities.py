@@ -27,6 +27,8 @@ OWN_FILE = "calibration.json"
 """In a model's folder; it is read where no other file is named."""
 LEAST_LINKS = 40
 """From fewer the share of right ones is not estimated; that of the calibration is taken."""
+DTYPE = "dtype="
+"""Opens the name of a data type in a model's identity."""
 NO_FILE = "this server has no calibration; start it with --calibration FILE, which interlingua score --learn writes"
 NO_LANGUAGES = "name both languages, as a calibration holds for one language pair"
 
@@ -116,12 +118,12 @@ class LinkCalibrations:
 
     def _check_way(self, calibration: Calibration, prompt: str | None) -> None:
         """Raises ConfigError if the calibration's vectors were made with another prompt or data type."""
-        made = _way(calibration)
-        here = self.model.way_of_encoding(prompt)
-        if made != here:
+        dtype, made = _way(calibration)
+        here = self.model.prompt_text(prompt).strip()
+        if dtype not in self.model.close_dtypes or made != here:
             raise ConfigError(
-                f"{self.name} was learned with {made or 'float32 and no prompt'!r}, and this request is embedded with"
-                f" {here or 'float32 and no prompt'!r}; learn again with the same --dtype and --prompt"
+                f"{self.name} was learned with {_described(dtype, made)}, and this request is embedded with"
+                f" {_described(self.model.dtype, here)}; learn again with the same --dtype and --prompt"
             )
 
 
@@ -151,7 +153,14 @@ def _digest(calibration: Calibration) -> str:
     return calibration.model.partition(" ")[0]
 
 
-def _way(calibration: Calibration) -> str:
-    """The data type and the prompt in a model's identity; float32 is not named."""
+def _way(calibration: Calibration) -> tuple[str, str]:
+    """The data type, float32 where none is named, and the prompt in a model's identity."""
     words = calibration.model.partition(" ")[2].strip()
-    return words.removeprefix("dtype=float32").strip()
+    if not words.startswith(DTYPE):
+        return "float32", words
+    dtype, _, prompt = words.removeprefix(DTYPE).partition(" ")
+    return dtype, prompt.strip()
+
+
+def _described(dtype: str, prompt: str) -> str:
+    return f"{dtype} and {f'the prompt {prompt!r}' if prompt else 'no prompt'}"

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.encoder.encode import Dtype, encode_tokens
+from interlingua.encoder.encode import Dtype, automatic_dtype_name, encode_tokens
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.texts import check_text
 from interlingua.encoder.vector_format import VectorFormat
@@ -41,7 +41,7 @@ class ServedModel:
         encoder: the model.
         name: as requests call it.
         prompt: of requests that name none; None = the model's default.
-        dtype: to compute in.
+        dtype: to compute in; "auto" becomes the one that it stands for here.
 
     Raises:
         ConfigError: the model has no such prompt.
@@ -50,7 +50,9 @@ class ServedModel:
     def __init__(self, encoder: Encoder, name: str, *, prompt: str | None = None, dtype: Dtype = "float32") -> None:
         self.encoder = encoder
         self.name = name
-        self.dtype = dtype
+        self.dtype = dtype if dtype != "auto" else automatic_dtype_name(encoder)
+        self.close_dtypes = {self.dtype} if dtype != "auto" else {self.dtype, "auto", "float32"}
+        """Those with the same vectors, or such that differ no more than "auto" allows."""
         self._prompt = prompt
         encoder.settings.prompt_text(prompt)
         self._opening_ids: list[int] = []
@@ -71,14 +73,13 @@ class ServedModel:
         """Of the weights and the vocabulary; takes a look at all weights."""
         return self.encoder.digest()
 
-    def way_of_encoding(self, prompt: str | None) -> str:
-        """What decides the vectors next to the weights, as the identity of a model names it in a calibration.
+    def prompt_text(self, prompt: str | None) -> str:
+        """What stands in front of the texts of a request.
 
         Args:
             prompt: see ``tokenize``.
         """
-        dtype = "" if self.dtype == "float32" else f"dtype={self.dtype} "
-        return (dtype + self.encoder.settings.prompt_text(self._prompt if prompt is None else prompt)).strip()
+        return self.encoder.settings.prompt_text(self._prompt if prompt is None else prompt)
 
     @property
     def dim(self) -> int:
@@ -105,7 +106,7 @@ class ServedModel:
             DataError: a text is not valid Unicode, or too long and not to be cut.
             ConfigError: there is no such prompt, or the model needs a language.
         """
-        before = self.encoder.settings.prompt_text(self._prompt if prompt is None else prompt)
+        before = self.prompt_text(prompt)
         prompted = [before + check_text(text, row, "input") for row, text in enumerate(texts)]
         limit = self.encoder.max_tokens
         ids = self.encoder.vocabulary.encode(prompted, language=language, max_tokens=limit + 1)  # one more shows a cut

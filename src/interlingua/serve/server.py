@@ -42,7 +42,7 @@ def served_model(
     *,
     name: str | None = None,
     prompt: str | None = None,
-    dtype: str = "float32",
+    dtype: str = "auto",
     device: str | None = None,
     threads: int | None = None,
 ) -> ServedModel:
@@ -70,7 +70,12 @@ def served_model(
         torch.set_num_threads(threads)
     encoder = Encoder.load(path, device=device)
     called = name or path.rstrip("/").removeprefix("hf:").rpartition("/")[2]
-    return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
+    all_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # "auto" is measured before workers are forked, and threads do not survive a fork
+    try:
+        return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
+    finally:
+        torch.set_num_threads(all_threads)
 
 
 def calibrations_for(model: ServedModel, path: str, calibration: PathLike | None = None) -> LinkCalibrations | None:
@@ -176,7 +181,7 @@ def _warm_up(model: ServedModel) -> None:
     if model.takes_any_language:
         model.embed(model.wrap_tokens([[0]]).sequences, None)
     else:
-        model.encoder.frozen_backbone(torch.float32)
+        model.encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])
 
 
 def _run(

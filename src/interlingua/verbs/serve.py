@@ -18,7 +18,7 @@ class ServeOptions(ServeSettings):
     model: str = argument("Model directory, training run, hf:owner/name or an installed model.", DEFAULT_MODEL)
     name: str | None = option(None, "The model's name in requests; default: its folder's.", group=MODEL)
     prompt: str | None = option(None, "Of requests that name none: a prompt's name, or text in front.", group=MODEL)
-    dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8, auto.", group=MODEL)
+    dtype: str = option("auto", "To compute in: float32, bfloat16, float16, int8, auto.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
     index: PathLike | None = option(None, "Folder of an index of this model, for /search.", group=SEARCH)
     calibration: PathLike | None = option(
