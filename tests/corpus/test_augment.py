@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.corpus.augment import candidates, make_silver, nearest_others
+from interlingua.corpus.keys import text_keys
 from interlingua.corpus.labeled import read_labeled
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file
@@ -64,7 +65,7 @@ def test_equal_neighbors_go_by_their_place_and_self_is_no_neighbor():
 
 def test_gold_pairs_and_repeats_go_whatever_their_order():
     nearest = np.array([[1, 2], [0, 2], [0, 1]])
-    found = candidates(["a", "b", "c"], nearest, {frozenset(("c", "b"))})
+    found = candidates(["a", "b", "c"], nearest, {frozenset(text_keys(["c", "b"]).tolist())})
     assert found.pairs == [("a", "b"), ("a", "c")]
     assert (found.gold, found.repeated) == (2, 2)
 
@@ -124,6 +125,14 @@ def test_pairs_of_other_splits_are_no_silver_pairs(gold, tmp_path):
     assert (report.pairs, report.gold_removed) == (before.pairs - 1, before.gold_removed + 2)
     pairs = read_labeled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
     assert {"at 0", "at 3"} not in [{pair.a, pair.b} for pair in pairs]
+
+
+def test_a_pair_that_differs_in_punctuation_and_case_is_left_out(gold, tmp_path):
+    before = silver(gold, tmp_path / "silver")
+    others = tmp_path / "en.test.tsv"
+    others.write_text("2.0\tAT, 3!\tat  0.\n")
+    report = silver(gold, tmp_path / "silver", exclude=[others])
+    assert report.pairs == before.pairs - 1
 
 
 def test_other_splits_inside_of_the_gold_file_are_left_out(tmp_path):

@@ -17,6 +17,7 @@ from jaxtyping import Float, Float32, Int64
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
+from interlingua.corpus.keys import text_keys
 from interlingua.corpus.labeled import MAX_SCORE, LabeledPair, read_labeled
 from interlingua.errors import DataError
 from interlingua.files import atomic_directory, has_format, sha256_file, stem_and_suffix
@@ -139,21 +140,28 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
     return nearest
 
 
-def candidates(sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[str]]) -> Candidates:
-    """Each sentence with each of its neighbors: every unordered pair once, and none that people have scored."""
-    seen: set[frozenset[str]] = set()
+def candidates(sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[int]]) -> Candidates:
+    """Each sentence with each of its neighbors: every unordered pair once, and none that people have scored.
+
+    Args:
+        sentences: each once.
+        nearest: rows of each sentence's neighbors.
+        gold: pairs of text keys, so that a pair that differs in punctuation or case alone is left out too.
+    """
+    keys = text_keys(sentences).tolist()
+    seen: set[frozenset[int]] = set()
     found = Candidates([], 0, 0)
     in_gold = repeated = 0
-    for sentence, neighbors in zip(sentences, nearest, strict=True):
-        for other in (sentences[place] for place in neighbors):
-            pair = frozenset((sentence, other))
-            if pair in gold:
+    for row, neighbors in enumerate(nearest.tolist()):
+        for other in neighbors:
+            pair = frozenset((row, other))
+            if frozenset((keys[row], keys[other])) in gold:
                 in_gold += 1
             elif pair in seen:
                 repeated += 1
             else:
                 seen.add(pair)
-                found.pairs.append((sentence, other))
+                found.pairs.append((sentences[row], sentences[other]))
     return found._replace(gold=in_gold, repeated=repeated)
 
 
@@ -174,14 +182,15 @@ def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[La
     return pairs
 
 
-def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[frozenset[str]]:
-    """The pairs of all splits of files: a sentence of the training pairs may stand in a test pair too."""
-    found: set[frozenset[str]] = set()
+def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[frozenset[int]]:
+    """The pairs of all splits of files, as text keys: a sentence of the training pairs may stand in a test pair too."""
+    found: set[frozenset[int]] = set()
     for path in paths:
         for split in SPLITS:
             # a file of a single split has none of the others
             pairs = read_labeled(path, kind="sts", split=split, languages=languages, may_be_empty=True)
-            found |= {frozenset((pair.a, pair.b)) for pair in pairs}
+            one, other = (text_keys([getattr(pair, side) for pair in pairs]).tolist() for side in "ab")
+            found |= set(map(frozenset, zip(one, other, strict=True)))
     return found
 
 
