@@ -15,7 +15,7 @@ Measures, with random weights in XLM-R's base and large shape:
 
 - ``encode``: sentences and tokens per second of mixed lengths, and the share of the GPU's rate in large products that
   this is, next to sentence-transformers in bfloat16 with SDPA;
-- ``train``: tokens per second of MEXMA and InfoNCE steps, and the same share;
+- ``train``: tokens per second of MEXMA and InfoNCE steps, and the same share, without and with ``run.compile``;
 - ``mining``: neighbors of a million vectors among a million, both ways, next to plain torch products and top-k, which
   finds approximate values and one way at a time.
 
@@ -241,8 +241,10 @@ def _sentence_transformers(report: Report, encoder: Any, texts: list[str]) -> fl
 
 
 def train(report: Report) -> None:
-    """Tokens per second of steps in bfloat16, optimizer included."""
+    """Tokens per second of steps in bfloat16, optimizer included; as they are, and with ``run.compile``."""
     from torch.utils.flop_counter import FlopCounterMode
+
+    from interlingua.one_pass import switch
 
     rate = _product_rate(report)
     for shape in report.shapes:
@@ -251,11 +253,18 @@ def train(report: Report) -> None:
             with FlopCounterMode(display=False) as counter:
                 step()
             count = 1 if report.tiny else STEPS
-            seconds = _seconds(report, lambda: [step() for _ in range(count)]) / count  # noqa: B023
-            report.measure(
-                f"train {method} {shape}", seconds_a_step=seconds, tokens_a_second=step.tokens / seconds,
-                utilization=counter.get_total_flops() / seconds / rate,
-            )  # fmt: skip
+            each = {}
+            for compiled in (False, True):
+                switch.set(on=compiled, device=report.device)
+                step()
+                each[compiled] = _seconds(report, lambda: [step() for _ in range(count)]) / count  # noqa: B023
+                report.measure(
+                    f"train {method} {shape}" + compiled * ", compiled", seconds_a_step=each[compiled],
+                    tokens_a_second=step.tokens / each[compiled],
+                    utilization=counter.get_total_flops() / each[compiled] / rate,
+                )  # fmt: skip
+            switch.set(on=False, device=report.device)
+            report.measure(f"train {method} {shape}, compiled", times_as_it_is=each[False] / each[True])
 
 
 class Step:

@@ -43,6 +43,7 @@ ORDER = [
         "data",
         "kernels",
         "devices",
+        "one_pass",
         "workers",
     },
     {"report"},

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from interlingua.errors import ConfigError
+from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine, _precision, same_bytes_each_time
 
@@ -24,6 +25,13 @@ def test_one_process():
     assert engine.all_gather_grad(tensor) is tensor
     assert engine.sparse_gradients
     assert (engine.any(True), engine.any(False), engine.any_at(True, 3), engine.share("x")) == (True, False, True, "x")
+
+
+def test_a_run_switches_compilation_on_and_the_next_one_off(monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    for wanted in (True, False):
+        make(compile=wanted)
+        assert switch.is_on is wanted
 
 
 def test_random_numbers_by_name():

@@ -16,9 +16,11 @@ from torch.nn import functional as F
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.dropout import dropout
-from interlingua.encoder.layer import ACTIVATIONS, Layer, LayerSpec, layout_for
+from interlingua.encoder.eager import ACTIVATIONS
+from interlingua.encoder.layer import Layer, LayerSpec, layout_for
 from interlingua.encoder.schema import SIZES, Table
 from interlingua.errors import ConfigError
+from interlingua.one_pass import switch
 from interlingua.registry import did_you_mean
 
 ModelType = Literal[
@@ -268,8 +270,9 @@ class Backbone(nn.Module):
         if positions is not None:
             positions = layout.arrange(on_device(positions, layout.positions.device))
         x = self.embedding_norm(self._placed(x, layout.positions if positions is None else positions))
-        if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            x = x.to(torch.get_autocast_dtype("cpu"))  # else every residual sum would promote to float32 again
+        kind = x.device.type
+        if torch.is_autocast_enabled(kind) and (kind == "cpu" or switch.is_on):
+            x = x.to(torch.get_autocast_dtype(kind))  # else every residual sum would promote to float32 again
         return dropout(x, self.config.hidden_dropout_prob if self.training else 0.0)
 
     def positional(self, positions: Int[Tensor, " t"]) -> Float[Tensor, "t d"] | None:

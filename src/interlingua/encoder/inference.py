@@ -12,7 +12,8 @@ from torch.nn import functional as F
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.layer import ACTIVATIONS, Layer, run_layer
+from interlingua.encoder.eager import ACTIVATIONS
+from interlingua.encoder.layer import Layer, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 
 TYPICAL_TOKENS = 2048

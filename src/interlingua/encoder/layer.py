@@ -1,39 +1,30 @@
-"""A transformer layer, described once: what it computes, in which order, and its form for training.
+"""A transformer layer, described once: what it computes, in which order, and its weights.
 
 Encoders differ in small choices: where the norm stands, whether matrices have biases, how a token's position is known,
 whether the feed-forward block is gated, and whether a layer sees the whole sentence or a window of it. ``LayerSpec``
 holds these choices. ``run_layer`` holds the order of the steps, which is the same for all of them. An executor is a
-class with the four ``Steps``: torch with gradients (here), one pass over memory per step in training (``fused.py``),
+class with the four ``Steps``: torch with gradients (``eager.py``), one pass over memory per step in training
+(``fused.py`` on the CPU, ``one_pass_steps.py`` where a run asks for it),
 matrices packed for oneDNN (``inference.py``), and nodes of an ONNX graph (``export/graph.py``). The compiled kernel
 alone has the order written out, in C, for layers that are ``is_plain``.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from interlingua.encoder import fused
-from interlingua.encoder.attention import Layout, attend, flash_available
-from interlingua.encoder.dropout import dropout
+from interlingua.encoder.attention import Layout, flash_available
+from interlingua.encoder.eager import ACTIVATIONS, EagerSteps
+from interlingua.encoder.one_pass_steps import OnePassSteps
+from interlingua.one_pass import switch
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu,
-    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
-    "relu": F.relu,
-    "silu": F.silu,
-    "swish": F.silu,
-    "tanh": torch.tanh,
-}
 T = TypeVar("T")
 
 
@@ -124,7 +115,7 @@ def run_layer(spec: LayerSpec, steps: Steps[T], x: T) -> T:
 
 
 class Layer(nn.Module):
-    """The weights of a layer, and its form for training: self-attention and feed-forward block with residual sums.
+    """The weights of a layer: self-attention and feed-forward block with residual sums.
 
     Args:
         spec: what it computes.
@@ -155,9 +146,13 @@ class Layer(nn.Module):
 
     def transform(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
         """``forward`` with all activations kept for the backward pass."""
-        in_kernel = fused.takes(self, x, layout)
-        steps: Steps[Tensor] = fused.FusedSteps(self, layout) if in_kernel else EagerSteps(self, layout)
-        return run_layer(self.spec, steps, x)
+        return run_layer(self.spec, self._steps(x, layout), x)
+
+    def _steps(self, x: Float[Tensor, "t d"], layout: Layout) -> Steps[Tensor]:
+        """Who computes the layer now: the kernel where it can, else torch."""
+        if fused.takes(self, x, layout):
+            return fused.FusedSteps(self, layout)
+        return OnePassSteps(self, layout) if switch.is_on else EagerSteps(self, layout)
 
     def before_attention(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
         """What queries, keys and values are made from."""
@@ -184,53 +179,6 @@ class Layer(nn.Module):
         kind = weight.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
         return flash_available(weight.device, dtype, self.spec.head_width)
-
-
-class EagerSteps:
-    """A layer in torch's own operations, with gradients and dropout.
-
-    Args:
-        layer: the weights.
-        layout: where the sentences are.
-    """
-
-    def __init__(self, layer: Layer, layout: Layout) -> None:
-        self.layer = layer
-        self.layout = layout
-        self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
-
-    def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
-        normed: Tensor = getattr(self.layer, norm)(x)
-        return normed
-
-    def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
-        spec = self.layer.spec
-        qkv = F.linear(x, *self.layer.joint_projection())
-        return attend(
-            qkv,
-            self.layout,
-            heads=spec.heads,
-            dropout_rate=self.attention_dropout_rate,
-            rotary_base=spec.rotary_base,
-            window=spec.window,
-        )
-
-    def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
-        """See ``Steps``."""
-        inner: Tensor = self.layer.intermediate(x)
-        if not self.layer.spec.gated:
-            return self.layer.activation(inner)
-        activated, gate = inner.chunk(2, dim=-1)
-        return self.layer.activation(activated) * gate
-
-    def added(
-        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
-    ) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
-        total: Tensor = x + dropout(getattr(self.layer, linear)(y), self.dropout_rate)
-        return total if norm is None else self.normalized(total, norm)
 
 
 def layout_for(layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"], device: torch.device) -> Layout:

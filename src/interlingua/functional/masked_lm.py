@@ -10,6 +10,7 @@ from torch import Tensor
 
 from interlingua.devices import on_device
 from interlingua.kernels.calls import available, call, even_parts, in_threads
+from interlingua.one_pass import one_pass
 
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
 """Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""
@@ -126,15 +127,28 @@ class _Seen:
             each = self.largest, self.sum, self.expected
             _by_rows("observe", product, bias, (targets, *each))
             return
-        logits = product + bias
-        largest = torch.maximum(self.largest, logits.amax(dim=1))
-        place, inside = _places(targets, logits)
-        self.expected = torch.where(inside, logits.gather(1, place[:, None])[:, 0], self.expected)
-        self.sum = self.sum * (self.largest - largest).exp() + logits.sub_(largest[:, None]).exp_().sum(dim=1)
-        self.largest = largest
+        self.largest, self.sum, self.expected = _observed(product, bias, targets, self.largest, self.sum, self.expected)
 
     def log_normalizer(self) -> Float[Tensor, " n"]:
         return self.largest + self.sum.log()
+
+
+@one_pass
+def _observed(
+    product: Float[Tensor, "n w"],
+    bias: Float[Tensor, " w"],
+    targets: Int64[Tensor, " n"],
+    largest_so_far: Float[Tensor, " n"],
+    sum_so_far: Float[Tensor, " n"],
+    expected: Float[Tensor, " n"],
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, " n"]]:
+    """What is known of each row's softmax after the logits of some more words."""
+    logits = product + bias
+    largest = torch.maximum(largest_so_far, logits.amax(dim=1))
+    place, inside = _places(targets, logits)
+    expected = torch.where(inside, logits.gather(1, place[:, None])[:, 0], expected)
+    total = sum_so_far * (largest_so_far - largest).exp() + logits.sub_(largest[:, None]).exp_().sum(dim=1)
+    return largest, total, expected
 
 
 def _slopes(
@@ -151,6 +165,17 @@ def _slopes(
             "slopes_of", product, bias, (targets, log_normalizer, upstream.contiguous(), slopes), sums=True
         )
         return slopes, parts
+    return _slopes_of(product, bias, targets, log_normalizer, upstream)
+
+
+@one_pass
+def _slopes_of(
+    product: Float[Tensor, "n w"],
+    bias: Float[Tensor, " w"],
+    targets: Int64[Tensor, " n"],
+    log_normalizer: Float[Tensor, " n"],
+    upstream: Float[Tensor, " n"],
+) -> tuple[Float[Tensor, "n w"], Float[Tensor, " w"]]:
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
     slopes.scatter_add_(1, place[:, None], -inside.to(slopes.dtype)[:, None])

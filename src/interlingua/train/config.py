@@ -233,6 +233,9 @@ class RunConfig:
     gradient_checkpointing: bool = False
     """Keep of each transformer layer only what it is given, and compute its activations a second time on the way back:
     a fraction of the memory, a third more time, the same gradients."""
+    compile: bool = False
+    """Compile what stands between matrix products and the cross-entropy over the vocabulary (torch.compile), for GPUs:
+    a minute at the start, then fewer passes over memory, and bfloat16 states between layers. Other roundings."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """bf16 = autocast with float32 weights; fp16 = the same with loss scaling, for GPUs without bf16 such as V100;
     auto = bf16 where the hardware computes in it, else fp16 on such a GPU, else fp32."""

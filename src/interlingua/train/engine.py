@@ -30,6 +30,7 @@ from interlingua.batches.seeds import seed_for
 from interlingua.encoder.layer import Layer
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
+from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
 
@@ -70,6 +71,7 @@ class Engine:
         )
         self._fabric.launch()
         self._averaged: list[DistributedDataParallel] = []
+        switch.set(on=config.compile, device=self.device)
 
     @property
     def rank(self) -> int:

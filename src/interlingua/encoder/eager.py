@@ -1,0 +1,75 @@
+"""A layer in training in torch's own operations, with gradients and dropout: any shape, on any device."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from interlingua.encoder.attention import Layout, attend
+from interlingua.encoder.dropout import dropout
+
+if TYPE_CHECKING:
+    from interlingua.encoder.layer import Layer
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
+    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
+    "relu": F.relu,
+    "silu": F.silu,
+    "swish": F.silu,
+    "tanh": torch.tanh,
+}
+
+
+class EagerSteps:
+    """The four steps of a layer, see ``encoder/layer.py``.
+
+    Args:
+        layer: the weights.
+        layout: where the sentences are.
+    """
+
+    def __init__(self, layer: Layer, layout: Layout) -> None:
+        self.layer = layer
+        self.layout = layout
+        self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
+
+    def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        normed: Tensor = getattr(self.layer, norm)(x)
+        return normed
+
+    def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        spec = self.layer.spec
+        qkv = F.linear(x, *self.layer.joint_projection())
+        return attend(
+            qkv,
+            self.layout,
+            heads=spec.heads,
+            dropout_rate=self.attention_dropout_rate,
+            rotary_base=spec.rotary_base,
+            window=spec.window,
+        )
+
+    def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
+        """See ``Steps``."""
+        inner: Tensor = self.layer.intermediate(x)
+        if not self.layer.spec.gated:
+            return self.layer.activation(inner)
+        activated, gate = inner.chunk(2, dim=-1)
+        return self.layer.activation(activated) * gate
+
+    def added(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
+    ) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        total: Tensor = x + dropout(getattr(self.layer, linear)(y), self.dropout_rate)
+        return total if norm is None else self.normalized(total, norm)

@@ -1,0 +1,88 @@
+"""A layer in training with ``run.compile``: what stands between two matrix products is one kernel each.
+
+The states that go from layer to layer are in the products' type, bfloat16 under autocast; each sum and each norm is
+computed in float32. Under autocast on a GPU ``EagerSteps`` keeps them in float32, twice as much to read and to write.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from interlingua.encoder.eager import ACTIVATIONS, EagerSteps
+from interlingua.one_pass import one_pass
+
+
+class OnePassSteps(EagerSteps):
+    """See ``Steps``; products and attention are those of ``EagerSteps``."""
+
+    def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        scale: nn.LayerNorm = getattr(self.layer, norm)
+        return normed(x, scale.weight, scale.bias, scale.eps)
+
+    def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
+        """See ``Steps``."""
+        spec = self.layer.spec
+        return activated(self.layer.intermediate(x), spec.activation, gated=spec.gated)
+
+    def added(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
+    ) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        product = getattr(self.layer, linear)(y)
+        if norm is None:
+            return added(x, product, self.dropout_rate)
+        scale: nn.LayerNorm = getattr(self.layer, norm)
+        return added_and_normed(x, product, self.dropout_rate, scale.weight, scale.bias, scale.eps)
+
+
+@one_pass
+def normed(
+    x: Float[Tensor, "t d"], weight: Float[Tensor, " d"], bias: Float[Tensor, " d"] | None, eps: float
+) -> Float[Tensor, "t d"]:
+    """LayerNorm, computed in float32 at least."""
+    return _norm(x, weight, bias, eps).to(x.dtype)
+
+
+@one_pass
+def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> Float[Tensor, "t i"]:
+    """The activation of the first feed-forward product, and its gate."""
+    if not gated:
+        return ACTIVATIONS[activation](inner)
+    half, gate = inner.chunk(2, dim=-1)
+    return ACTIVATIONS[activation](half) * gate
+
+
+@one_pass
+def added(x: Float[Tensor, "t d"], product: Float[Tensor, "t d"], rate: float) -> Float[Tensor, "t d"]:
+    """The residual sum, with dropout of what is new."""
+    return _sum(x, product, rate).to(product.dtype)
+
+
+@one_pass
+def added_and_normed(
+    x: Float[Tensor, "t d"],
+    product: Float[Tensor, "t d"],
+    rate: float,
+    weight: Float[Tensor, " d"],
+    bias: Float[Tensor, " d"] | None,
+    eps: float,
+) -> Float[Tensor, "t d"]:
+    """The residual sum and the norm of it."""
+    return _norm(_sum(x, product, rate), weight, bias, eps).to(product.dtype)
+
+
+def _sum(x: Tensor, product: Tensor, rate: float) -> Tensor:
+    return _precise(x) + F.dropout(_precise(product), rate)
+
+
+def _norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+    with torch.autocast(x.device.type, enabled=False):
+        return F.layer_norm(_precise(x), weight.shape, weight, bias, eps)
+
+
+def _precise(x: Tensor) -> Tensor:
+    return x if x.dtype == torch.float64 else x.float()

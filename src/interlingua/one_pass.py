@@ -1,0 +1,71 @@
+"""Elementwise work between two matrix products, in one pass over memory by ``torch.compile``, where a run asks for it.
+
+torch runs each operation by itself, and each reads and writes all of its elements. On a GPU that takes about as long as
+the products do. The functions that are marked ``one_pass`` are compiled into one kernel each once ``switch`` is on. The
+switch is one for the whole process, as the backward pass runs in threads of torch's own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import torch
+import torch._functorch.config
+
+from interlingua.errors import ConfigError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Switch:
+    """Whether functions marked ``one_pass`` are compiled.
+
+    Attributes:
+        is_on: now.
+    """
+
+    def __init__(self) -> None:
+        self.is_on = False
+
+    def set(self, *, on: bool, device: torch.device) -> None:
+        """Turns it on or off for all that this process does from now on.
+
+        Args:
+            on: compile.
+            device: where the functions will run; that it can compile is tried.
+
+        Raises:
+            ConfigError: nothing can be compiled here.
+        """
+        if on and not self.is_on:
+            torch._functorch.config.donated_buffer = False  # gradients of single terms go backward more than once
+            try:
+                torch.compile(_tried)(torch.ones(8, device=device))
+            except Exception as error:
+                needed = "Triton" if device.type == "cuda" else "a C++ compiler"
+                reason = str(error).strip().partition("\n")[0]
+                raise ConfigError(
+                    f"run: compile is set, but torch.compile fails here: {reason}; install {needed}, or remove compile"
+                ) from error
+        self.is_on = on
+
+
+switch = Switch()
+
+
+def one_pass(function: Callable[P, R]) -> Callable[P, R]:
+    """Marks a function of tensors: its operations may run as one, in other roundings."""
+    compiled = functools.cache(lambda: torch.compile(function, dynamic=True))
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        return compiled()(*args, **kwargs) if switch.is_on else function(*args, **kwargs)
+
+    return run
+
+
+def _tried(x: torch.Tensor) -> torch.Tensor:
+    return x.exp() + 1

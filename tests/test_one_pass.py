@@ -1,0 +1,124 @@
+"""run.compile: the same layer and the same cross-entropy, compiled for real; what can't be compiled is told at once."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from interlingua.encoder.attention import Layout
+from interlingua.encoder.eager import EagerSteps
+from interlingua.encoder.layer import Layer, LayerSpec, run_layer
+from interlingua.encoder.one_pass_steps import OnePassSteps
+from interlingua.errors import ConfigError
+from interlingua.functional import masked_lm
+from interlingua.functional.masked_lm import linear_cross_entropy
+from interlingua.one_pass import Switch, one_pass, switch
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of torch about its own parts
+CPU = torch.device("cpu")
+SHAPES = [
+    {},
+    {"gated": True, "activation": "silu", "intermediate_bias": False},
+    {"norm_first": True, "norm_bias": False},
+    {"norm_first": True, "attention_norm": False, "output_bias": False},
+]
+
+
+@pytest.fixture
+def compiling():
+    switch.set(on=True, device=CPU)
+    yield
+    switch.set(on=False, device=CPU)
+
+
+def layer_of(shape, dtype=torch.float64):
+    torch.manual_seed(0)
+    layer = Layer(LayerSpec(width=32, heads=2, inner=48, **shape)).to(dtype)
+    for parameter in layer.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return layer
+
+
+def through(steps, layer, lengths, dtype=torch.float64):
+    """The states after a layer, and the gradients of its weights."""
+    layout = Layout.of(torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32))
+    x = torch.randn(sum(lengths), 32, dtype=dtype, generator=torch.Generator().manual_seed(1))
+    layer.zero_grad()
+    found = run_layer(layer.spec, steps(layer, layout), x)
+    found.sum().backward(retain_graph=True)  # as where the gradient of each term is measured
+    layer.zero_grad()
+    found.square().sum().backward()
+    return [found.detach(), *(parameter.grad for parameter in layer.parameters())]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_steps_are_those_of_torch(shape):
+    layer = layer_of(shape)
+    torch.testing.assert_close(through(OnePassSteps, layer, [3, 3, 5]), through(EagerSteps, layer, [3, 3, 5]))
+
+
+def test_dropout_zeroes_what_is_new_and_keeps_the_mean():
+    layer = Layer(LayerSpec(width=32, heads=2, inner=48, dropout_rate=0.5))
+    torch.nn.init.zeros_(layer.output.weight)
+    torch.nn.init.ones_(layer.output.bias)
+    steps = OnePassSteps(layer.train(), Layout.of(torch.tensor([0, 500], dtype=torch.int32)))
+    found = steps.added(torch.full((500, 32), 3.0), torch.randn(500, 48), "output", None)
+    assert set(found.unique().tolist()) == {3.0, 5.0}
+    assert found.mean().item() == pytest.approx(4, abs=0.05)
+
+
+def test_states_between_layers_are_in_the_type_of_the_products():
+    layer = layer_of({}, torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        one, eager = (through(steps, layer, [3, 3, 5], torch.float32)[0] for steps in (OnePassSteps, EagerSteps))
+    assert (one.dtype, eager.dtype) == (torch.bfloat16, torch.float32)
+    torch.testing.assert_close(one.float(), eager, atol=0.05, rtol=0.05)
+
+
+def test_a_compiled_layer(compiling):
+    """For sentences of other numbers and lengths, too, without another compilation."""
+    layer = layer_of({}, torch.float32)
+    for lengths in ([3, 3, 5], [7, 2], [9, 4, 4, 1]):
+        found, expected = (through(steps, layer, lengths, torch.float32) for steps in (OnePassSteps, EagerSteps))
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    assert isinstance(layer._steps(torch.randn(5, 32, dtype=torch.float64), None), OnePassSteps)
+
+
+def test_a_compiled_cross_entropy(compiling, monkeypatch):
+    monkeypatch.setattr(masked_lm, "available", lambda _: False)
+    torch.manual_seed(0)
+    hidden, weight, bias = (torch.randn(*size, requires_grad=True) for size in ((7, 16), (50, 16), (50,)))
+    targets = torch.randint(50, (7,))
+    expected = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="none")
+    found = linear_cross_entropy(hidden, weight, bias, targets, tile=20)
+    torch.testing.assert_close(found, expected)
+    upstream = torch.randn(7)
+    gradients = [torch.autograd.grad(y, (hidden, weight, bias), upstream) for y in (found, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_functions_are_compiled_while_the_switch_is_on(monkeypatch):
+    made = []
+    monkeypatch.setattr(torch, "compile", lambda function, **_: made.append(function.__name__) or function)
+
+    @one_pass
+    def twice(x):
+        return 2 * x
+
+    assert (twice(3), made) == (6, [])
+    switch.set(on=True, device=CPU)
+    assert (twice(3), twice(4)) == (6, 8)
+    switch.set(on=False, device=CPU)
+    assert (twice(3), made) == (6, ["_tried", "twice"])
+
+
+def test_a_machine_that_can_t_compile(monkeypatch):
+    def fails(*_, **__):
+        raise RuntimeError("No working C++ compiler found\nin a long text")
+
+    monkeypatch.setattr(torch, "compile", fails)
+    other = Switch()
+    with pytest.raises(ConfigError, match=r"compiler found; install a C\+\+ compiler, or remove compile"):
+        other.set(on=True, device=CPU)
+    assert not other.is_on
