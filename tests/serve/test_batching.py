@@ -171,3 +171,50 @@ def test_batches_are_observed(embed):
     batcher.submit([[1, 2], [3]]).result(10)
     batcher.close()
     assert [(record.texts, record.tokens) for record in seen] == [(2, 3)]
+
+
+def test_other_work_has_a_turn_of_its_own_in_the_same_thread(make, embed):
+    batcher = make()
+    first = batcher.submit([[1, 2], [3]])
+    work = batcher.submit_work([[1], [2]], lambda: threading.current_thread().name)
+    last = batcher.submit([[4]])
+    assert batcher.waiting_tokens == 6
+    embed.let_go()
+    batcher.start()
+    assert work.result(5) == "batches"
+    assert (first.result(5).tolist(), last.result(5).tolist()) == ([[3], [3]], [[4]])
+    assert batcher.waiting_tokens == 0
+    assert len(embed.batches) == 1
+
+
+def test_work_that_fails_ends_nothing_else(make, embed):
+    batcher = make()
+    work = batcher.submit_work([[1]], lambda: 1 // 0)
+    after = batcher.submit([[4]])
+    embed.let_go()
+    batcher.start()
+    with pytest.raises(ZeroDivisionError):
+        work.result(5)
+    assert after.result(5).tolist() == [[4]]
+
+
+def test_work_counts_for_the_queue_and_may_be_cancelled(make, embed):
+    batcher = make(queue_tokens=4)
+    work = batcher.submit_work([[1, 2], [3]], lambda: 1)
+    with pytest.raises(QueueFullError):
+        batcher.submit_work([[1, 2]], lambda: 1)
+    work.cancel()
+    batcher.start()
+    embed.let_go()
+    assert batcher.submit([[4]]).result(5).tolist() == [[4]]
+
+
+def test_closing_can_drop_what_waits(make, embed):
+    batcher = make()
+    waiting = [batcher.submit([[1]]), batcher.submit_work([[2]], lambda: 1)]
+    batcher.close(drop=True)
+    assert [future.cancelled() for future in waiting] == [True, True]
+    assert batcher.waiting_tokens == 0
+    batcher.start()
+    batcher.close()
+    assert embed.batches == []

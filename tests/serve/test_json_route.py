@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 
 import numpy as np
@@ -23,7 +24,7 @@ def test_arrays_and_headers():
 
 def test_whole_numbers_may_have_a_point(client):
     body = {"inputs": "en1", "dimensions": 4.0}
-    assert client.post("/embed", json=body).status_code in (200, 422)  # 422: the model's vectors can't be cut
+    assert client.post("/embed", json=body).json() == client.post("/embed", json={**body, "dimensions": 4}).json()
     ids = client.post("/v1/embeddings", json={"model": "tiny", "input": [[3.0, 4], [5]]})
     assert ids.json()["usage"]["prompt_tokens"] == 3
     for wrong in (4.5, "4", True):
@@ -91,3 +92,18 @@ def test_a_fault_is_answered_and_raised_for_the_log():
     with pytest.raises(ZeroDivisionError):
         asyncio.run(direct([], post)(scope, receive, send))
     assert sent[0]["status"] == 500
+
+
+@pytest.mark.parametrize("value", [None, [], [-1], [[]], [1, "a"]])
+def test_a_field_of_several_forms_names_them(client, value):
+    reply = client.post("/v1/embeddings", json={"model": "tiny", "input": value})
+    assert reply.status_code == 400
+    assert "input: has none of its forms (A text, several texts, or token ids" in reply.json()["error"]["message"]
+    assert "source: has none of its forms" in client.post("/align", json={"source": [], "target": []}).json()["error"]
+
+
+def test_a_compressed_body_is_refused(client):
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    reply = client.post("/embed", content=gzip.compress(b'{"inputs": "en1"}'), headers=headers)
+    assert reply.status_code == 415
+    assert "content-encoding" in reply.json()["error"]

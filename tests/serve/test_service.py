@@ -12,8 +12,9 @@ import pytest
 from interlingua.serve.errors import RequestError
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.model import ServedModel
-from interlingua.serve.service import Service
+from interlingua.serve.service import LIST_THREADS, Service
 from interlingua.serve.settings import ServeSettings
+from interlingua.serve.text_routes import _embed_in_queue
 
 
 class Client:
@@ -44,7 +45,7 @@ def make(encoder):
 
 def test_a_full_queue_is_429_with_a_time(make):
     service = make(queue_tokens=3)
-    service.submit(service.model.tokenize(["en1 en2 en3"]), None)
+    service.batcher.submit(service.model.tokenize(["en1 en2 en3"]).sequences)
     with pytest.raises(RequestError) as caught:
         asyncio.run(service.embed_texts(Client(), ["en1"]))
     assert caught.value.status == 429
@@ -95,3 +96,39 @@ def test_long_requests_are_tokenized_in_another_thread(make, monkeypatch):
     asyncio.run(service.embed_texts(Client(), ["en1"]))
     asyncio.run(service.embed_texts(Client(), ["en1 " * 1000]))
     assert threads == [True, False]
+
+
+def test_lists_at_work_hold_up_no_other_request(make):
+    """However many wait for the queue, texts are tokenized; and there is an end to how many are taken."""
+    service = make()
+    opened = threading.Event()
+
+    async def ask():
+        lists = [asyncio.create_task(service.in_list_thread(opened.wait)) for _ in range(LIST_THREADS)]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError) as caught:
+            await service.in_list_thread(opened.wait)
+        assert (caught.value.status, caught.value.headers) == (429, {"retry-after": "1"})
+        service.batcher.start()
+        await asyncio.wait_for(service.embed_texts(Client(), ["en1 " * 1000]), 10)
+        opened.set()
+        await asyncio.gather(*lists)
+        return await service.in_list_thread(lambda: "again")
+
+    assert asyncio.run(ask()) == "again"
+
+
+def test_lists_of_a_client_that_left_are_dropped(make, monkeypatch):
+    monkeypatch.setattr("interlingua.serve.service.WATCH_SECONDS", 0.01)
+    service = make()
+
+    async def ask():
+        embed = _embed_in_queue(service, Client(looks=2), None)
+        await service.in_list_thread(lambda: embed(["en1", "en2"]))
+
+    with pytest.raises(RequestError) as caught:
+        asyncio.run(ask())
+    assert caught.value.status == 499
+    service.batcher.start()
+    service.batcher.close()
+    assert b"interlingua_texts_total 0.0" in service.metrics.text()

@@ -78,3 +78,30 @@ def test_numbers_that_are_not_finite_are_not_sent(start, encoder, path):
     assert reply.status_code == 500
     assert "NaN or infinity" in reply.json()["error"]
     assert client.post(path, json=sides).status_code == 200
+
+
+LONG = "en1 " * 40
+CUT = [
+    ("/mine", {"source": [LONG, "en2"], "target": ["de1", "de2"]}, 1),
+    ("/align", {"source": [LONG, "en2"], "target": ["de1"]}, 2),  # the long one, and both together
+    ("/tokens", {"source": LONG, "target": LONG}, 2),
+    ("/similarity", {"inputs": {"source_sentence": LONG, "sentences": ["en1"]}}, 1),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "count"), CUT)
+def test_long_texts_are_cut_and_counted_or_refused(start, log, path, body, count):
+    reply = start().post(path, json=body)
+    assert (reply.status_code, reply.headers["x-truncated-texts"]) == (200, str(count))
+    assert log[-1]["truncated"] == count
+    assert log[-1]["texts"] > 1
+    reply = start(auto_truncate=False).post(path, json=body)
+    assert reply.status_code == 422
+    assert "more than 12 tokens" in reply.json()["error"]
+
+
+@pytest.mark.parametrize(("path", "body", "count"), CUT)
+def test_fields_that_nothing_reads_are_refused(client, path, body, count):
+    reply = client.post(path, json={**body, "where": "1 = 1"})
+    assert reply.status_code == 400
+    assert reply.json()["error"].startswith("where: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from importlib import resources
@@ -77,7 +78,8 @@ def make_app(
         try:
             yield
         finally:
-            service.batcher.close()
+            # No request is left but those that were cut off when the time to stop in was over.
+            await asyncio.to_thread(service.batcher.close, drop=True)
 
     app = FastAPI(title="interlingua", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     documented: dict[int | str, dict[str, Any]] = {code: {"description": text} for code, text in STATUSES.items()}

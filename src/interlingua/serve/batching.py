@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
@@ -48,7 +49,9 @@ class ClosedError(Exception):
 class _Request:
     sequences: Sequence[list[int]]
     language: str | None
-    future: Future[Vectors] = field(default_factory=Future)
+    future: Future[Any] = field(default_factory=Future)
+    work: Callable[[], Any] | None = None
+    """Done with the encoder in place of a batch."""
     taken: int = 0
     """Texts that are in a batch already."""
     blocks: list[Vectors] = field(default_factory=list)
@@ -116,7 +119,10 @@ class Batcher:
             QueueFullError: there is no room.
             ClosedError: ``close`` was called.
         """
-        request = _Request(sequences, language)
+        return self._queued(_Request(sequences, language))
+
+    def _queued(self, request: _Request) -> Future[Any]:
+        sequences = request.sequences
         tokens = sum(map(len, sequences))
         with self._changed:
             if self._closed:
@@ -132,10 +138,31 @@ class Batcher:
                 request.future.set_result(np.zeros((0, 0), dtype=np.float32))
         return request.future
 
-    def close(self) -> None:
-        """Takes no more requests, and returns when all that were taken have their vectors."""
+    def submit_work(self, sequences: Sequence[list[int]], work: Callable[[], Any]) -> Future[Any]:
+        """Puts in the queue what needs more of the encoder than vectors of texts; it has a turn by itself.
+
+        Args:
+            sequences: token ids, for the size of it.
+            work: to call in the encoder's thread.
+
+        Raises:
+            QueueFullError: there is no room.
+            ClosedError: ``close`` was called.
+        """
+        return self._queued(_Request(sequences, None, work=work))
+
+    def close(self, *, drop: bool = False) -> None:
+        """Takes no more requests, and returns when all that were taken have their vectors.
+
+        Args:
+            drop: cancel those that still wait, as no client is left.
+        """
         with self._changed:
             self._closed = True
+            if drop:
+                for request in self._waiting:
+                    request.future.cancel()
+                self._drop_cancelled()
             self._changed.notify()
         if self._thread.ident is not None:
             self._thread.join()
@@ -146,7 +173,9 @@ class Batcher:
                 while not self._waiting and not self._closed:
                     self._changed.wait()
                 batch = self._take()
-            if batch:
+            if batch and batch[0][0].work is not None:
+                _do(batch[0][0], batch[0][0].work)
+            elif batch:
                 self._embed_batch(batch)
             elif self._closed:
                 return
@@ -156,8 +185,13 @@ class Batcher:
         self._drop_cancelled()
         if not self._waiting:
             return []
-        language = self._waiting[0].language
-        turn = deque(request for request in self._waiting if request.language == language)
+        first = self._waiting[0]
+        if first.work is not None:
+            self._waiting.popleft()
+            self._waiting_tokens -= sum(map(len, first.sequences))
+            return [(first, len(first.sequences))]
+        language = first.language
+        turn = deque(request for request in self._waiting if request.work is None and request.language == language)
         counts: dict[_Request, int] = dict.fromkeys(turn, 0)
         tokens = 0
         while turn:
@@ -212,6 +246,17 @@ class Batcher:
         for request, _ in batch:
             with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
                 request.future.set_exception(error)
+
+
+def _do(request: _Request, work: Callable[[], Any]) -> None:
+    try:
+        result = work()
+    except Exception as error:  # as with a batch
+        with contextlib.suppress(InvalidStateError):
+            request.future.set_exception(error)
+        return
+    with contextlib.suppress(InvalidStateError):
+        request.future.set_result(result)
 
 
 def _finish(request: _Request) -> None:

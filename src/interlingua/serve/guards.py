@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import json
 import re
@@ -10,6 +11,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,12 +24,22 @@ OPEN_PATHS = frozenset({"/", "/page.js", "/page.css", "/health", "/metrics"})
 """Need no key: the page asks its user for it, and monitoring has none."""
 REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 """Of ids that are taken from the client; others could forge lines of the log."""
+MOST_BODIES = 16
+"""So many bodies of the largest size may be held at a time, by however many requests."""
 WriteLine = Callable[[dict[str, Any]], None]
 
 
 def write_json_line(record: dict[str, Any]) -> None:
     """A line of the log on standard error."""
     print(json.dumps(record, ensure_ascii=False), file=sys.stderr, flush=True)
+
+
+@dataclass(slots=True)
+class _Body:
+    """What has come of a request's body."""
+
+    chunks: list[bytes] = field(default_factory=list)
+    size: int = 0
 
 
 class Guards:
@@ -51,6 +63,9 @@ class Guards:
         self.settings = settings
         self.metrics = metrics
         self.write_line = write_line
+        self._key_forms = _key_forms(settings.api_key)
+        self._held = 0
+        """Bytes of all bodies that have come and are not answered yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -61,6 +76,7 @@ class Guards:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         request_id = _request_id(headers)
         details: dict[str, Any] = {}
+        body = _Body()
         scope.setdefault("state", {})["log"] = details  # handlers add what they know
         status = 0
 
@@ -73,32 +89,36 @@ class Guards:
 
         try:
             self._check_key(scope["path"], headers)
-            body = await self._read_body(headers, receive)
-            await self.app(scope, _replay(body, receive), send_with_id)
+            await self._read_body(headers, receive, body)
+            await self.app(scope, _replay(b"".join(body.chunks), receive), send_with_id)
         except RequestError as error:
             if not status:
                 await error_response(scope["path"], error)(scope, receive, send_with_id)
+        except asyncio.CancelledError:  # the time to stop in is over
+            late = RequestError(503, "the server stopped before this request had its turn; send it to another one")
+            if not status:
+                await error_response(scope["path"], late)(scope, receive, send_with_id)
         except _DisconnectedError:
             status = 499  # as nginx logs a client that left
         finally:
+            self._held -= body.size
             self._record(scope, status or 500, time.perf_counter() - started, request_id, details)
 
     def _check_key(self, path: str, headers: dict[str, str]) -> None:
-        if self.settings.api_key is None or path in OPEN_PATHS:
+        if not self._key_forms or path in OPEN_PATHS:
             return
         scheme, _, key = headers.get("authorization", "").partition(" ")
-        is_right = hmac.compare_digest(key.strip().encode(), self.settings.api_key.encode())
+        sent = key.strip().encode("latin-1")  # the bytes as they came
+        is_right = sum(hmac.compare_digest(sent, form) for form in self._key_forms) > 0
         if scheme.lower() != "bearer" or not is_right:
             raise RequestError(401, "send the key of this server as 'Authorization: Bearer KEY'", _ASK_FOR_KEY)
 
-    async def _read_body(self, headers: dict[str, str], receive: Receive) -> bytes:
+    async def _read_body(self, headers: dict[str, str], receive: Receive, body: _Body) -> None:
         limit = self.settings.max_body
         too_large = RequestError(413, f"the body has more than {limit:,} bytes; send fewer texts at a time", _CLOSE)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > limit:
             raise too_large
-        chunks: list[bytes] = []
-        size = 0
         is_more = True
         seconds = self.settings.body_seconds
         try:
@@ -107,14 +127,18 @@ class Guards:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise _DisconnectedError
-                    chunks.append(message.get("body", b""))
-                    size += len(chunks[-1])
+                    body.chunks.append(message.get("body", b""))
+                    body.size += len(body.chunks[-1])
+                    self._held += len(body.chunks[-1])
                     is_more = message.get("more_body", False)
-                    if size > limit:
+                    if body.size > limit:
                         raise too_large
+                    if self._held > MOST_BODIES * limit:
+                        raise RequestError(
+                            429, f"other requests hold {self._held:,} bytes; try again", {"retry-after": "1", **_CLOSE}
+                        )
         except TimeoutError:
             raise RequestError(408, f"the body did not arrive within {seconds:g} s", _CLOSE) from None
-        return b"".join(chunks)
 
     def _record(self, scope: Scope, status: int, seconds: float, request_id: str, details: dict[str, Any]) -> None:
         # Clients may make up any number of paths; those without a route are counted together.
@@ -134,6 +158,16 @@ class Guards:
                 **details,
             }
         )
+
+
+def _key_forms(key: str | None) -> list[bytes]:
+    """The bytes of a key in a header: clients write one beyond ASCII in UTF-8 or in Latin-1; none without a key."""
+    if key is None:
+        return []
+    forms = [key.strip().encode()]
+    with contextlib.suppress(UnicodeEncodeError):
+        forms.append(key.strip().encode("latin-1"))
+    return forms
 
 
 class _DisconnectedError(Exception):

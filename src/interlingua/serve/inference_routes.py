@@ -71,7 +71,7 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
     async def embed(request: Request, body: EmbedRequest) -> Response:
         """Embeds texts; the reply is a list of vectors."""
         texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
-        vectors, tokenized = await service.embed_texts(
+        vectors, _ = await service.embed_texts(
             request,
             texts,
             prompt=body.prompt_name,
@@ -80,7 +80,7 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
             dim=body.dimensions,
             normalize=body.normalize,
         )
-        return json_response(np.ascontiguousarray(vectors), {"x-truncated-texts": str(tokenized.truncated)})
+        return json_response(np.ascontiguousarray(vectors))
 
     @router.post("/similarity")
     async def similarity(request: Request, body: SimilarityRequest) -> Response:
@@ -92,7 +92,7 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
             prompt=parameters.prompt_name,
             auto_truncate=parameters.truncate,
         )
-        return json_response(np.ascontiguousarray(vectors[1:] @ vectors[0]))
+        return json_response(np.clip(vectors[1:] @ vectors[0], -1, 1))
 
     return router
 

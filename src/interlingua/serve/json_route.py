@@ -44,6 +44,8 @@ class StrictRoute(APIRoute):
             # A page of another site can send other kinds, but not this one, without asking this server first.
             if kind != "application/json":
                 raise RequestError(415, "send the body as JSON, with the header 'content-type: application/json'")
+            if request.headers.get("content-encoding", "identity").lower() != "identity":
+                raise RequestError(415, "send the body as it is, without a content-encoding")
             response: Response = await self.endpoint(request, _read(model, await request.body()))
             return response
 
@@ -76,6 +78,9 @@ class DirectRoutes:
         scope["route"] = route
         try:
             response = await handle(Request(scope, receive))
+            done = scope.get("state", {}).get("log", {})
+            if "texts" in done:
+                response.headers["x-truncated-texts"] = str(done.get("truncated", 0))
         except RequestError as error:
             response = error_response(scope["path"], error)
         except Exception:
@@ -103,15 +108,18 @@ def _read(model: type[BaseModel], body: bytes) -> BaseModel:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise RequestError(400, _first_fault(error)) from error
+        raise RequestError(400, _first_fault(model, error)) from error
 
 
-def _first_fault(error: ValidationError) -> str:
+def _first_fault(model: type[BaseModel], error: ValidationError) -> str:
     """What is wrong with the body, in one line."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     first = faults[0]
-    fields = {fault["loc"][:1] for fault in faults}
-    if len(faults) > 1 and len(fields) == 1:  # one for each of the forms that the field may have
-        return f"{first['loc'][0]}: has none of the forms that it may have; see /openapi.json"
+    name = str(first["loc"][0])
+    if sum(fault["loc"][:1] == first["loc"][:1] for fault in faults) > 1:  # one for each of the forms of the field
+        field = model.model_fields.get(name)
+        if field is None or field.description is None:
+            return f"{name}: has none of its forms; see /openapi.json"
+        return f"{name}: has none of its forms ({field.description}); see /openapi.json"
     place = ".".join(str(part) for part in first["loc"])
     return f"{place}: {first['msg']}"

@@ -163,4 +163,4 @@ def _way(calibration: Calibration) -> tuple[str, str]:
 
 
 def _described(dtype: str, prompt: str) -> str:
-    return f"{dtype} and {f'the prompt {prompt!r}' if prompt else 'no prompt'}"
+    return f"{dtype} and the prompt {prompt!r}" if prompt else f"{dtype} and no prompt"

@@ -84,7 +84,7 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
         ]
         usage = {"prompt_tokens": tokenized.tokens, "total_tokens": tokenized.tokens}
         content = {"object": "list", "data": data, "model": name, "usage": usage}
-        return json_response(content, {"x-truncated-texts": str(tokenized.truncated)})
+        return json_response(content)
 
     @router.get("/models")
     async def models() -> Response:

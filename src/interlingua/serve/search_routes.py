@@ -7,7 +7,7 @@ import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -28,6 +28,8 @@ Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS), WHOLE]
 
 class SearchRequest(BaseModel):
     """The body of ``/search``."""
+
+    model_config = ConfigDict(extra="forbid")
 
     query: Annotated[StrictStr, Field(min_length=1, max_length=MAX_QUESTION, json_schema_extra={"pattern": NOT_BLANK})]
     top: Hits = Field(10, description="Passages found at most.")

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from math import ceil
 from types import FrameType
 from typing import TYPE_CHECKING, cast
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
-STOP_SECONDS = 30
-"""What was accepted is finished for so long after SIGTERM."""
 RESTART_SECONDS = 1.0
 """A process that died is replaced after this pause, so that a fault at each start does not use up the machine."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -213,7 +212,7 @@ def _run(
         backlog=BACKLOG,
         access_log=False,  # the guards write a line of JSON
         log_level="warning",
-        timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_graceful_shutdown=ceil(settings.stop_seconds),
         timeout_keep_alive=75,
         server_header=False,
     )

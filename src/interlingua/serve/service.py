@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from concurrent.futures import Future
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -23,7 +23,10 @@ INLINE_CHARACTERS = 2000
 """Fewer are tokenized at once: handing them to another thread would take longer."""
 WATCH_SECONDS = 1.0
 """A request that takes longer is watched: if its client leaves, its texts are dropped."""
+LIST_THREADS = 8
+"""Requests to mine or to align that are worked on at a time; their threads mostly wait for the queue."""
 Vectors = Float32[ndarray, "n d"]
+Result = TypeVar("Result")
 
 
 class Service:
@@ -46,6 +49,8 @@ class Service:
             observe=metrics.observe_batch,
         )
         metrics.queue_tokens.set(0)
+        self._list_threads = ThreadPoolExecutor(LIST_THREADS, thread_name_prefix="lists")
+        self._lists_at_work = 0
 
     async def embed_texts(
         self,
@@ -57,22 +62,25 @@ class Service:
         auto_truncate: bool | None = None,
         dim: int | None = None,
         normalize: bool = True,
+        counted: bool = True,
     ) -> tuple[Vectors, TokenizedTexts]:
         """Vectors of texts.
 
         Args:
             request: its client may leave.
-            texts: of any number up to the limit.
+            texts: of a request, or made of them.
             prompt: see ``ServedModel.tokenize``.
             language: in any code.
             auto_truncate: None = the server's setting.
             dim: dimensions to keep.
             normalize: scale the vectors to length 1.
+            counted: refuse more texts than a request may have.
 
         Raises:
             RequestError: the request is too large, malformed, or the queue is full.
         """
-        self.check_count(len(texts))
+        if counted:
+            self.check_count(len(texts))
         truncate = self.settings.auto_truncate if auto_truncate is None else auto_truncate
         with_options: dict[str, Any] = {"prompt": prompt, "auto_truncate": truncate}
         try:
@@ -98,20 +106,45 @@ class Service:
         normalize: bool = True,
     ) -> Vectors:
         """Vectors of token ids; see ``embed_texts``."""
-        limit = self.settings.max_request_tokens
-        if tokenized.tokens > limit:
-            raise RequestError(413, f"the request has {tokenized.tokens:,} tokens; send at most {limit:,} at a time")
         try:
             form = self.model.vector_format(dim=dim, normalize=normalize)
         except InterlinguaError as error:
             raise RequestError(422, str(error)) from error
-        request.state.log.update(texts=len(tokenized.sequences), tokens=tokenized.tokens)
-        if tokenized.truncated:
-            request.state.log["truncated"] = tokenized.truncated
-            self.metrics.truncated.inc(tokenized.truncated)
-        future = self.submit(tokenized, language)
-        self.metrics.queue_tokens.set(self.batcher.waiting_tokens)
-        return shape_vectors(await self._finished(request, future), form)
+        vectors = await self._result(request, tokenized, lambda: self.batcher.submit(tokenized.sequences, language))
+        refuse_not_finite(vectors)
+        return shape_vectors(vectors, form)
+
+    async def with_encoder(self, request: Request, tokenized: TokenizedTexts, work: Callable[[], Result]) -> Result:
+        """What only the encoder's thread may do; it waits in the queue as texts do.
+
+        Args:
+            request: its client may leave.
+            tokenized: what it is done with.
+            work: to call.
+        """
+        return await self._result(request, tokenized, lambda: self.batcher.submit_work(tokenized.sequences, work))
+
+    async def in_list_thread(self, work: Callable[[], Result]) -> Result:
+        """Work on two lists of texts, in a thread of its own, which may wait for the queue itself.
+
+        Args:
+            work: to call.
+
+        Raises:
+            RequestError: so many such requests are at work already, or the work found a mistake in its request.
+        """
+        if self._lists_at_work == LIST_THREADS:
+            self.metrics.refused.inc()
+            raise RequestError(
+                429, f"{LIST_THREADS} requests of lists are being worked on; try again in 1 s", {"retry-after": "1"}
+            )
+        self._lists_at_work += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._list_threads, work)
+        except InterlinguaError as error:
+            raise RequestError(422, str(error)) from error
+        finally:
+            self._lists_at_work -= 1
 
     def check_count(self, texts: int) -> None:
         """Refuses a request of too many texts, before anything is done for it."""
@@ -120,21 +153,21 @@ class Service:
                 413, f"the request has {texts:,} texts; send at most {self.settings.max_texts:,} at a time"
             )
 
-    def submit(self, tokenized: TokenizedTexts, language: str | None) -> Future[Vectors]:
-        """Puts texts in the queue.
-
-        Raises:
-            RequestError: it is full, or the server is stopping.
-        """
+    async def _result(
+        self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[Result]]
+    ) -> Result:
+        limit = self.settings.max_request_tokens
+        if tokenized.tokens > limit:
+            raise RequestError(413, f"the request has {tokenized.tokens:,} tokens; send at most {limit:,} at a time")
+        self._note(request, tokenized)
         try:
-            return self.batcher.submit(tokenized.sequences, language)
+            future = submit()
         except QueueFullError as error:
             self.metrics.refused.inc()
             raise RequestError(429, str(error), {"retry-after": str(error.retry_after)}) from error
         except ClosedError as error:
             raise RequestError(503, "the server is stopping; send the request to another one") from error
-
-    async def _finished(self, request: Request, future: Future[Vectors]) -> Vectors:
+        self.metrics.queue_tokens.set(self.batcher.waiting_tokens)
         waiting = asyncio.wrap_future(future)
         try:
             done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
@@ -142,14 +175,21 @@ class Service:
                 if await request.is_disconnected():
                     raise RequestError(499, "the client has left")
                 done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
-            vectors = waiting.result()
+            return waiting.result()
         except InterlinguaError as error:  # such as a language that the model's map does not know
             raise RequestError(422, str(error)) from error
         finally:
             if not waiting.done():
                 waiting.cancel()  # which cancels the texts that wait in the queue
-        refuse_not_finite(vectors)
-        return vectors
+
+    def _note(self, request: Request, tokenized: TokenizedTexts) -> None:
+        """Adds texts to what the log and the header say of a request."""
+        log = request.state.log
+        log["texts"] = log.get("texts", 0) + len(tokenized.sequences)
+        log["tokens"] = log.get("tokens", 0) + tokenized.tokens
+        if tokenized.truncated:
+            log["truncated"] = log.get("truncated", 0) + tokenized.truncated
+            self.metrics.truncated.inc(tokenized.truncated)
 
 
 def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:

@@ -22,6 +22,9 @@ class ServeSettings(Options):
     max_request_tokens: int = option(300_000, "Tokens of a request at most.", minimum=1)
     max_body: int = option(16 * 1024**2, "Bytes of a request at most.", minimum=1)
     body_seconds: float = option(30.0, "Time to send a request in.", minimum=0.1)
+    stop_seconds: float = option(
+        600.0, "After SIGTERM, time to answer what was accepted; then status 503.", minimum=0.1
+    )
     auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
     api_key: str | None = option(
         None, "That requests must carry; the variable keeps it out of process lists; without one, open to all."
@@ -30,5 +33,5 @@ class ServeSettings(Options):
     def __post_init__(self) -> None:
         """Checks ranges and the key."""
         super().__post_init__()
-        if self.api_key == "":
+        if self.api_key is not None and not self.api_key.strip():
             raise ConfigError("api_key is empty, which would admit everyone; give a key, or drop the option")

@@ -7,13 +7,13 @@ import functools
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter
 from jaxtyping import Float32
 from numpy import ndarray
-from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -30,17 +30,18 @@ from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.link_probabilities import LinkCalibrations, LinkProbabilities, without_calibration
-from interlingua.serve.model import language_code, shape_vectors
+from interlingua.serve.model import language_code
 from interlingua.serve.service import Service, refuse_not_finite
-from interlingua.serve.token_matches import match_tokens
+from interlingua.serve.token_matches import token_cosines, tokenized_pair
 
 MAX_TOKEN_TEXT = 4000
 """Most characters of a sentence to match tokens of."""
-Result = TypeVar("Result")
 
 
 class PairOfTexts(BaseModel):
     """Sentences of two languages, and how they are embedded."""
+
+    model_config = ConfigDict(extra="forbid")
 
     prompt: Prompt | None = Field(None, description="Name of a prompt of the model, or text put before every text.")
     source_language: Language | None = Field(None, description="In any code or name, for models that need it.")
@@ -71,6 +72,8 @@ class AlignRequest(PairOfTexts):
 class TokensRequest(BaseModel):
     """The body of ``/tokens``."""
 
+    model_config = ConfigDict(extra="forbid")
+
     source: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
     target: Annotated[StrictStr, Field(min_length=1, max_length=MAX_TOKEN_TEXT)]
     source_language: Language | None = None
@@ -93,8 +96,8 @@ def text_router(
     async def mine_pairs(request: Request, body: MineRequest) -> Response:
         """Translations among two lists, best first; Artetxe and Schwenk (2019)."""
         _check_counts(service, body.source, body.target)
-        embed = _embed_in_queue(service, body.prompt)
-        pairs = await _in_thread(lambda: _mine(body, embed))
+        embed = _embed_in_queue(service, request, body.prompt)
+        pairs = await service.in_list_thread(lambda: _mine(body, embed))
         return json_response({"pairs": [pair._asdict() for pair in pairs]})
 
     @router.post("/align")
@@ -103,8 +106,8 @@ def text_router(
         source = _sentences(body.source, body.source_language)
         target = _sentences(body.target, body.target_language)
         _check_counts(service, source, target)
-        encode = _rows_of_length_1(_embed_in_queue(service, body.prompt))
-        links, probabilities = await _in_thread(lambda: _align(body, source, target, encode, calibrations))
+        encode = _rows_of_length_1(_embed_in_queue(service, request, body.prompt))
+        links, probabilities = await service.in_list_thread(lambda: _align(body, source, target, encode, calibrations))
         return json_response(
             {
                 "links": _described(links, source, target, probabilities),
@@ -118,16 +121,20 @@ def text_router(
     @router.post("/tokens")
     async def tokens(request: Request, body: TokensRequest) -> Response:
         """Cosines between the tokens of two sentences."""
-
-        def match() -> Any:
+        try:
             codes = language_code(body.source_language), language_code(body.target_language)
-            return match_tokens(service.model, body.source, body.target, language=codes)
-
-        found = await _in_thread(match)
-        refuse_not_finite(found.cosines.numpy())
-        source = [span._asdict() for span in found.source]
-        target = [span._asdict() for span in found.target]
-        return json_response({"source": source, "target": target, "cosines": found.cosines.numpy()})
+            sentences = tokenized_pair(
+                service.model, (body.source, body.target), codes, auto_truncate=service.settings.auto_truncate
+            )
+        except InterlinguaError as error:
+            raise RequestError(422, str(error)) from error
+        found = await service.with_encoder(
+            request, sentences.tokenized, lambda: token_cosines(service.model, sentences)
+        )
+        refuse_not_finite(found.numpy())
+        source = [span._asdict() for span in sentences.spans[0]]
+        target = [span._asdict() for span in sentences.spans[1]]
+        return json_response({"source": source, "target": target, "cosines": found.numpy()})
 
     return router
 
@@ -210,25 +217,14 @@ def _check_counts(service: Service, *sides: list[str]) -> None:
         service.check_count(len(side))
 
 
-async def _in_thread(work: Callable[[], Result]) -> Result:
-    try:
-        return await asyncio.to_thread(work)
-    except InterlinguaError as error:
-        raise RequestError(422, str(error)) from error
-
-
-def _embed_in_queue(service: Service, prompt: str | None) -> Callable[..., Float32[ndarray, "n d"]]:
+def _embed_in_queue(service: Service, request: Request, prompt: str | None) -> Callable[..., Float32[ndarray, "n d"]]:
     """What mining and alignment embed with: the texts wait in the common queue, and so does the calling thread."""
+    loop = asyncio.get_running_loop()
 
     def embed(texts: list[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
-        tokenized = service.model.tokenize(texts, prompt=prompt, language=language_code(language))
-        limit = service.settings.max_request_tokens
-        if tokenized.tokens > limit:
-            raise RequestError(413, f"the texts have {tokenized.tokens:,} tokens; send at most {limit:,} at a time")
-        future = service.submit(tokenized, language_code(language))
-        vectors = future.result()
-        refuse_not_finite(vectors)
-        return shape_vectors(vectors, service.model.vector_format())
+        coroutine = service.embed_texts(request, texts, prompt=prompt, language=language, counted=False)
+        vectors, _ = asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+        return vectors
 
     return embed
 

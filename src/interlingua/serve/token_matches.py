@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.encode import COMPUTE_DTYPES
-from interlingua.serve.model import ServedModel
+from interlingua.serve.model import ServedModel, TokenizedTexts
 
 
 class TokenSpan(NamedTuple):
@@ -28,66 +28,68 @@ class TokenSpan(NamedTuple):
     end: int
 
 
-class TokenMatches(NamedTuple):
-    """Tokens of two sentences and their cosines.
+class SentencePair(NamedTuple):
+    """Two sentences, ready for the encoder.
 
     Attributes:
-        source: tokens of the first sentence, without special tokens.
-        target: those of the second one.
-        cosines: of each source token (row) with each target token (column).
+        tokenized: both.
+        is_text: of each sentence, which tokens stand for a part of it; not the special ones.
+        spans: those tokens.
     """
 
-    source: list[TokenSpan]
-    target: list[TokenSpan]
-    cosines: Float[Tensor, "s t"]
+    tokenized: TokenizedTexts
+    is_text: list[list[bool]]
+    spans: list[list[TokenSpan]]
 
 
-@torch.inference_mode()
-def match_tokens(
-    model: ServedModel, source: str, target: str, *, language: tuple[str | None, str | None]
-) -> TokenMatches:
-    """The tokens of two sentences and how similar their states are.
+def tokenized_pair(
+    model: ServedModel,
+    texts: tuple[str, str],
+    languages: tuple[str | None, str | None],
+    *,
+    auto_truncate: bool = True,
+) -> SentencePair:
+    """The tokens of two sentences, and which part of the text each stands for.
 
     Args:
         model: the encoder.
-        source: a sentence.
-        target: another one.
-        language: codes of both's languages, for vocabularies that need them.
+        texts: a sentence and another one.
+        languages: their codes, for vocabularies that need them.
+        auto_truncate: cut a sentence that is too long, or refuse it.
 
     Raises:
         ConfigError: the model needs languages.
-        DataError: a sentence is not valid Unicode.
+        DataError: a sentence is not valid Unicode, or too long and not to be cut.
+    """
+    special = set(model.encoder.special_ids.tolist())
+    found = SentencePair(TokenizedTexts([], 0), [], [])
+    truncated = 0
+    for text, language in zip(texts, languages, strict=True):
+        tokenized = model.tokenize([text], prompt="", language=language, auto_truncate=auto_truncate)
+        (ids,) = tokenized.sequences
+        truncated += tokenized.truncated
+        offsets = model.encoder.vocabulary.tokenizer.encode(text).offsets[: len(ids)]
+        # A text without tokens has an unknown one in their place, which stands for no part of it.
+        is_text = [bool(offsets) and token not in special for token in ids]
+        spans = [place for place, kept in zip(offsets, is_text, strict=bool(offsets)) if kept]
+        found.tokenized.sequences.append(ids)
+        found.is_text.append(is_text)
+        found.spans.append([TokenSpan(text[start:end], start, end) for start, end in spans])
+    return found._replace(tokenized=TokenizedTexts(found.tokenized.sequences, truncated))
+
+
+@torch.inference_mode()
+def token_cosines(model: ServedModel, pair: SentencePair) -> Float[Tensor, "s t"]:
+    """How similar the states of two sentences' tokens are: of each source token (row) with each target token (column).
+
+    Args:
+        model: the encoder.
+        pair: the sentences.
     """
     encoder = model.encoder
-    tokenized = [
-        model.tokenize([text], prompt="", language=code).sequences[0]
-        for text, code in zip((source, target), language, strict=True)
-    ]
-    batch = TokenBatch.from_lists(tokenized, ("", "")).to(encoder.device)
+    batch = TokenBatch.from_lists(pair.tokenized.sequences, ("", "")).to(encoder.device)
     states = encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])(batch.input_ids, batch.cu_seqlens)
-    is_text = ~torch.isin(batch.input_ids, encoder.special_ids)
-    first = len(tokenized[0])
-    # A text without tokens has an unknown one in their place, which stands for no part of it.
-    for text, tokens in ((source, is_text[:first]), (target, is_text[first:])):
-        if not _offsets(model, text):
-            tokens.fill_(False)
-    directions = F.normalize(states.float(), dim=1)
-    one = directions[:first][is_text[:first]]
-    other = directions[first:][is_text[first:]]
-    source_spans = _spans(model, source, is_text[:first].tolist())
-    target_spans = _spans(model, target, is_text[first:].tolist())
-    return TokenMatches(source_spans, target_spans, (one @ other.T).cpu())
-
-
-def _spans(model: ServedModel, text: str, keep: list[bool]) -> list[TokenSpan]:
-    offsets = _offsets(model, text)[: len(keep)]
-    if not offsets:
-        return []
-    kept = [span for span, is_text in zip(offsets, keep, strict=True) if is_text]
-    return [TokenSpan(text[start:end], start, end) for start, end in kept]
-
-
-def _offsets(model: ServedModel, text: str) -> list[tuple[int, int]]:
-    """First and last character of each token, special tokens included."""
-    offsets: list[tuple[int, int]] = model.encoder.vocabulary.tokenizer.encode(text).offsets
-    return offsets
+    directions = torch.split(F.normalize(states.float(), dim=1).cpu(), [len(kept) for kept in pair.is_text])
+    one, other = (rows[torch.tensor(kept)] for rows, kept in zip(directions, pair.is_text, strict=True))
+    cosines: Tensor = one @ other.T
+    return cosines
