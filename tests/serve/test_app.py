@@ -68,7 +68,23 @@ def test_unknown_paths_and_methods(client):
     assert client.get("/nothing").json()["error"] == "Not Found"
 
 
+@pytest.mark.parametrize("path", ["/", "/page.js", "/health"])
+def test_load_balancers_may_send_head(start, path):
+    client = start(api_key="secret")
+    reply = client.head(path)
+    assert reply.status_code == 200
+    assert reply.headers["content-length"] == client.get(path).headers["content-length"]
+
+
+@pytest.mark.parametrize("path", ["/v1/embeddings/", "/embed/", "/health/"])
+def test_a_path_with_a_final_slash_is_not_redirected(client, path):
+    for reply in (client.get(path, follow_redirects=False), client.post(path, json={}, follow_redirects=False)):
+        assert reply.status_code == 404
+        assert message_of(path, reply) == "Not Found"
+
+
 def test_the_document_describes_all_routes(client):
     document = client.get("/openapi.json").json()
     assert set(POSTS) <= set(document["paths"])
+    assert list(document["paths"]["/health"]) == ["get"]
     assert set(document["paths"]["/embed"]["post"]["responses"]) >= {"200", "400", "401", "413", "415", "422", "429"}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
+
+from interlingua.encoder.language_shift import LanguageShift
 
 TEXTS = ["en1 en2", "de1"]
 
@@ -31,6 +34,15 @@ def test_similarity_is_the_cosine(client, encoder):
     prompted = {**body, "parameters": {"prompt_name": "query"}}
     vectors = encoder.encode(["en1 en2", "de1", "en1"], prompt="query")
     assert np.abs(np.array(client.post("/similarity", json=prompted).json()) - vectors[1:] @ vectors[0]).max() < 1e-6
+
+
+def test_info_says_whether_texts_need_a_language(client, encoder, monkeypatch):
+    assert client.get("/info").json()["needs_language"] is False
+    monkeypatch.setattr(encoder, "language_shift", LanguageShift(["eng_Latn"], torch.zeros(1, encoder.dim)))
+    info = client.get("/info").json()
+    assert (info["needs_language"], info["question_needs_language"]) == (True, False)
+    assert client.post("/embed", json={"inputs": "en1"}).status_code == 422
+    assert client.post("/embed", json={"inputs": "en1", "language": "en"}).status_code == 200
 
 
 def test_info_health_and_metrics(start):

@@ -60,6 +60,14 @@ def test_what_can_not_be_done(client, body, status):
     assert isinstance(reply.json()["error"], str)
 
 
+def test_info_says_whether_questions_need_a_language(client, searcher, monkeypatch):
+    assert client.get("/info").json()["question_needs_language"] is False
+    monkeypatch.setattr(type(searcher.model), "needs_language", True)
+    assert client.get("/info").json()["question_needs_language"] is True
+    assert client.post("/search", json={"query": "de3"}).status_code == 422
+    assert client.post("/search", json={"query": "de3", "language": "de"}).status_code == 200
+
+
 def test_info_counts_the_passages(client, encoder):
     assert client.get("/info").json()["indexed_passages"] == {"deu_Latn": 15, "eng_Latn": 15}
     with TestClient(make_app(ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None)) as other:

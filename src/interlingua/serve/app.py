@@ -81,7 +81,15 @@ def make_app(
             # No request is left but those that were cut off when the time to stop in was over.
             await asyncio.to_thread(service.batcher.close, drop=True)
 
-    app = FastAPI(title="interlingua", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    # A redirect to the path without a final slash would name http:// behind a proxy that speaks https.
+    app = FastAPI(
+        title="interlingua",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     documented: dict[int | str, dict[str, Any]] = {code: {"description": text} for code, text in STATUSES.items()}
     routers = [
         openai_router(service, documented),
@@ -96,7 +104,7 @@ def make_app(
         app.include_router(router)
     app.include_router(status_router(service, searcher, calibrations))
     for path, (name, kind) in PAGE_FILES.items():
-        app.add_api_route(path, _page_file(name, kind), methods=["GET"], include_in_schema=False)
+        app.add_api_route(path, _page_file(name, kind), methods=["GET", "HEAD"], include_in_schema=False)
     app.openapi_schema = described(app.openapi(), model, searcher.languages if searcher else ())
     app.add_exception_handler(RequestError, _on_request_error)
     app.add_exception_handler(HTTPException, _on_http_error)

@@ -126,11 +126,14 @@ def status_router(
                 "auto_truncate": settings.auto_truncate,
                 "prompts": sorted(model.encoder.settings.prompts),
                 "calibrated_languages": calibrations.language_pairs if calibrations is not None else [],
+                "needs_language": not model.takes_any_language,
+                "question_needs_language": searcher is not None and searcher.model.needs_language,
                 "indexed_passages": searcher.languages if searcher is not None else None,
                 "version": __version__,
             }
         )
 
+    @router.head("/health", include_in_schema=False)  # load balancers ask so
     @router.get("/health")
     async def health() -> Response:
         """Whether requests are answered."""

@@ -13,49 +13,102 @@ async function call(path, body) {
   const headers = { "content-type": "application/json" };
   if (byId("key").value) headers.authorization = `Bearer ${byId("key").value}`;
   const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
-  const reply = await fetch(path, options);
-  const content = await reply.json();
-  if (!reply.ok) {
-    if (reply.status === 401) byId("key-box").open = true;
-    throw new Error(content.error.message ?? content.error);
-  }
-  return content;
+  const reply = await fetch(path, options).catch(() => {
+    throw new Error("The server can't be reached. Is it still running?");
+  });
+  const content = await reply.json().catch(() => null); // a proxy's own pages are no JSON
+  if (reply.ok && content !== null) return content;
+  if (reply.status === 401) byId("key-box").open = true;
+  const message = content?.error?.message ?? content?.error;
+  throw new Error(message ?? `The server, or a proxy before it, answered with status ${reply.status} and no reason. Try again later.`);
 }
 
-// Runs the work of a form, with its state in the status line below it.
-function onSubmit(section, work) {
-  const status = section.querySelector(".status");
-  section.querySelector("form").addEventListener("submit", async (event) => {
-    event.preventDefault();
+// Runs work with its state in a status line. Work returns a function that shows its result and returns a summary.
+// It is called only if no newer work of the same kind has begun.
+function runner(status, clear = () => {}) {
+  let newest = 0;
+  return async (work) => {
+    const number = ++newest;
+    clear();
     status.className = "status";
     status.textContent = "Working…";
     const start = performance.now();
     try {
-      const summary = await work(section.querySelector(".scroll"));
-      status.textContent = `${summary}, ${Math.round(performance.now() - start)} ms`;
+      const show = await work();
+      if (number === newest) status.textContent = `${show()}, ${Math.round(performance.now() - start)} ms`;
     } catch (error) {
+      if (number !== newest) return;
       status.className = "status error";
       status.textContent = error.message;
     }
+  };
+}
+
+// `work` reads the form; the function that it returns gets a function that puts elements in the place below the form.
+function onSubmit(section, work) {
+  const place = section.querySelector(".scroll");
+  const run = runner(section.querySelector(".status"), () => {
+    place.replaceChildren();
+    for (const part of section.querySelectorAll(".scroll, .downloads, .note")) part.hidden = true;
+  });
+  const put = (...elements) => {
+    place.replaceChildren(...elements);
+    place.hidden = false; // an empty place would be a stop of the Tab key
+  };
+  section.querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    run(async () => {
+      const show = await work();
+      return () => show(put);
+    });
   });
 }
 
+// The language that a field names; "" where the model needs none and the field is not shown.
+const codeIn = (id) => (byId(id).closest("[data-needs][hidden]") ? "" : byId(id).value.trim());
+
+// As voices and fonts are chosen: deu_Latn is de. What is no code is "", which stands for an unknown language.
+function languageTag(code) {
+  try {
+    const tag = new Intl.Locale(code.trim().replaceAll("_", "-")).minimize().toString();
+    return /^[a-z]{2,3}(-|$)/.test(tag) ? tag : "";
+  } catch {
+    return "";
+  }
+}
+
+const written = (name, text, code, attributes = {}) =>
+  element(name, text, { dir: "auto", lang: languageTag(code ?? ""), ...attributes });
+
+// Seen by screen readers alone.
+const spoken = (text, attributes = {}) => element("span", text, { class: "spoken", ...attributes });
+
+function tableWith(caption, heads, attributes = {}) {
+  const table = element("table", "", attributes);
+  table.createCaption().append(spoken(caption));
+  table.createTHead().insertRow().append(...heads);
+  return table;
+}
+
+const columnHeads = (names) => names.map((name) => element("th", name, { scope: "col" }));
+
 // A table of numbers with cells that are colored from the smallest to the largest; `best` marks cells.
-function matrix(rows, columns, values, best = () => false) {
+function matrix(caption, rowHeads, colHeads, values, best = () => false) {
   const all = values.flat();
   const lowest = Math.min(...all);
   const range = Math.max(...all) - lowest || 1;
-  const table = element("table", "", { class: "matrix" });
-  const head = table.createTHead().insertRow();
-  head.append(element("td"), ...columns.map((name) => element("th", name, { scope: "col", dir: "auto" })));
+  const table = tableWith(caption, [element("td"), ...colHeads], { class: "matrix" });
   const body = table.createTBody();
-  rows.forEach((name, i) => {
+  rowHeads.forEach((head, i) => {
     const row = body.insertRow();
-    row.append(element("th", name, { scope: "row", dir: "auto" }));
+    row.append(head);
     values[i].forEach((value, j) => {
       const cell = element("td", value.toFixed(2));
       cell.style.setProperty("--share", (0.6 * (value - lowest)) / range);
-      if (best(i, j)) cell.className = "best";
+      if (best(i, j)) {
+        cell.className = "best";
+        cell.append(spoken(" each other's nearest"));
+      }
       row.append(cell);
     });
   });
@@ -64,43 +117,66 @@ function matrix(rows, columns, values, best = () => false) {
 
 const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
-onSubmit(byId("similarity"), async (place) => {
+// Vectors of texts; a request has one language, so texts of each language go together.
+async function embedded(texts, codes, prompt) {
+  const vectors = [];
+  const embed = async (code) => {
+    const rows = texts.map((_, row) => row).filter((row) => codes[row] === code);
+    const body = { inputs: rows.map((row) => texts[row]) };
+    if (prompt) body.prompt_name = prompt;
+    if (code) body.language = code;
+    const found = await call("embed", body);
+    rows.forEach((row, i) => (vectors[row] = found[i]));
+  };
+  await Promise.all([...new Set(codes)].map(embed));
+  return vectors;
+}
+
+onSubmit(byId("similarity"), async () => {
   const texts = byId("sentences").value.split("\n").map((line) => line.trim()).filter(Boolean);
   if (texts.length < 2) throw new Error("Type at least two lines.");
-  const prompt = byId("prompt").value;
-  const vectors = await call("embed", prompt ? { inputs: texts, prompt_name: prompt } : { inputs: texts });
+  const named = codeIn("sentence-codes").split(/[\s,;]+/);
+  if (named.length > 1 && named.length !== texts.length)
+    throw new Error(`There are ${texts.length} lines and ${named.length} languages. Name one for each line, or one for all.`);
+  const codes = texts.map((_, row) => named[row] ?? named[0]);
+  const vectors = await embedded(texts, codes, byId("prompt").value);
   const values = vectors.map((a) => vectors.map((b) => dot(a, b)));
-  place.replaceChildren(matrix(texts.map((text, i) => `${i + 1}. ${text}`), texts.map((_, i) => String(i + 1)), values));
-  return `${texts.length} sentences`;
+  const rowHeads = texts.map((text, i) => written("th", `${i + 1}. ${text}`, codes[i], { scope: "row" }));
+  const colHeads = columnHeads(texts.map((_, i) => String(i + 1)));
+  colHeads.forEach((head, i) => head.append(spoken(` ${texts[i]}`, { lang: languageTag(codes[i]) })));
+  return (put) => {
+    put(matrix("Cosines between the sentences", rowHeads, colHeads, values));
+    return `${texts.length} sentences`;
+  };
 });
 
 let links = [];
 let codes = [];
 
-onSubmit(byId("align"), async (place) => {
+onSubmit(byId("align"), async () => {
   const request = { source: byId("source").value, target: byId("target").value };
-  const named = [byId("source-code").value.trim(), byId("target-code").value.trim()];
+  const named = [codeIn("source-code"), codeIn("target-code")];
   if (named[0]) request.source_language = named[0];
   if (named[1]) request.target_language = named[1];
   const found = await call("align", request);
-  links = found.links;
-  codes = named;
-  const note = byId("align").querySelector(".note");
-  note.hidden = !found.no_probabilities;
-  note.textContent = found.no_probabilities ? `No probabilities: ${found.no_probabilities}.` : "";
-  const table = element("table");
-  const head = table.createTHead().insertRow();
-  head.append(...["First text", "Its translation", "Cost", "Probability"].map((name) => element("th", name, { scope: "col" })));
+  const table = tableWith("Linked sentences", columnHeads(["First text", "Its translation", "Cost", "Probability"]));
   const body = table.createTBody();
-  for (const link of links) {
+  for (const link of found.links) {
     const cost = link.source.length && link.target.length ? link.cost.toFixed(2) : "alone";
     const row = body.insertRow();
-    row.append(element("td", link.source_text, { dir: "auto" }), element("td", link.target_text, { dir: "auto" }));
+    row.append(written("td", link.source_text, named[0]), written("td", link.target_text, named[1]));
     row.append(element("td", cost), element("td", link.probability === null ? "–" : link.probability.toFixed(3)));
   }
-  place.replaceChildren(table);
-  byId("align").querySelector(".downloads").hidden = false;
-  return `${links.length} links`;
+  return (put) => {
+    links = found.links;
+    codes = named;
+    const note = byId("align").querySelector(".note");
+    note.hidden = !found.no_probabilities;
+    note.textContent = found.no_probabilities ? `No probabilities: ${found.no_probabilities}.` : "";
+    byId("align").querySelector(".downloads").hidden = false;
+    put(table);
+    return `${links.length} links`;
+  };
 });
 
 const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
@@ -126,54 +202,78 @@ function tmx(pairs) {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n${header}\n<body>\n${units.join("")}</body>\n</tmx>\n`;
 }
 
+function save(name, content) {
+  const anchor = element("a", "", { download: name });
+  anchor.href = URL.createObjectURL(new Blob([content], { type: "text/plain;charset=utf-8" }));
+  anchor.click();
+  URL.revokeObjectURL(anchor.href);
+}
+
 for (const button of document.querySelectorAll("[data-form]")) {
   button.addEventListener("click", () => {
     const form = button.dataset.form;
     const pairs = links.filter((link) => link.source.length && link.target.length);
-    const content = form === "tsv" ? tsv(pairs) : tmx(pairs);
-    const anchor = element("a", "", { download: `aligned.${form}` });
-    anchor.href = URL.createObjectURL(new Blob([content], { type: "text/plain;charset=utf-8" }));
-    anchor.click();
-    URL.revokeObjectURL(anchor.href);
+    save(`aligned.${form}`, form === "tsv" ? tsv(pairs) : tmx(pairs));
   });
 }
 
-onSubmit(byId("tokens"), async (place) => {
-  const found = await call("tokens", { source: byId("first").value, target: byId("second").value });
+// A link would be followed without the key.
+const saveDocument = runner(byId("document-status"));
+byId("document").addEventListener("click", () =>
+  saveDocument(async () => {
+    const content = JSON.stringify(await call("openapi.json"), null, 2);
+    return () => {
+      save("openapi.json", content);
+      return "Saved as openapi.json";
+    };
+  }),
+);
+
+onSubmit(byId("tokens"), async () => {
+  const request = { source: byId("first").value, target: byId("second").value };
+  const named = [codeIn("first-code"), codeIn("second-code")];
+  if (named[0]) request.source_language = named[0];
+  if (named[1]) request.target_language = named[1];
+  const found = await call("tokens", request);
   const columnMax = found.target.map((_, j) => Math.max(...found.cosines.map((row) => row[j])));
   const rowMax = found.cosines.map((row) => Math.max(...row));
   const isMutual = (i, j) => found.cosines[i][j] === rowMax[i] && found.cosines[i][j] === columnMax[j];
-  const names = (tokens) => tokens.map((token) => token.text.trim() || "␣");
-  place.replaceChildren(matrix(names(found.source), names(found.target), found.cosines, isMutual));
-  return "Tokens that are each other's nearest are underlined";
+  const heads = (tokens, code, scope) => tokens.map((token) => written("th", token.text.trim() || "␣", code, { scope }));
+  const rowHeads = heads(found.source, named[0], "row");
+  const colHeads = heads(found.target, named[1], "col");
+  return (put) => {
+    put(matrix("Cosines between the tokens", rowHeads, colHeads, found.cosines, isMutual));
+    return "Tokens that are each other's nearest are underlined";
+  };
 });
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-onSubmit(byId("search"), async (place) => {
+onSubmit(byId("search"), async () => {
   const language = byId("in-language").value;
   const most = byId("per-language").value;
   const body = { query: byId("question").value, mode: byId("mode").value, languages: language ? [language] : [] };
   if (most) body.per_language = Number(most);
+  if (codeIn("question-code")) body.language = codeIn("question-code");
   const found = await call("search", body);
   const list = element("ol", "", { class: "hits" });
   for (const hit of found.hits) {
     const item = element("li");
     const title = hit.title ? `${hit.title}: ` : "";
-    item.append(element("p", title + hit.text, { dir: "auto", lang: hit.language.slice(0, 3) }));
+    item.append(written("p", title + hit.text, hit.language));
     item.append(element("p", `${hit.language || "language unknown"} · ${hit.id} · ${hit.score.toFixed(3)}`, { class: "origin" }));
     list.append(item);
   }
-  const table = element("table");
-  const head = table.createTHead().insertRow();
-  head.append(...["Language", "Of the passages found", "Of the index"].map((name) => element("th", name, { scope: "col" })));
+  const table = tableWith("Languages of the passages", columnHeads(["Language", "Of the passages found", "Of the index"]));
   const rows = table.createTBody();
   for (const share of found.languages) {
     const cells = [share.language || "unknown", percent(share.found), percent(share.indexed)];
     rows.insertRow().append(...cells.map((text) => element("td", text)));
   }
-  place.replaceChildren(list, table);
-  return `${found.hits.length} passages`;
+  return (put) => {
+    put(list, table);
+    return `${found.hits.length} passages`;
+  };
 });
 
 const tabs = [...document.querySelectorAll("[role=tab]")];
@@ -201,6 +301,7 @@ async function describe() {
     const info = await call("info");
     byId("model").textContent = `${info.model_id}: ${info.dimensions} dimensions, texts of up to ${info.max_input_length} tokens`;
     byId("prompt").replaceChildren(element("option", "the server's", { value: "" }), ...info.prompts.map((name) => element("option", name)));
+    for (const part of document.querySelectorAll("[data-needs]")) part.hidden = !info[part.dataset.needs];
     byId("tab-search").hidden = !info.indexed_passages;
     const languages = Object.keys(info.indexed_passages ?? {}).filter(Boolean);
     byId("in-language").replaceChildren(element("option", "all languages", { value: "" }), ...languages.map((name) => element("option", name)));
