@@ -1,11 +1,15 @@
-"""Serving on loopback: interlingua serve, sentence-transformers behind FastAPI, llama.cpp, and embed without HTTP.
+"""Serving on loopback: interlingua serve, sentence-transformers behind FastAPI, infinity, llama.cpp, and embed alone.
 
     interlingua export models/multilingual-e5-small -o e5 --gguf --dtype float16
     python benchmarks/serve.py --model models/multilingual-e5-small --gguf e5/model-F16.gguf --text eng_Latn.txt
 
-llama.cpp is left out without ``--gguf``; its server is that of ``pip install xllamacpp``. Each server runs in a process
-of its own with the same number of threads; clients are asynchronous, in this process, and each sends its next request
-when the last one is answered. They are aiohttp's, as httpx takes longer for a request than the server does.
+    python3 -m venv other && other/bin/pip install torch==2.13.0 "infinity-emb[server,torch]"
+    python benchmarks/serve.py --model MODEL --infinity other/bin/infinity_emb --text eng_Latn.txt
+
+llama.cpp is left out without ``--gguf``; its server is that of ``pip install xllamacpp``. infinity is left out without
+its program, which needs an environment of its own: it wants sentence-transformers below 4. Each server runs in a
+process of its own with the same number of threads; clients are asynchronous, in this process, and each sends its next
+request when the last one is answered. They are aiohttp's, as httpx takes longer for a request than the server does.
 sentence-transformers embeds each request as FastAPI's documentation would have it: a plain function, which FastAPI runs
 in a pool of threads. Printed last: the ratios of throughputs and of p99 for every number of clients, and our share of
 embed's own throughput with most clients.
@@ -73,9 +77,12 @@ server = xllamacpp.Server(options)
 while True:
     time.sleep(60)
 """
-OURS, PLAIN, LLAMA_CPP = "interlingua", "sentence-transformers", "llama.cpp"
-PORTS = {OURS: 8471, PLAIN: 8472, LLAMA_CPP: 8473}
-ROUTES = {OURS: ("/embed", "inputs"), PLAIN: ("/embed", "inputs"), LLAMA_CPP: ("/v1/embeddings", "input")}
+OURS, PLAIN, LLAMA_CPP, INFINITY = "interlingua", "sentence-transformers", "llama.cpp", "infinity"
+PORTS = {OURS: 8471, PLAIN: 8472, LLAMA_CPP: 8473, INFINITY: 8474}
+ROUTES = {
+    OURS: ("/embed", "inputs"), PLAIN: ("/embed", "inputs"), LLAMA_CPP: ("/v1/embeddings", "input"),
+    INFINITY: ("/embeddings", "input"),
+}  # fmt: skip
 """Path, and the field of the texts."""
 
 
@@ -86,6 +93,9 @@ def command_of(name: str, options: argparse.Namespace) -> list[str]:
         return [sys.executable, "-m", "interlingua", "serve", options.model, *given]
     if name == LLAMA_CPP:
         return [sys.executable, "-c", LLAMA, options.gguf, port, threads]
+    if name == INFINITY:
+        given = ["--engine", "torch", "--device", "cpu", "--no-bettertransformer"]
+        return [options.infinity, "v2", "--model-id", options.model, "--host", "127.0.0.1", "--port", port, *given]
     return [sys.executable, "-c", PEER, options.model, port, threads]
 
 
@@ -93,7 +103,8 @@ def launch(name: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
     port = str(PORTS[name])
     command = command_of(name, options)
     threads = str(options.threads)
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": threads})
+    env = {**os.environ, "OMP_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
     for _ in range(600):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health")
@@ -147,6 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True)
     parser.add_argument("--gguf", help="the same model for llama.cpp")
+    parser.add_argument("--infinity", help="its program, infinity_emb")
     parser.add_argument("--text", type=Path, required=True, help="a text a line")
     parser.add_argument("--texts", type=int, default=1000, help="lines that are used")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
@@ -161,7 +173,7 @@ def main() -> None:
     print(f"embed without HTTP: {alone:.1f} texts/s")
     rates: dict[tuple[str, int], list[float]] = {}
     slowest: dict[tuple[str, int], list[float]] = {}
-    names = [OURS, PLAIN, *([LLAMA_CPP] if options.gguf else [])]
+    names = [OURS, PLAIN, *([LLAMA_CPP] if options.gguf else []), *([INFINITY] if options.infinity else [])]
     for _ in range(options.rounds):
         for name in names:
             process = launch(name, options)
