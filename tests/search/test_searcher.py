@@ -124,6 +124,44 @@ def test_passages_are_added_replaced_and_deleted(searcher, tmp_path):
     assert delete_from_index(folder, where="language = 'deu_Latn'") == 20
 
 
+def test_files_of_equal_names_keep_their_passages(model, tmp_path, monkeypatch):
+    for folder in ("a", "b", "b/c"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "de.txt").write_text(f"Die Katze {folder}\nDer Hund {folder}\n")
+    monkeypatch.chdir(tmp_path)
+    assert build_index(model, ["a/de.txt", "b/de.txt"], "index") == Added(4, 0, 0)
+    assert add_to_index("index", ["b/c/de.txt"]) == Added(2, 0, 0)
+    monkeypatch.chdir(tmp_path / "b")
+    assert add_to_index("../index", ["de.txt", tmp_path / "a" / "de.txt"]) == Added(0, 0, 4)
+    index = PassageIndex(tmp_path / "index")
+    hits = Searcher(index, model_of(index)).search("Katze", mode="text").hits
+    assert {hit.id: hit.text for hit in hits} == {
+        f"{folder}/de.txt:1": f"Die Katze {folder}" for folder in ("a", "b", "b/c")
+    }
+
+
+def test_a_file_that_became_shorter_leaves_no_line(searcher, files, tmp_path):
+    kept = files[0].read_text(encoding="utf-8").splitlines()[:5]
+    files[0].write_text("\n".join(["Neu.", *kept[1:]]), encoding="utf-8")
+    assert add_to_index(tmp_path / "index", [files[0]]) == Added(added=0, replaced=1, unchanged=4, deleted=15)
+    index = PassageIndex(tmp_path / "index")
+    assert index.languages() == {"deu_Latn": 5, "eng_Latn": 20, "tha_Thai": 20}
+    found = Searcher(index, model_of(index)).search("Neu.", top=60, languages=["de"]).hits
+    assert {hit.text for hit in found} == {"Neu.", *kept[1:]}
+
+
+def test_a_fault_in_the_last_file_stops_before_the_first_commit(searcher, model, files, tmp_path):
+    for content in ('{"id": "x", "text": "a"}\n{"id": "x", "text": "b"}\n', "", '{"text": "a"}\n{"te'):
+        (tmp_path / "last.jsonl").write_text(content)
+        with pytest.raises(DataError, match=r"last\.jsonl"):
+            build_index(model, [*files, tmp_path / "last.jsonl"], tmp_path / "other")
+        assert not (tmp_path / "other").exists()
+        (tmp_path / "new.txt").write_text("Neu.\n")
+        with pytest.raises(DataError, match=r"last\.jsonl"):
+            add_to_index(tmp_path / "index", [tmp_path / "new.txt", tmp_path / "last.jsonl"])
+        assert PassageIndex(tmp_path / "index").count() == 60
+
+
 def test_a_map_goes_with_the_index(model, files, tmp_path):
     vectors = Encoder.load(model).encode(SENTENCES)
     made = fit_language_map(language_statistics([("deu_Latn", vectors[:4]), ("eng_Latn", vectors[4:])]))
