@@ -265,6 +265,16 @@ def test_damaged_passages_are_one_line(index, damage):
         PassageIndex(index.folder).matching("number", 3)
 
 
+def test_a_build_goes_on_where_no_table_was_made_yet(tmp_path):
+    folder = PassageIndex.create(tmp_path / "index", SETTINGS).folder
+    shutil.rmtree(folder / "passages.lance" / "_versions")  # as after kill -9 in the first write
+    with pytest.raises(CheckpointError, match="passages are missing"):
+        PassageIndex(folder)
+    index = PassageIndex.create(folder, SETTINGS)
+    assert index.add(invented(3), embed) == Added(3, 0, 0)
+    assert PassageIndex(folder).count() == 3
+
+
 def test_a_second_writer_is_refused(index):
     with index.writing(), pytest.raises(ConfigError, match="wait for it"), PassageIndex(index.folder).writing():
         pass

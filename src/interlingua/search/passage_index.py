@@ -388,13 +388,21 @@ class PassageIndex:
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def _open_table(self, database: Any, *, create: bool) -> Any:
-        if (self.folder / f"{TABLE}.lance").is_dir():
-            with lance_reads(self.folder):
-                return database.open_table(TABLE)
-        if not create:
-            raise CheckpointError(f"{self.folder}: its passages are missing; build the index again")
-        with lance_writes(self.folder):
-            return database.create_table(TABLE, schema=table_schema(self.settings.dim))
+        if not self._has_table():
+            if not create:
+                raise CheckpointError(f"{self.folder}: its passages are missing; build the index again")
+            self._create_table(database)
+        with lance_reads(self.folder):
+            return database.open_table(TABLE)
+
+    def _has_table(self) -> bool:
+        # A run that was killed while it made the table has left a folder without a version.
+        return any((self.folder / f"{TABLE}.lance" / "_versions").glob("*.manifest"))
+
+    def _create_table(self, database: Any) -> None:
+        with self.writing(), lance_writes(self.folder):
+            if not self._has_table():  # nor has another process made it meanwhile
+                database.create_table(TABLE, schema=table_schema(self.settings.dim), mode="overwrite")
 
     def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool) -> None:
         rows = table_rows(passages, vectors)
