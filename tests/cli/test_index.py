@@ -22,7 +22,7 @@ def test_an_index_is_built_extended_and_cut(capsys, model, files, tmp_path):  # 
     folder = tmp_path / "index"
     code, printed = run(capsys, "build", model, *files[:2], "-o", folder)
     assert code == 0, printed.err
-    assert "40 passages added, 0 replaced, 0 deleted, 0 as they were" in printed.err
+    assert printed.err == f"{folder}: 40 passages added, 0 replaced, 0 deleted, 0 as they were\n"
     code, printed = run(capsys, "build", model, *files, "-o", folder)
     assert (code, printed.out) == (0, "")
     assert "20 passages added, 0 replaced, 0 deleted, 40 as they were" in printed.err

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -273,6 +276,23 @@ def test_a_build_goes_on_where_no_table_was_made_yet(tmp_path):
     index = PassageIndex.create(folder, SETTINGS)
     assert index.add(invented(3), embed) == Added(3, 0, 0)
     assert PassageIndex(folder).count() == 3
+
+
+NOISY = """
+import sys
+from interlingua.search.passage_index import IndexSettings, PassageIndex
+PassageIndex.create(sys.argv[1], IndexSettings(model="m", digest="d", dim=8))
+import lancedb, pyarrow
+schema = pyarrow.schema([("a", pyarrow.int64())])
+lancedb.connect(sys.argv[1]).create_table("new", schema=schema, mode="overwrite")  # of which LanceDB warns
+"""
+
+
+def test_warnings_of_lancedb_are_not_shown(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
+    command = [sys.executable, "-c", NOISY, str(tmp_path / "index")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_a_second_writer_is_refused(index):

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -142,7 +143,7 @@ class PassageIndex:
     """
 
     def __init__(self, folder: PathLike, *, create: bool = False) -> None:
-        os.environ.setdefault("LANCE_LOG", "error")  # its warnings are of no use to the user of an index
+        os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are of no use to the user of an index
         try:
             import lancedb
         except ImportError as error:
@@ -396,13 +397,14 @@ class PassageIndex:
             return database.open_table(TABLE)
 
     def _has_table(self) -> bool:
-        # A run that was killed while it made the table has left a folder without a version.
+        # A run that was killed while it made the table has left a folder without a version, and so without a row.
         return any((self.folder / f"{TABLE}.lance" / "_versions").glob("*.manifest"))
 
     def _create_table(self, database: Any) -> None:
         with self.writing(), lance_writes(self.folder):
             if not self._has_table():  # nor has another process made it meanwhile
-                database.create_table(TABLE, schema=table_schema(self.settings.dim), mode="overwrite")
+                shutil.rmtree(self.folder / f"{TABLE}.lance", ignore_errors=True)
+                database.create_table(TABLE, schema=table_schema(self.settings.dim))
 
     def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool) -> None:
         rows = table_rows(passages, vectors)
