@@ -17,7 +17,7 @@ class Point(NamedTuple):
     """Where a command dies."""
 
     operation: str
-    """A method of PassageIndex or of LanceDB's table."""
+    """A method of PassageIndex, or of LanceDB's table or database."""
     call: int
     """Which call of it, from 1."""
     moment: str | int
@@ -59,8 +59,8 @@ def run(action: str, folder: Path, given: list[Any], point: Point, reports: Path
 
     torch.set_num_threads(1)
     passage_index.COMMIT_PASSAGES = 4
-    owner = passage_index.PassageIndex if hasattr(passage_index.PassageIndex, point.operation) else None
-    die_at(owner or lancedb.table.LanceTable, point)
+    owners = (passage_index.PassageIndex, lancedb.table.LanceTable, lancedb.db.LanceDBConnection)
+    die_at(next(owner for owner in owners if hasattr(owner, point.operation)), point)
     with open(reports, "w") as file:
         perform(action, folder, given, lambda done: print(done, file=file, flush=True))
 
