@@ -19,10 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.evaluation import key_index
+from interlingua.evaluation import key_index, postings
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.tasks.retrieval import Beir
-from interlingua.search import postings
 
 MR_TYDI = 58_043_326
 WORDS = [f"word{number}" for number in range(5000)]

@@ -46,6 +46,14 @@ def test_questions_are_read_from_standard_input_as_json(capsys, index, monkeypat
     assert sum(share["found"] for share in first["languages"]) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("question", "typed"), [("", ""), (" ", ""), ("-", ""), ("-", "\n \n")])
+def test_an_empty_question_is_an_error(capsys, index, monkeypatch, question, typed):
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    code, printed = run(capsys, index, question)
+    assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert "question" in printed.err
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [

@@ -16,8 +16,13 @@ def test_a_line_is_a_passage_of_the_files_language(tmp_path):
     path = tmp_path / "news.de.txt.gz"
     path.write_bytes(gzip.compress(b"Eins.\n\n  Zwei. \n"))
     assert list(read_passages(path)) == [
-        Passage("news.de.txt.gz:1", "Eins.", language="deu_Latn"),
-        Passage("news.de.txt.gz:3", "Zwei.", language="deu_Latn"),
+        Passage("news.de.txt.gz:1", "Eins.", language="deu_Latn", file="news.de.txt.gz"),
+        Passage("news.de.txt.gz:3", "Zwei.", language="deu_Latn", file="news.de.txt.gz"),
+    ]
+    named = list(read_passages(path, name="texts/news.de.txt.gz"))
+    assert [(passage.id, passage.file) for passage in named] == [
+        ("texts/news.de.txt.gz:1", "texts/news.de.txt.gz"),
+        ("texts/news.de.txt.gz:3", "texts/news.de.txt.gz"),
     ]
     assert [passage.language for passage in read_passages(path, language="nl")] == ["nld_Latn"] * 2
 
@@ -39,7 +44,7 @@ def test_json_lines_with_metadata(tmp_path):
     first, second, third = read_passages(path, language="it")
     assert first == Passage("7", "Berlin.", "Cities", "eng_Latn", '{"tags": ["a"], "year": 2024}')
     assert second == Passage("x", "Paris.", "", "fra_Latn", "{}")
-    assert third == Passage("passages.jsonl:3", "Rome.", "", "ita_Latn", "{}")
+    assert third == Passage("passages.jsonl:3", "Rome.", "", "ita_Latn", "{}", "passages.jsonl")
     assert (first.embedded_text, second.embedded_text) == ("Cities Berlin.", "Paris.")
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -153,9 +157,48 @@ def test_passages_are_deleted_by_id_and_condition(index):
     assert index.languages() == {"deu_Latn": 19, "eng_Latn": 19}
 
 
-def test_an_id_that_occurs_twice_is_refused(index):
-    with pytest.raises(DataError, match="'a' occurs twice"):
-        index.add([Passage("a", "one"), Passage("a", "two")], embed)
+def test_an_id_that_occurs_twice_is_refused(index, monkeypatch):
+    monkeypatch.setattr(passage_index, "COMMIT_PASSAGES", 2)
+    given = [Passage(name, name) for name in ("x", "y", "a", "b", "a")]
+    with pytest.raises(DataError, match=r"'a' occurs twice; .* 4 passages before it are in the index"):
+        index.add(given, embed)
+    assert index.count() == 60 + 4
+
+
+def lines(file, *texts):
+    return [Passage(f"{file}:{number}", text, file=file) for number, text in enumerate(texts, 1) if text]
+
+
+def ids(index):
+    return {row["id"] for row in index._table.search().select(["id"]).to_list()}
+
+
+def test_a_file_replaces_its_earlier_state_as_a_whole(index):
+    owned = [Passage("r1", "one"), *lines("b.jsonl", "", "two")]
+    before = ids(index)
+    assert (
+        index.add([*lines("it's.txt", "one", "two", "three"), *owned], embed, files=["it's.txt", "b.jsonl"]).added == 5
+    )
+    shorter = lines("it's.txt", "one", "other")
+    assert index.add(shorter, embed, files=["it's.txt"]) == Added(added=0, replaced=1, unchanged=1, deleted=1)
+    assert ids(index) == before | {"it's.txt:1", "it's.txt:2", "r1", "b.jsonl:2"}
+    (hit,) = index.nearest(embed(shorter[1:])[0], 1)
+    assert (hit.id, hit.text, hit.score) == ("it's.txt:2", "other", pytest.approx(1, abs=1e-6))
+    # a record with an id of its own stays without its file; a passage without one does not
+    assert index.add([Passage("r2", "two")], embed, files=["b.jsonl"]) == Added(1, 0, 0, deleted=1)
+    assert ids(index) == before | {"it's.txt:1", "it's.txt:2", "r1", "r2"}
+    assert index.delete(where="file = 'it''s.txt'") == 2
+
+
+def test_a_failed_run_deletes_nothing_of_a_file(index):
+    index.add(lines("a.txt", "one", "two"), embed, files=["a.txt"])
+
+    def fail(passages):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index.add(lines("a.txt", "other"), fail, files=["a.txt"])
+    assert {"a.txt:1", "a.txt:2"} <= ids(index)
 
 
 @pytest.mark.parametrize("where", ["nonsense =", "color = 'red'"])
@@ -163,9 +206,26 @@ def test_a_condition_that_is_not_valid_is_refused(index, where):
     for search in (
         lambda: index.nearest(np.ones(WIDTH, np.float32), 1, where=where),
         lambda: index.delete(where=where),
+        lambda: index.delete(["p0"], where=where),
     ):
         with pytest.raises(ConfigError, match="--where"):
             search()
+    assert index.count() == 60
+
+
+@pytest.mark.parametrize("given", [{"ids": ["p0"]}, {"where": "id = 'p0'"}])
+def test_a_delete_that_a_full_disk_stops_is_not_the_conditions_fault(index, given):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))  # writing beyond 10 bytes fails, as on a full disk
+    try:
+        with pytest.raises(DataError) as caught:
+            index.delete(**given)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "can't write" in str(caught.value)
+    assert "--where" not in str(caught.value)
+    assert PassageIndex(index.folder).count() == 60
+    assert index.delete(**given) == 1
 
 
 @pytest.mark.parametrize(
@@ -206,6 +266,33 @@ def test_damaged_passages_are_one_line(index, damage):
         path.write_bytes(path.read_bytes()[:20])
     with pytest.raises(CheckpointError, match="build the index again"):
         PassageIndex(index.folder).matching("number", 3)
+
+
+def test_a_build_goes_on_where_no_table_was_made_yet(tmp_path):
+    folder = PassageIndex.create(tmp_path / "index", SETTINGS).folder
+    shutil.rmtree(folder / "passages.lance" / "_versions")  # as after kill -9 in the first write
+    with pytest.raises(CheckpointError, match="passages are missing"):
+        PassageIndex(folder)
+    index = PassageIndex.create(folder, SETTINGS)
+    assert index.add(invented(3), embed) == Added(3, 0, 0)
+    assert PassageIndex(folder).count() == 3
+
+
+NOISY = """
+import sys
+from interlingua.search.passage_index import IndexSettings, PassageIndex
+PassageIndex.create(sys.argv[1], IndexSettings(model="m", digest="d", dim=8))
+import lancedb, pyarrow
+schema = pyarrow.schema([("a", pyarrow.int64())])
+lancedb.connect(sys.argv[1]).create_table("new", schema=schema, mode="overwrite")  # of which LanceDB warns
+"""
+
+
+def test_warnings_of_lancedb_are_not_shown(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
+    command = [sys.executable, "-c", NOISY, str(tmp_path / "index")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_a_second_writer_is_refused(index):

@@ -24,7 +24,7 @@ def index(model, files, tmp_path):  # noqa: F811
 
 def test_each_question_has_its_ranking(index, capsys):
     options = {"top": 3, "mode": "hybrid", "per_language": 1}
-    found = interlingua.search(index, ["Die Katze", "", "the mat"], **options)
+    found = interlingua.search(index, ["Die Katze", "the mat"], **options)
     with pytest.raises(SystemExit):
         main.main(
             [
@@ -45,6 +45,12 @@ def test_each_question_has_its_ranking(index, capsys):
     assert [[hit["id"] for hit in hits] for hits in printed] == [[hit.id for hit in ranking.hits] for ranking in found]
     assert len(found) == 2
     assert {hit.language for hit in found[0].hits} == {"deu_Latn", "eng_Latn", "tha_Thai"}
+
+
+@pytest.mark.parametrize("questions", [[], "", ["Die Katze", " "]])
+def test_a_question_that_is_empty_is_refused(tmp_path, questions):
+    with pytest.raises(ConfigError, match="question is empty"):
+        interlingua.search(tmp_path / "no index is read", questions)
 
 
 def test_one_question_needs_no_list(index):

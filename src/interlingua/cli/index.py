@@ -10,8 +10,9 @@ from interlingua.verbs.index import IndexOptions, run_index
 
 EPILOG = (
     "build MODEL FILES -o DIR makes an index, or goes on with one; left out before a file, MODEL is mini; add DIR FILES"
-    " adds passages, and replaces those of the same id; delete DIR IDS removes some. FILES: .jsonl or .parquet (text,"
-    " id, title, language; all else is metadata), or text with a passage a line and its language in the file's name."
+    " adds passages, and replaces those of the same file or id; delete DIR IDS removes some. FILES: .jsonl or .parquet"
+    " (text, id, title, language; all else is metadata), or text with a passage a line and its language in the file's"
+    " name."
 )
 
 
@@ -25,5 +26,8 @@ def index(options: IndexOptions, quiet: bool) -> None:
     if options.action == "delete":
         line = f"{found.deleted:,} passages deleted"
     else:
-        line = f"{found.added:,} passages added, {found.replaced:,} replaced, {found.unchanged:,} as they were"
+        line = (
+            f"{found.added:,} passages added, {found.replaced:,} replaced, {found.deleted:,} deleted,"
+            f" {found.unchanged:,} as they were"
+        )
     print(f"{found.folder}: {line}", file=sys.stderr)

@@ -16,7 +16,7 @@ from numpy import ndarray
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search.passage_files import Passage
 
-TEXT_COLUMNS = ("id", "text", "title", "language")
+TEXT_COLUMNS = ("id", "text", "title", "language", "file")
 
 
 def table_schema(width: int) -> Any:

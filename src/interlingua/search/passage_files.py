@@ -39,6 +39,8 @@ class Passage(NamedTuple):
     """Its code, such as ``deu_Latn``; empty if it is not known."""
     metadata: str = "{}"
     """Everything else that was known of it, as JSON."""
+    file: str = ""
+    """The file that it belongs to, as its id does; empty if it has an id of its own."""
 
     @property
     def embedded_text(self) -> str:
@@ -46,29 +48,31 @@ class Passage(NamedTuple):
         return f"{self.title} {self.text}" if self.title else self.text
 
 
-def read_passages(path: PathLike, *, language: str | None = None) -> Iterator[Passage]:
+def read_passages(path: PathLike, *, language: str | None = None, name: str | None = None) -> Iterator[Passage]:
     """The passages of a file.
 
     Args:
         path: ``.jsonl`` or ``.ndjson``, ``.parquet``, or text, a passage a line; all but Parquet also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name (``de.txt``), if any.
+        name: of the file, with which the ids of its passages begin; by default without its folder.
 
     Raises:
         DataError: the file is missing or damaged, or a record has no text.
         MissingExtraError: Parquet without the extra ``search``.
     """
     code = resolve(language).code if language else _named_language(Path(path))
+    own_name = Path(path).name if name is None else name
     _, suffix = stem_and_suffix(path)
     if suffix in (".jsonl", ".ndjson"):
         records = _json_records(path)
     elif suffix == ".parquet":
         records = _parquet_records(path)
     else:
-        yield from _lines(path, code)
+        yield from _lines(path, own_name, code)
         return
     for number, record in records:
         try:
-            yield _passage(record, f"{Path(path).name}:{number}", code)
+            yield _passage(record, own_name, number, code)
         except DataError as error:
             raise DataError(str(error), path=path, line=number) from error
 
@@ -80,12 +84,11 @@ def _named_language(path: Path) -> str:
         return ""
 
 
-def _lines(path: PathLike, language: str) -> Iterator[Passage]:
-    name = Path(path).name
+def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if text := line.strip():
-                yield Passage(f"{name}:{number}", text, language=language)
+                yield Passage(f"{name}:{number}", text, language=language, file=name)
 
 
 def _json_records(path: PathLike) -> Iterator[tuple[int, Any]]:
@@ -119,7 +122,7 @@ def _parquet_records(path: PathLike) -> Iterator[tuple[int, Any]]:
         raise DataError(f"not a readable Parquet file: {error}", path=path) from error
 
 
-def _passage(record: Any, default_id: str, default_language: str) -> Passage:
+def _passage(record: Any, file: str, number: int, default_language: str) -> Passage:
     if not isinstance(record, Mapping):
         raise DataError(f"expected an object with a text, got {type(record).__name__}")
     fields = {key: value for key, value in record.items() if value is not None}
@@ -134,11 +137,12 @@ def _passage(record: Any, default_id: str, default_language: str) -> Passage:
     if not isinstance(title, str):
         raise DataError(f"its title is of type {type(title).__name__}; expected a string")
     return Passage(
-        id=check_text(default_id if own_id is None else str(own_id), 0, "id"),
+        id=f"{file}:{number}" if own_id is None else check_text(str(own_id), 0, "id"),
         text=check_text(text, 0, "text"),
         title=check_text(title, 0, "title"),
         language=resolve(str(named)).code if named else default_language,
         metadata=json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True),
+        file=file if own_id is None else "",
     )
 
 

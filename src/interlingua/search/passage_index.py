@@ -13,8 +13,9 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -40,7 +41,7 @@ from interlingua.search.lance_table import (
 from interlingua.search.passage_files import Passage
 from interlingua.search.ranking import Hit
 
-FORMAT = "interlingua-passage-index-1"
+FORMAT = "interlingua-passage-index-2"
 SETTINGS_FILE = "index.json"
 TABLE = "passages"
 COMMIT_PASSAGES = 4096
@@ -84,6 +85,8 @@ class Added:
     replaced: int
     """The id was there with another text, title, language or metadata."""
     unchanged: int
+    deleted: int = 0
+    """They belonged to a file that was given, and are not in it any more."""
 
 
 def read_settings(folder: PathLike) -> IndexSettings:
@@ -140,7 +143,7 @@ class PassageIndex:
     """
 
     def __init__(self, folder: PathLike, *, create: bool = False) -> None:
-        os.environ.setdefault("LANCE_LOG", "error")  # its warnings are of no use to the user of an index
+        os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are of no use to the user of an index
         try:
             import lancedb
         except ImportError as error:
@@ -183,15 +186,19 @@ class PassageIndex:
         passages: Iterable[Passage],
         embed: EmbedPassages,
         *,
+        files: Collection[str] = (),
         progress: Callable[[int], None] = lambda _: None,
     ) -> Added:
         """Embeds the passages that are new or changed, and commits them some thousand at a time.
+
+        What is left of an earlier state of the files is deleted last, so that a killed run loses nothing.
 
         Memory: one commit, and about 200 bytes for each passage that is indexed or given.
 
         Args:
             passages: any number.
             embed: their vectors, of length 1.
+            files: names of files of which all passages are given; what else the index has of them is deleted.
             progress: is called with the number of passages that are committed.
 
         Raises:
@@ -200,6 +207,7 @@ class PassageIndex:
         known = self._contents()
         seen: set[int] = set()
         counts: Counter[str] = Counter()
+        committed = 0
         stream = iter(passages)
         while block := list(islice(stream, COMMIT_PASSAGES)):
             wanted: list[Passage] = []
@@ -208,7 +216,8 @@ class PassageIndex:
                 key = text_key(passage.id)
                 content = content_key(passage)
                 if key in seen:
-                    raise DataError(f"the id {passage.id!r} occurs twice; ids must differ")
+                    kept = f"{committed:,} passages before it are in the index"
+                    raise DataError(f"the id {passage.id!r} occurs twice; ids must differ; {kept}")
                 seen.add(key)
                 state = "added" if key not in known else "unchanged" if known[key] == content else "replaced"
                 counts[state] += 1
@@ -217,28 +226,54 @@ class PassageIndex:
                     replaces |= state == "replaced"
             if wanted:
                 self._commit(wanted, embed(wanted), replaces=replaces)
-            progress(sum(counts.values()))
-        return Added(counts["added"], counts["replaced"], counts["unchanged"])
+            committed = sum(counts.values())
+            progress(committed)
+        # A killed run has not come here: the same command finds what is left, as the files still name it.
+        deleted = self._delete_ids(self._rest_of_files(files, seen))
+        return Added(counts["added"], counts["replaced"], counts["unchanged"], deleted)
 
     def delete(self, ids: Sequence[str] = (), where: str | None = None) -> int:
         """Removes passages and returns their number.
 
         Args:
             ids: of passages; those that are not there are left out.
-            where: a condition in SQL on ``id``, ``language``, ``title``, ``text`` or ``metadata``.
+            where: a condition in SQL on ``id``, ``file``, ``language``, ``title``, ``text`` or ``metadata``.
 
         Raises:
-            ConfigError: the condition is not valid.
+            ConfigError: the condition is not valid; nothing was deleted.
+            DataError: the disk is full.
         """
-        before = self.count()
+        if where is not None:  # read alone first, so that a failure below is never the condition's fault
+            with lance_reads(self.folder, where):
+                self._table.count_rows(where)
+        deleted = self._delete_ids(ids)
+        if where is not None:
+            deleted += self._delete_where(where)
+        return deleted
+
+    def _delete_ids(self, ids: Iterable[str]) -> int:
+        deleted = 0
         stream = iter(ids)
         while block := list(islice(stream, COMMIT_PASSAGES)):
-            with lance_writes(self.folder):
-                self._table.delete(f"id IN ({sql_strings(block)})")
-        if where is not None:
-            with lance_reads(self.folder, where):
-                self._table.delete(where)
+            deleted += self._delete_where(f"id IN ({sql_strings(block)})")
+        return deleted
+
+    def _delete_where(self, condition: str) -> int:
+        before = self.count()
+        with lance_writes(self.folder):
+            self._table.delete(condition)
         return before - self.count()
+
+    def _rest_of_files(self, files: Collection[str], seen: Collection[int]) -> list[str]:
+        """Ids of passages that belong to one of the files, other than those that have just been read."""
+        if not files:
+            return []
+        rest: list[str] = []
+        query = self._table.search().where(f"file IN ({sql_strings(files)})").select(["id"])
+        with lance_reads(self.folder):
+            for batch in query.to_batches():
+                rest += [name for name in batch.column("id").to_pylist() if text_key(name) not in seen]
+        return rest
 
     def finish(self, *, approximate: bool = False) -> None:
         """Brings the indexes of words and of vectors up to date and joins the commits.
@@ -354,13 +389,22 @@ class PassageIndex:
         return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def _open_table(self, database: Any, *, create: bool) -> Any:
-        if (self.folder / f"{TABLE}.lance").is_dir():
-            with lance_reads(self.folder):
-                return database.open_table(TABLE)
-        if not create:
-            raise CheckpointError(f"{self.folder}: its passages are missing; build the index again")
-        with lance_writes(self.folder):
-            return database.create_table(TABLE, schema=table_schema(self.settings.dim))
+        if not self._has_table():
+            if not create:
+                raise CheckpointError(f"{self.folder}: its passages are missing; build the index again")
+            self._create_table(database)
+        with lance_reads(self.folder):
+            return database.open_table(TABLE)
+
+    def _has_table(self) -> bool:
+        # A run that was killed while it made the table has left a folder without a version, and so without a row.
+        return any((self.folder / f"{TABLE}.lance" / "_versions").glob("*.manifest"))
+
+    def _create_table(self, database: Any) -> None:
+        with self.writing(), lance_writes(self.folder):
+            if not self._has_table():  # nor has another process made it meanwhile
+                shutil.rmtree(self.folder / f"{TABLE}.lance", ignore_errors=True)
+                database.create_table(TABLE, schema=table_schema(self.settings.dim))
 
     def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool) -> None:
         rows = table_rows(passages, vectors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,8 +18,8 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.languages import resolve
 from interlingua.search.feedback import rankings_with_feedback
+from interlingua.search.index_files import IndexFile, check_files, named_files, read_files
 from interlingua.search.indexed_model import IndexedModel
-from interlingua.search.passage_files import Passage, read_passages
 from interlingua.search.passage_index import Added, PassageIndex, read_settings, require_same
 from interlingua.search.ranking import Hit, LanguageShare, fused, language_shares, merged
 
@@ -58,7 +58,7 @@ def build_index(
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
-        files: see ``read_passages``.
+        files: see ``read_passages``. All are read before the first passage is embedded.
         folder: of the index.
         prompt: of passages: a prompt's name or a text; by default the model's own.
         question_prompt: of questions, in the same way.
@@ -72,20 +72,21 @@ def build_index(
     Raises:
         ConfigError: the folder holds other files, or an index of another model, prompt or map.
         CheckpointError: there is no such model or map.
-        DataError: a file can't be read, or an id occurs twice.
+        DataError: a file can't be read or has no passage, or an id occurs twice.
     """
-    _refuse_missing(files)
+    named = named_files(files, folder)
     map_read = None if language_map is None else read_map(language_map)
     encoder = Encoder.load(model, device=device)
     embedder = IndexedModel(
         encoder, _absolute(model), prompt=prompt, question_prompt=question_prompt, language_map=map_read, dtype=dtype
     )
+    check_files(named, language=language)
     index = PassageIndex.create(folder, embedder.settings)
     if language_map is not None:
         path = Path(language_map)
         shutil.copyfile(path / MAP_FILE if path.is_dir() else path, index.folder / MAP_FILE)
     with index.writing():
-        added = index.add(_read_all(files, language), embedder.embed_passages, progress=progress)
+        added = _add(index, named, embedder, language, progress)
         index.finish(approximate=approximate)
     return added
 
@@ -99,14 +100,31 @@ def add_to_index(
     device: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Added:
-    """Adds the passages of files to an index; one with the same id is replaced. See ``build_index``."""
-    _refuse_missing(files)
+    """Adds the passages of files to an index; see ``build_index``.
+
+    A passage with the same id is replaced. A file that is in the index already is replaced as a whole: passages that
+    belong to it and are not in it any more are deleted.
+    """
     index = PassageIndex(folder)
+    named = named_files(files, folder)
     embedder = model_of(index, dtype=dtype, device=device)
+    check_files(named, language=language)
     with index.writing():
-        added = index.add(_read_all(files, language), embedder.embed_passages, progress=progress)
+        added = _add(index, named, embedder, language, progress)
         index.finish()
     return added
+
+
+def _add(
+    index: PassageIndex,
+    files: Sequence[IndexFile],
+    embedder: IndexedModel,
+    language: str | None,
+    progress: Callable[[int], None],
+) -> Added:
+    passages = read_files(files, language=language)
+    names = [file.name for file in files]
+    return index.add(passages, embedder.embed_passages, files=names, progress=progress)
 
 
 def delete_from_index(folder: PathLike, ids: Sequence[str] = (), where: str | None = None) -> int:
@@ -274,22 +292,6 @@ class Searcher:
             known = ", ".join(code or "(none)" for code in self.languages)
             raise DataError(f"the index has no passage in {missing}; there are: {known}")
         return {code: self.languages[code] for code in codes}
-
-
-def _read_all(files: Sequence[PathLike], language: str | None) -> Iterator[Passage]:
-    for path in files:
-        yield from read_passages(path, language=language)
-
-
-def _refuse_missing(files: Sequence[PathLike]) -> None:
-    """Before a model is loaded."""
-    if not files:
-        raise ConfigError("no files to read passages from; name some")
-    for path in files:
-        if not Path(path).exists():
-            raise DataError("no such file; check the path", path=path)
-        if Path(path).is_dir():
-            raise DataError("is a folder; name the files in it", path=path)
 
 
 def _absolute(model: str) -> str:

@@ -34,6 +34,7 @@ class Indexed(NamedTuple):
     """The id was there with another text, title, language or metadata."""
     unchanged: int = 0
     deleted: int = 0
+    """By ``delete``; by ``build`` and ``add``, passages of a file that are not in it any more."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def run_index(options: IndexOptions, progress: Callable[[float, int | None], Non
     Raises:
         ConfigError: an option is wrong, or the folder holds other files, or an index of another model.
         CheckpointError: there is no such model or map.
-        DataError: a file can't be read, or an id occurs twice.
+        DataError: a file can't be read or has no passage, or an id occurs twice.
     """
     from interlingua.search.searcher import add_to_index, build_index
 
@@ -103,7 +104,7 @@ def run_index(options: IndexOptions, progress: Callable[[float, int | None], Non
 
 
 def _changed(folder: PathLike, added: Added) -> Indexed:
-    return Indexed(Path(folder), added.added, added.replaced, added.unchanged)
+    return Indexed(Path(folder), added.added, added.replaced, added.unchanged, added.deleted)
 
 
 def _check(options: IndexOptions) -> None:

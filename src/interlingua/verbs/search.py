@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, function_of, listed, option
 from interlingua.verbs.shared import STANDARD_INPUT
@@ -43,14 +44,20 @@ class SearchOptions(Options):
 
 
 def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
-    """Each question with its passages, as soon as they are found; empty questions are left out."""
+    """Each question with its passages, as soon as they are found.
+
+    Raises:
+        ConfigError: a question is empty, or there is none.
+        DataError: standard input holds no question; empty lines of it are left out.
+    """
     from interlingua.search.passage_index import PassageIndex
     from interlingua.search.searcher import Searcher, model_of
 
+    questions = _questions(options.questions)
     index = PassageIndex(options.folder)
     computing: Any = {"dtype": options.dtype, "device": options.device}
     searcher = Searcher(index, model_of(index, model=options.model, **computing))
-    for question in _questions(options.questions):
+    for question in questions:
         ranking = searcher.search(
             question,
             top=options.top,
@@ -65,9 +72,23 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
 
 
 def _questions(given: str | Sequence[str]) -> Iterator[str]:
-    several = [given] if isinstance(given, str) else given
-    lines = (line.strip() for line in sys.stdin) if list(several) == [STANDARD_INPUT] else iter(several)
-    return (line for line in lines if line)
+    """Those that were given, checked at once, or the lines of standard input as they come."""
+    several = [given] if isinstance(given, str) else list(given)
+    if several == [STANDARD_INPUT]:
+        return _typed_questions()
+    if not several or not all(question.strip() for question in several):
+        raise ConfigError("the question is empty; give some text")
+    return iter(several)
+
+
+def _typed_questions() -> Iterator[str]:
+    is_empty = True
+    for line in sys.stdin:
+        if question := line.strip():
+            is_empty = False
+            yield question
+    if is_empty:
+        raise DataError("standard input holds no question; write one a line")
 
 
 def run_search(options: SearchOptions) -> list[Ranking]:
@@ -79,10 +100,10 @@ def run_search(options: SearchOptions) -> list[Ranking]:
         options: what to do.
 
     Returns:
-        A ranking for each question that is not empty: ``hits``, best first, and ``shares``, by language.
+        A ranking for each question: ``hits``, best first, and ``shares``, by language.
 
     Raises:
-        ConfigError: there is no such index, or it is of another model.
+        ConfigError: a question is empty, there is no such index, or it is of another model.
         CheckpointError: the index or the model is damaged or missing.
     """
     return [ranking for _, ranking in rankings(options)]

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation import key_index, streams
+from interlingua.evaluation import key_index, postings, streams
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.tasks import passage_search, passages
 from interlingua.evaluation.tasks.retrieval import Beir, TyDiGoldP, XQuAD
-from interlingua.search import postings
 
 
 class Degrees:

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from interlingua.config import refuse_unread
 from interlingua.errors import ConfigError
+from interlingua.evaluation.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.retrieval import RetrievalSet
 from interlingua.evaluation.metrics.language_fairness import FAIRNESS, language_fairness, language_shares
@@ -27,7 +28,6 @@ from interlingua.evaluation.tasks.passages import (
     set_and_id,
 )
 from interlingua.registry import check_choice
-from interlingua.search.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
 from interlingua.search.topk.approximate import CodedVectors, rescored_topk
 from interlingua.search.topk.exact import Neighbors
 
@@ -47,7 +47,7 @@ class RetrievalTask(PassageTask):
         rescore: candidates found in int8 or bits that are ranked anew by float32, 100 or more; 0 for none.
         bm25: score BM25 too, and its fusion with the encoder (reciprocal ranks), in the question's language.
         bm25_k1: how soon more of the same word counts for nothing, at least 0.
-        bm25_b: how much long passages pay for their length, 0 to 1; both tuned by ``interlingua.search.bm25.tune``.
+        bm25_b: how much long passages pay for their length, 0 to 1; both tuned by ``interlingua.evaluation.bm25.tune``.
     """
 
     pools_all: ClassVar[bool] = False

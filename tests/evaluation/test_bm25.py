@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
-from interlingua.search import postings
-from interlingua.search.bm25 import STEMMERS, BM25Index, Tuned, analyser, tune
+from interlingua.evaluation import postings
+from interlingua.evaluation.bm25 import STEMMERS, BM25Index, Tuned, analyser, tune
 
 WORDS = [f"w{word}" for word in range(12)]
 

@@ -31,8 +31,8 @@ import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.evaluation.postings import Block, Postings
 from interlingua.languages import resolve
-from interlingua.search.postings import Block, Postings
 
 DEFAULT_K1 = 0.9
 DEFAULT_B = 0.4

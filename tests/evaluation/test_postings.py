@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from interlingua.search import postings
-from interlingua.search.postings import Postings
+from interlingua.evaluation import postings
+from interlingua.evaluation.postings import Postings
 
 WORDS = [f"w{word}" for word in range(9)]
 
