@@ -3,9 +3,9 @@
     python experiments/search/fairness.py MODEL MAP --cache cache --folder indexes
 
 MAP is a folder that ``interlingua debias`` wrote for MODEL; without it only the plain vectors are searched. Every
-question is searched plainly, with ``per_language = 2``, and with that and ``mode = "feedback"``; the last measure is of
-the search with the question's language as ``languages``, in which feedback changes nothing. The passages are XQuAD-R's
-sentences; each question has a right one in every language.
+question is searched plainly, with ``per_language = 2``, and with that and ``mode = "feedback"``, each time for 100
+passages, and all measures are of these: MRR within the question's language is of those passages of the 100 that are in
+it. The passages are XQuAD-R's sentences; each question has a right one in every language.
 
 An index compares a question with all vectors. So does one product of matrices in memory, which takes less time for each
 of 13,000 questions and is used here. ``--checked`` questions are searched in an index on disk as well, and the run ends
@@ -21,7 +21,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float32
@@ -34,10 +34,10 @@ from interlingua.encoder.language_maps import LanguageMap
 from interlingua.evaluation.cache import CachedEncoder, kept_folder
 from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
 from interlingua.languages import resolve
-from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings, PassageIndex
-from interlingua.search.ranking import Hit, merged
+from interlingua.search.ranking import Hit
+from interlingua.search.searcher import Searcher
 
 DEPTH = 20
 """Hits to read the languages of, as in the task lareqa."""
@@ -60,7 +60,7 @@ def right_passages(sets: Mapping[str, RetrievalSet], name: str) -> dict[str, set
 
 
 class VectorTable:
-    """Exact search in memory, with the methods of ``PassageIndex`` that the rankings call.
+    """Exact search in memory, with the methods of ``PassageIndex`` that a search by vectors calls.
 
     Args:
         passages: those of a language one after another.
@@ -77,6 +77,10 @@ class VectorTable:
         for row, passage in enumerate(passages):
             first = self._blocks.get(passage.language, slice(row, row)).start
             self._blocks[passage.language] = slice(first, row + 1)
+
+    def languages(self) -> dict[str, int]:
+        """See ``PassageIndex.languages``."""
+        return {code: block.stop - block.start for code, block in self._blocks.items()}
 
     def nearest(
         self,
@@ -110,22 +114,29 @@ class VectorTable:
         return index
 
 
-def rankings_of(index: PassageIndex, vector: Float32[ndarray, " d"], codes: Sequence[str]) -> dict[str, list[Hit]]:
+def searcher_of(index: VectorTable | PassageIndex) -> Searcher:
+    """The product's search in an index; questions are given as vectors, so that it needs no model."""
+    return Searcher(cast(PassageIndex, index), cast(Any, None))
+
+
+def rankings_of(searcher: Searcher, vector: Float32[ndarray, " d"]) -> dict[str, list[Hit]]:
     """The rankings to compare, by what is added to the measure's name."""
-    balanced = [index.nearest(vector, PER_LANGUAGE, languages=[code]) for code in codes]
-    fed_back = rankings_with_feedback(index, vector, PER_LANGUAGE, codes)
+    given: Any = {"top": MRR_DEPTH, "exact": True}
+    balanced: Any = {**given, "per_language": PER_LANGUAGE}
     return {
-        "": index.nearest(vector, MRR_DEPTH),
-        f", {PER_LANGUAGE} of each language": merged(balanced, MRR_DEPTH),
-        f", {PER_LANGUAGE} of each language with feedback": merged(fed_back, MRR_DEPTH),
+        "": searcher.rank("", vector, **given).hits,
+        f", {PER_LANGUAGE} of each language": searcher.rank("", vector, **balanced).hits,
+        f", {PER_LANGUAGE} of each language with feedback": searcher.rank("", vector, mode="feedback", **balanced).hits,
     }
 
 
-def require_equal(table: VectorTable, index: PassageIndex, vectors: Sequence[ndarray], codes: Sequence[str]) -> None:
+def require_equal(table: VectorTable, index: PassageIndex, vectors: Sequence[ndarray]) -> None:
     """Ends the run if the index on disk finds other passages; equal but for two of nearly the same cosine."""
+    in_memory = searcher_of(table)
+    on_disk = searcher_of(index)
     for vector in vectors:
-        ours = rankings_of(cast(PassageIndex, table), vector, codes)
-        for way, hits in rankings_of(index, vector, codes).items():
+        ours = rankings_of(in_memory, vector)
+        for way, hits in rankings_of(on_disk, vector).items():
             others = ours[way]
             scores = np.array([[hit.score for hit in ranking] for ranking in (hits, others)])
             same = sum(a.id == b.id for a, b in zip(hits, others, strict=True))
@@ -143,22 +154,20 @@ def recall(hits: Sequence[Hit], right: set[str]) -> float:
     return sum(hit.id in right for hit in hits[:DEPTH]) / len(right)
 
 
-def scores_of(
-    table: VectorTable, vectors: Float32[ndarray, "n d"], questions: Sequence[Question], codes: Sequence[str]
-) -> dict[str, float]:
+def scores_of(table: VectorTable, vectors: Float32[ndarray, "n d"], questions: Sequence[Question]) -> dict[str, float]:
     """The mean of every measure over the questions, in percent."""
     scores: dict[str, list[float]] = defaultdict(list)
-    index = cast(PassageIndex, table)
+    searcher = searcher_of(table)
     for vector, question in zip(vectors, questions, strict=True):
         code = question.language
         own = question.right[code]
         everywhere = set().union(*question.right.values())
-        for way, hits in rankings_of(index, vector, codes).items():
+        for way, hits in rankings_of(searcher, vector).items():
             scores[f"recall@{DEPTH} of answers in other languages{way}"].append(recall(hits, everywhere - own))
             first = reciprocal_rank(hits, everywhere)
             scores[f"MRR@{MRR_DEPTH} of the first answer in any language{way}"].append(first)
-        alone = index.nearest(vector, MRR_DEPTH, languages=[code])
-        scores[f"MRR@{MRR_DEPTH} within the question's language"].append(reciprocal_rank(alone, own))
+            within = [hit for hit in hits if hit.language == code]
+            scores[f"MRR@{MRR_DEPTH} within the question's language{way}"].append(reciprocal_rank(within, own))
     return {measure: 100 * float(np.mean(values)) for measure, values in scores.items()}
 
 
@@ -206,10 +215,9 @@ def main() -> None:
         vectors = question_vectors if language_map is None else language_map.apply(question_vectors)
         if checked:
             settings = IndexSettings(model=options.model, digest=info.digest or "", dim=encoder.dim, map_digest=name)
-            require_equal(
-                table, table.on_disk(options.folder / name, settings), [vectors[row] for row in checked], codes
-            )
-        for measure, value in scores_of(table, vectors, questions, codes).items():
+            index = table.on_disk(options.folder / name, settings)
+            require_equal(table, index, [vectors[row] for row in checked])
+        for measure, value in scores_of(table, vectors, questions).items():
             print(f"{name:<6} {measure:<78} {value:5.1f}", flush=True)
     print(f"{len(questions):,} questions, {len(passages):,} passages in {len(codes)} languages")
 

@@ -25,7 +25,7 @@ def run(capsys, *arguments):
 
 
 def test_hits_are_lines_and_languages_are_reported(capsys, index):
-    code, printed = run(capsys, index, "Die Katze", "--top", 4, "--per-language", 1)
+    code, printed = run(capsys, index, "Die Katze", "--top", 3, "--per-language", 1)
     assert code == 0, printed.err
     rows = [line.split() for line in printed.out.splitlines()]
     assert [row[0] for row in rows] == ["1", "2", "3"]

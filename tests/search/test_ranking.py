@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.search.ranking import Hit, LanguageShare, fused, language_shares, merged
+from interlingua.search.ranking import Hit, LanguageShare, followed, fused, language_shares, merged
 
 
 def hit(name, score, language="eng_Latn"):
@@ -14,6 +14,13 @@ def hit(name, score, language="eng_Latn"):
 def test_merged_sorts_by_score_and_then_by_id():
     rankings = [[hit("b", 0.9), hit("d", 0.2)], [hit("a", 0.9), hit("c", 0.5)], []]
     assert [found.id for found in merged(rankings, 3)] == ["a", "b", "c"]
+
+
+def test_others_follow_in_their_own_order():
+    first = [hit("a", 0.9), hit("b", 0.2)]
+    others = [hit("c", 0.8), hit("a", 0.7), hit("d", 0.6), hit("e", 0.5)]
+    assert followed(first, others, 4) == [first[0], first[1], others[0], others[2]]
+    assert followed(first, others, 1) == [first[0]]
 
 
 def test_fusion_adds_reciprocal_ranks():

@@ -64,14 +64,52 @@ def test_the_ranking_is_that_of_the_cosines(searcher, model, files):
     assert [hit.id for hit in searcher.search("Die Katze", top=5).hits] == expected
 
 
-def test_no_language_takes_more_places_than_allowed(searcher):
+def ids(hits, language=None):
+    return [hit.id for hit in hits if language in (None, hit.language)]
+
+
+def test_the_best_of_each_language_come_first(searcher):
     plain = searcher.search("Die Katze", top=60)
-    balanced = searcher.search("Die Katze", top=60, per_language=2)
-    best = [[hit for hit in plain.hits if hit.language == language][:2] for language in LANGUAGES]
-    assert {hit.id for hit in balanced.hits} == {hit.id for part in best for hit in part}
+    balanced = searcher.search("Die Katze", top=6, per_language=2)
+    assert {hit.id for hit in balanced.hits} == {name for code in LANGUAGES for name in ids(plain.hits, code)[:2]}
     scores = [hit.score for hit in balanced.hits]
     assert scores == sorted(scores, reverse=True)
     assert [share.found for share in balanced.shares] == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("top", [9, 60])
+@pytest.mark.parametrize(("mode", "others"), [("vector", "vector"), ("text", "text"), ("feedback", "vector")])
+def test_balanced_hits_are_followed_by_the_others(searcher, mode, others, top):
+    first = searcher.search("Die Katze", top=6, per_language=2, mode=mode).hits
+    plain = searcher.search("Die Katze", top=60, mode=others).hits
+    found = searcher.search("Die Katze", top=top, per_language=2, mode=mode)
+    rest = [hit for hit in plain if hit.id not in ids(first)]
+    assert found.hits == (first + rest)[:top]
+    assert len(found.hits) > 6
+    counts = {share.language: round(share.found * len(found.hits)) for share in found.shares}
+    assert counts == {code: len(ids(found.hits, code)) for code in LANGUAGES}
+
+
+def test_balanced_fusion_is_followed_by_the_plain_one(searcher):
+    plain = searcher.search("Die Katze", top=60, mode="hybrid").hits
+    found = searcher.search("Die Katze", top=60, per_language=1, mode="hybrid").hits
+    assert set(ids(found)) == set(ids(plain))
+    assert {hit.language for hit in found[:3]} == set(LANGUAGES)
+
+
+def test_the_order_inside_a_language_is_kept(searcher):
+    plain = searcher.search("Die Katze", top=60).hits
+    found = searcher.search("Die Katze", top=60, per_language=2).hits
+    assert ids(found) != ids(plain)
+    for code in LANGUAGES:
+        assert ids(found, code) == ids(plain, code)
+    best = plain[0].language
+    assert ids(searcher.search("Die Katze", top=60, per_language=2, mode="feedback").hits, best) == ids(plain, best)
+
+
+def test_other_hits_are_of_the_languages_wanted(searcher):
+    found = searcher.search("Die Katze", languages=["th"], per_language=1, top=5).hits
+    assert ids(found) == ids(searcher.search("Die Katze", languages=["th"], top=5).hits)
 
 
 def test_feedback_changes_the_languages_of_other_passages_alone(searcher):

@@ -187,8 +187,8 @@ def test_passages_are_found(page):
     page.select_option("#in-language", "eng_Latn")
     page.fill("#per-language", "4")
     page.press("#question", "Enter")
-    playwright.expect(page.locator("#search .status")).to_contain_text("4 passages")
-    playwright.expect(page.locator("#search li")).to_have_count(4)
+    playwright.expect(page.locator("#search .status")).to_contain_text("10 passages")
+    playwright.expect(page.locator("#search li")).to_have_count(10)
     assert page.locator("#search tbody td").all_inner_texts() == ["eng_Latn", "100 %", "100 %"]
     assert page.locator("#search li [lang]").first.get_attribute("lang") == "en"
     assert fits(page)

@@ -1,8 +1,8 @@
 """Rankings of passages: joined, shared out between languages, and described by the languages in them.
 
 A multilingual encoder may prefer passages in the question's own language, so that a pool of many languages hides
-answers in the others. Two things help: a map that takes the language out of the vectors, and a ranking that takes the
-best passages of every language before it sorts them by score.
+answers in the others. Two things help: a map that takes the language out of the vectors, and a ranking that begins
+with the best passages of every language.
 """
 
 from __future__ import annotations
@@ -43,6 +43,12 @@ def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
     hits = [hit for ranking in rankings for hit in ranking]
     hits.sort(key=lambda hit: (-hit.score, hit.id))
     return hits[:top]
+
+
+def followed(hits: Sequence[Hit], others: Sequence[Hit], top: int) -> list[Hit]:
+    """Hits, and behind them those of another ranking that are not among them, ``top`` together."""
+    ids = {hit.id for hit in hits}
+    return [*hits, *(hit for hit in others if hit.id not in ids)][:top]
 
 
 def fused(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:

@@ -21,7 +21,7 @@ from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.index_files import IndexFile, check_files, named_files, read_files
 from interlingua.search.indexed_model import IndexedModel
 from interlingua.search.passage_index import Added, PassageIndex, read_settings, require_same
-from interlingua.search.ranking import Hit, LanguageShare, fused, language_shares, merged
+from interlingua.search.ranking import Hit, LanguageShare, followed, fused, language_shares, merged
 
 SearchMode = Literal["vector", "text", "hybrid", "feedback"]
 MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
@@ -180,6 +180,42 @@ def model_for(folder: PathLike, encoder: Encoder, path: str, *, dtype: Dtype = "
     return embedder
 
 
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What is searched for, and where; the attributes are as in ``Searcher.rank``."""
+
+    index: PassageIndex
+    question: str
+    vector: Float32[ndarray, " d"] | None
+    languages: list[str]
+    """All that are searched."""
+    is_restricted: bool
+    """Whether the index has other languages, too."""
+    where: str | None
+    exact: bool
+
+    def ranking(self, mode: str, top: int, per_language: int | None = None) -> list[Hit]:
+        """The best hits, of each language no more than ``per_language``."""
+        if mode != "hybrid":
+            return self._of_one_kind(mode, top, per_language)
+        depth = min(FUSED_DEPTH * top, MOST_HITS)
+        return fused([self._of_one_kind(kind, depth, per_language) for kind in ("vector", "text")], top)
+
+    def _of_one_kind(self, kind: str, top: int, per_language: int | None) -> list[Hit]:
+        most = top if per_language is None else min(per_language, top)
+        if kind == "feedback" and self.vector is not None:
+            given = (self.index, self.vector, most, self.languages)
+            return merged(rankings_with_feedback(*given, where=self.where, exact=self.exact), top)
+        if per_language is None:
+            return self._nearest(kind, top, self.languages if self.is_restricted else ())
+        return merged([self._nearest(kind, most, [code]) for code in self.languages], top)
+
+    def _nearest(self, kind: str, most: int, languages: Sequence[str]) -> list[Hit]:
+        if kind == "text" or self.vector is None:
+            return self.index.matching(self.question, most, languages=languages, where=self.where)
+        return self.index.nearest(self.vector, most, languages=languages, where=self.where, exact=self.exact)
+
+
 class Searcher:
     """An index with its model.
 
@@ -213,7 +249,7 @@ class Searcher:
             top: hits at most.
             mode: what is compared.
             languages: codes of the languages to search in; () = all.
-            per_language: hits of each language at most.
+            per_language: begin with so many hits of each language.
             where: a condition in SQL.
             exact: see ``PassageIndex.nearest``.
             language: of the question, where the model needs it.
@@ -247,7 +283,8 @@ class Searcher:
             mode: by vectors, by the words of the text (BM25), by both with reciprocal rank fusion, or by vectors with
                 feedback, see ``rankings_with_feedback``.
             languages: codes of the languages to search in; () = all.
-            per_language: take no more hits than that from each language, so that none fills the ranking; None = any.
+            per_language: begin with the best so many hits of each language, so that none fills the ranking; up to
+                ``top``, they are followed by the other hits in the order that they have without this option.
             where: a condition in SQL, such as ``json_extract(metadata, '$.year') = '2024'``.
             exact: see ``PassageIndex.nearest``.
 
@@ -263,23 +300,11 @@ class Searcher:
         if vector is None and mode != "text":
             raise ConfigError(f"mode {mode} needs the question's vector; give it, or choose the mode text")
         searched = self._searched(languages)
-        depth = top if mode != "hybrid" else min(FUSED_DEPTH * top, MOST_HITS)
-
-        def ranking(kind: str, codes: Sequence[str], most: int) -> list[Hit]:
-            if kind == "text" or vector is None:
-                return self.index.matching(question, most, languages=codes, where=where)
-            return self.index.nearest(vector, most, languages=codes, where=where, exact=exact)
-
-        def balanced(kind: str) -> list[Hit]:
-            most = depth if per_language is None else min(per_language, depth)
-            if kind == "feedback" and vector is not None:
-                given = (self.index, vector, most, list(searched))
-                return merged(rankings_with_feedback(*given, where=where, exact=exact), depth)
-            if per_language is None:
-                return ranking(kind, [resolve(code).code for code in languages], depth)
-            return merged([ranking(kind, [code], most) for code in searched], depth)
-
-        hits = balanced(mode) if mode != "hybrid" else fused([balanced("vector"), balanced("text")], top)
+        query = _Query(self.index, question, vector, list(searched), bool(languages), where, exact)
+        hits = query.ranking(mode, top, per_language)
+        if per_language is not None and len(hits) < top:
+            # Behind the best passages of every language, feedback has nothing to add: the question alone ranks.
+            hits = followed(hits, query.ranking("vector" if mode == "feedback" else mode, top), top)
         return Ranking(hits, language_shares(hits, searched))
 
     def _searched(self, languages: Sequence[str]) -> dict[str, int]:

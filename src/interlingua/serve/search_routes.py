@@ -35,7 +35,9 @@ class SearchRequest(BaseModel):
     top: Hits = Field(10, description="Passages found at most.")
     mode: SearchMode = "vector"
     languages: Annotated[list[IndexedLanguage], Field(max_length=1000)] = Field([], description="Search in these only.")
-    per_language: Hits | None = Field(None, description="At most so many passages of each language.")
+    per_language: Hits | None = Field(
+        None, description="Begin with so many passages of each language; the other best ones follow."
+    )
     language: Language | None = Field(None, description="Of the question, for models that need it.")
 
 

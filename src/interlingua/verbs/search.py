@@ -35,7 +35,11 @@ class SearchOptions(Options):
     )
     languages: Names | None = option(None, "Search in these only: de,en,th.", group=SEARCH, kind=str)
     per_language: int | None = option(
-        None, "At most so many passages of each language.", group=SEARCH, kind=int, minimum=1
+        None,
+        "Begin with so many passages of each language; the other best ones follow.",
+        group=SEARCH,
+        kind=int,
+        minimum=1,
     )
     where: str | None = option(
         None, "SQL condition, such as \"json_extract(metadata, '$.year') = '2024'\".", group=SEARCH
