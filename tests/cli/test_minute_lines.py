@@ -16,13 +16,19 @@ def fast(monkeypatch):
 
 def test_a_line_comes_every_time_though_nothing_is_told(fast, capsys):
     lines = []
+
+    def read():
+        for line in capsys.readouterr().err.splitlines():
+            assert re.match(r"after \d+\.\d s: ", line)
+            lines.append(line.partition(": ")[2])
+
     begin = time.perf_counter()
     with minute_lines(False, last=False) as tell:
         while lines[-1:] != ["preparing"]:  # however late the other thread gets its turn
-            lines += [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+            read()
         tell(lambda seconds: f"half of {seconds < 60}")
         while lines[-3:] != ["half of True"] * 3:
-            lines += [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+            read()
     assert len(lines) <= (time.perf_counter() - begin) / module.EVERY_SECONDS + 1
 
 
