@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import pytest
+import torch
 
 import interlingua
 from interlingua.adapt import extend as module
@@ -145,7 +146,8 @@ def test_a_run_that_was_killed_ends_with_the_same_model(done, place):
         ["from pathlib import Path", "from tests.adapt.test_extend import run", f"run(Path({str(place)!r}), 'killed')"],
     )
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([f"{root}/src", root])}
+    threads = str(torch.get_num_threads())  # as here, where another test may have changed them
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([f"{root}/src", root]), "OMP_NUM_THREADS": threads}
     process = subprocess.Popen([sys.executable, str(script)], env=environment, stderr=subprocess.DEVNULL)
     checkpoints = place / "killed" / "run" / "checkpoints"
     while process.poll() is None and not any(checkpoints.glob("step-*")):
