@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar
 
 import torch
-import torch._functorch.config
 
 from interlingua.errors import ConfigError
 
@@ -41,8 +41,10 @@ class Switch:
             ConfigError: nothing can be compiled here.
         """
         if on and not self.is_on:
-            torch._functorch.config.donated_buffer = False  # gradients of single terms go backward more than once
             try:
+                # gradients of single terms go backward more than once, where donated buffers allow one pass
+                config: Any = import_module("torch._functorch.config")
+                config.donated_buffer = False
                 torch.compile(_tried)(torch.ones(8, device=device))
             except Exception as error:
                 needed = "Triton" if device.type == "cuda" else "a C++ compiler"

@@ -173,8 +173,9 @@ class Batcher:
                 while not self._waiting and not self._closed:
                     self._changed.wait()
                 batch = self._take()
-            if batch and batch[0][0].work is not None:
-                _do(batch[0][0], batch[0][0].work)
+            work = batch[0][0].work if batch else None
+            if work is not None:
+                _do(batch[0][0], work)
             elif batch:
                 self._embed_batch(batch)
             elif self._closed:

@@ -74,7 +74,7 @@ class ServedModel:
         return self.encoder.digest()
 
     def prompt_text(self, prompt: str | None) -> str:
-        """What stands in front of the texts of a request.
+        """The text that is put before each text of a request.
 
         Args:
             prompt: see ``tokenize``.

@@ -121,11 +121,11 @@ def text_router(
     @router.post("/tokens")
     async def tokens(request: Request, body: TokensRequest) -> Response:
         """Cosines between the tokens of two sentences."""
+        texts = body.source, body.target
+        truncate = service.settings.auto_truncate
         try:
             codes = language_code(body.source_language), language_code(body.target_language)
-            sentences = tokenized_pair(
-                service.model, (body.source, body.target), codes, auto_truncate=service.settings.auto_truncate
-            )
+            sentences = await asyncio.to_thread(tokenized_pair, service.model, texts, codes, auto_truncate=truncate)
         except InterlinguaError as error:
             raise RequestError(422, str(error)) from error
         found = await service.with_encoder(
