@@ -69,6 +69,15 @@ def test_a_user_s_error_is_one_line(cluster, number, message):
     assert "\n" not in str(error.value)
 
 
+def test_errors_one_after_the_other_leave_this_process_alive(cluster):
+    """Ray aborts it when a task is cancelled at the moment it is done."""
+    for _ in range(30):
+        with connected("auto") as workers, pytest.raises(InterlinguaError, match="thirteen"):
+            list(workers.run(square_or_fail, [(1,), (13,), (2,), (3,), (4,)]))
+    with connected("auto") as workers:
+        assert list(workers.run(square_or_fail, [(5,)])) == [(25, 1)]
+
+
 def test_a_bug_keeps_its_traceback(cluster):
     with connected("auto") as workers, pytest.raises(KeyError, match="a bug"):
         list(workers.run(square_or_fail, [(16,)]))

@@ -87,6 +87,9 @@ class OnRay:
     ) -> Iterator[Result]:
         """See ``Workers``.
 
+        After an error the few tasks taken ahead are not cancelled but run to their end or to that of the connection:
+        Ray aborts the process that cancels a task at the moment it is done.
+
         Raises:
             InterlinguaError: as the function does, or a task's processes have died too often.
         """
@@ -94,16 +97,12 @@ class OnRay:
         remote = self.ray.remote(**needs, max_retries=RETRIES)(_with_threads)
         ahead = 2 * (self.gpus if encodes and self.gpus else self.slots)
         waiting: deque[Any] = deque()
-        try:
-            for task in tasks:
-                waiting.append(remote.remote(function, self.cores, *task))
-                if len(waiting) >= ahead:
-                    yield self._result(waiting.popleft())
-            while waiting:
+        for task in tasks:
+            waiting.append(remote.remote(function, self.cores, *task))
+            if len(waiting) >= ahead:
                 yield self._result(waiting.popleft())
-        finally:
-            for reference in waiting:
-                self.ray.cancel(reference, force=True)
+        while waiting:
+            yield self._result(waiting.popleft())
 
     def share(self, value: Any) -> Any:
         """See ``Workers``."""
