@@ -30,8 +30,8 @@ VARIANTS = {
         "neon": ("-march=armv8-a",),
     },
 }
-"""The flags of each by processor; the names as in the package's ``kernels``. A compiler that does not know those of one
-still gives others."""
+"""The flags of each by processor; the names as in the package's ``kernels``. A compiler that does
+not know those of one still gives others."""
 SAME_PROCESSOR = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -41,7 +41,9 @@ class Kernels(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Puts the libraries into the wheel, which is then one for this platform and every Python."""
+        """Puts the libraries into the wheel, which is then one for this platform and every
+        Python.
+        """
         if self.target_name != "wheel":
             return
         for source in (Path(self.root) / "src" / "interlingua" / "kernels").glob("*.c"):
@@ -71,14 +73,24 @@ def processor(command: list[str]) -> str:
 
 
 def compile_kernel(source: Path) -> list[Path]:
-    """The libraries that there are next to the source now, one for each variant that could be built."""
+    """The libraries that there are next to the source now, one for each variant that could be
+    built.
+    """
     command = compiler()
     if command is None or platform.system() != "Linux":
         return []
     built = []
     for variant, flags in VARIANTS.get(processor(command), {}).items():
         library = source.with_suffix(f".{variant}.so")
-        line = [*command, *FLAGS, *flags, f"-DDIGEST={digest(source)}u", "-o", str(library), str(source)]
+        line = [
+            *command,
+            *FLAGS,
+            *flags,
+            f"-DDIGEST={digest(source)}u",
+            "-o",
+            str(library),
+            str(source),
+        ]
         if subprocess.run(line, capture_output=True, check=False).returncode == 0:
             built.append(library)
     return built

@@ -2,31 +2,36 @@
 
     python benchmarks/accelerator.py                          # on a machine with a CUDA GPU
     python benchmarks/accelerator.py --json gpu.json --only encode,mining
-    python benchmarks/accelerator.py --device cpu --tiny      # the same parts, small, where there is none
+    python benchmarks/accelerator.py --device cpu --tiny      # the same parts, small, where there
+    is none
 
 Checks, each on the device and on the CPU with the same weights:
 
 - ``methods``: loss and gradients of every training method;
-- ``resume``: six steps, and three steps, a checkpoint and three more, end with the same bytes (``run.deterministic``);
+- ``resume``: six steps, and three steps, a checkpoint and three more, end with the same bytes
+  (``run.deterministic``);
 - ``encode``: vectors in float32, bfloat16 and TF32;
 - ``topk``: exact neighbors, to the bit.
 
 Measures, with random weights in XLM-R's base and large shape:
 
-- ``encode``: sentences and tokens per second of mixed lengths, and the share of the GPU's rate in large products that
-  this is, next to sentence-transformers in bfloat16 with SDPA;
-- ``train``: tokens per second of MEXMA and InfoNCE steps, and the same share, without and with ``run.compile``;
-- ``mining``: neighbors of a million vectors among a million, both ways, next to plain torch products and top-k, which
-  finds approximate values and one way at a time.
+- ``encode``: sentences and tokens per second of mixed lengths, and the share of the GPU's rate in
+  large products that this is, next to sentence-transformers in bfloat16 with SDPA;
+- ``train``: tokens per second of MEXMA and InfoNCE steps, and the same share, without and with
+  ``run.compile``;
+- ``mining``: neighbors of a million vectors among a million, both ways, next to plain torch
+  products and top-k, which finds approximate values and one way at a time.
 
-Each part stands alone: what fails in one is reported, and the others go on. Nothing is downloaded. It needs the
-repository's tests, and pytest, for the small objectives. Exit code 1: a check failed; 2: there is no CUDA device.
+Each part stands alone: what fails in one is reported, and the others go on. Nothing is downloaded.
+It needs the repository's tests, and pytest, for the small objectives. Exit code 1: a check failed;
+2: there is no CUDA device.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import platform
@@ -44,9 +49,24 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = {
-    "base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
-    "large": {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
-    "tiny": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64},
+    "base": {
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+    },
+    "large": {
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+    },
+    "tiny": {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    },
 }
 XLMR_WORDS = 250_002
 SMALL_WORDS = 46
@@ -107,7 +127,10 @@ def methods(report: Report) -> None:
     for method in sorted(METHODS)[: 3 if report.tiny else None]:
         try:
             batch = tiny_batch(method)
-            found = [_gradients(tiny_objective(method).to(device), batch) for device in ("cpu", report.device)]
+            found = [
+                _gradients(tiny_objective(method).to(device), batch)
+                for device in ("cpu", report.device)
+            ]
         except Exception as error:
             report.check(f"methods {method}", holds=False, found=_first_line(error))
             continue
@@ -115,7 +138,11 @@ def methods(report: Report) -> None:
         apart = max(float((gradients[name] - expected[name]).abs().max()) for name in expected)
         apart /= max(float(gradient.abs().max()) for gradient in expected.values())
         holds = abs(loss - other_loss) <= LOSS_TOLERANCE * abs(loss) and apart <= GRADIENT_TOLERANCE
-        report.check(f"methods {method}", holds=holds, found=f"loss {other_loss:.5f}, gradients apart by {apart:.1e}")
+        report.check(
+            f"methods {method}",
+            holds=holds,
+            found=f"loss {other_loss:.5f}, gradients apart by {apart:.1e}",
+        )
 
 
 def _gradients(objective: Any, batch: Any) -> tuple[float, dict[str, Any]]:
@@ -129,7 +156,9 @@ def _gradients(objective: Any, batch: Any) -> tuple[float, dict[str, Any]]:
         output.loss.backward()
         loss += output.loss.item()
     weights = objective.named_parameters()
-    return loss, {name: weight.grad.detach().cpu() for name, weight in weights if weight.grad is not None}
+    return loss, {
+        name: weight.grad.detach().cpu() for name, weight in weights if weight.grad is not None
+    }
 
 
 def resume(report: Report) -> None:
@@ -143,7 +172,11 @@ def resume(report: Report) -> None:
         with Engine(run) as engine:
             whole = _digest_after(engine, folder / "whole", stops_after=None)
             cut = _digest_after(engine, folder / "cut", stops_after=3)
-    report.check("resume", holds=whole == cut, found=f"{whole[:12]} and {cut[:12]}, precision {run.precision}")
+    report.check(
+        "resume",
+        holds=whole == cut,
+        found=f"{whole[:12]} and {cut[:12]}, precision {run.precision}",
+    )
 
 
 def _digest_after(engine: Any, folder: Path, *, stops_after: int | None) -> str:
@@ -191,9 +224,12 @@ def topk(report: Report) -> None:
     scanner.scan(left, scanner.prepare(read_block(y, 0, m), of_x=False), *found)
     pairs = zip(found, expected, strict=True)
     differ = sum(
-        int((a.values != b.similarities.numpy()).sum() + (a.indices != b.indices.numpy()).sum()) for a, b in pairs
+        int((a.values != b.similarities.numpy()).sum() + (a.indices != b.indices.numpy()).sum())
+        for a, b in pairs
     )
-    report.check("topk", holds=differ == 0, found=f"{differ} of {8 * (n + m):,} values and neighbors differ")
+    report.check(
+        "topk", holds=differ == 0, found=f"{differ} of {8 * (n + m):,} values and neighbors differ"
+    )
 
 
 def encode(report: Report) -> None:
@@ -207,7 +243,9 @@ def encode(report: Report) -> None:
         if dtype == "tf32" and not on_gpu:
             continue
         apart = float(np.abs(small.encode(texts, dtype=dtype) - expected).max())
-        report.check(f"encode {dtype}", holds=apart <= tolerance, found=f"largest difference {apart:.1e}")
+        report.check(
+            f"encode {dtype}", holds=apart <= tolerance, found=f"largest difference {apart:.1e}"
+        )
     rate = _product_rate(report)
     for shape in report.shapes:
         texts = _texts(TEXTS[shape], seed=1)
@@ -215,11 +253,14 @@ def encode(report: Report) -> None:
         tokens = sum(len(text.split()) for text in texts)
         flops = _forward_flops(SHAPES[shape], texts)
         encoder.encode(texts[: len(texts) // 8], dtype="bfloat16", batch_tokens=65_536)
-        seconds = _seconds(report, lambda: encoder.encode(texts, dtype="bfloat16", batch_tokens=65_536))  # noqa: B023
+        encode = functools.partial(encoder.encode, texts, dtype="bfloat16", batch_tokens=65_536)
+        seconds = _seconds(report, encode)
         report.measure(
-            f"encode {shape}", sentences_a_second=len(texts) / seconds, tokens_a_second=tokens / seconds,
+            f"encode {shape}",
+            sentences_a_second=len(texts) / seconds,
+            tokens_a_second=tokens / seconds,
             utilization=flops / seconds / rate,
-        )  # fmt: skip
+        )
         if (theirs := _sentence_transformers(report, encoder, texts)) is not None:
             report.measure(f"encode {shape}", times_sentence_transformers=theirs / seconds)
 
@@ -235,13 +276,18 @@ def _sentence_transformers(report: Report, encoder: Any, texts: list[str]) -> fl
         encoder.save(folder)
         options = {"dtype": "bfloat16", "attn_implementation": "sdpa"}
         device = str(report.device)
-        peer = SentenceTransformer(folder, device=device, model_kwargs=options, trust_remote_code=False)
+        peer = SentenceTransformer(
+            folder, device=device, model_kwargs=options, trust_remote_code=False
+        )
         peer.encode(texts[: len(texts) // 8], batch_size=128)
         return _seconds(report, lambda: peer.encode(texts, batch_size=128))
 
 
 def train(report: Report) -> None:
-    """Tokens per second of steps in bfloat16, optimizer included; as they are, and with ``run.compile``."""
+    """Tokens per second of steps in bfloat16, optimizer included.
+
+    As they are, and with ``run.compile``.
+    """
     from torch.utils.flop_counter import FlopCounterMode
 
     from interlingua.one_pass import switch
@@ -259,12 +305,15 @@ def train(report: Report) -> None:
                 step()
                 each[compiled] = _seconds(report, lambda: [step() for _ in range(count)]) / count  # noqa: B023
                 report.measure(
-                    f"train {method} {shape}" + compiled * ", compiled", seconds_a_step=each[compiled],
+                    f"train {method} {shape}" + compiled * ", compiled",
+                    seconds_a_step=each[compiled],
                     tokens_a_second=step.tokens / each[compiled],
                     utilization=counter.get_total_flops() / each[compiled] / rate,
-                )  # fmt: skip
+                )
             switch.set(on=False, device=report.device)
-            report.measure(f"train {method} {shape}, compiled", times_as_it_is=each[False] / each[True])
+            report.measure(
+                f"train {method} {shape}, compiled", times_as_it_is=each[False] / each[True]
+            )
 
 
 class Step:
@@ -289,13 +338,20 @@ class Step:
         factory = resolve(METHODS, method)
         self.device = report.device
         encoder = _encoder(shape, words=_words(report))
-        self.objective = factory(from_mapping(factory.Config, options), encoder).to(self.device).train()
-        self.optimizer = build_optimizer(self.objective, OptimizerConfig(learning_rate=1e-5), sparse_gradients=False)
+        self.objective = (
+            factory(from_mapping(factory.Config, options), encoder).to(self.device).train()
+        )
+        self.optimizer = build_optimizer(
+            self.objective, OptimizerConfig(learning_rate=1e-5), sparse_gradients=False
+        )
         draw = random.Random(0)
         self.sides = []
         for language in ("deu_Latn", "eng_Latn"):
             lengths = [_length(draw) for _ in range(PAIRS[shape])]
-            sentences = [[draw.randrange(FIRST_WORD, SMALL_WORDS) for _ in range(length)] for length in lengths]
+            sentences = [
+                [draw.randrange(FIRST_WORD, SMALL_WORDS) for _ in range(length)]
+                for length in lengths
+            ]
             self.sides.append(TokenBatch.from_lists(sentences, [language] * len(sentences)))
         self.tokens = sum(len(side.input_ids) for side in self.sides)
         self.number = 0
@@ -316,7 +372,10 @@ class Step:
 
 
 def mining(report: Report) -> None:
-    """Four neighbors of each vector, both ways; the peer takes bfloat16 products, and one way at a time."""
+    """Four neighbors of each vector, both ways.
+
+    The peer takes bfloat16 products, and one way at a time.
+    """
     import torch
 
     from interlingua.search.topk.exact import mutual_topk
@@ -331,8 +390,12 @@ def mining(report: Report) -> None:
         for one, other in ((x, y), (y, x)):
             candidates = torch.from_numpy(other).to(report.device, torch.bfloat16)
             for start in range(0, n, 4096):
-                queries = torch.from_numpy(one[start : start + 4096]).to(report.device, torch.bfloat16)
-                torch.cat([(queries @ part.T).topk(4).values for part in candidates.split(2**18)], dim=1).topk(4)
+                queries = torch.from_numpy(one[start : start + 4096]).to(
+                    report.device, torch.bfloat16
+                )
+                torch.cat(
+                    [(queries @ part.T).topk(4).values for part in candidates.split(2**18)], dim=1
+                ).topk(4)
 
     report.measure("mining", times_plain_torch=_seconds(report, plain) / seconds)
 
@@ -360,7 +423,9 @@ def _encoder(shape: str, *, words: int) -> Any:
     from interlingua.encoder.encoder import Encoder
 
     torch.manual_seed(0)
-    config = BackboneConfig(vocab_size=words, max_position_embeddings=514, model_type="xlm-roberta", **SHAPES[shape])
+    config = BackboneConfig(
+        vocab_size=words, max_position_embeddings=514, model_type="xlm-roberta", **SHAPES[shape]
+    )
     return Encoder.from_scratch(config, tiny_vocabulary(), initialization="bert").eval()
 
 
@@ -385,15 +450,21 @@ def _unit_vectors(count: int, width: int, seed: int) -> Any:
 
 
 def _forward_flops(shape: dict[str, int], texts: list[str]) -> float:
-    """Products of a forward pass: matrices for each token, and attention for each pair of tokens of a sentence."""
+    """Products of a forward pass: matrices for each token, and attention for each pair of tokens of
+    a sentence.
+    """
     width = shape["hidden_size"]
     matrices = 2 * (4 * width * width + 2 * width * shape["intermediate_size"])
     lengths = np.array([len(text.split()) for text in texts], dtype=np.float64)
-    return float(shape["num_hidden_layers"] * (matrices * lengths.sum() + 4 * width * (lengths**2).sum()))
+    return float(
+        shape["num_hidden_layers"] * (matrices * lengths.sum() + 4 * width * (lengths**2).sum())
+    )
 
 
 def _product_rate(report: Report) -> float:
-    """Operations a second of a large product in bfloat16 on this device, to which utilization refers."""
+    """Operations a second of a large product in bfloat16 on this device, to which utilization
+    refers.
+    """
     import torch
 
     size = 128 if report.tiny else 8192
@@ -422,7 +493,9 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _repository() -> Iterator[None]:
-    """Lets the tests of this repository be imported, which build objectives and batches of every method."""
+    """Lets the tests of this repository be imported, which build objectives and batches of every
+    method.
+    """
     sys.path.insert(0, str(ROOT))
     try:
         yield
@@ -441,14 +514,22 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.only.split(",") if name not in PARTS]:
         parser.error(f"no part {unknown[0]!r}; there are: {', '.join(PARTS)}")
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before the first product, for the part resume
+    os.environ.setdefault(
+        "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+    )  # before the first product, for the part resume
     import torch
 
     if options.device != "cpu" and not torch.cuda.is_available():
         print("no CUDA device here", file=sys.stderr)
         return 2
-    report = Report(torch.device(options.device), options.tiny, time.perf_counter() + options.seconds)
-    name = torch.cuda.get_device_name(report.device) if report.device.type == "cuda" else platform.processor()
+    report = Report(
+        torch.device(options.device), options.tiny, time.perf_counter() + options.seconds
+    )
+    name = (
+        torch.cuda.get_device_name(report.device)
+        if report.device.type == "cuda"
+        else platform.processor()
+    )
     print(f"{name}, torch {torch.__version__}")
     with _repository():
         for part in options.only.split(","):
@@ -461,11 +542,17 @@ def main(arguments: list[str] | None = None) -> int:
                 traceback.print_exc()
                 report.check(part, holds=False, found=_first_line(error))
     if options.json is not None:
-        found = {"device": name, "torch": torch.__version__, "checks": report.checks, "measures": report.measures}
+        found = {
+            "device": name,
+            "torch": torch.__version__,
+            "checks": report.checks,
+            "measures": report.measures,
+        }
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     failed = [check for check, (holds, _) in report.checks.items() if not holds]
     print(
-        f"{len(report.checks) - len(failed)} checks hold, {len(failed)} fail{': ' if failed else ''}{', '.join(failed)}"
+        f"{len(report.checks) - len(failed)} checks hold, {len(failed)}"
+        f" fail{': ' if failed else ''}{', '.join(failed)}"
     )
     return 1 if failed else 0
 

@@ -1,12 +1,14 @@
-"""Time and memory of EMS's token-level term over a large vocabulary, and its share of a training step.
+"""Time and memory of EMS's token-level term over a large vocabulary, and its share of a training
+step.
 
     python benchmarks/ems_head.py --rows 336 --vocabulary 60000 --width 512
 
-Forward and backward of the output layer alone, on random states and token distributions, in four forms: as Eq. (6) is
-usually written (log-softmax and dense targets), ``token_divergence`` (sparse targets), ``linear_token_divergence`` (one
-matrix, turned in place), and the latter under bf16 autocast. Then a step of ``ems-small`` with three layers, with its
-generative term and without. Each line has a process of its own, one thread on the CPU; seconds are the median of
-processor time, memory is the peak above inputs, weights and imports. Ratios come last.
+Forward and backward of the output layer alone, on random states and token distributions, in four
+forms: as Eq. (6) is usually written (log-softmax and dense targets), ``token_divergence`` (sparse
+targets), ``linear_token_divergence`` (one matrix, turned in place), and the latter under bf16
+autocast. Then a step of ``ems-small`` with three layers, with its generative term and without. Each
+line has a process of its own, one thread on the CPU; seconds are the median of processor time,
+memory is the peak above inputs, weights and imports. Ratios come last.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ FORMS = {
     "fused": "linear_token_divergence(h, W, targets)",
     "fused, bf16": "the same under bf16 autocast",
 }
-STEPS = {"step": "a step of ems-small, three layers", "step without": "the same without the generative term"}
+STEPS = {
+    "step": "a step of ems-small, three layers",
+    "step without": "the same without the generative term",
+}
 MEBIBYTE = 2**20
 TOKENS = 20  # in a sentence
 
@@ -33,7 +38,11 @@ def output_layer(form: str, options: argparse.Namespace) -> dict[str, float]:
     import torch
     from torch.nn import functional as F
 
-    from interlingua.functional.token import linear_token_divergence, token_divergence, token_targets
+    from interlingua.functional.token import (
+        linear_token_divergence,
+        token_divergence,
+        token_targets,
+    )
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -60,7 +69,11 @@ def output_layer(form: str, options: argparse.Namespace) -> dict[str, float]:
         value = float(result.detach()) / options.rows
         weight.grad = states.grad = None
     grads = (weight.numel() + states.numel()) * 4 / MEBIBYTE  # every form makes these
-    return {"seconds": _median(seconds), "mebibytes": _status("VmHWM") - before - grads, "loss": value}
+    return {
+        "seconds": _median(seconds),
+        "mebibytes": _status("VmHWM") - before - grads,
+        "loss": value,
+    }
 
 
 def training_step(form: str, options: argparse.Namespace) -> dict[str, float]:
@@ -76,12 +89,28 @@ def training_step(form: str, options: argparse.Namespace) -> dict[str, float]:
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    words = {token: index for index, token in enumerate(["<pad>", "<unk>", *map(str, range(options.vocabulary - 2))])}
+    words = {
+        token: index
+        for index, token in enumerate(["<pad>", "<unk>", *map(str, range(options.vocabulary - 2))])
+    }
     roles = {"pad_token": "<pad>", "unk_token": "<unk>"}
-    vocabulary = Vocabulary(Tokenizer(models.WordLevel(words, unk_token="<unk>")).to_str(), special_tokens=roles)
-    shape = {"vocab_size": options.vocabulary, "hidden_size": 384, "num_attention_heads": 6, "intermediate_size": 1536}
-    backbone = BackboneConfig(num_hidden_layers=3, hidden_act="silu", max_position_embeddings=120, **shape)
-    config = EMSConfig(generative="none") if form == "step without" else EMSConfig(languages=("de", "en"))
+    vocabulary = Vocabulary(
+        Tokenizer(models.WordLevel(words, unk_token="<unk>")).to_str(), special_tokens=roles
+    )
+    shape = {
+        "vocab_size": options.vocabulary,
+        "hidden_size": 384,
+        "num_attention_heads": 6,
+        "intermediate_size": 1536,
+    }
+    backbone = BackboneConfig(
+        num_hidden_layers=3, hidden_act="silu", max_position_embeddings=120, **shape
+    )
+    config = (
+        EMSConfig(generative="none")
+        if form == "step without"
+        else EMSConfig(languages=("de", "en"))
+    )
     objective = EMS(config, Encoder.from_scratch(backbone, vocabulary)).train()
     sides = []
     for code in ("deu_Latn", "eng_Latn"):
@@ -109,25 +138,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=336, help="sentences, of both sides together")
     parser.add_argument("--vocabulary", type=int, default=60_000)
-    parser.add_argument("--width", type=int, default=512, help="of the head's last layer; a step's is its own")
+    parser.add_argument(
+        "--width", type=int, default=512, help="of the head's last layer; a step's is its own"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--form", choices=[*FORMS, *STEPS], help="measure this one in this process")
     options = parser.parse_args()
     if options.form:
-        print(json.dumps((training_step if options.form in STEPS else output_layer)(options.form, options)))
+        print(
+            json.dumps(
+                (training_step if options.form in STEPS else output_layer)(options.form, options)
+            )
+        )
         return
     print(
-        f"{options.rows} sentences of {TOKENS} tokens, {options.vocabulary:,} words, width {options.width}, one thread"
+        f"{options.rows} sentences of {TOKENS} tokens, {options.vocabulary:,} words, width"
+        f" {options.width}, one thread"
     )
     found = {}
     for form, words in {**FORMS, **STEPS}.items():
         command = [sys.executable, __file__, *sys.argv[1:], "--form", form]
-        made = found[form] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        made = found[form] = json.loads(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        )
         memory = f"{made['mebibytes']:9.0f} MiB   loss {made['loss']:.4f}" if "loss" in made else ""
         print(f"  {words:<46}{made['seconds']:9.3f} s {memory}".rstrip(), flush=True)
     for form in ("sparse", "fused", "fused, bf16"):
-        time_, memory_ = (found["dense"][key] / max(found[form][key], 1e-9) for key in ("seconds", "mebibytes"))
-        print(f"{FORMS[form]}: {time_:.2f} times as fast, {memory_:.1f} times less memory than {FORMS['dense']}")
+        time_, memory_ = (
+            found["dense"][key] / max(found[form][key], 1e-9) for key in ("seconds", "mebibytes")
+        )
+        print(
+            f"{FORMS[form]}: {time_:.2f} times as fast, {memory_:.1f} times less memory than"
+            f" {FORMS['dense']}"
+        )
     share = 1 - found["step without"]["seconds"] / found["step"]["seconds"]
     print(f"the generative term takes {share:.0%} of a step")
 

@@ -1,24 +1,28 @@
-"""Encoding texts beside sentence-transformers, onnxruntime and OpenVINO: the same weights, texts, threads and run.
+"""Encoding texts beside sentence-transformers, onnxruntime and OpenVINO: the same weights, texts,
+threads and run.
 
     python benchmarks/encode.py --model hf:intfloat/multilingual-e5-small --prompt "query: "
     python benchmarks/encode.py --model MODEL --threads 2 --busy --output encode.json
-    python benchmarks/encode.py --model MODEL --engines st int8 --sets tatoeba --limit 50 --repeats 1
+    python benchmarks/encode.py --model MODEL --engines st int8 --sets tatoeba --limit 50 --repeats
+    1
 
-Texts are sentences of several languages and of English, which is what each language's neighbors are searched among:
-``tatoeba`` short ones, ``flores`` long ones, in random order. Every engine has a process of its own that lives through
-the run, and they work in turns, ``--repeats`` times. From texts to vectors of length 1, tokenization included. With one
-thread processor time counts, with several wall time: look at that on an idle machine only.
+Texts are sentences of several languages and of English, which is what each language's neighbors are
+searched among: ``tatoeba`` short ones, ``flores`` long ones, in random order. Every engine has a
+process of its own that lives through the run, and they work in turns, ``--repeats`` times. From
+texts to vectors of length 1, tokenization included. With one thread processor time counts, with
+several wall time: look at that on an idle machine only.
 
 - sentences/s, tokens/s: medians; tokens are real ones, without padding;
-- roofline: the linear layers' operations for these tokens, over what this machine does in the same run in torch's
-  product of 4096 x 384 x 1536 in bfloat16;
-- cosine: with float32 of sentence-transformers, mean and lowest; same nearest: share of the texts whose nearest one
-  among the translations is the same as with float32;
+- roofline: the linear layers' operations for these tokens, over what this machine does in the same
+  run in torch's product of 4096 x 384 x 1536 in bfloat16;
+- cosine: with float32 of sentence-transformers, mean and lowest; same nearest: share of the texts
+  whose nearest one among the translations is the same as with float32;
 - stream: 32 texts at a time as they come, unsorted; query: one short text, median of milliseconds;
-- memory: the most the process ever had; busy: the share of its throughput that is left while one core has other work.
+- memory: the most the process ever had; busy: the share of its throughput that is left while one
+  core has other work.
 
-Engines whose name ends in avx2 or avxvnni use no AVX-512 on a processor that has it: what a laptop or an older server
-would give, compared with others that do use it where those can't be limited.
+Engines whose name ends in avx2 or avxvnni use no AVX-512 on a processor that has it: what a laptop
+or an older server would give, compared with others that do use it where those can't be limited.
 
 The ratios of the medians come last, with the targets.
 """
@@ -47,12 +51,28 @@ import peers
 OURS = ("float32", "bfloat16", "int8")
 VARIANTS = ("avxvnni", "avx2")
 """Of our kernels, for processors without AVX-512."""
-LIMITED = (*(f"{dtype} {variant}" for variant in VARIANTS for dtype in ("float32", "int8")), "st avx2")
-NO_AVX512 = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+LIMITED = (
+    *(f"{dtype} {variant}" for variant in VARIANTS for dtype in ("float32", "int8")),
+    "st avx2",
+)
+NO_AVX512 = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+}
 """What keeps torch from instructions beyond AVX2; onnxruntime and OpenVINO know no such thing."""
 SETS = {
     "tatoeba": ("deu", "fra", "rus", "cmn", "ara", "tha", "tur", "swh"),
-    "flores": ("deu_Latn", "fra_Latn", "rus_Cyrl", "zho_Hans", "arb_Arab", "tha_Thai", "tur_Latn", "swh_Latn"),
+    "flores": (
+        "deu_Latn",
+        "fra_Latn",
+        "rus_Cyrl",
+        "zho_Hans",
+        "arb_Arab",
+        "tha_Thai",
+        "tur_Latn",
+        "swh_Latn",
+    ),
 }
 STREAM_TEXTS = 32
 QUERIES = 40
@@ -74,21 +94,36 @@ def read_texts(name: str, options: Options) -> Texts:
     sides: list[tuple[list[str], list[str]]] = []
     for code in SETS[name]:
         if name == "tatoeba":
-            lines = (options.data / "tatoeba_laser" / f"{code}-eng.tsv").read_text(encoding="utf-8").splitlines()
-            other, english = zip(*(line.split("\t")[:2] for line in lines[: options.limit]), strict=True)
+            lines = (
+                (options.data / "tatoeba_laser" / f"{code}-eng.tsv")
+                .read_text(encoding="utf-8")
+                .splitlines()
+            )
+            other, english = zip(
+                *(line.split("\t")[:2] for line in lines[: options.limit]), strict=True
+            )
         else:
             other, english = (
-                (options.data / "flores200_devtest" / f"{side}.txt").read_text(encoding="utf-8").splitlines()
+                (options.data / "flores200_devtest" / f"{side}.txt")
+                .read_text(encoding="utf-8")
+                .splitlines()
                 for side in (code, "eng_Latn")
             )
         sides.append((list(other[: options.limit]), list(english[: options.limit])))
-    texts = list(dict.fromkeys(options.prompt + text for pair in sides for side in pair for text in side))
+    texts = list(
+        dict.fromkeys(options.prompt + text for pair in sides for side in pair for text in side)
+    )
     random.Random(0).shuffle(texts)
     row = {text: number for number, text in enumerate(texts)}
-    return Texts(texts, [tuple([row[options.prompt + text] for text in side] for side in pair) for pair in sides])  # type: ignore[misc]
+    return Texts(
+        texts,
+        [tuple([row[options.prompt + text] for text in side] for side in pair) for pair in sides],
+    )  # type: ignore[misc]
 
 
-def same_nearest(exact: np.ndarray, vectors: np.ndarray, pairs: Sequence[tuple[list[int], list[int]]]) -> float:
+def same_nearest(
+    exact: np.ndarray, vectors: np.ndarray, pairs: Sequence[tuple[list[int], list[int]]]
+) -> float:
     """Share of texts with the same nearest one among the other side's, both ways."""
     same = [
         (exact[a] @ exact[b].T).argmax(1) == (vectors[a] @ vectors[b].T).argmax(1)
@@ -118,7 +153,9 @@ def product_rate(threads: int) -> float:
 
 
 def timed(work: Callable[[], Any], threads: int) -> tuple[Any, float]:
-    """What the work gives and the seconds it took: processor time of one thread, wall time of several."""
+    """What the work gives and the seconds it took: processor time of one thread, wall time of
+    several.
+    """
     clock = time.process_time if threads == 1 else time.perf_counter
     start = clock()
     result = work()
@@ -158,10 +195,14 @@ def serve(options: Options) -> None:
         if what == "memory":
             answer = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
         elif what == "query":
-            answer = statistics.median(1000 * timed(lambda text=text: encode([text]), threads)[1] for text in short)
+            answer = statistics.median(
+                1000 * timed(lambda text=text: encode([text]), threads)[1] for text in short
+            )
         elif what == "stream":
             portions = [texts[at : at + STREAM_TEXTS] for at in range(0, len(texts), STREAM_TEXTS)]
-            answer = timed(lambda portions=portions: [encode(portion) for portion in portions], threads)[1]
+            answer = timed(
+                lambda portions=portions: [encode(portion) for portion in portions], threads
+            )[1]
         else:
             vectors, answer = timed(lambda texts=texts: encode(texts), threads)
             if path:
@@ -173,14 +214,25 @@ class Engine:
     """A process of its own."""
 
     def __init__(self, name: str, options: Options, arguments: Sequence[str]) -> None:
-        command = [sys.executable, __file__, *arguments, "--graphs", str(options.graphs), "--engine", name]
+        command = [
+            sys.executable,
+            __file__,
+            *arguments,
+            "--graphs",
+            str(options.graphs),
+            "--engine",
+            name,
+        ]
         limits = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS")}
         variant = name.rpartition(" ")[2]
         if name in LIMITED:
             limits |= NO_AVX512 | {"INTERLINGUA_KERNELS": variant}
-        environment = os.environ | limits | {"TOKENIZERS_PARALLELISM": str(options.threads > 1).lower()}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment)  # fmt: skip
+        environment = (
+            os.environ | limits | {"TOKENIZERS_PARALLELISM": str(options.threads > 1).lower()}
+        )
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
 
     def ask(self, what: str, name: str = "", path: Path | None = None) -> float:
         """Has something done.
@@ -218,7 +270,8 @@ def busy_core() -> Iterator[None]:
 def measure(options: Options, engines: dict[str, Engine], folder: Path) -> dict[str, Any]:
     """All times, in turns; ``found[what][set][engine]`` is a list of seconds."""
     found: dict[str, Any] = {
-        what: {name: {engine: [] for engine in engines} for name in options.sets} for what in ("all", "stream", "busy")
+        what: {name: {engine: [] for engine in engines} for name in options.sets}
+        for what in ("all", "stream", "busy")
     }
     found |= {"query": {engine: [] for engine in engines}, "product_rate": []}
     for repeat in range(options.repeats):
@@ -241,11 +294,15 @@ def measure(options: Options, engines: dict[str, Engine], folder: Path) -> dict[
     return found
 
 
-def summary(found: dict[str, Any], sets: dict[str, Texts], tokens: dict[str, int], flops: int, folder: Path) -> Any:
+def summary(
+    found: dict[str, Any], sets: dict[str, Texts], tokens: dict[str, int], flops: int, folder: Path
+) -> Any:
     """Numbers of each engine by set; ``table[set][engine]``."""
     rate, table = statistics.median(found["product_rate"]), {}
     for name, texts in sets.items():
-        exact = np.load(folder / f"{'st' if 'st' in found['query'] else next(iter(found['query']))} {name}.npy")
+        exact = np.load(
+            folder / f"{'st' if 'st' in found['query'] else next(iter(found['query']))} {name}.npy"
+        )
         table[name] = {}
         for engine, seconds in found["all"][name].items():
             vectors, taken = np.load(folder / f"{engine} {name}.npy"), statistics.median(seconds)
@@ -262,7 +319,9 @@ def summary(found: dict[str, Any], sets: dict[str, Texts], tokens: dict[str, int
                 "memory_mebibytes": found["memory"][engine],
             }
             if found["stream"][name][engine]:
-                row["stream_sentences_per_second"] = len(texts.texts) / statistics.median(found["stream"][name][engine])
+                row["stream_sentences_per_second"] = len(texts.texts) / statistics.median(
+                    found["stream"][name][engine]
+                )
             if found["busy"][name][engine]:
                 row["busy"] = taken / statistics.median(found["busy"][name][engine])
     return table
@@ -284,7 +343,9 @@ class Check(NamedTuple):
         return self.overall <= self.target if self.most else self.overall >= self.target
 
 
-def ratio(words: str, table: Any, target: float, over: str, under: str, key: str = "sentences_per_second") -> Check:
+def ratio(
+    words: str, table: Any, target: float, over: str, under: str, key: str = "sentences_per_second"
+) -> Check:
     """Of two engines, by set, and the geometric mean."""
     by_set = {name: rows[over][key] / rows[under][key] for name, rows in table.items()}
     return Check(words, by_set, math.exp(statistics.fmean(map(math.log, by_set.values()))), target)
@@ -305,9 +366,15 @@ def checks(table: Any) -> list[Check]:
             found.append(ratio(f"{engine} / sentence-transformers", table, target, engine, "st"))
     if {"bfloat16", "st"} <= there:
         key = "stream_sentences_per_second"
-        found.append(ratio("bfloat16 / sentence-transformers, stream", table, 9.0, "bfloat16", "st", key))
+        found.append(
+            ratio("bfloat16 / sentence-transformers, stream", table, 9.0, "bfloat16", "st", key)
+        )
     graphs = [engine for engine in there if engine.partition(" ")[0] in ("onnx", "openvino")]
-    exact = [graph for graph in graphs if all(rows[graph]["cosine_mean"] >= EXACT[0] for rows in table.values())]
+    exact = [
+        graph
+        for graph in graphs
+        if all(rows[graph]["cosine_mean"] >= EXACT[0] for rows in table.values())
+    ]
     if exact and "bfloat16" in there:
         best = max(exact, key=lambda graph: ratio("", table, 0, graph, "bfloat16").overall)
         found.append(ratio(f"bfloat16 / {best}", table, 1.3, "bfloat16", best))
@@ -324,11 +391,17 @@ def checks(table: Any) -> list[Check]:
         for engine in OURS:
             if engine in there:
                 memory = first[engine]["memory_mebibytes"] / first["st"]["memory_mebibytes"]
-                found.append(Check(f"{engine}: memory / sentence-transformers", {}, memory, 1.0, most=True))
+                found.append(
+                    Check(f"{engine}: memory / sentence-transformers", {}, memory, 1.0, most=True)
+                )
     for engine, peer, target in (("float32", "onnx", 1.3), ("int8", "onnx int8", 1.0)):
         for variant in VARIANTS:
             if {f"{engine} {variant}", peer} <= there:
-                found.append(ratio(f"{engine} {variant} / {peer}", table, target, f"{engine} {variant}", peer))
+                found.append(
+                    ratio(
+                        f"{engine} {variant} / {peer}", table, target, f"{engine} {variant}", peer
+                    )
+                )
     if {"float32 avx2", "st avx2"} <= there:
         found.append(ratio("float32 avx2 / st avx2", table, 1.0, "float32 avx2", "st avx2"))
     others = there - set(OURS) - set(LIMITED)
@@ -344,17 +417,27 @@ def show(table: Any, texts: dict[str, Texts], tokens: dict[str, int]) -> None:
     """A table for each set, then the ratios."""
     for name, rows in table.items():
         print(
-            f"\n{name}: {len(texts[name].texts):,} sentences, {tokens[name] / len(texts[name].texts):.1f} tokens each"
+            f"\n{name}: {len(texts[name].texts):,} sentences,"
+            f" {tokens[name] / len(texts[name].texts):.1f} tokens each"
         )
-        print(f"  {'':<14}{'sent/s':>8}{'tokens/s':>10}{'roofline':>9}{'cosine':>10}{'lowest':>9}{'nearest':>9}"
-              f"{'stream':>8}{'query ms':>9}{'MiB':>7}{'busy':>6}")  # fmt: skip
+        print(
+            f"  {'':<14}{'sent/s':>8}{'tokens/s':>10}{'roofline':>9}"
+            f"{'cosine':>10}{'lowest':>9}{'nearest':>9}"
+            f"{'stream':>8}{'query ms':>9}{'MiB':>7}{'busy':>6}"
+        )
         for engine, row in rows.items():
-            stream = f"{row['stream_sentences_per_second']:.0f}" if "stream_sentences_per_second" in row else ""
+            stream = (
+                f"{row['stream_sentences_per_second']:.0f}"
+                if "stream_sentences_per_second" in row
+                else ""
+            )
             busy = f"{row['busy']:.0%}" if "busy" in row else ""
-            print(f"  {engine:<14}{row['sentences_per_second']:8.0f}{row['tokens_per_second']:10.0f}"
-                  f"{row['roofline']:9.0%}{row['cosine_mean']:10.6f}{row['cosine_lowest']:9.5f}"
-                  f"{row['same_nearest']:9.4f}{stream:>8}{row['query_milliseconds']:9.2f}"
-                  f"{row['memory_mebibytes']:7.0f}{busy:>6}")  # fmt: skip
+            print(
+                f"  {engine:<14}{row['sentences_per_second']:8.0f}{row['tokens_per_second']:10.0f}"
+                f"{row['roofline']:9.0%}{row['cosine_mean']:10.6f}{row['cosine_lowest']:9.5f}"
+                f"{row['same_nearest']:9.4f}{stream:>8}{row['query_milliseconds']:9.2f}"
+                f"{row['memory_mebibytes']:7.0f}{busy:>6}"
+            )
     print()
     for check in checks(table):
         by_set = ", ".join(f"{name} {value:.4g}" for name, value in check.by_set.items())
@@ -376,37 +459,68 @@ def run(options: Options, arguments: Sequence[str]) -> dict[str, Any]:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         options.graphs = options.graphs or scratch
         options.graphs.mkdir(parents=True, exist_ok=True)
-        build = [sys.executable, peers.__file__, options.model, str(options.graphs), *options.engines]
-        subprocess.run(build, check=True, stdout=sys.stderr)  # names that are no peers need no graph
+        build = [
+            sys.executable,
+            peers.__file__,
+            options.model,
+            str(options.graphs),
+            *options.engines,
+        ]
+        subprocess.run(
+            build, check=True, stdout=sys.stderr
+        )  # names that are no peers need no graph
         engines = {}
         for name in options.engines:
             engines[name] = Engine(name, options, arguments)
             stack.callback(engines[name].close)
         found = measure(options, engines, scratch)
-        table = summary(found, texts, tokens, flops_per_token(read_json(folder / "config.json")), scratch)
+        table = summary(
+            found, texts, tokens, flops_per_token(read_json(folder / "config.json")), scratch
+        )
     rate, words = statistics.median(found["product_rate"]) / 1e9, f"{options.threads} thread(s)"
     print(f"{options.model}, {words}; torch's product in bfloat16 here and now: {rate:.0f} GFLOP/s")
     show(table, texts, tokens)
-    return {"model": options.model, "threads": options.threads, "tokens": tokens, "times": found, "table": table}
+    return {
+        "model": options.model,
+        "threads": options.threads,
+        "tokens": tokens,
+        "times": found,
+        "table": table,
+    }
 
 
 def main() -> None:
     from interlingua.encoder.locate import locate
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="hf:intfloat/multilingual-e5-small", help="a directory or hf:owner/name")
-    parser.add_argument("--engines", nargs="+", choices=[*peers.PEERS, *OURS, *LIMITED],
-                        default=[peer for peer in peers.PEERS if peer != "openvino fp32"] + list(OURS))  # fmt: skip
+    parser.add_argument(
+        "--model", default="hf:intfloat/multilingual-e5-small", help="a directory or hf:owner/name"
+    )
+    parser.add_argument(
+        "--engines",
+        nargs="+",
+        choices=[*peers.PEERS, *OURS, *LIMITED],
+        default=[peer for peer in peers.PEERS if peer != "openvino fp32"] + list(OURS),
+    )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--limit", type=int, default=200, help="sentences of each language at most")
     parser.add_argument("--prompt", default="", help="put before every text")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=5, help="turns; medians count")
-    parser.add_argument("--busy", action="store_true", help="measure also while one core has other work; two threads")
-    parser.add_argument("--graphs", type=Path, help="folder to keep the peers' graphs in; built anew by default")
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help="measure also while one core has other work; two threads",
+    )
+    parser.add_argument(
+        "--graphs", type=Path, help="folder to keep the peers' graphs in; built anew by default"
+    )
     parser.add_argument("--output", type=Path, help="a .json file for all numbers")
-    parser.add_argument("--data", type=Path,
-                        default=Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")))  # fmt: skip
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")),
+    )
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.model = str(locate(options.model))

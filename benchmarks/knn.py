@@ -1,14 +1,16 @@
-"""Exact nearest neighbors both ways: FAISS's flat index and sentence-transformers beside this library, on one machine.
+"""Exact nearest neighbors both ways: FAISS's flat index and sentence-transformers beside this
+library, on one machine.
 
     interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
     python benchmarks/knn.py --x x.npy --y y.npy
-    python benchmarks/knn.py --size 30000            # without vectors of your own: Gaussian ones with a pair each
+    python benchmarks/knn.py --size 30000            # without vectors of your own: Gaussian ones
+    with a pair each
 
-Each engine has a process of its own with the same threads. FAISS searches twice, as LASER's mine_bitexts does;
-sentence-transformers' semantic_search too. Processor time is what counts where the machine does other work beside, wall
-time where it does not. Every engine's neighbors are compared with the first one's: the share of the k nearest, and of
-the nearest, that are the same but for equal similarities; with less than all of them, ours ends in an error. The ratios
-come last.
+Each engine has a process of its own with the same threads. FAISS searches twice, as LASER's
+mine_bitexts does; sentence-transformers' semantic_search too. Processor time is what counts where
+the machine does other work beside, wall time where it does not. Every engine's neighbors are
+compared with the first one's: the share of the k nearest, and of the nearest, that are the same but
+for equal similarities; with less than all of them, ours ends in an error. The ratios come last.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ TARGETS = {("torch", "faiss"): 3, ("compiled", "faiss"): 8, ("compiled", "st"): 
 def vectors(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray]:
     """Both sides, of length 1."""
     if options.x:
-        sides = [np.load(path)[: options.size].astype(np.float32) for path in (options.x, options.y)]
+        sides = [
+            np.load(path)[: options.size].astype(np.float32) for path in (options.x, options.y)
+        ]
     else:
         rng = np.random.default_rng(0)
         x = rng.standard_normal((options.size, options.width), dtype=np.float32)
@@ -63,7 +67,10 @@ def search(engine: str, x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarra
         from sentence_transformers.util import semantic_search
 
         sides = torch.from_numpy(x), torch.from_numpy(y)
-        ways = [semantic_search(queries, candidates, top_k=k) for queries, candidates in (sides, sides[::-1])]
+        ways = [
+            semantic_search(queries, candidates, top_k=k)
+            for queries, candidates in (sides, sides[::-1])
+        ]
         of_x, of_y = ([[hit["corpus_id"] for hit in hits] for hits in way] for way in ways)
         return np.array(of_x), np.array(of_y)
     from interlingua.search.topk.exact import mutual_topk
@@ -97,7 +104,9 @@ def agreement(first: Path, other: Path, sides: tuple[np.ndarray, np.ndarray]) ->
     for name, (queries, candidates) in (("arr_0", sides), ("arr_1", sides[::-1])):
         worst = np.einsum("nd,nd->n", queries, candidates[a[name][:, -1]])
         best = np.einsum("nd,nd->n", queries, candidates[a[name][:, 0]])
-        similarity = np.stack([np.einsum("nd,nd->n", queries, candidates[column]) for column in b[name].T], axis=1)
+        similarity = np.stack(
+            [np.einsum("nd,nd->n", queries, candidates[column]) for column in b[name].T], axis=1
+        )
         shares["recall"].append(float((similarity >= worst[:, None] - TOLERANCE).mean()))
         shares["nearest"].append(float((similarity[:, 0] >= best - TOLERANCE).mean()))
     return {key: min(values) for key, values in shares.items()}
@@ -125,30 +134,49 @@ def main() -> None:
         print(json.dumps(one(options.engine, options)))
         return
     sides = vectors(options)
-    print(f"{len(sides[0]):,} x {len(sides[1]):,} vectors of width {sides[0].shape[1]}, k {options.k},"
-          f" {options.threads} threads")  # fmt: skip
+    print(
+        f"{len(sides[0]):,} x {len(sides[1]):,} vectors of width {sides[0].shape[1]}, k"
+        f" {options.k}, {options.threads} threads"
+    )
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         files = {engine: Path(scratch) / f"{engine}.npz" for engine in options.engines}
         for engine in options.engines:
-            command = [sys.executable, __file__, *sys.argv[1:], "--engine", engine, "--save", str(files[engine])]
+            command = [
+                sys.executable,
+                __file__,
+                *sys.argv[1:],
+                "--engine",
+                engine,
+                "--save",
+                str(files[engine]),
+            ]
             kernels = {"INTERLINGUA_KERNELS": "0" if engine == "torch" else "1"}
-            runs = [subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | kernels)
-                    for _ in range(options.rounds)]  # fmt: skip
+            runs = [
+                subprocess.run(
+                    command, check=True, capture_output=True, text=True, env=os.environ | kernels
+                )
+                for _ in range(options.rounds)
+            ]
             timed = sorted((json.loads(run.stdout) for run in runs), key=lambda run: run["cpu"])
             found[engine] = timed[len(timed) // 2]
             same = agreement(files[options.engines[0]], files[engine], sides)
             found[engine] |= same
-            print(f"  {ENGINES[engine]:<46}{found[engine]['cpu']:9.2f} s CPU {found[engine]['wall']:9.2f} s"
-                  f" {found[engine]['mebibytes']:7.0f} MiB   recall@{options.k} {same['recall']:.6f},"
-                  f" @1 {same['nearest']:.6f}", flush=True)  # fmt: skip
+            print(
+                f"  {ENGINES[engine]:<46}{found[engine]['cpu']:9.2f} s CPU"
+                f" {found[engine]['wall']:9.2f} s {found[engine]['mebibytes']:7.0f} MiB  "
+                f" recall@{options.k} {same['recall']:.6f}, @1 {same['nearest']:.6f}",
+                flush=True,
+            )
     for engine in ("torch", "compiled"):
         for peer in ("faiss", "st"):
             if engine in found and peer in found:
                 cpu, wall = (found[peer][key] / found[engine][key] for key in ("cpu", "wall"))
                 target = TARGETS.get((engine, peer))
-                print(f"{ENGINES[engine]}: {cpu:.1f} times (CPU), {wall:.1f} times (wall) as fast as {ENGINES[peer]}"
-                      + (f"; should be at least {target}" if target else ""))  # fmt: skip
+                print(
+                    f"{ENGINES[engine]}: {cpu:.1f} times (CPU), {wall:.1f} times (wall) as fast as"
+                    f" {ENGINES[peer]}" + (f"; should be at least {target}" if target else "")
+                )
     if any(one["recall"] < 1 for engine, one in found.items() if engine in ("torch", "compiled")):
         sys.exit("interlingua: neighbors are missing")
 

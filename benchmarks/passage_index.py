@@ -1,6 +1,8 @@
-"""Building and searching an index of many passages: time, memory and bytes on disk of the store without an encoder.
+"""Building and searching an index of many passages: time, memory and bytes on disk of the store
+without an encoder.
 
-Vectors are random, so what is measured is the index alone; embedding a million sentences takes hours in addition.
+Vectors are random, so what is measured is the index alone; embedding a million sentences takes
+hours in addition.
 
     python benchmarks/passage_index.py --passages 1_000_000 --folder DIR
 """
@@ -48,7 +50,9 @@ def main() -> None:
     options = parser.parse_args()
     shutil.rmtree(options.folder, ignore_errors=True)
     rng = np.random.default_rng(1)
-    index = PassageIndex.create(options.folder, IndexSettings(model="random", digest="none", dim=options.width))
+    index = PassageIndex.create(
+        options.folder, IndexSettings(model="random", digest="none", dim=options.width)
+    )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def embed(block: Sequence[Passage]) -> np.ndarray:
@@ -75,11 +79,20 @@ def main() -> None:
         merged([index.nearest(questions[row], 2, languages=[code]) for code in LANGUAGES], 10)
 
     print(f"{options.passages:,} passages of width {options.width}, one process")
-    print(f"added in {added:.0f} s, with the full-text index {built:.0f} s; {size / 1e9:.2f} GB on disk")
-    print(f"peak memory {peak / 1e6:.2f} GB, of which {before / 1e6:.2f} GB before the first passage")
-    print(f"a question by vector, exact: {median_seconds(lambda row: index.nearest(questions[row], 10)):.3f} s")
+    print(
+        f"added in {added:.0f} s, with the full-text index {built:.0f} s; {size / 1e9:.2f} GB on"
+        " disk"
+    )
+    print(
+        f"peak memory {peak / 1e6:.2f} GB, of which {before / 1e6:.2f} GB before the first passage"
+    )
+    print(
+        "a question by vector, exact:"
+        f" {median_seconds(lambda row: index.nearest(questions[row], 10)):.3f} s"
+    )
     print(f"balanced between {len(LANGUAGES)} languages: {median_seconds(balanced):.3f} s")
-    print(f"by words: {median_seconds(lambda row: index.matching(f'w{row + 5} w{row + 500}', 10)):.3f} s")
+    by_words = median_seconds(lambda row: index.matching(f"w{row + 5} w{row + 500}", 10))
+    print(f"by words: {by_words:.3f} s")
 
 
 if __name__ == "__main__":

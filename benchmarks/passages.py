@@ -2,11 +2,12 @@
 
     python benchmarks/passages.py --passages 100000 --width 4
 
-Made-up passages in BEIR's layout get random vectors and are searched by vectors and by BM25, once as many as requested
-and once twice as many: what the second run takes more is divided by the passages it has more. Memory is the peak that
-Python and numpy hold (tracemalloc); disk is the cache. Both are given at the size of Mr. TyDi too. Few passages of a
-large width would measure the blocks of the search instead of what grows, so vectors are narrow and passages not below
-65,536, a block; a width adds four bytes per element to the disk and nothing to the memory.
+Made-up passages in BEIR's layout get random vectors and are searched by vectors and by BM25, once
+as many as requested and once twice as many: what the second run takes more is divided by the
+passages it has more. Memory is the peak that Python and numpy hold (tracemalloc); disk is the
+cache. Both are given at the size of Mr. TyDi too. Few passages of a large width would measure the
+blocks of the search instead of what grows, so vectors are narrow and passages not below 65,536, a
+block; a width adds four bytes per element to the disk and nothing to the memory.
 """
 
 from __future__ import annotations
@@ -78,8 +79,14 @@ def main() -> None:
     measure(options.passages // 10, options.width)  # imports
     once, twice = (measure(times * options.passages, options.width) for times in (1, 2))
     memory, disk = ((two - one) / options.passages for one, two in zip(once, twice, strict=True))
-    print(f"a passage: {memory:.0f} bytes of memory, {disk:.0f} bytes of disk at width {options.width}")
-    print(f"{MR_TYDI:,} passages: {memory * MR_TYDI / 1e9:.1f} GB of memory, {disk * MR_TYDI / 1e9:.0f} GB of disk")
+    print(
+        f"a passage: {memory:.0f} bytes of memory, {disk:.0f} bytes of disk at width"
+        f" {options.width}"
+    )
+    print(
+        f"{MR_TYDI:,} passages: {memory * MR_TYDI / 1e9:.1f} GB of memory,"
+        f" {disk * MR_TYDI / 1e9:.0f} GB of disk"
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-"""Other ways to run an encoder's weights on a CPU, each as fast as we know to make it; ``encode.py`` measures them.
+"""Other ways to run an encoder's weights on a CPU, each as fast as we know to make it.
 
-- ``st``, ``st bf16``: sentence-transformers as it is, batches of 32, sorted by its own measure of length;
-- ``onnx``, ``onnx int8``: onnxruntime on the graph that torch exports, fused by onnxruntime's optimizer for
-  transformers, with int8 by dynamic quantization with a scale per channel;
+``encode.py`` measures them.
+
+- ``st``, ``st bf16``: sentence-transformers as it is, batches of 32, sorted by its own measure of
+  length;
+- ``onnx``, ``onnx int8``: onnxruntime on the graph that torch exports, fused by onnxruntime's
+  optimizer for transformers, with int8 by dynamic quantization with a scale per channel;
 - ``openvino bf16``, ``openvino fp32``: OpenVINO on the same model.
 
-The graphs give token states. Their texts are sorted by the number of tokens, so that batches need little padding, and
-numpy takes the mean of the states. They serve models whose vector is the mean of all tokens.
+The graphs give token states. Their texts are sorted by the number of tokens, so that batches need
+little padding, and numpy takes the mean of the states. They serve models whose vector is the mean
+of all tokens.
 """
 
 from __future__ import annotations
@@ -64,12 +68,22 @@ def build_graphs(model: str, folder: Path, peers: Sequence[str]) -> None:
     if any(peer.startswith("openvino") for peer in missing):
         import openvino
 
-        openvino.save_model(openvino.convert_model(States(), example_input=example), folder / "model.xml", False)
+        openvino.save_model(
+            openvino.convert_model(States(), example_input=example), folder / "model.xml", False
+        )
     if any(peer.startswith("onnx") for peer in missing):
         names = ["input_ids", "attention_mask"]
         axes = {name: {0: "batch", 1: "length"} for name in (*names, "states")}
-        torch.onnx.export(States(), example, str(folder / "plain.onnx"), input_names=names, output_names=["states"],
-                          dynamic_axes=axes, dynamo=False, opset_version=17)  # fmt: skip
+        torch.onnx.export(
+            States(),
+            example,
+            str(folder / "plain.onnx"),
+            input_names=names,
+            output_names=["states"],
+            dynamic_axes=axes,
+            dynamo=False,
+            opset_version=17,
+        )
         _fuse(folder, net.config, "onnx int8" in missing)
 
 
@@ -78,12 +92,21 @@ def _fuse(folder: Path, config: Any, int8: bool) -> None:
     from onnxruntime.quantization import quantize_dynamic
     from onnxruntime.transformers.optimizer import optimize_model
 
-    fused = optimize_model(str(folder / "plain.onnx"), model_type="bert", num_heads=config.num_attention_heads,
-                           hidden_size=config.hidden_size, opt_level=0)  # fmt: skip
+    fused = optimize_model(
+        str(folder / "plain.onnx"),
+        model_type="bert",
+        num_heads=config.num_attention_heads,
+        hidden_size=config.hidden_size,
+        opt_level=0,
+    )
     fused.save_model_to_file(str(folder / FILES["onnx"]))
     if int8:
-        quantize_dynamic(folder / FILES["onnx"], folder / FILES["onnx int8"], per_channel=True,
-                         extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})  # fmt: skip
+        quantize_dynamic(
+            folder / FILES["onnx"],
+            folder / FILES["onnx int8"],
+            per_channel=True,
+            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+        )
     (folder / "plain.onnx").unlink()
 
 
@@ -99,7 +122,9 @@ def load(peer: str, model: str, folder: Path, threads: int) -> Encode:
     if peer.startswith("st"):
         return _sentence_transformers(model, bfloat16=peer == "st bf16")
     graph = str(folder / FILES[peer])
-    return _by_length(model, _onnx(graph, threads) if peer.startswith("onnx") else _openvino(graph, peer, threads))
+    return _by_length(
+        model, _onnx(graph, threads) if peer.startswith("onnx") else _openvino(graph, peer, threads)
+    )
 
 
 def _sentence_transformers(model: str, *, bfloat16: bool) -> Encode:
@@ -107,10 +132,14 @@ def _sentence_transformers(model: str, *, bfloat16: bool) -> Encode:
     from sentence_transformers import SentenceTransformer
 
     options = {"dtype": torch.bfloat16} if bfloat16 else {}
-    encoder = SentenceTransformer(model, device="cpu", model_kwargs=options, trust_remote_code=False)
+    encoder = SentenceTransformer(
+        model, device="cpu", model_kwargs=options, trust_remote_code=False
+    )
 
     def encode(texts: list[str]) -> np.ndarray:
-        return normalized(encoder.encode(texts, prompt="", batch_size=BATCH, show_progress_bar=False))
+        return normalized(
+            encoder.encode(texts, prompt="", batch_size=BATCH, show_progress_bar=False)
+        )
 
     return encode
 
@@ -140,7 +169,11 @@ def _openvino(graph: str, peer: str, threads: int) -> Run:
     import openvino
 
     precision = {"openvino bf16": "bf16", "openvino fp32": "f32"}[peer]
-    options = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+    options = {
+        "INFERENCE_PRECISION_HINT": precision,
+        "INFERENCE_NUM_THREADS": threads,
+        "PERFORMANCE_HINT": "LATENCY",
+    }
     compiled = openvino.Core().compile_model(graph, "CPU", options)
     return lambda ids, mask: compiled((ids, mask))[0]
 
@@ -149,7 +182,11 @@ def _by_length(model: str, run: Run) -> Encode:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-    tokens, limit, padding = tokenizer.backend_tokenizer, tokenizer.model_max_length, tokenizer.pad_token_id
+    tokens, limit, padding = (
+        tokenizer.backend_tokenizer,
+        tokenizer.model_max_length,
+        tokenizer.pad_token_id,
+    )
     tokens.no_padding()
     tokens.enable_truncation(min(limit, 512))
 
@@ -165,7 +202,11 @@ def _by_length(model: str, run: Run) -> Encode:
             ids[mask] = np.concatenate([rows[row] for row in batch])
             states = run(ids, mask.astype(np.int64))
             means = (states * mask[:, :, None]).sum(1) / lengths[:, None]
-            vectors = np.empty((len(rows), means.shape[1]), dtype=np.float32) if vectors is None else vectors
+            vectors = (
+                np.empty((len(rows), means.shape[1]), dtype=np.float32)
+                if vectors is None
+                else vectors
+            )
             vectors[batch] = normalized(means)
         return vectors
 

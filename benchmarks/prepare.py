@@ -1,11 +1,13 @@
-"""Speed and memory of ``interlingua prepare`` on many pairs: real ones with a running number inserted.
+"""Speed and memory of ``interlingua prepare`` on many pairs: real ones with a running number
+inserted.
 
     python benchmarks/prepare.py --pairs 10_000_000
 
-The number stands after every sixteen characters of both sides, so that neither exact nor near-duplicate removal takes a
-pair when the corpus is gone through more than once. Prints pairs/s of every stage and the peak memory above what the
-imports take (of this process, and of the largest of the cleaning processes); then the same of a process that reads
-training batches from all over the store. Needs some 1 GB of disk per million pairs.
+The number stands after every sixteen characters of both sides, so that neither exact nor
+near-duplicate removal takes a pair when the corpus is gone through more than once. Prints pairs/s
+of every stage and the peak memory above what the imports take (of this process, and of the largest
+of the cleaning processes); then the same of a process that reads training batches from all over the
+store. Needs some 1 GB of disk per million pairs.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from itertools import count
 from pathlib import Path
 
 from interlingua.files import PathLike
-from interlingua.prepare.config import DeduplicateConfig, PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
+from interlingua.prepare.config import (
+    DeduplicateConfig,
+    PrepareConfig,
+    SourceConfig,
+    SplitConfig,
+    VocabularyConfig,
+)
 
 MEBIBYTE = 1024  # ru_maxrss is in KiB
 EVERY = 16
@@ -33,14 +41,19 @@ def numbered(text: str, number: int) -> str:
 
 
 def write_corpus(pairs_folder: Path, folder: Path, pairs: int) -> None:
-    """Goes through the corpus until so many pairs are written, one file of the same name for each of its files."""
+    """Goes through the corpus until so many pairs are written, one file of the same name for each
+    of its files.
+    """
     files = sorted(pairs_folder.glob("*.tsv"))
     if not files:
         raise SystemExit(f"{pairs_folder}: no .tsv file; give --data or set INTERLINGUA_DATA")
     number = 0
     for turn in count():
         for file in files:
-            with file.open(encoding="utf-8") as lines, (folder / file.name).open("a", encoding="utf-8") as out:
+            with (
+                file.open(encoding="utf-8") as lines,
+                (folder / file.name).open("a", encoding="utf-8") as out,
+            ):
                 for line in lines:
                     source, target = line.rstrip("\n").split("\t")
                     out.write(f"{numbered(source, number)}\t{numbered(target, number)}\n")
@@ -56,10 +69,16 @@ def main() -> None:
     data = Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")).expanduser()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=lambda text: int(text.replace("_", "")), default=10_000_000)
-    parser.add_argument("--data", type=Path, default=data / "train-mix" / "pairs", help="folder of TSV files")
-    parser.add_argument("--scratch", type=Path, default=None, help="where the corpus is written and prepared")
+    parser.add_argument(
+        "--data", type=Path, default=data / "train-mix" / "pairs", help="folder of TSV files"
+    )
+    parser.add_argument(
+        "--scratch", type=Path, default=None, help="where the corpus is written and prepared"
+    )
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--near", action=argparse.BooleanOptionalAction, default=True, help="near-duplicate removal")
+    parser.add_argument(
+        "--near", action=argparse.BooleanOptionalAction, default=True, help="near-duplicate removal"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.scratch) as name:
         folder = Path(name)
@@ -94,17 +113,26 @@ def run(folder: PathLike, options: argparse.Namespace) -> None:
         print(f"{stage:<30} {spent:8.1f} s {options.pairs / max(spent, 1e-9):12,.0f} pairs/s")
     print(f"{'all':<30} {seconds:8.1f} s {options.pairs / seconds:12,.0f} pairs/s")
     print(f"processor time                 {sum(u.ru_utime + u.ru_stime for u in usage):8.1f} s")
-    print(f"training pairs                 {manifest.train:,} of {options.pairs:,}; dropped: {manifest.dropped}")
+    print(
+        f"training pairs                 {manifest.train:,} of {options.pairs:,}; dropped:"
+        f" {manifest.dropped}"
+    )
     above = (usage[0].ru_maxrss - imports) / MEBIBYTE
     print(f"peak memory above imports      {above:8.0f} MiB (imports {imports / MEBIBYTE:.0f})")
     if options.processes > 1:
-        print(f"peak of a cleaning process     {usage[1].ru_maxrss / MEBIBYTE:8.0f} MiB, imports included")
+        print(
+            f"peak of a cleaning process     {usage[1].ru_maxrss / MEBIBYTE:8.0f} MiB, imports"
+            " included"
+        )
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         pool.apply(read_batches, (config.output / "train",))
 
 
 def own_peak() -> int:
-    """Peak resident memory of this process in KiB; ``ru_maxrss`` would begin with that of its parent."""
+    """Peak resident memory of this process in KiB.
+
+    ``ru_maxrss`` would begin with that of its parent.
+    """
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
 
@@ -121,7 +149,10 @@ def read_batches(store: Path) -> None:
         plan.batch_at(step)
     seconds = time.perf_counter() - started
     above = (own_peak() - imports) / MEBIBYTE
-    print(f"{f'{BATCHES} training batches':<30} {seconds:8.1f} s {BATCHES * BATCH_SIZE / seconds:12,.0f} pairs/s")
+    print(
+        f"{f'{BATCHES} training batches':<30} {seconds:8.1f} s"
+        f" {BATCHES * BATCH_SIZE / seconds:12,.0f} pairs/s"
+    )
     print(f"peak memory above imports      {above:8.0f} MiB (imports {imports / MEBIBYTE:.0f})")
 
 

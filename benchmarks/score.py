@@ -1,10 +1,12 @@
-"""How fast a bitext is scored, in pairs per second of one core's time, and how well scores tell right from wrong.
+"""How fast a bitext is scored, in pairs per second of one core's time, and how well scores tell
+right from wrong.
 
     python benchmarks/score.py MODEL --data tatoeba_laser --dtype bfloat16
 
-The bitext is Tatoeba's test set in several languages, shuffled, so that its lengths are those of Tatoeba; every
-``--wrong``-th target is that of the next pair. Processor time of one thread counts, as other work may run beside it;
-what the same core reaches in a plain product of matrices of the model's kind, in the same run, is printed with it.
+The bitext is Tatoeba's test set in several languages, shuffled, so that its lengths are those of
+Tatoeba; every ``--wrong``-th target is that of the next pair. Processor time of one thread counts,
+as other work may run beside it; what the same core reaches in a plain product of matrices of the
+model's kind, in the same run, is printed with it.
 """
 
 from __future__ import annotations
@@ -26,12 +28,16 @@ from interlingua.mining.score import PairScorer, ScoreConfig
 LANGUAGES = "deu fra cmn rus jpn spa tur fin ara kor vie nld pol por"
 
 
-def bitext(folder: Path, languages: list[str], size: int, wrong: int) -> tuple[list[TextPair], np.ndarray]:
+def bitext(
+    folder: Path, languages: list[str], size: int, wrong: int
+) -> tuple[list[TextPair], np.ndarray]:
     """Pairs, and whether each is right."""
     pairs = [
         TextPair(pair.source, pair.target, "und", "eng_Latn")
         for language in languages
-        for pair in read_pairs(folder / f"{language}-eng.tsv", source_language=language, target_language="eng")
+        for pair in read_pairs(
+            folder / f"{language}-eng.tsv", source_language=language, target_language="eng"
+        )
     ]
     random.Random(0).shuffle(pairs)
     pairs = pairs[:size]
@@ -41,7 +47,9 @@ def bitext(folder: Path, languages: list[str], size: int, wrong: int) -> tuple[l
         pair if good else pair._replace(target=targets[at - 1])
         for at, (pair, good) in enumerate(zip(pairs, right.tolist(), strict=True))
     ]
-    return mixed, np.array([pair.target == target for pair, target in zip(mixed, targets, strict=True)])
+    return mixed, np.array(
+        [pair.target == target for pair, target in zip(mixed, targets, strict=True)]
+    )
 
 
 def product_rate(dtype: torch.dtype, seconds: float = 1.0) -> float:
@@ -75,7 +83,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     pairs, right = bitext(options.data, options.languages, options.size, options.wrong)
-    encode = partial(encode_function(options.model, dtype=options.dtype), prompt=options.prompt, normalize=True)
+    encode = partial(
+        encode_function(options.model, dtype=options.dtype), prompt=options.prompt, normalize=True
+    )
     encode(["warm up"] * 64)
     report, spent = EncodeReport(), 0.0
     known: dict[str, np.ndarray] = {}
@@ -95,20 +105,31 @@ def main() -> None:
     blocks = list(PairScorer(timed, ScoreConfig(window=options.windows[-1])).score(pairs))
     seconds = time.process_time() - start
     # fmt: off
-    print(f"{len(pairs):,} pairs, {report.tokens / report.texts:.1f} tokens a text, {report.texts:,} distinct texts;"
+    print(f"{len(pairs):,} pairs, {report.tokens / report.texts:.1f} tokens a text,"
+          f" {report.texts:,} distinct texts;"
           f" {options.dtype}, one thread")
-    print(f"  {len(pairs) / seconds:.0f} pairs/s of processor time, {spent / seconds:.1%} of it embedding"
-          f" ({report.tokens / spent:,.0f} tokens/s); the rest by itself {len(pairs) / (seconds - spent):,.0f} pairs/s")
+    print(f"  {len(pairs) / seconds:.0f} pairs/s of processor time, {spent / seconds:.1%} of it"
+          " embedding"
+          f" ({report.tokens / spent:,.0f} tokens/s); the rest by itself"
+          f" {len(pairs) / (seconds - spent):,.0f} pairs/s")
     # fmt: on
     floats = DTYPES.get(options.dtype, torch.bfloat16)  # beside int8 too
-    print(f"  this core now: {product_rate(floats):.0f} GFLOP/s in a product of 2048 x 384 x 1536 in {floats}")
-    scores = {f"ratio, window {options.windows[-1]}": np.concatenate([block.scores for block in blocks])}
+    print(
+        f"  this core now: {product_rate(floats):.0f} GFLOP/s in a product of 2048 x 384 x 1536 in"
+        f" {floats}"
+    )
+    scores = {
+        f"ratio, window {options.windows[-1]}": np.concatenate([block.scores for block in blocks])
+    }
     scores["cosine"] = np.concatenate([block.cosines for block in blocks])
     for window in options.windows[:-1]:
         blocks = PairScorer(remembered, ScoreConfig(window=window)).score(pairs)
         scores[f"ratio, window {window}"] = np.concatenate([block.scores for block in blocks])
     for name, values in sorted(scores.items()):
-        print(f"  {name}: a right pair scores higher than a wrong one in {separation(values, right):.3%}")
+        print(
+            f"  {name}: a right pair scores higher than a wrong one in"
+            f" {separation(values, right):.3%}"
+        )
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
     python benchmarks/score_calibration.py MODEL --data tatoeba_laser
 
-Tatoeba's test set in six languages, less 500 pairs to learn from. Of the rest 10 % get the next pair's target, 10 % any
-other's, 10 % the most similar one, 5 % the first half of their own (``hard``), or a quarter the next one's
-(``misaligned``). Learned from 300 judged pairs, or from the 500 held-out ones.
+Tatoeba's test set in six languages, less 500 pairs to learn from. Of the rest 10 % get the next
+pair's target, 10 % any other's, 10 % the most similar one, 5 % the first half of their own
+(``hard``), or a quarter the next one's (``misaligned``). Learned from 300 judged pairs, or from the
+500 held-out ones.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
     parser.add_argument("--data", type=Path, required=True, help="folder with deu-eng.tsv ...")
-    parser.add_argument("--languages", nargs="+", default=["deu", "fra", "spa", "rus", "cmn", "jpn"])
+    parser.add_argument(
+        "--languages", nargs="+", default=["deu", "fra", "spa", "rus", "cmn", "jpn"]
+    )
     parser.add_argument("--size", type=int, default=5000, help="pairs")
     parser.add_argument("--dtype", default="bfloat16")
     options = parser.parse_args()
@@ -58,7 +61,9 @@ def main() -> None:
             pair.source, pair.target, "deu_Latn", "eng_Latn"
         )  # all called German, as a stream has one language pair
         for language in options.languages
-        for pair in read_pairs(options.data / f"{language}-eng.tsv", source_language=language, target_language="eng")
+        for pair in read_pairs(
+            options.data / f"{language}-eng.tsv", source_language=language, target_language="eng"
+        )
     ]
     random.Random(1).shuffle(pairs)
     held_out, pairs = pairs[:500], pairs[500 : options.size]
@@ -74,30 +79,43 @@ def main() -> None:
     vectors = encode([pair.target for pair in pairs])
     for kind in ("hard", "misaligned"):
         noisy = damaged(pairs, vectors, kind)
-        right = np.array([one.target == other.target for one, other in zip(pairs, noisy, strict=True)])
-        labels = {(pair.source, pair.target): bool(answer) for pair, answer in zip(noisy[:300], right, strict=False)}
+        right = np.array(
+            [one.target == other.target for one, other in zip(pairs, noisy, strict=True)]
+        )
+        labels = {
+            (pair.source, pair.target): bool(answer)
+            for pair, answer in zip(noisy[:300], right, strict=False)
+        }
         scores = np.array([score for score, _ in judged(PairScorer(encode), noisy, {})])
         print(f"{kind}: {len(noisy):,} pairs, {right.mean():.1%} right")
         ways = {
             "300 judged pairs": (judged(PairScorer(encode), noisy, labels), {"labels": Path("x")}),
             "500 held-out pairs": (
-                mixed(PairScorer(encode), noisy, held_out, wrong_targets(held_out, encode)), {"parallel": "x"},
+                mixed(PairScorer(encode), noisy, held_out, wrong_targets(held_out, encode)),
+                {"parallel": "x"},
             ),
-        }  # fmt: skip
+        }
         for name, (found, basis) in ways.items():
             values, answers = (np.array(column) for column in zip(*found, strict=True))
             has_answer = np.array([answer is not None for answer in answers])
             fit = fit_calibration(values[has_answer], answers[has_answer].astype(bool))
             job = LearnJob(output=Path("x"), **basis)
             own = values if "labels" in basis else values[~has_answer]
-            calibration = job._calibration(fit, own, int(has_answer.sum()), ("deu_Latn", "eng_Latn"), "x")
+            calibration = job._calibration(
+                fit, own, int(has_answer.sum()), ("deu_Latn", "eng_Latn"), "x"
+            )
             probabilities = calibration.probability(scores)
             error = measure(probabilities, right)["ece"]
-            print(f"  {name}: {calibration.prior:.1%} expected to be right, calibration error {error:.4f}")
+            print(
+                f"  {name}: {calibration.prior:.1%} expected to be right, calibration error"
+                f" {error:.4f}"
+            )
             for asked in (0.8, 0.9, 0.95, 0.98):
                 kept = scores >= expected_cuts(scores, probabilities, [asked])[0].score
-                print(f"    precision {asked:.2f} asked, {right[kept].mean():.3f} found;"
-                      f" {right[kept].sum() / right.sum():.1%} of the right pairs kept")  # fmt: skip
+                print(
+                    f"    precision {asked:.2f} asked, {right[kept].mean():.3f} found;"
+                    f" {right[kept].sum() / right.sum():.1%} of the right pairs kept"
+                )
 
 
 if __name__ == "__main__":

@@ -1,18 +1,21 @@
-"""Serving on loopback: interlingua serve, sentence-transformers behind FastAPI, infinity, llama.cpp, and embed alone.
+"""Serving on loopback: interlingua serve, sentence-transformers behind FastAPI, infinity,
+llama.cpp, and embed alone.
 
     interlingua export models/multilingual-e5-small -o e5 --gguf --dtype float16
-    python benchmarks/serve.py --model models/multilingual-e5-small --gguf e5/model-F16.gguf --text eng_Latn.txt
+    python benchmarks/serve.py --model models/multilingual-e5-small --gguf e5/model-F16.gguf --text
+    eng_Latn.txt
 
     python3 -m venv other && other/bin/pip install torch==2.13.0 "infinity-emb[server,torch]"
     python benchmarks/serve.py --model MODEL --infinity other/bin/infinity_emb --text eng_Latn.txt
 
-llama.cpp is left out without ``--gguf``; its server is that of ``pip install xllamacpp``. infinity is left out without
-its program, which needs an environment of its own: it wants sentence-transformers below 4. Each server runs in a
-process of its own with the same number of threads; clients are asynchronous, in this process, and each sends its next
-request when the last one is answered. They are aiohttp's, as httpx takes longer for a request than the server does.
-sentence-transformers embeds each request as FastAPI's documentation would have it: a plain function, which FastAPI runs
-in a pool of threads. Printed last: the ratios of throughputs and of p99 for every number of clients, and our share of
-embed's own throughput with most clients.
+llama.cpp is left out without ``--gguf``; its server is that of ``pip install xllamacpp``. infinity
+is left out without its program, which needs an environment of its own: it wants
+sentence-transformers below 4. Each server runs in a process of its own with the same number of
+threads; clients are asynchronous, in this process, and each sends its next request when the last
+one is answered. They are aiohttp's, as httpx takes longer for a request than the server does.
+sentence-transformers embeds each request as FastAPI's documentation would have it: a plain
+function, which FastAPI runs in a pool of threads. Printed last: the ratios of throughputs and of
+p99 for every number of clients, and our share of embed's own throughput with most clients.
 """
 
 from __future__ import annotations
@@ -95,7 +98,17 @@ def command_of(name: str, options: argparse.Namespace) -> list[str]:
         return [sys.executable, "-c", LLAMA, options.gguf, port, threads]
     if name == INFINITY:
         given = ["--engine", "torch", "--device", "cpu", "--no-bettertransformer"]
-        return [options.infinity, "v2", "--model-id", options.model, "--host", "127.0.0.1", "--port", port, *given]
+        return [
+            options.infinity,
+            "v2",
+            "--model-id",
+            options.model,
+            "--host",
+            "127.0.0.1",
+            "--port",
+            port,
+            *given,
+        ]
     return [sys.executable, "-c", PEER, options.model, port, threads]
 
 
@@ -104,7 +117,9 @@ def launch(name: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
     command = command_of(name, options)
     threads = str(options.threads)
     env = {**os.environ, "OMP_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env
+    )
     for _ in range(600):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health")
@@ -114,7 +129,9 @@ def launch(name: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
     raise SystemExit(f"{name} did not start")
 
 
-async def measure(name: str, texts: list[str], clients: int, size: int, seconds: float) -> tuple[float, list[float]]:
+async def measure(
+    name: str, texts: list[str], clients: int, size: int, seconds: float
+) -> tuple[float, list[float]]:
     """Texts per second, and the seconds of each request."""
     times: list[float] = []
     port = PORTS[name]
@@ -150,12 +167,16 @@ def rate_of_embed(model: str, texts: list[str], threads: int, dtype: str, repeat
         "    print(len(texts) / (time.perf_counter() - start))\n"
     )
     command = [sys.executable, "-c", code, model, str(threads), dtype, str(repeats)]
-    result = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        command, input="\n".join(texts), capture_output=True, text=True, check=True
+    )
     return median(map(float, result.stdout.split()))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", required=True)
     parser.add_argument("--gguf", help="the same model for llama.cpp")
     parser.add_argument("--infinity", help="its program, infinity_emb")
@@ -173,19 +194,27 @@ def main() -> None:
     print(f"embed without HTTP: {alone:.1f} texts/s")
     rates: dict[tuple[str, int], list[float]] = {}
     slowest: dict[tuple[str, int], list[float]] = {}
-    names = [OURS, PLAIN, *([LLAMA_CPP] if options.gguf else []), *([INFINITY] if options.infinity else [])]
+    names = [
+        OURS,
+        PLAIN,
+        *([LLAMA_CPP] if options.gguf else []),
+        *([INFINITY] if options.infinity else []),
+    ]
     for _ in range(options.rounds):
         for name in names:
             process = launch(name, options)
             try:
                 asyncio.run(measure(name, texts, 8, options.size, 1))
                 for clients in options.clients:
-                    rate, times = asyncio.run(measure(name, texts, clients, options.size, options.seconds))
+                    rate, times = asyncio.run(
+                        measure(name, texts, clients, options.size, options.seconds)
+                    )
                     rates.setdefault((name, clients), []).append(rate)
                     p50, p99 = np.quantile(times, [0.5, 0.99]) * 1000
                     slowest.setdefault((name, clients), []).append(p99)
                     print(
-                        f"{name:22} {clients:3} clients {rate:8.1f} texts/s  p50 {p50:7.1f} ms  p99 {p99:7.1f} ms",
+                        f"{name:22} {clients:3} clients {rate:8.1f} texts/s  p50 {p50:7.1f} ms "
+                        f" p99 {p99:7.1f} ms",
                         flush=True,
                     )
             finally:
@@ -196,7 +225,10 @@ def main() -> None:
         for peer in names[1:]:
             faster = median(rates[OURS, clients]) / median(rates[peer, clients])
             sooner = median(slowest[OURS, clients]) / median(slowest[peer, clients])
-            print(f"{clients} clients: {faster:.2f}x the throughput of {peer}, {sooner:.2f} of its p99")
+            print(
+                f"{clients} clients: {faster:.2f}x the throughput of {peer}, {sooner:.2f} of its"
+                " p99"
+            )
     most = max(options.clients)
     print(f"{most} clients: {median(rates[OURS, most]) / alone:.2f} of embed's throughput")
 

@@ -1,10 +1,12 @@
 """A server's memory over many requests, and many connections at once.
 
-    python benchmarks/serve_soak.py --model models/multilingual-e5-small --text flores200_devtest/eng_Latn.txt
+    python benchmarks/serve_soak.py --model models/multilingual-e5-small --text
+    flores200_devtest/eng_Latn.txt
 
-Clients send requests of one text, of sixteen, in OpenAI's protocol, malformed ones, and some leave before the answer.
-Resident memory is read between rounds of requests. The run fails if it grows by more than --growth from the end of the
-first fifth to the end. Then many connections are opened at once, all stay open, and each sends a request.
+Clients send requests of one text, of sixteen, in OpenAI's protocol, malformed ones, and some leave
+before the answer. Resident memory is read between rounds of requests. The run fails if it grows by
+more than --growth from the end of the first fifth to the end. Then many connections are opened at
+once, all stay open, and each sends a request.
 """
 
 from __future__ import annotations
@@ -28,11 +30,24 @@ EVERY = 50
 
 def launch(model: str, *options: str) -> tuple[subprocess.Popen[str], int]:
     """Starts a server and waits for its first line."""
-    command = [sys.executable, "-m", "interlingua", "serve", model, "--name", "soaked", "--port", "0", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "interlingua",
+        "serve",
+        model,
+        "--name",
+        "soaked",
+        "--port",
+        "0",
+        *options,
+    ]
     log = open("serve_soak.log", "w", encoding="utf-8")  # noqa: SIM115  (the server writes to it until it ends)
     process = subprocess.Popen(command, stderr=log, text=True)
     for _ in range(3000):
-        found = re.search(r"at http://127\.0\.0\.1:(\d+)", Path("serve_soak.log").read_text(encoding="utf-8"))
+        found = re.search(
+            r"at http://127\.0\.0\.1:(\d+)", Path("serve_soak.log").read_text(encoding="utf-8")
+        )
         if found:
             return process, int(found[1])
         if process.poll() is not None:
@@ -62,7 +77,10 @@ def message(number: int, texts: list[str]) -> bytes:
     elif number % 3 == 0:
         path = "/v1/embeddings"
         body = json.dumps({"input": own, "model": "soaked", "encoding_format": "base64"}).encode()
-    head = f"POST {path} HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length:"
+        f" {len(body)}\r\n\r\n"
+    )
     return head.encode() + body
 
 
@@ -74,7 +92,9 @@ async def answer(reader: asyncio.StreamReader) -> int:
 
 
 async def send_many(port: int, requests: int, clients: int, texts: list[str]) -> Counter[str]:
-    """Sends requests, each client its next one when the last is answered, and counts the statuses."""
+    """Sends requests, each client its next one when the last is answered, and counts the
+    statuses.
+    """
     statuses: Counter[str] = Counter()
     numbers = iter(range(requests))
 
@@ -110,7 +130,9 @@ async def hold_many(port: int, connections: int, texts: list[str]) -> Counter[st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", required=True)
     parser.add_argument("--text", type=Path, required=True, help="a text a line")
     parser.add_argument("--requests", type=int, default=100_000)
@@ -129,11 +151,15 @@ def main() -> None:
             statuses += asyncio.run(send_many(port, share, options.clients, texts))
             resident.append(resident_mib(process.pid))
             used = processor_seconds(process.pid)
-            print(f"{step * share:9,} requests  {resident[-1]:8.1f} MiB  {used:7.1f} s of processor", flush=True)
+            print(
+                f"{step * share:9,} requests  {resident[-1]:8.1f} MiB  {used:7.1f} s of processor",
+                flush=True,
+            )
         print("replies:", dict(statuses))
         held = asyncio.run(hold_many(port, options.connections, texts))
         print(
-            f"{options.connections:,} connections at once, replies: {dict(held)}; {resident_mib(process.pid):.1f} MiB"
+            f"{options.connections:,} connections at once, replies: {dict(held)};"
+            f" {resident_mib(process.pid):.1f} MiB"
         )
     finally:
         process.terminate()

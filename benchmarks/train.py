@@ -1,19 +1,22 @@
-"""Training steps beside the peers': sentence-transformers' trainer, and MEXMA as its released code computes it.
+"""Training steps beside the peers': sentence-transformers' trainer, and MEXMA as its released code
+computes it.
 
     python benchmarks/train.py --model hf:intfloat/multilingual-e5-small
     python benchmarks/train.py --model MODEL --what mexma --steps 2 --rounds 1 --json mexma.json
 
-- ``contrastive``: MultipleNegativesRankingLoss in ``SentenceTransformerTrainer`` (its default, which is float32;
-  bf16=True; the latter with pairs of like length in a batch) beside ``infonce``;
-- ``mexma``: padded batches and logits at all positions, in float32 and under bf16 autocast, beside ``mexma``, with the
-  model's vocabulary and with one trimmed to 32,000 entries;
-- ``ems``: ``ems-base`` (the paper's size) beside the same without its generative and without its contrastive term.
+- ``contrastive``: MultipleNegativesRankingLoss in ``SentenceTransformerTrainer`` (its default,
+  which is float32; bf16=True; the latter with pairs of like length in a batch) beside ``infonce``;
+- ``mexma``: padded batches and logits at all positions, in float32 and under bf16 autocast, beside
+  ``mexma``, with the model's vocabulary and with one trimmed to 32,000 entries;
+- ``ems``: ``ems-base`` (the paper's size) beside the same without its generative and without its
+  contrastive term.
 
-All see the same pairs in the same batches: ten languages with English from Tatoeba and from FLORES, in random order;
-the same dropout, AdamW, learning rate. Each has processes of its own, in turns. What counts is processor time with one
-thread, wall time with several; memory is the largest the process ever had. Seconds are the median of the rounds. The
-first line says what the machine can do in a matrix product: bf16 can gain no more than that over float32.
-The ratios come last, beside what they should be.
+All see the same pairs in the same batches: ten languages with English from Tatoeba and from FLORES,
+in random order; the same dropout, AdamW, learning rate. Each has processes of its own, in turns.
+What counts is processor time with one thread, wall time with several; memory is the largest the
+process ever had. Seconds are the median of the rounds. The first line says what the machine can do
+in a matrix product: bf16 can gain no more than that over float32. The ratios come last, beside what
+they should be.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-LANGUAGES = ("deu_Latn", "fra_Latn", "rus_Cyrl", "arb_Arab", "swh_Latn", "tha_Thai", "jpn_Jpan", "tur_Latn",
+LANGUAGES = ("deu_Latn", "fra_Latn", "rus_Cyrl", "arb_Arab", "swh_Latn", "tha_Thai", "jpn_Jpan",
+"tur_Latn",
              "hin_Deva", "zho_Hans")  # fmt: skip
 TATOEBA_CODES = {"arb_Arab": "ara", "zho_Hans": "cmn"}
 SETS = {"contrastive": ("tatoeba", "flores"), "mexma": ("flores",), "ems": ("flores",)}
@@ -69,7 +73,9 @@ def read_pairs(options: Options) -> Pairs:
             pairs = [(english, other, code) for other, english in sides]
         else:
             english, other = (
-                (data / "flores200_devtest" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+                (data / "flores200_devtest" / f"{name}.txt")
+                .read_text(encoding="utf-8")
+                .splitlines()
                 for name in ("eng_Latn", code)
             )
             pairs = [(a, b, code) for a, b in zip(english, other, strict=True)]
@@ -77,7 +83,10 @@ def read_pairs(options: Options) -> Pairs:
     random.Random(0).shuffle(found)
     needed = options.batch * (options.steps + WARM_UP)
     if len(found) < needed:
-        raise SystemExit(f"{len(found)} pairs, but {needed} are needed; lower --steps or --batch, or raise --limit")
+        raise SystemExit(
+            f"{len(found)} pairs, but {needed} are needed; lower --steps or --batch, or raise"
+            " --limit"
+        )
     return found[:needed]
 
 
@@ -97,27 +106,43 @@ def st(options: Options, pairs: Pairs) -> Iterator[float]:
     model.max_seq_length = MAX_TOKENS
     if options.grouped:  # those to warm up stay
         first = WARM_UP * options.batch
-        rest = sorted(pairs[first:], key=lambda pair: max(map(len, model.tokenizer(list(pair[:2])).input_ids)))
+        rest = sorted(
+            pairs[first:], key=lambda pair: max(map(len, model.tokenizer(list(pair[:2])).input_ids))
+        )
         pairs = pairs[:first] + rest
-    rows = Dataset.from_dict({"anchor": [a for a, _, _ in pairs], "positive": [b for _, b, _ in pairs]})
+    rows = Dataset.from_dict(
+        {"anchor": [a for a, _, _ in pairs], "positive": [b for _, b, _ in pairs]}
+    )
     losses: list[float] = []
 
     class Note(TrainerCallback):
         def on_step_end(self, arguments: Any, state: Any, control: Any, **_: Any) -> None:
             options.mark()
 
-        def on_log(self, arguments: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        def on_log(
+            self, arguments: Any, state: Any, control: Any, logs: Any = None, **_: Any
+        ) -> None:
             losses.extend([logs["loss"]] if "loss" in logs else [])
 
     with tempfile.TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
-            output_dir=folder, per_device_train_batch_size=options.batch, max_steps=options.steps + WARM_UP,
-            learning_rate=LEARNING_RATE, weight_decay=WEIGHT_DECAY, lr_scheduler_type="constant", bf16=options.bf16,
-            max_grad_norm=0.0, save_strategy="no", report_to="none", logging_steps=1, disable_tqdm=True, use_cpu=True,
+            output_dir=folder,
+            per_device_train_batch_size=options.batch,
+            max_steps=options.steps + WARM_UP,
+            learning_rate=LEARNING_RATE,
+            weight_decay=WEIGHT_DECAY,
+            lr_scheduler_type="constant",
+            bf16=options.bf16,
+            max_grad_norm=0.0,
+            save_strategy="no",
+            report_to="none",
+            logging_steps=1,
+            disable_tqdm=True,
+            use_cpu=True,
             batch_sampler=lambda dataset, batch_size, drop_last, **_: BatchSampler(
                 SequentialSampler(dataset), batch_size=batch_size, drop_last=drop_last
             ),
-        )  # fmt: skip
+        )
         loss = MultipleNegativesRankingLoss(model)
         SentenceTransformerTrainer(
             model=model, args=arguments, train_dataset=rows, loss=loss, callbacks=[Note()]
@@ -126,7 +151,10 @@ def st(options: Options, pairs: Pairs) -> Iterator[float]:
 
 
 def ours(options: Options, pairs: Pairs) -> Iterator[float]:
-    """The parts of ``interlingua train`` as its loop puts them together; tokens are there before, as in a corpus."""
+    """The parts of ``interlingua train`` as its loop puts them together.
+
+    Tokens are there before, as in a corpus.
+    """
     import torch
 
     from interlingua.batches.prefetch import Prefetcher
@@ -138,8 +166,13 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
     from interlingua.train.optim import build_optimizer
     from interlingua.train.step import gradients
 
-    run = RunConfig(output=Path("unused"), max_steps=1, device="cpu", precision=options.precision,
-                    threads=options.threads)  # fmt: skip
+    run = RunConfig(
+        output=Path("unused"),
+        max_steps=1,
+        device="cpu",
+        precision=options.precision,
+        threads=options.threads,
+    )
     engine = Engine(run)
     torch.manual_seed(0)
     encoder = Encoder.load(options.model)
@@ -156,7 +189,10 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
     config = OptimizerConfig(learning_rate=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     optimizer = build_optimizer(objective, config, sparse_gradients=engine.sparse_gradients)
     batches = list(token_batches(encoder, pairs, options.batch))
-    with freed_memory_kept(), Prefetcher(lambda step: [batches[step]], stop_step=len(batches)) as prefetched:
+    with (
+        freed_memory_kept(),
+        Prefetcher(lambda step: [batches[step]], stop_step=len(batches)) as prefetched,
+    ):
         for step, made in enumerate(prefetched):
             losses = gradients(model, objective, made, engine, seed=0, step=step)
             optimizer.step()
@@ -167,7 +203,9 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
 
 
 def trimmed(encoder: Any, pairs: Pairs, size: int) -> Any:
-    """The encoder with a vocabulary of so many entries: those of the pairs, and the first others."""
+    """The encoder with a vocabulary of so many entries: those of the pairs, and the first
+    others.
+    """
     from interlingua.encoder.vocabulary_trimming import ids_in_use
 
     kept = ids_in_use(encoder.vocabulary, [text for pair in pairs for text in pair[:2]])
@@ -190,7 +228,9 @@ def token_batches(encoder: Any, pairs: Pairs, size: int) -> Iterator[Any]:
 
 
 def padded_mexma(options: Options, pairs: Pairs) -> Iterator[float]:
-    """MEXMA with stock parts: padded passes, torch's transformer layers as head, logits at all positions."""
+    """MEXMA with stock parts: padded passes, torch's transformer layers as head, logits at all
+    positions.
+    """
     import torch
     from torch import nn
     from torch.nn import functional as F
@@ -217,13 +257,20 @@ def padded_mexma(options: Options, pairs: Pairs) -> Iterator[float]:
     bias = nn.Parameter(torch.zeros(len(words)))
     weights = [*encoder.parameters(), *head.parameters(), bias]
     optimizer = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=True)
-    hide = {"ratio": 0.4, "mask_id": vocabulary.mask_id, "vocab_size": vocabulary.size,
-            "special_ids": vocabulary.special_ids}  # fmt: skip
+    hide = {
+        "ratio": 0.4,
+        "mask_id": vocabulary.mask_id,
+        "vocab_size": vocabulary.size,
+        "special_ids": vocabulary.special_ids,
+    }
 
     def loss_of(batch: Any) -> torch.Tensor:
         clean, masked, labels, there = [], [], [], []
         for name, side in (("a", batch.a), ("b", batch.b)):
-            (hidden, labels_of), (ids, real) = mlm_mask(side, batch.place(name), **hide), side.padded(vocabulary.pad_id)
+            (hidden, labels_of), (ids, real) = (
+                mlm_mask(side, batch.place(name), **hide),
+                side.padded(vocabulary.pad_id),
+            )
             there.append(real)
             labels.append(side._replace(input_ids=labels_of).padded(IGNORED)[0])
             clean.append(encoder(ids, attention_mask=real.long()).last_hidden_state[:, 0])
@@ -233,7 +280,13 @@ def padded_mexma(options: Options, pairs: Pairs) -> Iterator[float]:
         for own, other in ((0, 1), (1, 0)):
             states = torch.cat([clean[other][:, None], masked[own][:, 1:]], dim=1)
             logits = F.linear(head(states, src_key_padding_mask=~there[own]), words, bias)
-            loss = loss + F.cross_entropy(logits.float().flatten(0, 1), labels[own].flatten(), ignore_index=IGNORED) / 2
+            loss = (
+                loss
+                + F.cross_entropy(
+                    logits.float().flatten(0, 1), labels[own].flatten(), ignore_index=IGNORED
+                )
+                / 2
+            )
         return loss + 0.01 * (koleo(clean[0]) + koleo(clean[1])) / 2
 
     for batch in batches:
@@ -253,16 +306,18 @@ FAMILIES = {
     "st": Family("contrastive", "sentence-transformers, its default", st),
     "st bf16": Family("contrastive", "sentence-transformers, bf16", st, {"bf16": True}),
     "st bf16 grouped": Family(
-        "contrastive", "the same, pairs of like length together", st, {"bf16": True, "grouped": True}
+        "contrastive", "the same, pairs of like length together", st, {"bf16": True,
+        "grouped": True}
     ),
-    "infonce fp32": Family("contrastive", "interlingua, float32", ours, {**INFONCE, "precision": "fp32"}),
-    "infonce": Family("contrastive", "interlingua, bf16", ours, {**INFONCE, "precision": "bf16"}),
-    "padded": Family("mexma", "padded, logits at all positions, float32", padded_mexma),
-    "padded bf16": Family("mexma", "the same, bf16", padded_mexma, {"bf16": True}),
+    "infonce fp32": Family("contrastive", "interlingua, float32", ours, {**INFONCE,
+    "precision": "fp32"}), "infonce": Family("contrastive", "interlingua, bf16", ours, {**INFONCE,
+    "precision": "bf16"}), "padded": Family("mexma", "padded, logits at all positions, float32",
+    padded_mexma), "padded bf16": Family("mexma", "the same, bf16", padded_mexma, {"bf16": True}),
     "mexma": Family("mexma", "interlingua, bf16", ours, MEXMA),
-    "mexma 32k": Family("mexma", "the same, vocabulary of 32,000", ours, {**MEXMA, "vocabulary": 32_000}),
-    "ems": Family("ems", "EMS", ours, {**EMS, "method_options": {"languages": ("eng_Latn", *LANGUAGES)}}),
-    "ems no xtr": Family("ems", "without its generative term", ours, {**EMS, "method_options": {"generative": "none"}}),
+    "mexma 32k": Family("mexma", "the same, vocabulary of 32,000", ours, {**MEXMA,
+    "vocabulary": 32_000}), "ems": Family("ems", "EMS", ours, {**EMS,
+    "method_options": {"languages": ("eng_Latn", *LANGUAGES)}}), "ems no xtr": Family("ems",
+    "without its generative term", ours, {**EMS, "method_options": {"generative": "none"}}),
     "ems no contrast": Family(
         "ems", "without its contrastive term", ours,
         {**EMS, "method_options": {"languages": ("eng_Latn", *LANGUAGES), "contrastive": "none"}},
@@ -287,10 +342,21 @@ def one(options: Options) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(options.threads)
-    family, clock = FAMILIES[options.family], time.process_time if options.threads == 1 else time.perf_counter
-    defaults = {"bf16": False, "grouped": False, "vocabulary": 0, "preset": "", "method_options": {}}
+    family, clock = (
+        FAMILIES[options.family],
+        time.process_time if options.threads == 1 else time.perf_counter,
+    )
+    defaults = {
+        "bf16": False,
+        "grouped": False,
+        "vocabulary": 0,
+        "preset": "",
+        "method_options": {},
+    }
     marks: list[float] = []
-    settings = argparse.Namespace(**{**vars(options), **defaults, **family.changes}, mark=lambda: marks.append(clock()))
+    settings = argparse.Namespace(
+        **{**vars(options), **defaults, **family.changes}, mark=lambda: marks.append(clock())
+    )
     losses = list(family.run(settings, read_pairs(options)))
     seconds = [after - before for before, after in pairwise(marks[WARM_UP - 1 :])]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -318,8 +384,21 @@ def child(options: Options, **chosen: str) -> Any:
     """Runs this script for one family; what it prints itself is the last line."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         flags = [text for name, value in chosen.items() for text in (f"--{name}", value)]
-        command = [sys.executable, "-W", "ignore", __file__, *sys.argv[1:], *flags, "--save", file.name]
-        environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "TOKENIZERS_PARALLELISM": "false"}
+        command = [
+            sys.executable,
+            "-W",
+            "ignore",
+            __file__,
+            *sys.argv[1:],
+            *flags,
+            "--save",
+            file.name,
+        ]
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": str(options.threads),
+            "TOKENIZERS_PARALLELISM": "false",
+        }
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{chosen}: {done.stderr.strip() or done.stdout.strip()}")
@@ -329,7 +408,11 @@ def child(options: Options, **chosen: str) -> Any:
 def measured(options: Options, what: str, name: str) -> dict[str, dict[str, float]]:
     """All families on one set of pairs, in turns."""
     batch, found = options.batch or BATCH[what], {}
-    families = [family for family in FAMILIES if FAMILIES[family].what == what and family in options.families]
+    families = [
+        family
+        for family in FAMILIES
+        if FAMILIES[family].what == what and family in options.families
+    ]
     for _ in range(options.rounds):
         for family in families:
             made = child(options, family=family, set=name, batch=str(batch))
@@ -337,10 +420,19 @@ def measured(options: Options, what: str, name: str) -> dict[str, dict[str, floa
     print(f"{what}, {name}: {batch} pairs a step")
     summary = {}
     for family, rounds in found.items():
-        time_ = statistics.median(sum(r["seconds"]) / len(r["seconds"]) for r in rounds) / batch * 1000
-        summary[family] = {"time": time_, "memory": max(r["mebibytes"] for r in rounds), "loss": rounds[0]["loss"]}
-        print(f"  {FAMILIES[family].words:<46}{time_:9.2f} s per 1,000 pairs{summary[family]['memory']:9.0f} MiB"
-              f"   loss {summary[family]['loss']:.3f}", flush=True)  # fmt: skip
+        time_ = (
+            statistics.median(sum(r["seconds"]) / len(r["seconds"]) for r in rounds) / batch * 1000
+        )
+        summary[family] = {
+            "time": time_,
+            "memory": max(r["mebibytes"] for r in rounds),
+            "loss": rounds[0]["loss"],
+        }
+        print(
+            f"  {FAMILIES[family].words:<46}{time_:9.2f} s per 1,000"
+            f" pairs{summary[family]['memory']:9.0f} MiB   loss {summary[family]['loss']:.3f}",
+            flush=True,
+        )
     return summary
 
 
@@ -348,17 +440,29 @@ def main() -> None:
     from interlingua.encoder.locate import locate
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", required=True, help="BERT-shaped backbone with a mask token: folder, hf:owner/name")
     parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data"))
+        "--model",
+        required=True,
+        help="BERT-shaped backbone with a mask token: folder, hf:owner/name",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")),
     )
     parser.add_argument("--what", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
-    parser.add_argument("--sets", nargs="+", choices=["tatoeba", "flores"], help="default: what suits each")
-    parser.add_argument("--steps", type=int, default=4, help="timed steps of a round, after two to warm up")
+    parser.add_argument(
+        "--sets", nargs="+", choices=["tatoeba", "flores"], help="default: what suits each"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=4, help="timed steps of a round, after two to warm up"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batch", type=int, help="pairs a step; default: 64, for mexma 16")
-    parser.add_argument("--limit", type=int, default=1000, help="pairs read of each language, at most")
+    parser.add_argument(
+        "--limit", type=int, default=1000, help="pairs read of each language, at most"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write everything there")
     for name in ("--family", "--set", "--save"):
@@ -371,20 +475,31 @@ def main() -> None:
         Path(options.save).write_text(json.dumps(made), encoding="utf-8")
         return
     rates = child(options)
-    print(", ".join(f"{name} {rate:.0f} GFLOP/s" for name, rate in rates.items()) + f", {options.threads} thread(s)")
+    print(
+        ", ".join(f"{name} {rate:.0f} GFLOP/s" for name, rate in rates.items())
+        + f", {options.threads} thread(s)"
+    )
     results = {
-        what: {name: measured(options, what, name) for name in options.sets or SETS[what]} for what in options.what
+        what: {name: measured(options, what, name) for name in options.sets or SETS[what]}
+        for what in options.what
     }
     if options.json:
-        options.json.write_text(json.dumps({"machine": rates, "results": results}, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(
+            json.dumps({"machine": rates, "results": results}, indent=1) + "\n", encoding="utf-8"
+        )
     for slower, faster, of, target in TARGETS:
         what = FAMILIES[faster].what
-        by_set = {name: found[slower][of] / found[faster][of] for name, found in results.get(what, {}).items()
-                  if slower in found and faster in found}  # fmt: skip
+        by_set = {
+            name: found[slower][of] / found[faster][of]
+            for name, found in results.get(what, {}).items()
+            if slower in found and faster in found
+        }
         if by_set:
             each = ", ".join(f"{name} {ratio:.2f}" for name, ratio in by_set.items())
             mean = statistics.geometric_mean(by_set.values())
-            print(f"{of}, {slower} / {faster}: {mean:.2f} ({each}); should be at least {target:.2f}")
+            print(
+                f"{of}, {slower} / {faster}: {mean:.2f} ({each}); should be at least {target:.2f}"
+            )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Time and memory of telling masked tokens over a large vocabulary: logits at all positions, and as it is done here.
+"""Time and memory of telling masked tokens over a large vocabulary: logits at all positions, and as
+it is done here.
 
     python benchmarks/unmasking.py --tokens 1024 --width 384 --precision fp32
 
-Forward and backward of MEXMA's output layer alone, on random states, in three forms: the released code's (logits at
-every position, the loss at masked ones), the same at masked positions only, and ``linear_cross_entropy`` there. Each
-form has a process of its own, one thread on the CPU; seconds are the median of processor time (of wall time on a GPU),
-memory is the peak above inputs, weights and imports. The ratios to the first form come last.
+Forward and backward of MEXMA's output layer alone, on random states, in three forms: the released
+code's (logits at every position, the loss at masked ones), the same at masked positions only, and
+``linear_cross_entropy`` there. Each form has a process of its own, one thread on the CPU; seconds
+are the median of processor time (of wall time on a GPU), memory is the peak above inputs, weights
+and imports. The ratios to the first form come last.
 """
 
 from __future__ import annotations
@@ -64,7 +66,11 @@ def one(form: str, options: argparse.Namespace) -> dict[str, float]:
         value = float(result.detach())
         for tensor in (words, bias, states):
             tensor.grad = None
-    return {"seconds": sorted(seconds)[len(seconds) // 2], "mebibytes": peak(on_gpu) - before, "loss": value}
+    return {
+        "seconds": sorted(seconds)[len(seconds) // 2],
+        "mebibytes": peak(on_gpu) - before,
+        "loss": value,
+    }
 
 
 def resident(on_gpu: bool) -> float:
@@ -91,7 +97,9 @@ def _status(key: str) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tokens", type=int, default=1024, help="positions, of which a share is masked")
+    parser.add_argument(
+        "--tokens", type=int, default=1024, help="positions, of which a share is masked"
+    )
     parser.add_argument("--ratio", type=float, default=0.4, help="the share that is masked")
     parser.add_argument("--vocabulary", type=int, default=250_002)
     parser.add_argument("--width", type=int, default=384)
@@ -103,17 +111,29 @@ def main() -> None:
     if options.form:
         print(json.dumps(one(options.form, options)))
         return
-    print(f"{options.tokens} tokens, {options.ratio:.0%} masked, {options.vocabulary:,} words, width {options.width},"
-          f" {options.precision}, {options.device}")  # fmt: skip
+    print(
+        f"{options.tokens} tokens, {options.ratio:.0%} masked, {options.vocabulary:,} words, width"
+        f" {options.width}, {options.precision}, {options.device}"
+    )
     found = {}
     for form, words in FORMS.items():
         command = [sys.executable, __file__, *sys.argv[1:], "--form", form]
-        found[form] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        print(f"  {words:<40}{found[form]['seconds']:9.3f} s {found[form]['mebibytes']:9.0f} MiB"
-              f"   loss {found[form]['loss']:.4f}", flush=True)  # fmt: skip
+        found[form] = json.loads(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        )
+        print(
+            f"  {words:<40}{found[form]['seconds']:9.3f} s {found[form]['mebibytes']:9.0f} MiB"
+            f"   loss {found[form]['loss']:.4f}",
+            flush=True,
+        )
     for form in ("masked", "tiled"):
-        time, memory = (found["all"][key] / max(found[form][key], 1e-9) for key in ("seconds", "mebibytes"))
-        print(f"{FORMS[form]}: {time:.1f} times as fast, {memory:.1f} times less memory than at all positions")
+        time, memory = (
+            found["all"][key] / max(found[form][key], 1e-9) for key in ("seconds", "mebibytes")
+        )
+        print(
+            f"{FORMS[form]}: {time:.1f} times as fast, {memory:.1f} times less memory than at all"
+            " positions"
+        )
 
 
 if __name__ == "__main__":

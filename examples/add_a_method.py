@@ -1,8 +1,10 @@
-"""Add a training method of your own: a class with the loss, and a run of ``interlingua.train`` with it.
+"""Add a training method of your own: a class with the loss, and a run of ``interlingua.train`` with
+it.
 
     python examples/add_a_method.py
 
-The run has all that the library's own methods have: checkpoints, resuming, evaluation, collapse monitors.
+The run has all that the library's own methods have: checkpoints, resuming, evaluation, collapse
+monitors.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class CloseAndApart(Objective):
         b = functional.normalize(self.encoder(batch.b))  # (B, D)
         cosines = a @ b.T
         others = cosines[~torch.eye(len(a), dtype=torch.bool)]
-        # Each term is multiplied by its weight, close_weight and apart_weight; one that has none counts 1.
+        # Each term is multiplied by its weight, close_weight and apart_weight; one that has none
+        # counts 1.
         return self.weighted(close=1 - cosines.diagonal().mean(), apart=others.square().mean())
 
 

@@ -2,7 +2,8 @@
 
     python examples/align_to_tmx.py [MODEL [CHAPTER.de.txt CHAPTER.en.txt]]
 
-The documents say the same in the same order, but not line by line: translators join sentences and leave some out.
+The documents say the same in the same order, but not line by line: translators join sentences and
+leave some out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from interlingua.corpus.formats import read_pairs
 
 
 def write_documents() -> tuple[str, str]:
-    """A German and an English chapter; in the English one two lines are joined and one is missing."""
+    """A German and an English chapter.
+
+    In the English one two lines are joined and one is missing.
+    """
     rows = toy.sentences(30, seed=31)
     english = [row["en"] for row in rows]
     english[4:6] = [" ".join(english[4:6])]

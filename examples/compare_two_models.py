@@ -2,8 +2,8 @@
 
     python examples/compare_two_models.py [MODEL [OTHER_MODEL]]
 
-Without an argument the small model is compared with a class that knows only spelling: whatever has a
-method ``encode`` can be measured.
+Without an argument the small model is compared with a class that knows only spelling: whatever has
+a method ``encode`` can be measured.
 """
 
 from __future__ import annotations
@@ -37,10 +37,17 @@ def main(model: str, other: str | None) -> None:
     rows = toy.sentences(200, seed=41)
     toy.write_pairs(toy.FOLDER / "test-pairs", rows)
 
-    options = {"suite": "tatoeba", "data": "toy/test-pairs", "output": "toy/reports", "check": False}
+    options = {
+        "suite": "tatoeba",
+        "data": "toy/test-pairs",
+        "output": "toy/reports",
+        "check": False,
+    }
     interlingua.evaluate(model, name="model", **options)
     interlingua.evaluate(other or Spelling(), name="other", **options)
-    comparison = interlingua.compare("toy/reports/results", by="languages", baseline="other", format="markdown")
+    comparison = interlingua.compare(
+        "toy/reports/results", by="languages", baseline="other", format="markdown"
+    )
     print(comparison.text)
 
 

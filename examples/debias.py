@@ -2,8 +2,8 @@
 
     python examples/debias.py [MODEL TEXTS]
 
-TEXTS is a folder with ``de.txt``, ``en.txt`` and so on. Without arguments a model is trained so briefly that it still
-keeps the languages apart.
+TEXTS is a folder with ``de.txt``, ``en.txt`` and so on. Without arguments a model is trained so
+briefly that it still keeps the languages apart.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ def half_trained() -> str:
 
 
 def write_texts() -> str:
-    """A file of sentences for each language; line n of each says the same, so the effect can be measured."""
+    """A file of sentences for each language.
+
+    Line n of each says the same, so the effect can be measured.
+    """
     rows = toy.sentences(800, seed=51)
     for code in toy.LANGUAGES:
         toy.write_lines(toy.FOLDER / "texts" / f"{code}.txt", [row[code] for row in rows])

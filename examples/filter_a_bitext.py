@@ -2,8 +2,8 @@
 
     python examples/filter_a_bitext.py [MODEL]
 
-Half of the pairs here are wrong on purpose. The scores are calibrated on translations that are trusted, so that
-``precision=0.95`` keeps as many pairs as are expected to be 95 % right.
+Half of the pairs here are wrong on purpose. The scores are calibrated on translations that are
+trusted, so that ``precision=0.95`` keeps as many pairs as are expected to be 95 % right.
 """
 
 from __future__ import annotations
@@ -33,16 +33,23 @@ def main(model: str) -> None:
     trusted = toy.FOLDER / "trusted.de-en.tsv"
     toy.write_lines(trusted, [f"{row['de']}\t{row['en']}" for row in toy.sentences(300, seed=12)])
 
-    learning = interlingua.score(model, pairs, learn="toy/scores.json", parallel=trusted, **languages)
+    learning = interlingua.score(
+        model, pairs, learn="toy/scores.json", parallel=trusted, **languages
+    )
     print(*learning.lines, sep="\n")
-    filtered = interlingua.score(model, pairs, calibration="toy/scores.json", precision=0.95, **languages)
+    filtered = interlingua.score(
+        model, pairs, calibration="toy/scores.json", precision=0.95, **languages
+    )
     kept = list(filtered)
 
     right = {(german, english) for german, english, is_right in bitext if is_right}
     for pair in kept[:3]:
         print(f"{pair.columns['probability']:.2f}  {pair.source}  {pair.target}")
     precise = sum((pair.source, pair.target) in right for pair in kept) / len(kept)
-    print(f"{len(kept)} of {len(pairs)} pairs kept, {precise:.1%} of them right; {len(right)} are right in all")
+    print(
+        f"{len(kept)} of {len(pairs)} pairs kept, {precise:.1%} of them right; {len(right)} are"
+        " right in all"
+    )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python examples/mine_two_folders.py [MODEL [GERMAN_FOLDER ENGLISH_FOLDER TRUSTED.de-en.tsv]]
 
-The folders hold ``.txt`` files with a sentence per line. No file belongs to another, and no line to another. Which
-score is good enough is learned from some hundred translations that are trusted, of the same kind of text.
+The folders hold ``.txt`` files with a sentence per line. No file belongs to another, and no line to
+another. Which score is good enough is learned from some hundred translations that are trusted, of
+the same kind of text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import toy
 
 
 def write_texts() -> list[str]:
-    """Three files on either side: 100 sentences are on both, and 100 more on each are not; and trusted pairs."""
+    """Three files on either side: 100 sentences are on both, and 100 more on each are not.
+
+    And trusted pairs.
+    """
     rows = toy.sentences(800, seed=21)
     for code, first in (("de", 0), ("en", 100)):
         lines = [row[code] for row in rows[first : first + 200]]

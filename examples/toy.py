@@ -1,7 +1,9 @@
-"""A small world for the examples: German, English and Spanish sentences of one form, and a model trained on them.
+"""A small world for the examples: German, English and Spanish sentences of one form, and a model
+trained on them.
 
-Everything is made in the folder ``toy`` of the working directory, in some seconds, without a network. The model knows
-these sentences and no others; give an example the folder of a real model to use it on real text.
+Everything is made in the folder ``toy`` of the working directory, in some seconds, without a
+network. The model knows these sentences and no others; give an example the folder of a real model
+to use it on real text.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ PLACES = [
 
 
 def sentences(count: int, *, seed: int) -> list[dict[str, str]]:
-    """So many different sentences, at most 3,584, each in all languages: ``{"de": ..., "en": ..., "es": ...}``."""
+    """So many different sentences, at most 3,584, each in all languages:
+    ``{"de": ..., "en": ..., "es": ...}``.
+    """
     all_parts = list(itertools.product(PERSONS, VERBS, DAYS, PLACES))
     rows = []
     for parts in random.Random(seed).sample(all_parts, count):
@@ -136,4 +140,8 @@ def run(name: str, method: dict[str, Any], *, steps: int) -> dict[str, Any]:
 def model() -> Path:
     """The small model's folder; it is trained at the first call."""
     folder = FOLDER / "model" / "model"
-    return folder if folder.exists() else train(run("model", {"name": "infonce", "temperature": 0.05}, steps=80))
+    return (
+        folder
+        if folder.exists()
+        else train(run("model", {"name": "infonce", "temperature": 0.05}, steps=80))
+    )

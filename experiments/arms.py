@@ -5,14 +5,16 @@
     python experiments/arms.py experiments/claims/mexma.toml --dry-run
     python experiments/arms.py experiments/claims/ir.toml --kept experiments/results/ir
 
-What is finished is not done again, and what was stopped goes on. If the file names trials, every arm tries each of the
-learning rates, or each of its own tries, in a short run, judged on held-out training data, and its seeds take the best.
-Results land below ``reports``, and `interlingua compare REPORTS/results --by tasks --rows arms --group config --costs`
-makes the tables.
+What is finished is not done again, and what was stopped goes on. If the file names trials, every
+arm tries each of the learning rates, or each of its own tries, in a short run, judged on held-out
+training data, and its seeds take the best. Results land below ``reports``, and
+`interlingua compare REPORTS/results --by tasks --rows arms --group config --costs` makes the
+tables.
 
-With ``--kept FOLDER`` each finished result and trial is copied there, small enough to be committed, and what is there
-is not done again, on whatever machine: a comparison can be stopped and finished elsewhere. A run with other settings
-than those kept is done. `interlingua compare FOLDER` makes the same tables. Without the option everything is done anew.
+With ``--kept FOLDER`` each finished result and trial is copied there, small enough to be committed,
+and what is there is not done again, on whatever machine: a comparison can be stopped and finished
+elsewhere. A run with other settings than those kept is done. `interlingua compare FOLDER` makes the
+same tables. Without the option everything is done anew.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class Arm:
     model: PathText | None = None
     """In place of ``config``: a model to be evaluated together with the trained ones."""
     set: dict[str, Any] = field(default_factory=dict)
-    """Keys of the run that are otherwise in this arm, as with ``--set``: paths start at the working directory."""
+    """Keys of the run that are otherwise in this arm, as with ``--set``: paths start at the working
+    directory."""
     tries: tuple[dict[str, Any], ...] = ()
     """Keys of the run, of which [trials] chooses the best; as many for every arm that has some."""
     seeds: tuple[int, ...] | None = None
@@ -66,7 +69,10 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trials:
-    """[trials]: short runs that choose each arm's learning rate, or other knobs of its own; as many for each."""
+    """[trials]: short runs that choose each arm's learning rate, or other knobs of its own.
+
+    As many for each.
+    """
 
     steps: int
     """Length of a trial."""
@@ -104,14 +110,20 @@ class Kept:
     """A folder of finished results and trials, without models and values of single items."""
 
     folder: Path
-    """Has results/, as `interlingua evaluate` writes it, and finished.jsonl, one line for each trial or evaluation."""
+    """Has results/, as `interlingua evaluate` writes it, and finished.jsonl, one line for each
+    trial or evaluation."""
 
     def find(self, name: str, settings: Sequence[str]) -> dict[str, Any] | None:
-        """The record of a trial or evaluation that was done with these settings; the last one if there are several."""
+        """The record of a trial or evaluation that was done with these settings.
+
+        The last one if there are several.
+        """
         journal = self.folder / "finished.jsonl"
         lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
         same = [record for record in map(json.loads, lines) if record["name"] == name]
-        return next((record for record in reversed(same) if record["settings"] == list(settings)), None)
+        return next(
+            (record for record in reversed(same) if record["settings"] == list(settings)), None
+        )
 
     def add(self, name: str, settings: Sequence[str], **values: float) -> None:
         """Records a trial or evaluation, once."""
@@ -122,10 +134,14 @@ class Kept:
                 journal.write(json.dumps(record) + "\n")
 
     def copy(self, reports: Path) -> None:
-        """Copies the result files, on one line each, with paths that start at the working directory."""
+        """Copies the result files, on one line each, with paths that start at the working
+        directory.
+        """
         for file in sorted((reports / "results").rglob("*.json")):
             content = json.loads(file.read_text(encoding="utf-8"))
-            content.get("interlingua", {}).pop("files", None)  # the values of single items, which are not copied
+            content.get("interlingua", {}).pop(
+                "files", None
+            )  # the values of single items, which are not copied
             text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
             text = text.replace(f"{Path.cwd()}/", "").replace(f"{Path.home()}/", "~/")
             place = self.folder / file.relative_to(reports)
@@ -178,7 +194,9 @@ def tries_of(arms: Arms, arm: Arm) -> dict[str, dict[str, Any]]:
         return {}
     if arm.tries:
         return {str(number): tried for number, tried in enumerate(arm.tries, start=1)}
-    return {f"{rate:g}": {"optimizer": {"learning_rate": rate}} for rate in arms.trials.learning_rates}
+    return {
+        f"{rate:g}": {"optimizer": {"learning_rate": rate}} for rate in arms.trials.learning_rates
+    }
 
 
 def check_equal_trials(arms: Arms) -> None:
@@ -191,11 +209,16 @@ def check_equal_trials(arms: Arms) -> None:
     most = max(counts, key=lambda name: counts[name], default="")
     least = min(counts, key=lambda name: counts[name], default="")
     if counts and counts[most] != counts[least]:
-        raise ConfigError(f"[[arm]] {most} has {counts[most]} tries, and {least} {counts[least]}; give each as many")
+        raise ConfigError(
+            f"[[arm]] {most} has {counts[most]} tries, and {least} {counts[least]}; give each as"
+            " many"
+        )
 
 
 def identity(arm: Arm, *tables: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
-    """What must be the same for a kept result to count: the run's file, its keys, and the evaluation's options."""
+    """What must be the same for a kept result to count: the run's file, its keys, and the
+    evaluation's options.
+    """
     parts = [str(arm.config or arm.model), *settings(*tables)[1::2], *options]
     return [part.replace(f"{Path.cwd()}/", "") for part in parts]  # the same on another machine
 
@@ -218,10 +241,15 @@ def best_try(run: Run, arms: Arms, arm: Arm, config: Path, kept: Kept | None) ->
         if (output / "metrics.jsonl").exists():  # not so in a dry run
             found[name] = last_value(output, trials.metric)
             if kept:
-                kept.add(f"trial-{output.name}", identity(arm, *tables), **{trials.metric: found[name]})
+                kept.add(
+                    f"trial-{output.name}", identity(arm, *tables), **{trials.metric: found[name]}
+                )
     if trials is None or not found:
         return {}
-    print(f"{arm.name}: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()), flush=True)
+    print(
+        f"{arm.name}: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()),
+        flush=True,
+    )
     choose = max if trials.greater_is_better else min
     return tries[choose(found, key=lambda name: found[name])]
 
@@ -263,11 +291,19 @@ def go(
         for seed in arm.seeds or arms.seeds:
             if not seeds or seed in seeds:
                 seeded = {"run": {"seed": seed}}
-                train_and_measure(after_stages, arms, arm, folder / arm.config, kept, chosen, seeded)
+                train_and_measure(
+                    after_stages, arms, arm, folder / arm.config, kept, chosen, seeded
+                )
 
 
 def train_and_measure(
-    run: Run, arms: Arms, arm: Arm, config: Path, kept: Kept | None, chosen: dict[str, Any], seeded: dict[str, Any]
+    run: Run,
+    arms: Arms,
+    arm: Arm,
+    config: Path,
+    kept: Kept | None,
+    chosen: dict[str, Any],
+    seeded: dict[str, Any],
 ) -> None:
     """One seed of an arm; not trained where all that is measured of it is kept."""
     name = f"{arm.name}-seed{seeded['run']['seed']}"
@@ -280,18 +316,28 @@ def train_and_measure(
 def to_measure(
     arms: Arms, arm: Arm, name: str, tables: Sequence[dict[str, Any]], kept: Kept | None
 ) -> dict[str, Evaluation]:
-    """What an arm is to be measured on and is not kept, by the name in the journal of kept results."""
+    """What an arm is to be measured on and is not kept, by the name in the journal of kept
+    results.
+    """
     found = {}
     for number, evaluation in enumerate(arms.evaluate):
         key = f"{name}-{number}-{evaluation.suite}"
         measured = not evaluation.arms or arm.name in evaluation.arms
-        if measured and not (kept and kept.find(key, identity(arm, *tables, options=evaluation.options))):
+        if measured and not (
+            kept and kept.find(key, identity(arm, *tables, options=evaluation.options))
+        ):
             found[key] = evaluation
     return found
 
 
 def measure(
-    run: Run, arms: Arms, arm: Arm, model: str, name: str, *tables: dict[str, Any], kept: Kept | None = None
+    run: Run,
+    arms: Arms,
+    arm: Arm,
+    model: str,
+    name: str,
+    *tables: dict[str, Any],
+    kept: Kept | None = None,
 ) -> None:
     """Evaluates a model on what the file says, where that has not been done."""
     for key, evaluation in to_measure(arms, arm, name, tables, kept).items():
@@ -313,7 +359,9 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--arms", nargs="+", default=(), help="only these")
     parser.add_argument("--seeds", nargs="+", type=int, default=(), help="only these")
-    parser.add_argument("--kept", type=Path, help="folder of finished results: not done again, and gets new ones")
+    parser.add_argument(
+        "--kept", type=Path, help="folder of finished results: not done again, and gets new ones"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the command lines")
     options = parser.parse_args()
     file = options.file.resolve()  # so that its paths, which start at its folder, are whole

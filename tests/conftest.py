@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-# Vectors must not depend on which executor was faster a moment ago, and no test writes to the user's cache folder.
-# What is unpacked into this one, 340 MB, serves the next run too.
+# Vectors must not depend on which executor was faster a moment ago, and no test writes to the
+# user's cache folder. What is unpacked into this one, 340 MB, serves the next run too.
 os.environ["INTERLINGUA_EXECUTOR"] = "first"
 os.environ["XDG_CACHE_HOME"] = str(Path(tempfile.gettempdir()) / f"interlingua-tests-{os.getuid()}")
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +34,10 @@ def pairs(language: str, count: int, *, seed: int) -> list[tuple[str, str]]:
     draw = random.Random(f"{language} {seed}")
     sentences = [draw.choices(range(WORDS), k=draw.randint(2, 9)) for _ in range(count)]
     return [
-        (" ".join(translate(word, language) for word in words), " ".join(translate(word, "eng_Latn") for word in words))
+        (
+            " ".join(translate(word, language) for word in words),
+            " ".join(translate(word, "eng_Latn") for word in words),
+        )
         for words in sentences
     ]
 
@@ -66,7 +69,9 @@ def prepared(tmp_path_factory, word_vocabulary) -> Path:
     (folder / "valid_text").mkdir()
     for split, count, seed in (("train", 300, 0), ("valid", 60, 1)):
         with TokenStoreWriter(
-            folder / split, vocabulary_size=word_vocabulary.size, vocabulary_digest=word_vocabulary.digest()
+            folder / split,
+            vocabulary_size=word_vocabulary.size,
+            vocabulary_digest=word_vocabulary.digest(),
         ) as writer:
             for language in LANGUAGES:
                 sources, targets = zip(*pairs(language, count, seed=seed), strict=True)
@@ -81,17 +86,28 @@ def prepared(tmp_path_factory, word_vocabulary) -> Path:
 
 @pytest.fixture(scope="session")
 def emulated_tiles(tmp_path_factory) -> Path | None:
-    """A folder of the kernels' AMX variants with tiles in memory; None where this processor has the instructions, or
-    has no AVX-512, or where no compiler is."""
+    """A folder of the kernels' AMX variants with tiles in memory.
+
+    None where this processor has the instructions, or has no AVX-512, or where no compiler is.
+    """
     from interlingua import kernels
 
     sources = Path(kernels.__file__).parent
-    runs_amx, runs_avx512 = (kernels._load(sources / "layers.c", name) for name in ("amx", "avx512"))
+    runs_amx, runs_avx512 = (
+        kernels._load(sources / "layers.c", name) for name in ("amx", "avx512")
+    )
     if runs_amx or not runs_avx512 or shutil.which("cc") is None:
         return None
     folder = tmp_path_factory.mktemp("emulated")
     header = ROOT / "tests" / "kernels" / "emulated_tiles.h"
-    flags = ["-O2", "-shared", "-fPIC", "-fno-strict-aliasing", "-march=native", f'-DEMULATED_TILES="{header}"']
+    flags = [
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-fno-strict-aliasing",
+        "-march=native",
+        f'-DEMULATED_TILES="{header}"',
+    ]
     for name in kernels.SOURCES:
         source = sources / f"{name}.c"
         output = ["-o", str(folder / f"{name}.amx.so"), f"-DDIGEST={kernels.digest(source)}u"]
@@ -101,7 +117,10 @@ def emulated_tiles(tmp_path_factory) -> Path | None:
 
 @pytest.fixture
 def use_variant(monkeypatch, emulated_tiles):
-    """Has the kernels of one variant be used until the end of the test; AMX is emulated where it is not there."""
+    """Has the kernels of one variant be used until the end of the test.
+
+    AMX is emulated where it is not there.
+    """
     from interlingua import kernels
 
     def use(name: str) -> None:

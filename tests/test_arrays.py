@@ -20,7 +20,11 @@ def test_arrays_are_read_back(tmp_path):
 
 def test_what_is_no_array_or_not_there_is_an_error(tmp_path):
     np.savez(tmp_path / "b.npz", one=np.zeros(3))
-    for name, content in (("a.npy", b"\x93NUMPY\1\0\4\0(((\n"), ("c.npy", b""), ("d.npy", b"cpickle")):
+    for name, content in (
+        ("a.npy", b"\x93NUMPY\1\0\4\0(((\n"),
+        ("c.npy", b""),
+        ("d.npy", b"cpickle"),
+    ):
         (tmp_path / name).write_bytes(content)
     for name in ("a.npy", "b.npz", "c.npy", "d.npy", "absent.npy"):
         with pytest.raises(DataError, match=name):
@@ -43,7 +47,9 @@ def test_an_archive_may_grow_so_often_and_has_so_many_members(tmp_path, monkeypa
 
 def test_rows_of_length_1_by_a_plain_loop():
     vectors = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
-    expected = [[element / sum(e * e for e in row) ** 0.5 for element in row] for row in vectors.tolist()]
+    expected = [
+        [element / sum(e * e for e in row) ** 0.5 for element in row] for row in vectors.tolist()
+    ]
     for scaled in (normalize_rows(vectors), unit_rows(vectors)):
         assert scaled.dtype == np.float32
         np.testing.assert_allclose(scaled, expected, rtol=1e-6)
@@ -55,7 +61,9 @@ def test_a_row_of_zeros_stays(scale):
 
 
 def test_rows_too_long_or_not_finite_become_nan():
-    rows = np.array([[1e200, 1.0], [np.inf, 1.0], [3e19, 4e19]])  # the squares of the last are beyond float32
+    rows = np.array(
+        [[1e200, 1.0], [np.inf, 1.0], [3e19, 4e19]]
+    )  # the squares of the last are beyond float32
     scaled = unit_rows(rows)
     assert np.isnan(scaled[:2]).any(axis=1).all()
     np.testing.assert_allclose(scaled[2], [0.6, 0.8], rtol=1e-6)

@@ -26,7 +26,9 @@ def test_a_package_is_called_as_its_verb(name, monkeypatch):
     assert seen == [(("a",), {"b": 1})]
 
 
-@pytest.mark.parametrize("before", ["pass", "import interlingua.train.bounds", "from interlingua import train"])
+@pytest.mark.parametrize(
+    "before", ["pass", "import interlingua.train.bounds", "from interlingua import train"]
+)
 def test_a_verb_is_there_whatever_was_imported_before(before):
     code = f"import interlingua\n{before}\nassert callable(interlingua.train)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -39,9 +39,13 @@ def write(tmp_path, text):
 
 def test_reads_nested_sections_and_overrides(tmp_path):
     path = write(
-        tmp_path, 'corpus = "x"\n[inner]\nlearning_rate = 1\n[caps]\ndeu_Latn = 0.5\n[[parts]]\nschedule = "cosine"\n'
+        tmp_path,
+        'corpus = "x"\n[inner]\nlearning_rate = 1\n[caps]\ndeu_Latn = 0.5\n[[parts]]\nschedule ='
+        ' "cosine"\n',
     )
-    got = config.load_config(Outer, path, overrides=["inner.schedule=cosine", "steps=3", "name=a b"])
+    got = config.load_config(
+        Outer, path, overrides=["inner.schedule=cosine", "steps=3", "name=a b"]
+    )
     assert got == Outer(
         corpus=tmp_path / "x",
         steps=3,
@@ -83,7 +87,9 @@ def test_missing_file_and_bad_override(tmp_path):
 
 def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACE", "/data")
-    assert config.load_config(Outer, write(tmp_path, "corpus = '$PLACE/x'")).corpus == Path("/data/x")
+    assert config.load_config(Outer, write(tmp_path, "corpus = '$PLACE/x'")).corpus == Path(
+        "/data/x"
+    )
 
 
 def test_toml_round_trip(tmp_path):
@@ -102,7 +108,9 @@ def test_options_that_nothing_reads_are_refused():
     config.refuse_unread(outer, "name", "inner", reason="name = None", when=True)
     config.refuse_unread(outer, "steps", "caps", reason="name = None", when=False)
     for name in ("steps", "caps"):
-        with pytest.raises(ConfigError, match=f"{name} is set, but with name = None nothing reads it; remove one"):
+        with pytest.raises(
+            ConfigError, match=f"{name} is set, but with name = None nothing reads it; remove one"
+        ):
             config.refuse_unread(outer, "inner", name, reason="name = None", when=True)
 
 
@@ -110,7 +118,11 @@ def test_options_that_nothing_reads_are_refused():
     ("where", "message", "expected"),
     [
         ("a.toml: run", "run: seed is odd", "a.toml: run: seed is odd"),
-        ("a.toml: data: labeled", "data.labeled: kind is odd", "a.toml: data: labeled: kind is odd"),
+        (
+            "a.toml: data: labeled",
+            "data.labeled: kind is odd",
+            "a.toml: data: labeled: kind is odd",
+        ),
         ("a.toml: data: labeled", "labeled: kind is odd", "a.toml: data: labeled: kind is odd"),
         ("a.toml: run", "seed: odd", "a.toml: run: seed: odd"),
         ("config", "odd", "config: odd"),
@@ -132,7 +144,9 @@ def test_paths_of_a_file_start_at_its_folder(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "c.toml").write_text('corpus = "../x/y"', encoding="utf-8")
     assert config.load_config(Outer, "sub/c.toml").corpus == Path("x/y")
-    assert config.load_config(Outer, "sub/c.toml", overrides=["corpus=z"]).corpus == Path("z")  # typed in the shell
+    assert config.load_config(Outer, "sub/c.toml", overrides=["corpus=z"]).corpus == Path(
+        "z"
+    )  # typed in the shell
     (tmp_path / "sub" / "c.toml").write_text(f'corpus = "{tmp_path}/whole"', encoding="utf-8")
     assert config.load_config(Outer, "sub/c.toml").corpus == tmp_path / "whole"
 
@@ -159,7 +173,9 @@ def test_what_is_no_path_of_this_machine_stays(tmp_path, monkeypatch):
     (tmp_path / "sub" / "c.toml").write_text(text, encoding="utf-8")
     got = config.load_config(Models, "sub/c.toml")
     assert got == Models(
-        models=("hf:a/b", "sub/m", "{nli.best}", ""), paths=(Path("hf:data"), Path("s3://b/k")), name="m"
+        models=("hf:a/b", "sub/m", "{nli.best}", ""),
+        paths=(Path("hf:data"), Path("s3://b/k")),
+        name="m",
     )
     assert type(got.name) is str
     assert type(got.models[0]) is str
@@ -168,8 +184,12 @@ def test_what_is_no_path_of_this_machine_stays(tmp_path, monkeypatch):
 def test_the_name_of_an_installed_model_stays_unless_a_folder_has_it(tmp_path, monkeypatch):
     described = tmp_path / "packages" / "small_package-1.dist-info"
     described.mkdir(parents=True)
-    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: small-package\nVersion: 1\n", encoding="utf-8")
-    (described / "entry_points.txt").write_text("[interlingua.models]\nsmall = nowhere:folder\n", encoding="utf-8")
+    (described / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: small-package\nVersion: 1\n", encoding="utf-8"
+    )
+    (described / "entry_points.txt").write_text(
+        "[interlingua.models]\nsmall = nowhere:folder\n", encoding="utf-8"
+    )
     monkeypatch.syspath_prepend(tmp_path / "packages")
     (tmp_path / "c.toml").write_text('models = ["small", "other", "a/small"]', encoding="utf-8")
     read = config.load_config(Models, tmp_path / "c.toml")
@@ -185,7 +205,9 @@ def test_a_byte_order_mark_is_no_error(tmp_path):
     assert config.load_config(Outer, path).corpus == tmp_path / "x"
 
 
-@pytest.mark.parametrize("key", ["a" + ".a" * 50_000, "a" + ' . "a"' * 50_000, "x = {a" + ".'b'" * 50_000 + " = 1}"])
+@pytest.mark.parametrize(
+    "key", ["a" + ".a" * 50_000, "a" + ' . "a"' * 50_000, "x = {a" + ".'b'" * 50_000 + " = 1}"]
+)
 def test_a_key_of_very_many_parts_is_refused_at_once(tmp_path, key):
     (tmp_path / "c.toml").write_text(key if "{" in key else f"{key} = 1")
     with pytest.raises(ConfigError, match=r"c\.toml.*a key of more than 100 parts"):

@@ -86,7 +86,10 @@ def test_open_text_skips_the_byte_order_mark(tmp_path):
 def test_bad_bytes_name_the_line(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"good\n" * 5000 + b"caf\xe9\n")
-    with pytest.raises(DataError, match=r"a\.txt:5001: not UTF-8 \(byte 0xe9\)"), files.open_text(path) as lines:
+    with (
+        pytest.raises(DataError, match=r"a\.txt:5001: not UTF-8 \(byte 0xe9\)"),
+        files.open_text(path) as lines,
+    ):
         list(lines)
 
 
@@ -100,16 +103,23 @@ def test_missing_and_truncated_files_are_one_clear_line(tmp_path):
 
 
 def test_what_can_not_be_read_has_a_remedy(tmp_path):
-    with pytest.raises(DataError, match="can't be read: Is a directory; check the path and its rights"):  # noqa: SIM117
-        with files.open_bytes(tmp_path):
-            pass
+    with (
+        pytest.raises(
+            DataError, match="can't be read: Is a directory; check the path and its rights"
+        ),
+        files.open_bytes(tmp_path),
+    ):
+        pass
 
 
 def test_digests_know_names_and_bytes(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x").write_text("1")
     before = files.sha256_tree(tmp_path)
-    assert files.sha256_file(tmp_path / "a" / "x") == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
+    assert (
+        files.sha256_file(tmp_path / "a" / "x")
+        == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
+    )
     (tmp_path / "a" / "x").rename(tmp_path / "a" / "y")
     assert files.sha256_tree(tmp_path) != before
 
@@ -129,7 +139,8 @@ def test_zstandard_frames_are_read_one_after_the_other_and_a_cut_one_is_noticed(
 
 
 def test_a_reader_of_the_old_file_keeps_it(tmp_path):
-    """Renamed onto the old file, not written into it: whoever has that open, or linked, reads what it was."""
+    """Renamed onto the old file, not written into it: whoever has that open, or linked, reads what
+    it was."""
     path, link = tmp_path / "a.txt", tmp_path / "hard"
     path.write_text("old")
     link.hardlink_to(path)
@@ -169,7 +180,10 @@ def test_a_folder_is_no_file_and_a_file_no_folder(tmp_path):
         pass
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(DataError, match="a file of that name"), files.atomic_directory(path, overwrite=True):
+    with (
+        pytest.raises(DataError, match="a file of that name"),
+        files.atomic_directory(path, overwrite=True),
+    ):
         pass
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -189,7 +203,9 @@ def test_only_what_is_ours_is_overwritten(tmp_path):
     write()  # an empty folder is nobody's
     write()
     (target / "manifest.json").write_text('{"format": "other-1"}')
-    with pytest.raises(ConfigError, match="out holds other files, which would be lost; name another folder"):
+    with pytest.raises(
+        ConfigError, match="out holds other files, which would be lost; name another folder"
+    ):
         write()
     assert (target / "manifest.json").read_text() == '{"format": "other-1"}'
 
@@ -214,7 +230,10 @@ def test_what_could_not_be_put_in_place_leaves_the_old_folder(tmp_path, monkeypa
 
     monkeypatch.setattr(type(target), "rename", failing)
     monkeypatch.setattr(temporary, "_renameat2", lambda: None)
-    with pytest.raises(DataError, match="Input/output"), files.atomic_directory(target, overwrite=True) as folder:
+    with (
+        pytest.raises(DataError, match="Input/output"),
+        files.atomic_directory(target, overwrite=True) as folder,
+    ):
         (folder / "new").write_text("new")
     assert (target / "a").read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]

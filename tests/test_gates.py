@@ -35,7 +35,10 @@ def test_every_gate_reads_results_of_a_task_that_there_is(gates):
 
 def test_the_last_model_is_judged(gates, tmp_path):
     for model, spearman in (("old", 0.90), ("new", 0.78)):
-        rows = {name: {"spearman": spearman} for name in ("en_ar", "en_es", "en_tr", "ar_ar", "es_es", "en_en")}
+        rows = {
+            name: {"spearman": spearman}
+            for name in ("en_ar", "en_es", "en_tr", "ar_ar", "es_es", "en_en")
+        }
         write(tmp_path, model, "sts17", **rows)
     write(tmp_path, "new", "bucc_best_f1_dev", zh_en={"best_f1": 0.95})
     table = gates.table(tmp_path, ["old", "new"], set())
@@ -47,7 +50,12 @@ def test_the_last_model_is_judged(gates, tmp_path):
 def test_an_error_must_be_low(gates, tmp_path):
     write(tmp_path, "mini", "xsim", deu_eng={"xsim": 0.001}, fra_eng={"xsim": 0.002})
     table = gates.table(tmp_path, ["mini"], set())
-    assert row_of(table, "FLORES-200 xsim, languages trained, error") == ["0.150", "0.130", "0.090", "not met"]
+    assert row_of(table, "FLORES-200 xsim, languages trained, error") == [
+        "0.150",
+        "0.130",
+        "0.090",
+        "not met",
+    ]
 
 
 def test_only_trained_languages_count_where_it_matters(gates, tmp_path):

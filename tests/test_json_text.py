@@ -6,9 +6,23 @@ import pytest
 
 from interlingua import limits
 from interlingua.errors import DataError
-from interlingua.json_text import MAX_DEPTH, MAX_DIGITS, load_json, parse_json, parse_json_value, read_json_text
+from interlingua.json_text import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    load_json,
+    parse_json,
+    parse_json_value,
+    read_json_text,
+)
 
-GOOD = ["1", '"\\u00e9"', '{"a": [1, 2.5, null, true]}', '"\\ud83d\\ude00"', "[" * 150 + "]" * 150, "9" * MAX_DIGITS]
+GOOD = [
+    "1",
+    '"\\u00e9"',
+    '{"a": [1, 2.5, null, true]}',
+    '"\\ud83d\\ude00"',
+    "[" * 150 + "]" * 150,
+    "9" * MAX_DIGITS,
+]
 
 
 @pytest.mark.parametrize("text", GOOD)

@@ -1,4 +1,5 @@
-"""The resolver: every test set's file names, aliases, locales, and what it says to a typing error."""
+"""The resolver: every test set's file names, aliases, locales, and what it says to a typing
+error."""
 
 from __future__ import annotations
 
@@ -11,33 +12,36 @@ from interlingua.errors import DataError
 from interlingua.languages import known, parse, resolve, scripts
 
 FLORES = """
-ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn als_Latn amh_Ethi apc_Arab arb_Arab
-arb_Latn ars_Arab ary_Arab arz_Arab asm_Beng ast_Latn awa_Deva ayr_Latn azb_Arab azj_Latn bak_Cyrl bam_Latn
-ban_Latn bel_Cyrl bem_Latn ben_Beng bho_Deva bjn_Arab bjn_Latn bod_Tibt bos_Latn bug_Latn bul_Cyrl cat_Latn
-ceb_Latn ces_Latn cjk_Latn ckb_Arab crh_Latn cym_Latn dan_Latn deu_Latn dik_Latn dyu_Latn dzo_Tibt ell_Grek
-eng_Latn epo_Latn est_Latn eus_Latn ewe_Latn fao_Latn fij_Latn fin_Latn fon_Latn fra_Latn fur_Latn fuv_Latn
-gaz_Latn gla_Latn gle_Latn glg_Latn grn_Latn guj_Gujr hat_Latn hau_Latn heb_Hebr hin_Deva hne_Deva hrv_Latn
-hun_Latn hye_Armn ibo_Latn ilo_Latn ind_Latn isl_Latn ita_Latn jav_Latn jpn_Jpan kab_Latn kac_Latn kam_Latn
-kan_Knda kas_Arab kas_Deva kat_Geor kaz_Cyrl kbp_Latn kea_Latn khk_Cyrl khm_Khmr kik_Latn kin_Latn kir_Cyrl
-kmb_Latn kmr_Latn knc_Arab knc_Latn kon_Latn kor_Hang lao_Laoo lij_Latn lim_Latn lin_Latn lit_Latn lmo_Latn
-ltg_Latn ltz_Latn lua_Latn lug_Latn luo_Latn lus_Latn lvs_Latn mag_Deva mai_Deva mal_Mlym mar_Deva min_Arab
-min_Latn mkd_Cyrl mlt_Latn mni_Beng mos_Latn mri_Latn mya_Mymr nld_Latn nno_Latn nob_Latn npi_Deva nso_Latn
-nus_Latn nya_Latn oci_Latn ory_Orya pag_Latn pan_Guru pap_Latn pbt_Arab pes_Arab plt_Latn pol_Latn por_Latn
-prs_Arab quy_Latn ron_Latn run_Latn rus_Cyrl sag_Latn san_Deva sat_Olck scn_Latn shn_Mymr sin_Sinh slk_Latn
-slv_Latn smo_Latn sna_Latn snd_Arab som_Latn sot_Latn spa_Latn srd_Latn srp_Cyrl ssw_Latn sun_Latn swe_Latn
-swh_Latn szl_Latn tam_Taml taq_Latn taq_Tfng tat_Cyrl tel_Telu tgk_Cyrl tgl_Latn tha_Thai tir_Ethi tpi_Latn
-tsn_Latn tso_Latn tuk_Latn tum_Latn tur_Latn twi_Latn tzm_Tfng uig_Arab ukr_Cyrl umb_Latn urd_Arab uzn_Latn
-vec_Latn vie_Latn war_Latn wol_Latn xho_Latn ydd_Hebr yor_Latn yue_Hant zho_Hans zho_Hant zsm_Latn zul_Latn
+ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn als_Latn amh_Ethi apc_Arab
+arb_Arab arb_Latn ars_Arab ary_Arab arz_Arab asm_Beng ast_Latn awa_Deva ayr_Latn azb_Arab azj_Latn
+bak_Cyrl bam_Latn ban_Latn bel_Cyrl bem_Latn ben_Beng bho_Deva bjn_Arab bjn_Latn bod_Tibt bos_Latn
+bug_Latn bul_Cyrl cat_Latn ceb_Latn ces_Latn cjk_Latn ckb_Arab crh_Latn cym_Latn dan_Latn deu_Latn
+dik_Latn dyu_Latn dzo_Tibt ell_Grek eng_Latn epo_Latn est_Latn eus_Latn ewe_Latn fao_Latn fij_Latn
+fin_Latn fon_Latn fra_Latn fur_Latn fuv_Latn gaz_Latn gla_Latn gle_Latn glg_Latn grn_Latn guj_Gujr
+hat_Latn hau_Latn heb_Hebr hin_Deva hne_Deva hrv_Latn hun_Latn hye_Armn ibo_Latn ilo_Latn ind_Latn
+isl_Latn ita_Latn jav_Latn jpn_Jpan kab_Latn kac_Latn kam_Latn kan_Knda kas_Arab kas_Deva kat_Geor
+kaz_Cyrl kbp_Latn kea_Latn khk_Cyrl khm_Khmr kik_Latn kin_Latn kir_Cyrl kmb_Latn kmr_Latn knc_Arab
+knc_Latn kon_Latn kor_Hang lao_Laoo lij_Latn lim_Latn lin_Latn lit_Latn lmo_Latn ltg_Latn ltz_Latn
+lua_Latn lug_Latn luo_Latn lus_Latn lvs_Latn mag_Deva mai_Deva mal_Mlym mar_Deva min_Arab min_Latn
+mkd_Cyrl mlt_Latn mni_Beng mos_Latn mri_Latn mya_Mymr nld_Latn nno_Latn nob_Latn npi_Deva nso_Latn
+nus_Latn nya_Latn oci_Latn ory_Orya pag_Latn pan_Guru pap_Latn pbt_Arab pes_Arab plt_Latn pol_Latn
+por_Latn prs_Arab quy_Latn ron_Latn run_Latn rus_Cyrl sag_Latn san_Deva sat_Olck scn_Latn shn_Mymr
+sin_Sinh slk_Latn slv_Latn smo_Latn sna_Latn snd_Arab som_Latn sot_Latn spa_Latn srd_Latn srp_Cyrl
+ssw_Latn sun_Latn swe_Latn swh_Latn szl_Latn tam_Taml taq_Latn taq_Tfng tat_Cyrl tel_Telu tgk_Cyrl
+tgl_Latn tha_Thai tir_Ethi tpi_Latn tsn_Latn tso_Latn tuk_Latn tum_Latn tur_Latn twi_Latn tzm_Tfng
+uig_Arab ukr_Cyrl umb_Latn urd_Arab uzn_Latn vec_Latn vie_Latn war_Latn wol_Latn xho_Latn ydd_Hebr
+yor_Latn yue_Hant zho_Hans zho_Hant zsm_Latn zul_Latn
 """
 TATOEBA = """
-afr amh ang ara arq arz ast awa aze bel ben ber bos bre bul cat cbk ceb ces cha cmn cor csb cym dan deu dsb dtp
-ell epo est eus fao fin fra fry gla gle glg gsw heb hin hrv hsb hun hye ido ile ina ind isl ita jav jpn kab kat
-kaz khm kor kur kzj lat lfn lit lvs mal mar max mhr mkd mon nds nld nno nob nov oci orv pam pes pms pol por ron
-rus slk slv spa sqi srp swe swg swh tam tat tel tgl tha tuk tur tzl uig ukr urd uzb vie war wuu xho yid yue zsm
+afr amh ang ara arq arz ast awa aze bel ben ber bos bre bul cat cbk ceb ces cha cmn cor csb cym dan
+deu dsb dtp ell epo est eus fao fin fra fry gla gle glg gsw heb hin hrv hsb hun hye ido ile ina ind
+isl ita jav jpn kab kat kaz khm kor kur kzj lat lfn lit lvs mal mar max mhr mkd mon nds nld nno nob
+nov oci orv pam pes pms pol por ron rus slk slv spa sqi srp swe swg swh tam tat tel tgl tha tuk tur
+tzl uig ukr urd uzb vie war wuu xho yid yue zsm
 """
 TRAIN_MIX = """
-ar az be bg bn ca cs da de el en eo es et eu fa fi fr gl he hi hr hu hy id it ja ka kk ko lt lv mk mr ms nb nl
-no pl pt ro ru sk sl sq sr sv sw ta te th tl tr uk ur vi zh
+ar az be bg bn ca cs da de el en eo es et eu fa fi fr gl he hi hr hu hy id it ja ka kk ko lt lv mk
+mr ms nb nl no pl pt ro ru sk sl sq sr sv sw ta te th tl tr uk ur vi zh
 """
 
 
@@ -60,8 +64,22 @@ def test_two_letter_codes_keep_their_iso1() -> None:
 @pytest.mark.parametrize(
     ("given", "code"),
     [
-        *((name, "zho_Hans") for name in ("cmn", "zho", "zh", "chi", "zh_Hans", "zh_CN", "cmn-Hans", "Chinese")),
-        *((name, "zho_Hant") for name in ("zh-Hant", "zho_Hant", "zh_TW", "zho-TW", "zh_HK", "zh-Hant-HK", "cmn_Hant")),
+        *(
+            (name, "zho_Hans")
+            for name in ("cmn", "zho", "zh", "chi", "zh_Hans", "zh_CN", "cmn-Hans", "Chinese")
+        ),
+        *(
+            (name, "zho_Hant")
+            for name in (
+                "zh-Hant",
+                "zho_Hant",
+                "zh_TW",
+                "zho-TW",
+                "zh_HK",
+                "zh-Hant-HK",
+                "cmn_Hant",
+            )
+        ),
         *((name, "swh_Latn") for name in ("swh", "swa", "sw", "Swahili", "kiswahili")),
         *((name, "arb_Arab") for name in ("arb", "ar", "ara", "ara-Arab", "ar_EG", "Arabic")),
         *((name, "pes_Arab") for name in ("pes", "fas", "fa", "per", "Farsi", "fa_IR")),
@@ -84,7 +102,10 @@ def test_two_letter_codes_keep_their_iso1() -> None:
         *((name, "ayr_Latn") for name in ("ayr", "aym", "ay")),
         *((name, "tgl_Latn") for name in ("tl", "fil", "tgl", "Filipino")),
         *((name, "srp_Latn") for name in ("sr_Latn", "sr@latin", "sr-Latn-RS", "sr_RS@latin")),
-        *((name, "eng_Latn") for name in ("en", "en_GB", "eng-Latn", "en_US.UTF-8", " English ", "EN")),
+        *(
+            (name, "eng_Latn")
+            for name in ("en", "en_GB", "eng-Latn", "en_US.UTF-8", " English ", "EN")
+        ),
         ("iw", "heb_Hebr"),
         ("in", "ind_Latn"),
         ("ga", "gle_Latn"),
@@ -111,7 +132,8 @@ def test_a_macro_language_code_with_a_script_is_the_usual_member_in_it() -> None
 
 
 @pytest.mark.parametrize(
-    ("tag", "region"), [("pt_BR", "BR"), ("es-419", "419"), ("zh_TW", "TW"), ("sr-Latn-RS", "RS"), ("de", None)]
+    ("tag", "region"),
+    [("pt_BR", "BR"), ("es-419", "419"), ("zh_TW", "TW"), ("sr-Latn-RS", "RS"), ("de", None)],
 )
 def test_the_region_is_recorded(tag: str, region: str | None) -> None:
     assert parse(tag).region == region
@@ -119,7 +141,12 @@ def test_the_region_is_recorded(tag: str, region: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("typo", "offered"),
-    [("Germn", "deu_Latn"), ("eng_Latm", "eng_Latn"), ("Swahilli", "swh_Latn"), ("engLatn", "eng_Latn")],
+    [
+        ("Germn", "deu_Latn"),
+        ("eng_Latm", "eng_Latn"),
+        ("Swahilli", "swh_Latn"),
+        ("engLatn", "eng_Latn"),
+    ],
 )
 def test_an_unknown_language_names_the_nearest(typo: str, offered: str) -> None:
     with pytest.raises(DataError, match=f"unknown language '{typo}'; did you mean {offered}"):
@@ -134,7 +161,9 @@ def test_nonsense_is_an_error(name: str) -> None:
 
 def test_the_table_is_consistent() -> None:
     languages = known()
-    assert len({language.code for language in languages}) == len({language.name for language in languages})
+    assert len({language.code for language in languages}) == len(
+        {language.name for language in languages}
+    )
     for language in languages:
         assert language.code == f"{language.iso3}_{language.script}"
         assert resolve(language.code) is language
@@ -148,7 +177,12 @@ def test_the_table_is_consistent() -> None:
 
 @pytest.mark.parametrize(
     ("tag", "code"),
-    [("de-AT-1996", "deu_Latn"), ("de-1901", "deu_Latn"), ("sl-rozaj-1994", "slv_Latn"), ("ca-valencia", "cat_Latn")],
+    [
+        ("de-AT-1996", "deu_Latn"),
+        ("de-1901", "deu_Latn"),
+        ("sl-rozaj-1994", "slv_Latn"),
+        ("ca-valencia", "cat_Latn"),
+    ],
 )
 def test_variants_of_bcp_47_decide_nothing(tag, code):
     assert resolve(tag).code == code
@@ -162,13 +196,16 @@ def test_what_is_no_subtag_is_refused(tag):
 
 
 FAMILIES = {
-    "Abkhaz-Adyge", "Afro-Asiatic", "Algic", "Artificial Language", "Athabaskan-Eyak-Tlingit", "Atlantic-Congo",
-    "Austroasiatic", "Austronesian", "Aymaran", "Basque", "Chukotko-Kamchatkan", "Dravidian", "Eskimo-Aleut",
-    "Hmong-Mien", "Indo-European: Albanian", "Indo-European: Armenian", "Indo-European: Baltic",
-    "Indo-European: Celtic", "Indo-European: Germanic", "Indo-European: Greek", "Indo-European: Indo-Aryan",
-    "Indo-European: Iranian", "Indo-European: Italic", "Indo-European: Slavic", "Iroquoian", "Japonic", "Kartvelian",
-    "Koreanic", "Mande", "Mayan", "Mongolic-Khitan", "Nakh-Daghestanian", "Nilotic", "Pidgin", "Quechuan", "Saharan",
-    "Sino-Tibetan", "Songhay", "Sumerian", "Ta-Ne-Omotic", "Tai-Kadai", "Tupian", "Turkic", "Uralic", "Uto-Aztecan",
+    "Abkhaz-Adyge", "Afro-Asiatic", "Algic", "Artificial Language", "Athabaskan-Eyak-Tlingit",
+    "Atlantic-Congo", "Austroasiatic", "Austronesian", "Aymaran", "Basque", "Chukotko-Kamchatkan",
+    "Dravidian", "Eskimo-Aleut", "Hmong-Mien", "Indo-European: Albanian", "Indo-European: Armenian",
+    "Indo-European: Baltic", "Indo-European: Celtic", "Indo-European: Germanic",
+    "Indo-European: Greek", "Indo-European:"
+                                                                                " Indo-Aryan",
+    "Indo-European: Iranian", "Indo-European: Italic", "Indo-European: Slavic", "Iroquoian",
+    "Japonic", "Kartvelian", "Koreanic", "Mande", "Mayan", "Mongolic-Khitan", "Nakh-Daghestanian",
+    "Nilotic", "Pidgin", "Quechuan", "Saharan", "Sino-Tibetan", "Songhay", "Sumerian",
+    "Ta-Ne-Omotic", "Tai-Kadai", "Tupian", "Turkic", "Uralic", "Uto-Aztecan",
 }  # fmt: skip
 
 
@@ -183,12 +220,24 @@ def test_every_language_has_a_family_and_its_scripts_have_the_same() -> None:
 @pytest.mark.parametrize(
     ("language", "family"),
     [
-        ("Hindi", "Indo-European: Indo-Aryan"), ("pes", "Indo-European: Iranian"), ("lv", "Indo-European: Baltic"),
-        ("hr", "Indo-European: Slavic"), ("la", "Indo-European: Italic"), ("eu", "Basque"), ("vi", "Austroasiatic"),
-        ("th", "Tai-Kadai"), ("sw", "Atlantic-Congo"), ("ha", "Afro-Asiatic"), ("hu", "Uralic"), ("ta", "Dravidian"),
-        ("zh-Latn", "Sino-Tibetan"), ("eo", "Artificial Language"), ("nqo", "Mande"), ("yue", "Sino-Tibetan"),
+        ("Hindi", "Indo-European: Indo-Aryan"),
+        ("pes", "Indo-European: Iranian"),
+        ("lv", "Indo-European: Baltic"),
+        ("hr", "Indo-European: Slavic"),
+        ("la", "Indo-European: Italic"),
+        ("eu", "Basque"),
+        ("vi", "Austroasiatic"),
+        ("th", "Tai-Kadai"),
+        ("sw", "Atlantic-Congo"),
+        ("ha", "Afro-Asiatic"),
+        ("hu", "Uralic"),
+        ("ta", "Dravidian"),
+        ("zh-Latn", "Sino-Tibetan"),
+        ("eo", "Artificial Language"),
+        ("nqo", "Mande"),
+        ("yue", "Sino-Tibetan"),
     ],
-)  # fmt: skip
+)
 def test_families_one_by_one(language: str, family: str) -> None:
     assert resolve(language).family == family
 
@@ -196,8 +245,15 @@ def test_families_one_by_one(language: str, family: str) -> None:
 def test_families_are_glottologs() -> None:
     """mteb carries Glottolog's classification."""
     mteb = pytest.importorskip("mteb")
-    classified = json.loads((Path(mteb.__file__).parent / "languages" / "language_family.json").read_text("utf-8"))
-    theirs = {"Greek": "Graeco-Phrygian", "Armenian": "Armenic", "Slavic": "Balto-Slavic", "Baltic": "Balto-Slavic"}
+    classified = json.loads(
+        (Path(mteb.__file__).parent / "languages" / "language_family.json").read_text("utf-8")
+    )
+    theirs = {
+        "Greek": "Graeco-Phrygian",
+        "Armenian": "Armenic",
+        "Slavic": "Balto-Slavic",
+        "Baltic": "Balto-Slavic",
+    }
     checked = 0
     for language in known():
         lineage = [*classified.get(language.iso3, {}).values()]

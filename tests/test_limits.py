@@ -23,7 +23,11 @@ def test_a_line_may_have_as_many_characters_as_the_limit(monkeypatch, block, end
     monkeypatch.setenv(limits.LINE_VARIABLE, "4")
     good = f"ab\n猫猫猫猫\n\nabcd{ends}".encode()
     assert limits.guard_lines(Slow(good), "f").read() == good
-    for line, bad in ((2, f"ab\n猫猫猫猫猫{ends}"), (1, f"abcde{ends}"), (4, f"a\nb\nc\nabcde\nx{ends}")):
+    for line, bad in (
+        (2, f"ab\n猫猫猫猫猫{ends}"),
+        (1, f"abcde{ends}"),
+        (4, f"a\nb\nc\nabcde\nx{ends}"),
+    ):
         with pytest.raises(DataError, match=rf"f:{line}: .*more than 4 characters.*--max-line"):
             limits.guard_lines(Slow(bad.encode()), "f").read()
 
@@ -31,7 +35,11 @@ def test_a_line_may_have_as_many_characters_as_the_limit(monkeypatch, block, end
 def test_the_limit_may_be_set_for_a_block(monkeypatch, tmp_path):
     monkeypatch.delenv(limits.LINE_VARIABLE, raising=False)
     (tmp_path / "a.txt").write_text("x" * 200)
-    with limits.line_limit(100), pytest.raises(DataError, match="--max-line"), open_text(tmp_path / "a.txt") as file:
+    with (
+        limits.line_limit(100),
+        pytest.raises(DataError, match="--max-line"),
+        open_text(tmp_path / "a.txt") as file,
+    ):
         file.read()
     assert limits.max_line_characters() == limits.MAX_LINE_CHARACTERS == 10_000_000
     with open_text(tmp_path / "a.txt") as file:
@@ -49,7 +57,10 @@ def test_a_compressed_file_may_grow_so_often(monkeypatch, tmp_path):
     monkeypatch.setattr(limits, "FREE_EXPANSION_BYTES", 1000)
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n" * 100_000))
     monkeypatch.setenv(limits.EXPANSION_VARIABLE, "20")
-    with pytest.raises(DataError, match=limits.EXPANSION_VARIABLE), open_bytes(tmp_path / "a.gz") as file:
+    with (
+        pytest.raises(DataError, match=limits.EXPANSION_VARIABLE),
+        open_bytes(tmp_path / "a.gz") as file,
+    ):
         file.read()
     monkeypatch.setenv(limits.EXPANSION_VARIABLE, "2000")
     with open_bytes(tmp_path / "a.gz") as file:
@@ -63,10 +74,17 @@ def test_a_document_has_a_limit():
 
 
 def test_three_gigabytes_in_one_line_need_little_memory(tmp_path):
-    """The attack of 0.1.0: 3 MB of gzip with one line of 3 GB took 7 GB of memory. Here in 700 MB of addresses."""
+    """The attack of 0.1.0: 3 MB of gzip with one line of 3 GB took 7 GB of memory.
+
+    Here in 700 MB of addresses.
+    """
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     block = b"x" * (1 << 20)
-    packed = packer.compress(block) + b"".join(packer.compress(block) for _ in range(300)) + packer.flush()
+    packed = (
+        packer.compress(block)
+        + b"".join(packer.compress(block) for _ in range(300))
+        + packer.flush()
+    )
     (tmp_path / "a.txt.gz").write_bytes(packed)
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))\n"

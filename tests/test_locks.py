@@ -32,7 +32,9 @@ def holder(tmp_path):
 
     def start(*options):
         process = subprocess.Popen(
-            [sys.executable, "-c", HOLDER, str(tmp_path), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", HOLDER, str(tmp_path), *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         started.append(process)
         assert process.stdout.readline() == b"held\n"
@@ -46,7 +48,10 @@ def holder(tmp_path):
 
 def test_a_second_process_is_refused_and_the_first_is_named(tmp_path, holder):
     other = holder()
-    message = rf"in use by process {other.pid} on {socket.gethostname()} since .*; wait until it has ended, or choose x"
+    message = (
+        rf"in use by process {other.pid} on {socket.gethostname()} since .*; wait until it has"
+        rf" ended, or choose x"
+    )
     with pytest.raises(ConfigError, match=message), locks.exclusive(tmp_path, remedy="choose x"):
         pass
     other.communicate(b"")
@@ -66,9 +71,9 @@ def test_a_killed_holder_locks_no_longer(tmp_path, holder):
 
 
 def test_the_same_process_is_refused_too(tmp_path):
-    with locks.exclusive(tmp_path, remedy="x"), pytest.raises(ConfigError, match=f"process {os.getpid()}"):  # noqa: SIM117
-        with locks.exclusive(tmp_path, remedy="x"):
-            pass
+    in_use = pytest.raises(ConfigError, match=f"process {os.getpid()}")
+    with locks.exclusive(tmp_path, remedy="x"), in_use, locks.exclusive(tmp_path, remedy="x"):
+        pass
     with locks.exclusive(tmp_path, remedy="x"):
         pass
 
@@ -77,7 +82,10 @@ def test_shared_locks_keep_out_exclusive_ones_alone(tmp_path, holder):
     other = holder("shared")
     with locks.exclusive(tmp_path, remedy="x", shared=True):
         pass
-    with pytest.raises(ConfigError, match=f"process {other.pid} "), locks.exclusive(tmp_path, remedy="x"):
+    with (
+        pytest.raises(ConfigError, match=f"process {other.pid} "),
+        locks.exclusive(tmp_path, remedy="x"),
+    ):
         pass
     other.communicate(b"")
     with locks.exclusive(tmp_path, remedy="x"), pytest.raises(ConfigError):  # noqa: SIM117
@@ -106,7 +114,10 @@ def test_a_child_by_fork_does_not_keep_the_lock(tmp_path):
     in_child = "import os; os.fork() or (print(os.getpid(), flush=True), time.sleep(60))"
     code = HOLDER.replace("    print(", f"    {in_child}\n    print(")
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     lines = process.stdout.readline(), process.stdout.readline()
     child = int("".join(lines).replace("held", ""))
@@ -153,6 +164,9 @@ def test_a_file_that_is_no_lock_is_kept(tmp_path, text):
         with locks.exclusive(tmp_path, remedy="x"):
             pass
         return
-    with pytest.raises(DataError, match=r"no lock has the lock's name"), locks.exclusive(tmp_path, remedy="x"):
+    with (
+        pytest.raises(DataError, match=r"no lock has the lock's name"),
+        locks.exclusive(tmp_path, remedy="x"),
+    ):
         pass
     assert path.read_text() == text

@@ -29,7 +29,16 @@ MOST_BYTES = 60_000_000
 def wheel(tmp_path):
     """The files of the wheel."""
     pytest.importorskip("hatchling")
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        "wheel",
+        "--directory",
+        str(tmp_path),
+    ]
     subprocess.run(command, cwd=MINI, check=True, capture_output=True)
     [path] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(path) as archive:
@@ -55,13 +64,19 @@ def stock(importable):
 def test_the_entry_point_leads_to_the_folder_of_the_model(importable):
     [(name, place)] = PROJECT["entry-points"][MODELS].items()
     assert name == DEFAULT_MODEL
-    assert {path.name for path in load(place)().iterdir()} >= {"config.json", "tokenizer.json", "model.safetensors"}
+    assert {path.name for path in load(place)().iterdir()} >= {
+        "config.json",
+        "tokenizer.json",
+        "model.safetensors",
+    }
 
 
 def test_versions_and_the_extra_agree(importable):
     import interlingua_mini
 
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     assert interlingua_mini.__version__ == PROJECT["version"]
     assert [entry.partition(">")[0] for entry in extras[DEFAULT_MODEL]] == [PROJECT["name"]]
 
@@ -83,7 +98,9 @@ def test_the_files_of_the_wheel_are_small(wheel):
 
 def test_the_digest_is_that_of_the_files():
     whole = hashlib.sha256()
-    for path in sorted(path for path in MODEL.rglob("*") if path.is_file() and path.name != "packed.sha256"):
+    for path in sorted(
+        path for path in MODEL.rglob("*") if path.is_file() and path.name != "packed.sha256"
+    ):
         whole.update(path.relative_to(MODEL).as_posix().encode() + b"\0" + path.read_bytes())
     assert (MODEL / "packed.sha256").read_text(encoding="ascii").strip() == whole.hexdigest()
 
@@ -93,7 +110,10 @@ def test_the_model_needs_no_prompt_and_can_be_cut(stock):
     assert encoder.settings.prompts == {}
     assert encoder.settings.default_prompt is None
     assert encoder.dim == 384
-    german, english = ["Wo ist der Bahnhof?", "Das Kind singt."], ["Where is the station?", "The child sings."]
+    german, english = (
+        ["Wo ist der Bahnhof?", "Das Kind singt."],
+        ["Where is the station?", "The child sings."],
+    )
     for dim in (None, 256, 128, 64):
         similarities = encoder.encode(german, dim=dim) @ encoder.encode(english, dim=dim).T
         assert similarities.argmax(axis=1).tolist() == [0, 1]
@@ -102,7 +122,9 @@ def test_the_model_needs_no_prompt_and_can_be_cut(stock):
 def test_sentence_transformers_reads_the_same_vectors(stock):
     library = pytest.importorskip("sentence_transformers")
     texts = ["Wo ist der Bahnhof?", "駅はどこですか。", "أين المحطة؟"]
-    theirs = library.SentenceTransformer(str(stock), device="cpu").encode(texts, normalize_embeddings=True)
+    theirs = library.SentenceTransformer(str(stock), device="cpu").encode(
+        texts, normalize_embeddings=True
+    )
     assert np.allclose(Encoder.load(stock).encode(texts), theirs, atol=1e-5)
 
 
@@ -113,7 +135,9 @@ def test_it_becomes_a_graph_for_onnxruntime(stock, tmp_path):
     interlingua.export(stock, output=tmp_path / "graphs", onnx=True, int8=True, verify=False)
     texts = ["Wo ist der Bahnhof?", "駅はどこですか。", "أين المحطة؟"]
     for file, least in (("model.onnx", 0.99999), ("model_quantized.onnx", 0.98)):
-        encoder, _ = load_encoder(str(tmp_path / "graphs"), backend="onnx", options={"file": f"onnx/{file}"})
+        encoder, _ = load_encoder(
+            str(tmp_path / "graphs"), backend="onnx", options={"file": f"onnx/{file}"}
+        )
         assert (encoder.encode(texts) * Encoder.load(stock).encode(texts)).sum(axis=1).min() > least
 
 

@@ -15,12 +15,15 @@ def script(mini_script):
 
 @pytest.fixture
 def made(script, tmp_path, monkeypatch):
-    """Passages of two languages: German's are half of documents, Chinese has English on the left."""
+    """Passages of two languages: German's are half of documents, Chinese has English on the
+    left."""
     (tmp_path / "pairs").mkdir()
     (tmp_path / "held").mkdir()
     for kind in ("tico19", "tatoeba_challenge"):
         write(tmp_path / "pairs" / f"de-en.{kind}.tsv", [pair(kind, row) for row in range(400)])
-    write(tmp_path / "pairs" / "en-zh.tico19.tsv", [pair("tico19", row)[::-1] for row in range(400)])
+    write(
+        tmp_path / "pairs" / "en-zh.tico19.tsv", [pair("tico19", row)[::-1] for row in range(400)]
+    )
     write(tmp_path / "pairs" / "de-en.debian_ddtp.tsv", [pair("ddtp", row) for row in range(400)])
     write(tmp_path / "held" / "de-en.tsv", [pair("tico19", row) for row in range(0, 400, 2)])
     call = [
@@ -35,13 +38,18 @@ def made(script, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["passages.py", *call])
     script.main()
     return {
-        path.name: [line.split("\t") for line in path.read_text().splitlines()] for path in (tmp_path / "o").iterdir()
+        path.name: [line.split("\t") for line in path.read_text().splitlines()]
+        for path in (tmp_path / "o").iterdir()
     }
 
 
 def pair(kind, row):
     """A sentence, in German form, and its translation; every tenth is a heading."""
-    return (f"Kopf{row}", f"Head {row}") if row % 10 == 9 else (f"Satz{kind}{row}.", f"This is sentence {kind}-{row}.")
+    return (
+        (f"Kopf{row}", f"Head {row}")
+        if row % 10 == 9
+        else (f"Satz{kind}{row}.", f"This is sentence {kind}-{row}.")
+    )
 
 
 def write(path, rows):
@@ -52,7 +60,10 @@ def test_neighbors_are_joined_with_their_translations(script, made):
     assert sorted(made) == ["de-en.passages.tsv", "zh-en.passages.tsv"]
     for other, english in made["de-en.passages.tsv"]:
         rows = [word.rsplit("-", 1)[1].rstrip(".") for word in english.split() if "-" in word]
-        assert [sentence[-len(row) - 1 : -1] for sentence, row in zip(other.split(" "), rows, strict=True)] == rows
+        assert [
+            sentence[-len(row) - 1 : -1]
+            for sentence, row in zip(other.split(" "), rows, strict=True)
+        ] == rows
         assert rows == sorted(rows, key=int)
         sentences = english.replace(". ", ".|").split("|")
         assert script.SHORTEST <= sum(map(len, sentences)) < script.LONGEST + len(sentences[-1])

@@ -65,7 +65,9 @@ def test_four_bits_hold_what_came_from_four_bits(packing, weights):
 def test_other_values_are_a_fraction_of_a_step_away(packing):
     values = np.random.default_rng(2).normal(size=(10, 64)).astype(np.float32)
     steps = np.abs(values.reshape(10, 2, 32)).max(axis=2) / 8
-    error = np.abs(packing.unpack(packing.pack({TABLE: values}, four_bits=TABLE))[TABLE] - values).reshape(10, 2, 32)
+    error = np.abs(
+        packing.unpack(packing.pack({TABLE: values}, four_bits=TABLE))[TABLE] - values
+    ).reshape(10, 2, 32)
     assert (error <= 1.001 * steps[..., None]).all()
     assert (error <= 0.501 * steps[..., None]).mean() > 0.95
 
@@ -89,7 +91,9 @@ def test_rows_of_zeros_stay_zeros(packing):
 def test_the_folder_is_written_once(unpacking, weights, tmp_path):
     folder = unpacking.folder()
     assert folder == tmp_path / "cache" / "interlingua" / "mini-0123456789abcdef"
-    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == {
+    assert {
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    } == {
         "config.json",
         "1_Pooling/config.json",
         "model.safetensors",

@@ -26,7 +26,12 @@ def backbone():
 
 def encoder(vocabulary, *, seed):
     torch.manual_seed(seed)
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
+    shape = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
     config = BackboneConfig(vocab_size=vocabulary.size, max_position_embeddings=96, **shape)
     return Encoder.from_scratch(config, vocabulary).eval()
 
@@ -36,11 +41,14 @@ def test_scripts_and_letters_come_first_then_what_texts_need(script, backbone):
     pieces = script.pieces_of(full)
     counts = np.zeros(len(pieces))
     counts[pieces.index("▁dog")] = 10**7
-    first = set(full.special_ids) | {pieces.index(piece) for piece in ("▁კატა", "▁сөз", "▁", *"thecadogr")}
+    first = set(full.special_ids) | {
+        pieces.index(piece) for piece in ("▁კატა", "▁сөз", "▁", *"thecadogr")
+    }
     kept = script.chosen(full, full, counts, len(first) + 1)
     assert kept == first | {pieces.index("▁dog")}
     more = script.chosen(full, full, counts, len(first) + 3)
-    # By the tokenizer's own probabilities then: earlier pieces have higher ones, and of Sinhala none counts.
+    # By the tokenizer's own probabilities then: earlier pieces have higher ones, and of Sinhala
+    # none counts.
     assert more == kept | {pieces.index("▁the"), pieces.index("▁cat")}
     assert pieces.index("▁ලංකා") not in script.chosen(full, full, counts, len(pieces) - 1)
 

@@ -26,7 +26,11 @@ TRANSLATIONS = {
         "El perro duerme en el jardín.",
         "犬が庭で寝ている。",
     ],
-    "Where is the train station?": ["Wo ist der Bahnhof?", "¿Dónde está la estación de tren?", "駅はどこですか。"],
+    "Where is the train station?": [
+        "Wo ist der Bahnhof?",
+        "¿Dónde está la estación de tren?",
+        "駅はどこですか。",
+    ],
     "I would like a glass of water.": [
         "Ich hätte gern ein Glas Wasser.",
         "Quisiera un vaso de agua.",
@@ -47,14 +51,25 @@ def folder(monkeypatch):
 def test_versions_and_the_extra_agree(folder):
     import interlingua_nano
 
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     assert interlingua_nano.__version__ == PROJECT["version"]
     assert [entry.partition(">")[0] for entry in extras["nano"]] == [PROJECT["name"]]
 
 
 def test_the_wheel_is_small_and_holds_the_package_and_both_copyrights(tmp_path):
     pytest.importorskip("hatchling")
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        "wheel",
+        "--directory",
+        str(tmp_path),
+    ]
     subprocess.run(command, cwd=NANO, check=True, capture_output=True)
     [path] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(path) as archive:
@@ -70,7 +85,11 @@ def test_the_wheel_is_small_and_holds_the_package_and_both_copyrights(tmp_path):
 
 def test_translations_are_nearest_without_a_prompt(folder):
     encoder = Encoder.load(folder)
-    assert (encoder.dim, encoder.settings.prompts, encoder.settings.default_prompt) == (256, {}, None)
+    assert (encoder.dim, encoder.settings.prompts, encoder.settings.default_prompt) == (
+        256,
+        {},
+        None,
+    )
     english = encoder.encode(list(TRANSLATIONS))
     for others in zip(*TRANSLATIONS.values(), strict=True):
         assert (encoder.encode(list(others)) @ english.T).argmax(axis=1).tolist() == [0, 1, 2]
@@ -83,7 +102,9 @@ def test_sentence_transformers_reads_the_same_vectors(folder, tmp_path):
     ours = Encoder.load(folder).encode(texts)
     whole = library.SentenceTransformer(str(tmp_path / "float32"), device="cpu").encode(texts)
     assert np.allclose(ours, whole, atol=1e-5)
-    theirs = library.SentenceTransformer(str(folder), device="cpu").encode(texts, normalize_embeddings=True)
+    theirs = library.SentenceTransformer(str(folder), device="cpu").encode(
+        texts, normalize_embeddings=True
+    )
     assert (ours * theirs).sum(axis=1).min() > 0.999  # it leaves the scales of tokens out
 
 

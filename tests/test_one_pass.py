@@ -1,4 +1,7 @@
-"""run.compile: the same layer and the same cross-entropy, compiled for real; what can't be compiled is told at once."""
+"""run.compile: the same layer and the same cross-entropy, compiled for real.
+
+What can't be compiled is told at once.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,9 @@ def through(steps, layer, lengths, dtype=torch.float64):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_steps_are_those_of_torch(shape):
     layer = layer_of(shape)
-    torch.testing.assert_close(through(OnePassSteps, layer, [3, 3, 5]), through(EagerSteps, layer, [3, 3, 5]))
+    torch.testing.assert_close(
+        through(OnePassSteps, layer, [3, 3, 5]), through(EagerSteps, layer, [3, 3, 5])
+    )
 
 
 def test_dropout_zeroes_what_is_new_and_keeps_the_mean():
@@ -71,7 +76,10 @@ def test_dropout_zeroes_what_is_new_and_keeps_the_mean():
 def test_states_between_layers_are_in_the_type_of_the_products():
     layer = layer_of({}, torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        one, eager = (through(steps, layer, [3, 3, 5], torch.float32)[0] for steps in (OnePassSteps, EagerSteps))
+        one, eager = (
+            through(steps, layer, [3, 3, 5], torch.float32)[0]
+            for steps in (OnePassSteps, EagerSteps)
+        )
     assert (one.dtype, eager.dtype) == (torch.bfloat16, torch.float32)
     torch.testing.assert_close(one.float(), eager, atol=0.05, rtol=0.05)
 
@@ -80,7 +88,9 @@ def test_a_compiled_layer(compiling):
     """For sentences of other numbers and lengths, too, without another compilation."""
     layer = layer_of({}, torch.float32)
     for lengths in ([3, 3, 5], [7, 2], [9, 4, 4, 1]):
-        found, expected = (through(steps, layer, lengths, torch.float32) for steps in (OnePassSteps, EagerSteps))
+        found, expected = (
+            through(steps, layer, lengths, torch.float32) for steps in (OnePassSteps, EagerSteps)
+        )
         torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
     assert isinstance(layer._steps(torch.randn(5, 32, dtype=torch.float64), None), OnePassSteps)
 
@@ -88,19 +98,25 @@ def test_a_compiled_layer(compiling):
 def test_a_compiled_cross_entropy(compiling, monkeypatch):
     monkeypatch.setattr(masked_lm, "available", lambda _: False)
     torch.manual_seed(0)
-    hidden, weight, bias = (torch.randn(*size, requires_grad=True) for size in ((7, 16), (50, 16), (50,)))
+    hidden, weight, bias = (
+        torch.randn(*size, requires_grad=True) for size in ((7, 16), (50, 16), (50,))
+    )
     targets = torch.randint(50, (7,))
     expected = F.cross_entropy(hidden @ weight.T + bias, targets, reduction="none")
     found = linear_cross_entropy(hidden, weight, bias, targets, tile=20)
     torch.testing.assert_close(found, expected)
     upstream = torch.randn(7)
-    gradients = [torch.autograd.grad(y, (hidden, weight, bias), upstream) for y in (found, expected)]
+    gradients = [
+        torch.autograd.grad(y, (hidden, weight, bias), upstream) for y in (found, expected)
+    ]
     torch.testing.assert_close(*gradients)
 
 
 def test_functions_are_compiled_while_the_switch_is_on(monkeypatch):
     made = []
-    monkeypatch.setattr(torch, "compile", lambda function, **_: made.append(function.__name__) or function)
+    monkeypatch.setattr(
+        torch, "compile", lambda function, **_: made.append(function.__name__) or function
+    )
 
     @one_pass
     def twice(x):
@@ -119,6 +135,8 @@ def test_a_machine_that_can_t_compile(monkeypatch):
 
     monkeypatch.setattr(torch, "compile", fails)
     other = Switch()
-    with pytest.raises(ConfigError, match=r"compiler found; install a C\+\+ compiler, or remove compile"):
+    with pytest.raises(
+        ConfigError, match=r"compiler found; install a C\+\+ compiler, or remove compile"
+    ):
         other.set(on=True, device=CPU)
     assert not other.is_on

@@ -45,7 +45,14 @@ def run(options: Verb) -> tuple[Verb, int]:
 def test_a_function_takes_the_fields_of_the_dataclass():
     verb = function_of(Verb, run, "verb")
     assert verb("m", "t", share=1.0)[0] == Verb("m", "t", share=1.0)
-    assert list(inspect.signature(verb).parameters) == ["model", "text", "share", "max_line", "output", "language"]
+    assert list(inspect.signature(verb).parameters) == [
+        "model",
+        "text",
+        "share",
+        "max_line",
+        "output",
+        "language",
+    ]
     assert verb.__name__ == "verb"
     with pytest.raises(TypeError, match="shares"):
         verb("m", "t", shares=1.0)
@@ -71,7 +78,9 @@ def test_a_first_argument_that_was_left_out_is_put_in_front():
 
 def test_the_docstring_describes_each_option_and_its_unit():
     text = function_of(Verb, run, "verb").__doc__
-    assert text.startswith("Does something.\n\nMore about it.\n\nArgs:\n    model: The model.\n    text: The text.\n")
+    assert text.startswith(
+        "Does something.\n\nMore about it.\n\nArgs:\n    model: The model.\n    text: The text.\n"
+    )
     assert "    share: Of all. Unit: 0 to 1.\n" in text
     assert "options: what to do" not in text
     assert text.endswith("Returns:\n    What it was given.")
@@ -91,5 +100,10 @@ def test_a_number_outside_its_range_is_refused(share):
 
 def test_arguments_come_first_then_options_by_group():
     assert [field.name for field, _ in declared(Verb)] == [
-        "model", "text", "language", "output", "share", "max_line",
-    ]  # fmt: skip
+        "model",
+        "text",
+        "language",
+        "output",
+        "share",
+        "max_line",
+    ]

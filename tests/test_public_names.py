@@ -30,9 +30,13 @@ def test_each_name_is_what_it_says():
 
 
 def test_load_reads_a_model_directory(tmp_path, word_vocabulary):
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    encoder = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
     encoder.save(tmp_path / "m")
-    assert np.array_equal(interlingua.load(tmp_path / "m").encode(["de1 de2"]), encoder.encode(["de1 de2"]))
+    assert np.array_equal(
+        interlingua.load(tmp_path / "m").encode(["de1 de2"]), encoder.encode(["de1 de2"])
+    )
 
 
 def test_another_name_is_an_attribute_error():

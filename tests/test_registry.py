@@ -9,11 +9,16 @@ from interlingua.errors import ConfigError
 
 
 def table(**places):
-    return registry.Registry("thing", "interlingua.things", base="package:Base", needs=("pop",), places=places)
+    return registry.Registry(
+        "thing", "interlingua.things", base="package:Base", needs=("pop",), places=places
+    )
 
 
 def test_resolve_imports_what_the_name_stands_for():
-    assert registry.resolve(table(ordered="collections:OrderedDict"), "ordered").__name__ == "OrderedDict"
+    assert (
+        registry.resolve(table(ordered="collections:OrderedDict"), "ordered").__name__
+        == "OrderedDict"
+    )
     assert registry.resolve(table(), "collections:OrderedDict").__name__ == "OrderedDict"
 
 
@@ -57,12 +62,23 @@ def test_a_name_with_more_behind_it_is_no_place():
     assert not things.is_place("mteb:STS17")
     assert not things.is_place("mteb")
     assert things.is_place("package.module:Class")
-    assert [things.label(name) for name in ("mteb:STS17", "mteb", "a.b:C")] == ["mteb:STS17", "mteb", "C"]
+    assert [things.label(name) for name in ("mteb:STS17", "mteb", "a.b:C")] == [
+        "mteb:STS17",
+        "mteb",
+        "C",
+    ]
 
 
 @pytest.mark.parametrize(
     "known",
-    [registry.METHODS, registry.TASKS, registry.FORMATS, registry.BACKENDS, registry.CHECKS, registry.ANALYSES],
+    [
+        registry.METHODS,
+        registry.TASKS,
+        registry.FORMATS,
+        registry.BACKENDS,
+        registry.CHECKS,
+        registry.ANALYSES,
+    ],
     ids=lambda found: found.group,
 )
 def test_every_entry_resolves(known):

@@ -35,8 +35,14 @@ def store():
 
 
 def test_names():
-    assert [is_remote(name) for name in ("a.txt", "/b/a.txt", "file:///b/a.txt", "s3://b/a.txt")] == [0, 0, 0, 1]
-    assert [name_of(name) for name in ("a.txt", "s3://b/c/a.txt", "s3://b/c/")] == ["a.txt", "a.txt", "c"]
+    assert [
+        is_remote(name) for name in ("a.txt", "/b/a.txt", "file:///b/a.txt", "s3://b/a.txt")
+    ] == [0, 0, 0, 1]
+    assert [name_of(name) for name in ("a.txt", "s3://b/c/a.txt", "s3://b/c/")] == [
+        "a.txt",
+        "a.txt",
+        "c",
+    ]
 
 
 def test_patterns_here_and_elsewhere(tmp_path, store):
@@ -66,7 +72,9 @@ def test_a_file_is_fetched_once_and_again_when_it_has_changed(tmp_path, store, m
     assert gzip.decompress(copy.read_bytes()) == b"one"
     assert copy.name.endswith("-a.txt.gz")
     asked, real = [], type(store)._open
-    monkeypatch.setattr(type(store), "_open", lambda *at, **how: asked.append(1) or real(*at, **how))
+    monkeypatch.setattr(
+        type(store), "_open", lambda *at, **how: asked.append(1) or real(*at, **how)
+    )
     assert fetch("memory://x/a.txt.gz", tmp_path) == copy
     assert not asked
     before = state("memory://x/a.txt.gz")
@@ -100,7 +108,9 @@ def test_what_cannot_be_had_is_one_line(tmp_path, store, monkeypatch):
     store.pipe("/x/a.txt", b"")
     monkeypatch.setattr(type(store), "_open", refuses)
     monkeypatch.setattr(type(store), "put_file", refuses)
-    with pytest.raises(DataError, match="RuntimeError: no credentials; check the path, the network and"):
+    with pytest.raises(
+        DataError, match="RuntimeError: no credentials; check the path, the network and"
+    ):
         fetch("memory://x/a.txt", tmp_path)
     (tmp_path / "b").write_text("made")
     with pytest.raises(DataError, match=f"credentials; what was made is kept in {tmp_path}/b"):  # noqa: SIM117
@@ -112,7 +122,9 @@ def test_what_cannot_be_had_is_one_line(tmp_path, store, monkeypatch):
 def test_a_package_that_is_not_there_is_named(monkeypatch):
     for package in ("s3fs", "gcsfs", "adlfs"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r"s3fs is needed .* pip install 'interlingua\[s3\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"s3fs is needed .* pip install 'interlingua\[s3\]'"
+    ):
         filesystem("s3://bucket/a")
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[gcs\]'"):
         filesystem("gs://bucket/a")
@@ -129,7 +141,9 @@ def test_places_that_can_be_written_to_are_left_as_they_are(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "a.txt").write_text("a")
     check_writable(tmp_path / "a.txt")
-    with pytest.raises(DataError, match=r"a\.txt/new/b: can't write: Not a directory; choose another place"):
+    with pytest.raises(
+        DataError, match=r"a\.txt/new/b: can't write: Not a directory; choose another place"
+    ):
         check_writable("a.txt/new/b")
     with pytest.raises(DataError, match="is a folder; name a file"):
         check_writable(tmp_path)
@@ -138,7 +152,9 @@ def test_places_that_can_be_written_to_are_left_as_they_are(tmp_path, monkeypatc
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("interlingua.remote.tempfile.TemporaryFile", refused)
-    with pytest.raises(DataError, match=r"^a\.txt: can't write: Permission denied; choose another place"):
+    with pytest.raises(
+        DataError, match=r"^a\.txt: can't write: Permission denied; choose another place"
+    ):
         check_writable("a.txt")
 
 
@@ -148,7 +164,10 @@ def test_places_elsewhere_are_tried_before_the_work(store, monkeypatch):
     monkeypatch.setattr(type(store), "rm_file", refuses)
     check_writable("memory://once/a.txt")  # what is written there stays
     monkeypatch.setattr(type(store), "pipe_file", refuses)
-    with pytest.raises(DataError, match=r"^memory://new/a\.txt: .*; check the path, the network and your credentials$"):
+    with pytest.raises(
+        DataError,
+        match=r"^memory://new/a\.txt: .*; check the path, the network and your credentials$",
+    ):
         check_writable("memory://new/a.txt")
 
 
@@ -158,8 +177,14 @@ def test_what_is_read_is_not_written(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to("a.txt")
     keep_inputs(["b.txt", None, "s3://x/b"], ["a.txt", None, "s3://x/a"])
     keep_inputs(["/dev/null", "/dev/null"], ["/dev/null"])
-    for output, read in (("link", "./a.txt"), (f"file://{tmp_path}/a.txt", "link"), ("s3://x/a", "s3://x/a")):
-        with pytest.raises(ConfigError, match="is read as well and would be lost; name another file"):
+    for output, read in (
+        ("link", "./a.txt"),
+        (f"file://{tmp_path}/a.txt", "link"),
+        ("s3://x/a", "s3://x/a"),
+    ):
+        with pytest.raises(
+            ConfigError, match="is read as well and would be lost; name another file"
+        ):
             keep_inputs([output], [read])
     with pytest.raises(ConfigError, match=r"\./b\.txt is to be written twice"):
         keep_inputs(["b.txt", "./b.txt"], [])

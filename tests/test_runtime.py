@@ -27,11 +27,16 @@ def followed(expected):
 
 
 def test_the_time_left_is_that_of_all_steps():
-    """Two sides embedded, the second twice as long as the first, then 30 s and 5 s that are expected."""
-    _, at = followed({
-        "embedding a": Expected(1000, None), "embedding b": Expected(2000, None), "search": Expected(30.0),
-        "writing": Expected(100, 0.05),
-    })  # fmt: skip
+    """Two sides embedded, the second twice as long as the first, then 30 s and 5 s that are
+    expected."""
+    _, at = followed(
+        {
+            "embedding a": Expected(1000, None),
+            "embedding b": Expected(2000, None),
+            "search": Expected(30.0),
+            "writing": Expected(100, 0.05),
+        }
+    )
     assert at(0, "embedding a", 0, 10) is None  # nobody knows the model yet
     assert at(2, "embedding a", 1, 10) == 9 * 2 + 40 + 35
     assert at(20, "embedding a", 10, 10) == 40 + 35
@@ -64,7 +69,8 @@ def test_a_step_that_nobody_expected_has_its_own_speed():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.04, "0.0 s"), (119, "119 s"), (120, "2.0 min"), (9000, "2.5 h"), (200_000, "2.3 days")]
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (119, "119 s"), (120, "2.0 min"), (9000, "2.5 h"), (200_000, "2.3 days")],
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
@@ -72,10 +78,16 @@ def test_durations(seconds, text):
 
 def test_time_left_is_by_the_speed_so_far():
     assert time_left(25, 100, 60) == ", 3.0 min left"
-    assert [time_left(*known) for known in ((0, 100, 9.0), (5, None, 9.0), (100, 100, 9.0))] == ["", "", ""]
+    assert [time_left(*known) for known in ((0, 100, 9.0), (5, None, 9.0), (100, 100, 9.0))] == [
+        "",
+        "",
+        "",
+    ]
 
 
-@pytest.mark.parametrize(("count", "text"), [(2048, "2 KiB"), (3 * 2**20, "3.0 MiB"), (1.5 * 2**30, "1.5 GiB")])
+@pytest.mark.parametrize(
+    ("count", "text"), [(2048, "2 KiB"), (3 * 2**20, "3.0 MiB"), (1.5 * 2**30, "1.5 GiB")]
+)
 def test_sizes(count, text):
     assert size_text(count) == text
 

@@ -6,7 +6,10 @@ import sys
 
 import pytest
 
-OPEN = [("5.0", "A plane is taking off.", "An air plane takes off."), ("1.0", "A man plays.", "Two dogs run.")]
+OPEN = [
+    ("5.0", "A plane is taking off.", "An air plane takes off."),
+    ("1.0", "A man plays.", "Two dogs run."),
+]
 CLOSED = [("3.0", "A forum post.", "Another post.")]
 TESTED = [("2.0", "Stocks rise in Asia", "Asian stocks fall")]
 
@@ -19,18 +22,31 @@ def script(mini_script):
 
 @pytest.fixture
 def made(script, tmp_path, monkeypatch):
-    """What the script makes of a small benchmark: a pair of captions more is in the test split of STS17."""
+    """What the script makes of a small benchmark: a pair of captions more is in the test split of
+    STS17."""
     for name in ("stsb", "sts12_16", "sts17"):
         (tmp_path / name).mkdir()
-    headline = ("4.0", "Stocks rise in Asia", "Shares rise in Asia")  # its first sentence is tested in STS benchmark
+    headline = (
+        "4.0",
+        "Stocks rise in Asia",
+        "Shares rise in Asia",
+    )  # its first sentence is tested in STS benchmark
     caption = ("4.5", "A cat sleeps!", "The cat is asleep.")
     for code in ("en", *script.OTHERS):
-        for split, rows in (("train", [*OPEN, *CLOSED, headline, caption]), ("dev", TESTED), ("test", TESTED)):
-            write(tmp_path / "stsb" / f"{code}.{split}.tsv", rows, "" if code == "en" else f" {code}")
+        for split, rows in (
+            ("train", [*OPEN, *CLOSED, headline, caption]),
+            ("dev", TESTED),
+            ("test", TESTED),
+        ):
+            write(
+                tmp_path / "stsb" / f"{code}.{split}.tsv", rows, "" if code == "en" else f" {code}"
+            )
     write(tmp_path / "sts12_16" / "2014.images.test.tsv", [*OPEN, caption])
     write(tmp_path / "sts12_16" / "2013.headlines.test.tsv", [headline])
     write(tmp_path / "sts17" / "sts17.en-en.tsv", [("0.5", "a cat sleeps", "A horse runs.")])
-    monkeypatch.setattr(sys, "argv", ["scored_pairs.py", str(tmp_path), "-o", str(tmp_path / "out")])
+    monkeypatch.setattr(
+        sys, "argv", ["scored_pairs.py", str(tmp_path), "-o", str(tmp_path / "out")]
+    )
     script.main()
     return tmp_path / "out"
 
@@ -42,7 +58,9 @@ def write(path, rows, behind=""):
 
 
 def test_only_open_pairs_that_are_not_tested_are_learned_from(made):
-    lines = [line.split("\t") for line in (made / "train.tsv").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line.split("\t") for line in (made / "train.tsv").read_text(encoding="utf-8").splitlines()
+    ]
     assert len(lines) == 7 * len(OPEN)
     assert {score for score, *_ in lines} == {score for score, *_ in OPEN}
     begun = tuple(text for _, *pair in OPEN for text in pair)
@@ -50,7 +68,10 @@ def test_only_open_pairs_that_are_not_tested_are_learned_from(made):
 
 
 def test_each_pair_is_there_in_english_and_across_languages(made, script):
-    lines = [line.split("\t")[1:] for line in (made / "train.tsv").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line.split("\t")[1:]
+        for line in (made / "train.tsv").read_text(encoding="utf-8").splitlines()
+    ]
     of_first = [pair for pair in lines if pair[0].startswith(OPEN[0][1])]
     codes = [tuple(text.rpartition(".")[2].strip() or "en" for text in pair) for pair in of_first]
     assert codes.count(("en", "en")) == 1
@@ -60,11 +81,15 @@ def test_each_pair_is_there_in_english_and_across_languages(made, script):
 
 
 def test_translations_and_held_out_sets_are_written_for_prepare(made, script):
-    assert sorted(path.stem for path in (made / "pairs").iterdir()) == sorted(f"{code}-en" for code in script.OTHERS)
+    assert sorted(path.stem for path in (made / "pairs").iterdir()) == sorted(
+        f"{code}-en" for code in script.OTHERS
+    )
     german = (made / "pairs" / "de-en.tsv").read_text(encoding="utf-8").splitlines()
     assert german == [f"{text} de\t{text}" for _, *pair in OPEN for text in pair]
     assert len(list((made / "held_out").iterdir())) == 2 * (1 + len(script.OTHERS))
 
 
 def test_development_pairs_go_through_the_languages(made, script):
-    assert (made / "dev.tsv").read_text(encoding="utf-8") == "2.0\tStocks rise in Asia\tAsian stocks fall de\n"
+    assert (made / "dev.tsv").read_text(
+        encoding="utf-8"
+    ) == "2.0\tStocks rise in Asia\tAsian stocks fall de\n"

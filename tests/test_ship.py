@@ -30,9 +30,15 @@ def encoder(framed):  # noqa: F811
     """A tiny model that sentence-transformers reads, too."""
     torch.manual_seed(0)
     config = BackboneConfig(
-        vocab_size=framed.size, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=64, type_vocab_size=2, pad_token_id=framed.pad_id,
-    )  # fmt: skip
+        vocab_size=framed.size,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        type_vocab_size=2,
+        pad_token_id=framed.pad_id,
+    )
     encoder = Encoder(Backbone(config), framed).eval()
     settings = {"prompts": {"query": "The "}, "include_special": True}
     encoder.settings = dataclasses.replace(encoder.settings, **settings)
@@ -43,25 +49,47 @@ def texts(first, count=60, languages=("deu_Latn", "eng_Latn", "fra_Latn")):
     """Sentences of nine words, drawn from those that the vocabulary was trained on."""
     words = " ".join(text for language in languages for text in SAMPLES[language][:2]).split()
     draw = np.random.default_rng(first)
-    return [" ".join(words[place] for place in draw.integers(0, len(words), 9)) for _ in range(count)]
+    return [
+        " ".join(words[place] for place in draw.integers(0, len(words), 9)) for _ in range(count)
+    ]
 
 
 @pytest.fixture
 def given(tmp_path, encoder):
     """A trained model, the corpus and the run that it is from."""
     encoder.save(tmp_path / "run" / "best")
-    (tmp_path / "run" / "config.toml").write_text('[data]\n[method]\nname = "anchor"\n[run]\nseed = 0\n')
+    (tmp_path / "run" / "config.toml").write_text(
+        '[data]\n[method]\nname = "anchor"\n[run]\nseed = 0\n'
+    )
     final = {"kind": "final", "step": 12, "seconds": 7200.0, "cpu_seconds": 3600.0, "pairs": 3456}
     (tmp_path / "run" / "metrics.jsonl").write_text(json.dumps(final) + "\n")
     (tmp_path / "corpus").mkdir()
     tales = SourceRecord(
-        name="tales", license="CC0", files=(), read=10, skipped={}, dropped={}, train=10, valid=0, heldout=0
+        name="tales",
+        license="CC0",
+        files=(),
+        read=10,
+        skipped={},
+        dropped={},
+        train=10,
+        valid=0,
+        heldout=0,
     )
-    german = LanguagePairRecord(source="deu_Latn", target="eng_Latn", train=10, valid=0, heldout=0, dropped={})
+    german = LanguagePairRecord(
+        source="deu_Latn", target="eng_Latn", train=10, valid=0, heldout=0, dropped={}
+    )
     manifest = Manifest(
-        created="", versions={}, config={}, sources=(tales,), language_pairs=(german,), dropped={}, decontaminated={},
-        vocabulary={}, tokens={}, seconds={},
-    )  # fmt: skip
+        created="",
+        versions={},
+        config={},
+        sources=(tales,),
+        language_pairs=(german,),
+        dropped={},
+        decontaminated={},
+        vocabulary={},
+        tokens={},
+        seconds={},
+    )
     manifest.save(tmp_path / "corpus")
     sides = zip(texts(3, 40, ["deu_Latn"]), texts(4, 40, ["eng_Latn"]), strict=True)
     (tmp_path / "corpus" / "valid_text").mkdir()
@@ -114,7 +142,10 @@ def test_vectors_that_move_replace_nothing(ship, given, monkeypatch):
 @pytest.mark.parametrize(
     ("spoil", "match"),
     [
-        (lambda folder: (folder / "run" / "metrics.jsonl").write_text(""), "no training run that has ended"),
+        (
+            lambda folder: (folder / "run" / "metrics.jsonl").write_text(""),
+            "no training run that has ended",
+        ),
         (lambda folder: (folder / "corpus" / "manifest.json").unlink(), "manifest.json"),
     ],
 )

@@ -146,14 +146,18 @@ with atomic_directory(Path(sys.argv[1]) / "corpus", overwrite=True) as folder:
 @pytest.mark.parametrize("way", ["exchange", "aside"])
 @pytest.mark.parametrize("moment", [0, 1, 2])
 def test_a_kill_while_a_folder_is_replaced_loses_none(tmp_path, way, moment):
-    """Killed before and after each rename: a whole folder is there, at the latest when the next run looks."""
+    """Killed before and after each rename: a whole folder is there, at the latest when the next run
+    looks."""
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "name").write_text("old")
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(moment), way]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     if way == "exchange":
         assert (tmp_path / "corpus" / "name").read_text() == "new"
-    with pytest.raises(DataError, match="already there"), files.atomic_directory(tmp_path / "corpus"):
+    with (
+        pytest.raises(DataError, match="already there"),
+        files.atomic_directory(tmp_path / "corpus"),
+    ):
         pass
     assert (tmp_path / "corpus" / "name").read_text() in ("old", "new")
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]

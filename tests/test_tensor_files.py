@@ -16,7 +16,10 @@ from interlingua.tensor_files import write_safetensors
 
 @contextlib.contextmanager
 def full_disk():
-    """Writing beyond 300 bytes of a file fails, as on a full disk; also of a file that the tests are logged to."""
+    """Writing beyond 300 bytes of a file fails, as on a full disk.
+
+    Also of a file that the tests are logged to.
+    """
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))
     try:
@@ -28,7 +31,9 @@ def full_disk():
 def test_what_is_written_is_read_and_others_may_read_it(tmp_path):
     before = os.umask(0o022)
     try:
-        write_safetensors(tmp_path / "x.safetensors", {"a": torch.arange(6.0).reshape(2, 3)}, {"format": "pt"})
+        write_safetensors(
+            tmp_path / "x.safetensors", {"a": torch.arange(6.0).reshape(2, 3)}, {"format": "pt"}
+        )
     finally:
         os.umask(before)
     assert torch.equal(load_file(tmp_path / "x.safetensors")["a"], torch.arange(6.0).reshape(2, 3))

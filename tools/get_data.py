@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Fetches evaluation sets and the papers' training data from where they are published, as docs/data.md names it.
+"""Fetches evaluation sets and the papers' training data from where they are published, as
+docs/data.md names it.
 
     python tools/get_data.py tatoeba_laser flores200_devtest --out ~/data
     python tools/get_data.py --list
 
-Needs a network, and git for sets that are a folder of a repository: only that folder is fetched, at one revision, and
-it lands whole or not at all. Sets of single files go on where they stopped. Sets that want a form to be filled in, or
-another layout, are described in docs/data.md.
+Needs a network, and git for sets that are a folder of a repository: only that folder is fetched, at
+one revision, and it lands whole or not at all. Sets of single files go on where they stopped. Sets
+that want a form to be filled in, or another layout, are described in docs/data.md.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from pathlib import Path
 from interlingua.errors import DataError, InterlinguaError
 from interlingua.files import atomic_directory
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # as for a script, when the tool is imported
+sys.path.insert(
+    0, str(Path(__file__).resolve().parent)
+)  # as for a script, when the tool is imported
 from published_files import FILES, fetch_files
 
 
@@ -40,16 +43,26 @@ class Published:
 
 
 SETS = {
-    "tatoeba_laser": Published("facebookresearch/LASER", "74bc6ae7ffb7cba670fe0f428d0ede9f666fb821", "data/tatoeba/v1"),
+    "tatoeba_laser": Published(
+        "facebookresearch/LASER", "74bc6ae7ffb7cba670fe0f428d0ede9f666fb821", "data/tatoeba/v1"
+    ),
     "flores200_devtest": Published(
         "Helsinki-NLP/OPUS-MT-testsets",
         "ac0f19c0be3cb4e0d9450fcb2d7a9847c4bdd180",
         "datasets/facebook/flores/flores200_dataset/devtest",
     ),
-    "NTREX-128": Published("MicrosoftTranslator/NTREX", "c9f006f2c132c932b83ccd7aaa6a35930dd9c370", "NTREX-128"),
-    "stsb": Published("PhilipMay/stsb-multi-mt", "30de0dec4ee199b7f42351d3f1a0b19592955385", "data"),
-    "xquad_r": Published("google-research-datasets/lareqa", "9bc8c7fb6dd8d01d72a05a93c2cb96882b0d299c", "xquad-r"),
-    "sib200": Published("dadelani/sib-200", "593cea88519930f776c1a4a1980b6a35b39dca57", "data/annotated"),
+    "NTREX-128": Published(
+        "MicrosoftTranslator/NTREX", "c9f006f2c132c932b83ccd7aaa6a35930dd9c370", "NTREX-128"
+    ),
+    "stsb": Published(
+        "PhilipMay/stsb-multi-mt", "30de0dec4ee199b7f42351d3f1a0b19592955385", "data"
+    ),
+    "xquad_r": Published(
+        "google-research-datasets/lareqa", "9bc8c7fb6dd8d01d72a05a93c2cb96882b0d299c", "xquad-r"
+    ),
+    "sib200": Published(
+        "dadelani/sib-200", "593cea88519930f776c1a4a1980b6a35b39dca57", "data/annotated"
+    ),
 }
 SERVER = "https://github.com"
 
@@ -60,7 +73,8 @@ def fetch(name: str, out: Path, *, server: str = SERVER) -> Path:
     Args:
         name: one of ``SETS``.
         out: the folder that ``INTERLINGUA_DATA`` is to name.
-        server: what stands before ``/owner/name`` in a repository's address; a mirror, or ``file:///...``.
+        server: what stands before ``/owner/name`` in a repository's address; a mirror, or
+            ``file:///...``.
 
     Raises:
         DataError: the folder is there already, git is missing, or the repository can't be had.
@@ -90,9 +104,13 @@ def git(folder: str, *arguments: str) -> None:
         DataError: with what git said went wrong.
     """
     try:
-        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", "-C", folder, *arguments], capture_output=True, text=True, check=False
+        )
     except FileNotFoundError as error:
-        raise DataError("git is not installed; install it, or fetch the set as docs/data.md says") from error
+        raise DataError(
+            "git is not installed; install it, or fetch the set as docs/data.md says"
+        ) from error
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["no reason given"]
         reason = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
@@ -100,9 +118,20 @@ def git(folder: str, *arguments: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parses the command line and fetches; one line on standard error and exit code 2 on failure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", choices=[[], *SETS, *FILES], metavar="SET", help=", ".join((*SETS, *FILES)))
+    """Parses the command line and fetches.
+
+    One line on standard error and exit code 2 on failure.
+    """
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "sets",
+        nargs="*",
+        choices=[[], *SETS, *FILES],
+        metavar="SET",
+        help=", ".join((*SETS, *FILES)),
+    )
     parser.add_argument("--out", type=Path, help="folder to put them into")
     parser.add_argument("--server", default="", help="a mirror with the same repositories or files")
     parser.add_argument("--list", action="store_true", help="say what there is")
@@ -119,7 +148,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name in options.sets:
             if name in FILES:
                 there, lacking = fetch_files(FILES[name], options.out, server=options.server)
-                print(f"{options.out / FILES[name].folder}: {there} files, {lacking} that the servers don't have")
+                print(
+                    f"{options.out / FILES[name].folder}: {there} files, {lacking} that the"
+                    " servers don't have"
+                )
                 continue
             folder = fetch(name, options.out, server=options.server or SERVER)
             print(f"{folder}: {sum(path.is_file() for path in folder.rglob('*'))} files")

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Writes text files in one language each, one text a line, out of WikiMatrix's pairs or Mr. TyDi's passages.
+"""Writes text files in one language each, one text a line, out of WikiMatrix's pairs or Mr.
 
-    python tools/make_monolingual.py data/WikiMatrix --languages ru sw te --out data/monolingual/wikimatrix
-    python tools/make_monolingual.py data/mrtydi --languages ru sw te th --out data/monolingual/mrtydi
+TyDi's passages.
 
-They are the text without translation of multilingual IR (Hu et al. 2022, Tables 5 and 10, Figure 4). A text that occurs
-more than once is written once. The sentences are a draw by the seed, every one as likely as any other, so that the
-order of the files says nothing; training draws its ``max_sentences`` from them again.
+    python tools/make_monolingual.py data/WikiMatrix --languages ru sw te --out
+    data/monolingual/wikimatrix python tools/make_monolingual.py data/mrtydi --languages ru sw te th
+    --out data/monolingual/mrtydi
+
+They are the text without translation of multilingual IR (Hu et al. 2022, Tables 5 and 10, Figure
+4). A text that occurs more than once is written once. The sentences are a draw by the seed, every
+one as likely as any other, so that the order of the files says nothing; training draws its
+``max_sentences`` from them again.
 """
 
 from __future__ import annotations
@@ -74,26 +78,43 @@ def write_language(folder: Path, language: str, out: Path, *, sentences: int, se
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line and writes; one line on standard error and exit code 2 on failure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, help="holds WikiMatrix.*.tsv.gz or mrtydi-v1.1-*")
-    parser.add_argument("--languages", nargs="+", required=True, help="codes, as the files are to be called")
+    parser.add_argument(
+        "--languages", nargs="+", required=True, help="codes, as the files are to be called"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder of the files")
-    parser.add_argument("--sentences", type=int, default=200_000, help="texts a language, at most; default 200,000")
+    parser.add_argument(
+        "--sentences", type=int, default=200_000, help="texts a language, at most; default 200,000"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     options = parser.parse_args(arguments)
     try:
         if options.sentences < 1:
             raise DataError(f"--sentences is {options.sentences}, expected at least 1")
-        if not any(options.folder.glob("WikiMatrix.*")) and not any(options.folder.glob("mrtydi-*")):
-            raise DataError("neither WikiMatrix.*.tsv.gz nor mrtydi-v1.1-* is here", path=options.folder)
+        if not any(options.folder.glob("WikiMatrix.*")) and not any(
+            options.folder.glob("mrtydi-*")
+        ):
+            raise DataError(
+                "neither WikiMatrix.*.tsv.gz nor mrtydi-v1.1-* is here", path=options.folder
+            )
         for language in options.languages:
             count = write_language(
-                options.folder, language, options.out, sentences=options.sentences, seed=options.seed
+                options.folder,
+                language,
+                options.out,
+                sentences=options.sentences,
+                seed=options.seed,
             )
             if count:
                 print(f"{options.out / language}.txt: {count:,} texts")
             else:
-                print(f"warning: no text in {language} in {options.folder}; no file is written", file=sys.stderr)
+                print(
+                    f"warning: no text in {language} in {options.folder}; no file is written",
+                    file=sys.stderr,
+                )
     except InterlinguaError as error:
         print(f"make_monolingual: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)

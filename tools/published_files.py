@@ -1,7 +1,9 @@
-"""Files that servers hand out one by one: what the papers train and are measured on, and where it is.
+"""Files that servers hand out one by one: what the papers train and are measured on, and where it
+is.
 
-No server is asked for anything before ``fetch_files``. Addresses were taken from the publishers' pages and from scripts
-that use them; none of the servers publishes a checksum, so the digest of each file is written beside it.
+No server is asked for anything before ``fetch_files``. Addresses were taken from the publishers'
+pages and from scripts that use them; none of the servers publishes a checksum, so the digest of
+each file is written beside it.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class Remote:
     folder: str = ""
     """Below the set's folder, where it goes; "" = the set's folder itself."""
     may_lack: bool = False
-    """Whether it is no error when the server does not have it, as of corpora that lack a language."""
+    """Whether it is no error when the server does not have it, as of corpora that lack a
+    language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,10 @@ def ems_files() -> Iterator[Remote]:
 
 
 def kakao_files() -> Iterator[Remote]:
-    """Three of the seven corpora of Ham and Kim (2021), section 4; ``scb`` is one more, docs/data.md has the others."""
+    """Three of the seven corpora of Ham and Kim (2021), section 4.
+
+    ``scb`` is one more, docs/data.md has the others.
+    """
     for language in ("de", "es", "fr", "it", "nl", "pl", "pt", "ru"):
         path = f"web-language-models/paracrawl/release6/en-{language}.txt.gz"
         yield Remote("https://s3.amazonaws.com", path, "ParaCrawl")
@@ -111,7 +117,9 @@ def kakao_files() -> Iterator[Remote]:
 
 NQ = ("biencoder-nq-train.json.gz", "biencoder-nq-dev.json.gz")
 MR_TYDI_PATH = "jimmylin/mr.tydi/-/raw/master/data/mrtydi-v1.1-{}.tar.gz"
-SCB_PATH = "vistec-AI/dataset-releases/releases/download/scb-mt-en-th-2020_v1.0/scb-mt-en-th-2020.zip"
+SCB_PATH = (
+    "vistec-AI/dataset-releases/releases/download/scb-mt-en-th-2020_v1.0/scb-mt-en-th-2020.zip"
+)
 FILES = {
     "nq": Files(
         "nq",
@@ -135,11 +143,18 @@ FILES = {
         "SNLI and MultiNLI in one table, and STS benchmark",
     ),
     "sts17_extended": Files(
-        ".", (Remote(SBERT, "datasets/STS2017-extended.zip"),), "STS17 with the seven pairs of languages", unpack=True
+        ".",
+        (Remote(SBERT, "datasets/STS2017-extended.zip"),),
+        "STS17 with the seven pairs of languages",
+        unpack=True,
     ),
     "ems62": Files("ems62", tuple(ems_files()), "EMS's corpora for 62 languages, from OPUS"),
-    "kakao14": Files("kakao14", tuple(kakao_files()), "calibrated similarity's corpora for 14 languages"),
-    "scb": Files("kakao14", (Remote(GITHUB, SCB_PATH),), "calibrated similarity's Thai corpus", unpack=True),
+    "kakao14": Files(
+        "kakao14", tuple(kakao_files()), "calibrated similarity's corpora for 14 languages"
+    ),
+    "scb": Files(
+        "kakao14", (Remote(GITHUB, SCB_PATH),), "calibrated similarity's Thai corpus", unpack=True
+    ),
 }
 
 
@@ -149,7 +164,8 @@ def fetch_files(one: Files, out: Path, *, server: str = "") -> tuple[int, int]:
     Args:
         one: the set.
         out: the folder that holds the sets.
-        server: read all files from here instead, in folders called as their hosts; a mirror, or ``file:///...``.
+        server: read all files from here instead, in folders called as their hosts; a mirror, or
+            ``file:///...``.
 
     Returns:
         Files that are there now, and files that their server does not have.
@@ -183,7 +199,10 @@ def _server_of(remote: Remote, server: str) -> str:
 def _download(address: str, path: Path, *, may_lack: bool) -> bool:
     """Whether the server has the file, which is then at ``path``."""
     try:
-        with urllib.request.urlopen(address, timeout=60) as response, atomic_write(path, "wb") as file:
+        with (
+            urllib.request.urlopen(address, timeout=60) as response,
+            atomic_write(path, "wb") as file,
+        ):
             shutil.copyfileobj(response, file, 2**20)
     except urllib.error.HTTPError as error:
         # S3 answers 403 for what is not there.
@@ -199,7 +218,9 @@ def _download(address: str, path: Path, *, may_lack: bool) -> bool:
 
 
 def _unpack(path: Path) -> None:
-    """Unpacks an archive into the folder that is called as it is, with one folder of that name inside taken off."""
+    """Unpacks an archive into the folder that is called as it is, with one folder of that name
+    inside taken off.
+    """
     name = path.name.removesuffix(".zip").removesuffix(".tar.gz")
     with atomic_directory(path.parent / name, overwrite=True) as folder:
         try:
@@ -210,7 +231,9 @@ def _unpack(path: Path) -> None:
                 with tarfile.open(path) as archive:
                     archive.extractall(folder, filter="data")
         except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
-            raise DataError("the archive can't be unpacked; remove it to fetch it again", path=path) from error
+            raise DataError(
+                "the archive can't be unpacked; remove it to fetch it again", path=path
+            ) from error
         inner = folder / name
         if [*folder.iterdir()] == [inner] and inner.is_dir():
             for item in inner.iterdir():

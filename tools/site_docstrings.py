@@ -1,4 +1,6 @@
-"""What mkdocstrings does to docstrings: equations are shown as LaTeX, so that no script has to set them."""
+"""What mkdocstrings does to docstrings: equations are shown as LaTeX, so that no script has to set
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""What mkdocs does to the pages: README.md, CHANGELOG.md and CONTRIBUTING.md join them, links to code lead to the API.
+"""What mkdocs does to the pages: README.md, CHANGELOG.md and CONTRIBUTING.md join them, links to
+code lead to the API.
 
-The pages are read in the repository as well, where a link may lead to a source file. The site has no source files:
-such a link leads to the module on an API page if one shows it, and else it becomes plain text.
+The pages are read in the repository as well, where a link may lead to a source file. The site has
+no source files: such a link leads to the module on an API page if one shows it, and else it becomes
+plain text.
 """
 
 from __future__ import annotations
@@ -14,7 +16,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-TOP_LEVEL = {"index.md": "README.md", "changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+TOP_LEVEL = {
+    "index.md": "README.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+}
 """Page of the site -> file at the top of the repository."""
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 

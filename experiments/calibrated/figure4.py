@@ -1,10 +1,12 @@
-"""Draws Figure 4 of calibrated similarity (Ham and Kim 2021): similarity within a language against retrieval.
+"""Draws Figure 4 of calibrated similarity (Ham and Kim 2021): similarity within a language against
+retrieval.
 
     interlingua evaluate MODEL --suite sts17,tatoeba -o reports
     python experiments/calibrated/figure4.py reports/results -o figure4.svg
 
-A point for each model with results of both tasks, next to the paper's own points. Across: Spearman's correlation, mean
-of the three monolingual sets of STS17 (Table 2). Up: Tatoeba, mean of 14 languages (Table 3); ours is into English.
+A point for each model with results of both tasks, next to the paper's own points. Across:
+Spearman's correlation, mean of the three monolingual sets of STS17 (Table 2). Up: Tatoeba, mean of
+14 languages (Table 3); ours is into English.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def points(results: Sequence[TaskResult]) -> list[Point]:
                 found.setdefault(model["name"], {})[task] = 100 * value
     printed = [Point(name, *place, True) for name, place in PRINTED.items()]
     both = {name: scores for name, scores in found.items() if len(scores) == 2}
-    return printed + [Point(name, scores[ACROSS[0]], scores[UP[0]], False) for name, scores in both.items()]
+    return printed + [
+        Point(name, scores[ACROSS[0]], scores[UP[0]], False) for name, scores in both.items()
+    ]
 
 
 def draw(shown: Sequence[Point]) -> str:
@@ -66,12 +70,14 @@ def draw(shown: Sequence[Point]) -> str:
     high_y = max(point.up for point in shown) + 1
     size = SIDE + 2 * MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}"'
+        f' font-family="sans-serif" font-size="12">',
         f'<rect width="{size}" height="{size}" fill="#fff"/>',
         f'<path d="M{MARGIN} {MARGIN}v{SIDE}h{SIDE}" fill="none" stroke="#59636e"/>',
         f'<text x="{size / 2}" y="{size - 12}" text-anchor="middle">STS17 within a language,'
         f" Spearman, %: {low_x:.1f} to {high_x:.1f}</text>",
-        f'<text x="{MARGIN}" y="{MARGIN - 20}">Tatoeba, 14 languages, %: {low_y:.1f} to {high_y:.1f}</text>',
+        f'<text x="{MARGIN}" y="{MARGIN - 20}">Tatoeba, 14 languages, %: {low_y:.1f} to'
+        f" {high_y:.1f}</text>",
     ]
     for point in shown:
         x = MARGIN + SIDE * (point.across - low_x) / (high_x - low_x)
@@ -79,7 +85,8 @@ def draw(shown: Sequence[Point]) -> str:
         fill = "#fff" if point.is_printed else "#0b6e99"
         name = escape(point.name)
         parts += [
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{fill}" stroke="#0b6e99" stroke-width="2">'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{fill}" stroke="#0b6e99"'
+            f' stroke-width="2">'
             f"<title>{name}: {point.across:.1f}, {point.up:.1f}</title></circle>",
             f'<text x="{x - 9:.1f}" y="{y + 4:.1f}" text-anchor="end">{name}</text>',
         ]
@@ -97,7 +104,10 @@ def main() -> None:
     except DataError as error:
         parser.error(str(error))
     if all(point.is_printed for point in shown):
-        parser.error("no model has results of both tasks; run interlingua evaluate MODEL --suite sts17,tatoeba")
+        parser.error(
+            "no model has results of both tasks; run interlingua evaluate MODEL --suite"
+            " sts17,tatoeba"
+        )
     options.output.write_text(draw(shown), encoding="utf-8")
     print(f"written: {options.output}")
 

@@ -1,11 +1,13 @@
 """Evaluates one encoder with several language maps behind it, embedding every text once.
 
     interlingua debias MODEL TEXTS... -o maps/project --prompt "query: " --cache cache
-    python experiments/debias/maps.py MODEL maps/* --suite mixed_pool,lareqa --prompt "query: " --cache cache -o reports
+    python experiments/debias/maps.py MODEL maps/* --suite mixed_pool,lareqa --prompt "query: "
+    --cache cache -o reports
 
-The vectors of ``--cache``, which evaluate and debias fill too, are mapped as the debiased model maps them; results are
-named after the maps' folders and lie below ``reports/results``, for ``interlingua compare``. Where a map was not
-estimated on some of the languages measured, the means over these alone are printed too, without the map and with it.
+The vectors of ``--cache``, which evaluate and debias fill too, are mapped as the debiased model
+maps them; results are named after the maps' folders and lie below ``reports/results``, for
+``interlingua compare``. Where a map was not estimated on some of the languages measured, the means
+over these alone are printed too, without the map and with it.
 """
 
 from __future__ import annotations
@@ -43,7 +45,14 @@ class MappedFromCache:
         name: as results call it.
     """
 
-    def __init__(self, encoder: Any, info: ModelInfo, cache: Path, language_map: LanguageMap | None, name: str) -> None:
+    def __init__(
+        self,
+        encoder: Any,
+        info: ModelInfo,
+        cache: Path,
+        language_map: LanguageMap | None,
+        name: str,
+    ) -> None:
         self._encoder, self._info, self._cache, self._map = encoder, info, cache, language_map
         self._stores = contextlib.ExitStack()
         self._by_prompt: dict[str, CachedEncoder] = {}
@@ -51,7 +60,12 @@ class MappedFromCache:
         self.info = replace(info, name=name, digest=None, kept_as=f"{info.identity} {name}")
 
     def encode(
-        self, texts: Sequence[str], *, prompt: str | None = None, language: str | None = None, **_: Any
+        self,
+        texts: Sequence[str],
+        *,
+        prompt: str | None = None,
+        language: str | None = None,
+        **_: Any,
     ) -> np.ndarray[Any, Any]:
         """Vectors of length 1."""
         before = prompt_text(self._encoder, prompt)
@@ -61,7 +75,11 @@ class MappedFromCache:
                 CachedEncoder(self._encoder, prompt=before, kept=store)
             )
         vectors = normalize_rows(self._by_prompt[before].encode(list(texts), language=language))
-        return vectors if self._map is None else self._map.apply(vectors, [language or ""] * len(vectors))
+        return (
+            vectors
+            if self._map is None
+            else self._map.apply(vectors, [language or ""] * len(vectors))
+        )
 
     def close(self) -> None:
         """Closes the files of vectors."""
@@ -80,31 +98,46 @@ def unseen(subsets: Sequence[SubsetScores], language_map: LanguageMap) -> list[S
 
 def main() -> None:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("maps", nargs="*", type=Path, help="folders written by interlingua debias")
     parser.add_argument("--suite", default="mixed_pool")
     parser.add_argument("--languages")
-    parser.add_argument("--prompt", help="one for all texts; default: the model's own of queries and passages")
+    parser.add_argument(
+        "--prompt", help="one for all texts; default: the model's own of queries and passages"
+    )
     parser.add_argument("--backend", default="interlingua")
-    parser.add_argument("--set", nargs="*", default=[], help="options of the backend, such as version=0.2.1")
+    parser.add_argument(
+        "--set", nargs="*", default=[], help="options of the backend, such as version=0.2.1"
+    )
     parser.add_argument("--name", help="the model's name in results; its folder's by default")
     parser.add_argument("--data", type=Path, default=os.environ.get("INTERLINGUA_DATA"))
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--output", "-o", type=Path, default=Path("reports"))
     options = parser.parse_args()
     languages = options.languages.split(",") if options.languages else None
-    tasks = build_tasks(options.suite.split(","), languages=languages, data=Path(options.data).expanduser())
+    tasks = build_tasks(
+        options.suite.split(","), languages=languages, data=Path(options.data).expanduser()
+    )
     chosen = dict(option.split("=", 1) for option in options.set)
-    encoder, info = load_encoder(options.model, backend=options.backend, name=options.name, options=chosen)
+    encoder, info = load_encoder(
+        options.model, backend=options.backend, name=options.name, options=chosen
+    )
     maps = {"as it is": None, **{path.name: read_map(path) for path in options.maps}}
     unmapped: dict[str, Sequence[SubsetScores]] = {}
     for name, language_map in maps.items():
         mapped = MappedFromCache(encoder, info, options.cache, language_map, f"{info.name} {name}")
         for result in evaluate(
-            mapped, tasks, Path(options.data).expanduser(), prompt=options.prompt, output=options.output,
-            model=mapped.info, check=False,
-        ):  # fmt: skip
+            mapped,
+            tasks,
+            Path(options.data).expanduser(),
+            prompt=options.prompt,
+            output=options.output,
+            model=mapped.info,
+            check=False,
+        ):
             print(name, result.task, percent_means(result.subsets))
             if language_map is None:
                 unmapped[result.task] = result.subsets

@@ -3,8 +3,8 @@
     interlingua evaluate MODEL --suite mexma_table27 --languages en -o reports
     python experiments/mexma/printed_tables.py reports/results
 
-A table is shown from its first result on. Means are over the rows that all columns have; a row of which mteb's main
-metric is another one today stays empty in ours.
+A table is shown from its first result on. Means are over the rows that all columns have; a row of
+which mteb's main metric is another one today stays empty in ours.
 """
 
 from __future__ import annotations
@@ -81,11 +81,15 @@ def markdown(tables: Tables, ours: Mapping[str, Scores]) -> Iterator[str]:
     """The lines of all tables of which some model has a row."""
     for table in tables.table:
         keys = [(row.task, row.subset, table.metric) for row in table.rows]
-        columns = {name: scores for name, scores in ours.items() if any(key in scores for key in keys)}
+        columns = {
+            name: scores for name, scores in ours.items() if any(key in scores for key in keys)
+        }
         if columns:
             yield f"### Table {table.number}: {table.about}, {table.metric}, %"
             yield ""
-            yield from _lines([*tables.models, *columns], _rows(table, keys, list(columns.values())))
+            yield from _lines(
+                [*tables.models, *columns], _rows(table, keys, list(columns.values()))
+            )
             yield ""
 
 
@@ -125,7 +129,10 @@ def main() -> None:
         parser.error(str(error))
     lines = list(markdown(read_tables(), scores_by_model(results)))
     if not lines:
-        parser.error("no result of these tables; run interlingua evaluate MODEL --suite mexma_table27 --languages en")
+        parser.error(
+            "no result of these tables; run interlingua evaluate MODEL --suite mexma_table27"
+            " --languages en"
+        )
     print("\n".join(lines))
 
 

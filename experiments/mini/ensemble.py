@@ -1,11 +1,14 @@
-"""Ready vectors of two teachers for English sentences: their cosines' mean, in the space of the first.
+"""Ready vectors of two teachers for English sentences: their cosines' mean, in the space of the
+first.
 
-    python experiments/mini/ensemble.py runs/mini/wide/bank-missing.txt models/mini-spelled models/all-MiniLM-L6-v2 \
+    python experiments/mini/ensemble.py runs/mini/wide/bank-missing.txt models/mini-spelled
+    models/all-MiniLM-L6-v2 \
         -o data/mini/english.npy
 
-Both teachers' vectors, one after the other, have the mean of both cosines. As many of their principal components as the
-first teacher has dimensions are turned to lie as near to its vectors as a rotation can bring them: so a student that
-begins as the first teacher begins near its targets, and its weights can be averaged with the trained ones.
+Both teachers' vectors, one after the other, have the mean of both cosines. As many of their
+principal components as the first teacher has dimensions are turned to lie as near to its vectors as
+a rotation can bring them: so a student that begins as the first teacher begins near its targets,
+and its weights can be averaged with the trained ones.
 """
 
 from __future__ import annotations
@@ -21,11 +24,17 @@ from interlingua.files import atomic_write
 
 def main() -> None:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("texts", type=Path, help="one sentence a line: those that a run lacks vectors of")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "texts", type=Path, help="one sentence a line: those that a run lacks vectors of"
+    )
     parser.add_argument("teachers", nargs=2, help="the first gives the space")
     parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="NAME.npy; NAME.txt gets the sentences")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, help="NAME.npy; NAME.txt gets the sentences"
+    )
     given = parser.parse_args()
     encoders = [interlingua.load(name) for name in given.teachers]
     if not given.texts.is_file():
@@ -37,8 +46,13 @@ def main() -> None:
     vectors = joined(first, second)
     write(given.output, texts, vectors)
     kept = float((vectors**2).sum(axis=1).mean())
-    near = float((vectors / np.linalg.norm(vectors, axis=1, keepdims=True) * first).sum(axis=1).mean())
-    print(f"{len(texts):,} sentences; {kept:.3f} of the squared length kept; cosine with the first teacher {near:.3f}")
+    near = float(
+        (vectors / np.linalg.norm(vectors, axis=1, keepdims=True) * first).sum(axis=1).mean()
+    )
+    print(
+        f"{len(texts):,} sentences; {kept:.3f} of the squared length kept; cosine with the first"
+        f" teacher {near:.3f}"
+    )
 
 
 def write(output: Path, texts: list[str], vectors: np.ndarray) -> None:
@@ -50,7 +64,9 @@ def write(output: Path, texts: list[str], vectors: np.ndarray) -> None:
 
 
 def joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Vectors of the first's width with the mean of both cosines, as near to the first as a rotation can bring them."""
+    """Vectors of the first's width with the mean of both cosines, as near to the first as a
+    rotation can bring them.
+    """
     both = np.concatenate([first, second], axis=1).astype(np.float64) / np.sqrt(2)
     components = np.linalg.eigh(both.T @ both)[1][:, ::-1][:, : first.shape[1]]
     narrow = both @ components

@@ -1,12 +1,13 @@
-"""Measures models on everything that the small model is judged by, and prints one table of all that were measured.
+"""Measures models on everything that the small model is judged by, and prints one table of all that
+were measured.
 
     gates="python experiments/mini/gates.py --corpus prepared/mini -o reports/mini"
     $gates measure models/multilingual-e5-small --prompt query
     $gates measure mini
     $gates table
 
-``measure`` runs ``interlingua evaluate``, with options that are not its own; what is measured already is not measured
-again. The corpus names the languages that the model was trained on.
+``measure`` runs ``interlingua evaluate``, with options that are not its own; what is measured
+already is not measured again. The corpus names the languages that the model was trained on.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ STSB = ("de", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ro", "ru", "sv", 
 """The languages of STS benchmark besides English."""
 MRR = "mrr_at_100_all_languages"
 RESULT_NAMES = {"bucc_best_f1": "bucc_best_f1_dev"}
-"""What results of a task are called, where it is not the task's name: of BUCC only the training data have answers."""
+"""What results of a task are called, where it is not the task's name: of BUCC only the training
+data have answers."""
 Rows = dict[str, dict[str, Any]]
 """Subset -> its scores."""
 
@@ -61,25 +63,37 @@ class Gate:
         """What was reached with a value."""
         if self.gate is None or self.stretch is None:
             return ""
-        reached = [value <= limit if self.lower else value >= limit for limit in (self.gate, self.stretch)]
+        reached = [
+            value <= limit if self.lower else value >= limit for limit in (self.gate, self.stretch)
+        ]
         return "stretch" if all(reached) else "met" if reached[0] else "not met"
 
 
 def mean(measure: str, group: Collection[str] | None = None) -> Callable[[Rows, set[str]], float]:
-    """The mean of a measure in percent, over the pairs with English of a group of languages, or over all rows."""
+    """The mean of a measure in percent, over the pairs with English of a group of languages, or
+    over all rows.
+    """
 
     def value(rows: Rows, trained: set[str]) -> float:
-        chosen = [row[measure] for name, row in rows.items() if group is None or name.split("-")[0] in group]
+        chosen = [
+            row[measure]
+            for name, row in rows.items()
+            if group is None or name.split("-")[0] in group
+        ]
         return 100 * float(np.mean(chosen))
 
     return value
 
 
 def of_trained(measure: str) -> Callable[[Rows, set[str]], float]:
-    """The mean of a measure in percent, over the pairs with English of the languages that were trained on."""
+    """The mean of a measure in percent, over the pairs with English of the languages that were
+    trained on.
+    """
 
     def value(rows: Rows, trained: set[str]) -> float:
-        chosen = [row[measure] for name, row in rows.items() if full_code(name.split("-")[0]) in trained]
+        chosen = [
+            row[measure] for name, row in rows.items() if full_code(name.split("-")[0]) in trained
+        ]
         return 100 * float(np.mean(chosen))
 
     return value
@@ -93,15 +107,51 @@ def of(measure: str, *names: str) -> Callable[[Rows, set[str]], float]:
 def xsim_of_14(rows: Rows, trained: set[str]) -> float:
     """The mean error in percent of the languages of Tatoeba-14."""
     codes = {full_code(code) for code in TATOEBA_GROUPS["muse"]}
-    return 100 * float(np.mean([row["xsim"] for name, row in rows.items() if full_code(name.split("-")[0]) in codes]))
+    return 100 * float(
+        np.mean(
+            [row["xsim"] for name, row in rows.items() if full_code(name.split("-")[0]) in codes]
+        )
+    )
 
 
 GATES = (
-    Gate("Tatoeba-14, both directions", "tatoeba", mean("accuracy", TATOEBA_GROUPS["muse"]), 94.0, 95.4),
-    Gate("Tatoeba-14, x to English", "tatoeba", mean("accuracy_forward", TATOEBA_GROUPS["muse"]), 95.0, 95.6),
-    Gate("Tatoeba-36, x to English", "tatoeba", mean("accuracy_forward", TATOEBA_GROUPS["xtreme"]), 91.5, 92.5),
-    Gate("Tatoeba, languages trained, x to English", "tatoeba", of_trained("accuracy_forward"), 93.4, 94.5),
-    Gate("FLORES-200 xsim, languages trained, error", "xsim", mean("xsim"), 0.13, 0.09, lower=True, digits=3),
+    Gate(
+        "Tatoeba-14, both directions",
+        "tatoeba",
+        mean("accuracy", TATOEBA_GROUPS["muse"]),
+        94.0,
+        95.4,
+    ),
+    Gate(
+        "Tatoeba-14, x to English",
+        "tatoeba",
+        mean("accuracy_forward", TATOEBA_GROUPS["muse"]),
+        95.0,
+        95.6,
+    ),
+    Gate(
+        "Tatoeba-36, x to English",
+        "tatoeba",
+        mean("accuracy_forward", TATOEBA_GROUPS["xtreme"]),
+        91.5,
+        92.5,
+    ),
+    Gate(
+        "Tatoeba, languages trained, x to English",
+        "tatoeba",
+        of_trained("accuracy_forward"),
+        93.4,
+        94.5,
+    ),
+    Gate(
+        "FLORES-200 xsim, languages trained, error",
+        "xsim",
+        mean("xsim"),
+        0.13,
+        0.09,
+        lower=True,
+        digits=3,
+    ),
     Gate("FLORES-200 xsim, 14 languages, error", "xsim", xsim_of_14, lower=True, digits=2),
     Gate(
         "xsim with generated hard negatives, error",
@@ -116,7 +166,13 @@ GATES = (
     Gate("STS17 ar-en", "sts17", of("spearman", "en-ar"), 77.0, 81.0),
     Gate("STS17 es-en", "sts17", of("spearman", "en-es"), 82.0, 85.0),
     Gate("STS17 tr-en", "sts17", of("spearman", "en-tr"), 74.0, 78.0),
-    Gate("STS17 monolingual, mean of 3", "sts17", of("spearman", "ar-ar", "es-es", "en-en"), 82.5, 84.5),
+    Gate(
+        "STS17 monolingual, mean of 3",
+        "sts17",
+        of("spearman", "ar-ar", "es-es", "en-en"),
+        82.5,
+        84.5,
+    ),
     Gate("STSb test, English against 14 languages", "stsb", mean("spearman"), 77.0, 79.0),
     Gate("BUCC zh-en, best F1", "bucc_best_f1", mean("best_f1"), 92.0, 94.0),
     Gate("TyDi GoldP, MRR@100", "tydi_goldp", mean(MRR), 89.4, 91.0),
@@ -127,8 +183,12 @@ GATES = (
 
 def main() -> None:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", type=Path, required=True, help="prepared corpus that the model was trained on")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--corpus", type=Path, required=True, help="prepared corpus that the model was trained on"
+    )
     parser.add_argument("-o", "--output", type=Path, required=True)
     commands = parser.add_subparsers(required=True, dest="command")
     of_one = commands.add_parser("measure")
@@ -136,14 +196,20 @@ def main() -> None:
     of_one.add_argument("--name", help="in results; by default its folder's")
     of_one.add_argument("--only", default="", help="tasks, with commas; all by default")
     of_all = commands.add_parser("table")
-    of_all.add_argument("--models", default="", help="in this order, with commas; the last one is judged")
+    of_all.add_argument(
+        "--models", default="", help="in this order, with commas; the last one is judged"
+    )
     given, options = parser.parse_known_args()
     languages = [code for code in Manifest.load(given.corpus).languages if code != "eng_Latn"]
     if given.command == "measure":
         measure(given, languages, options)
     else:
         folders = sorted(path.name for path in (given.output / "results").iterdir())
-        print(table(given.output, given.models.split(",") if given.models else folders, set(languages)))
+        print(
+            table(
+                given.output, given.models.split(",") if given.models else folders, set(languages)
+            )
+        )
 
 
 def measure(given: argparse.Namespace, languages: list[str], options: list[str]) -> None:
@@ -169,7 +235,9 @@ def measure(given: argparse.Namespace, languages: list[str], options: list[str])
             "--output",
             str(given.output),
         ]
-        subprocess.run([sys.executable, "-m", *command, *chosen.get(task, []), "--quiet", *options], check=True)
+        subprocess.run(
+            [sys.executable, "-m", *command, *chosen.get(task, []), "--quiet", *options], check=True
+        )
 
 
 def table(output: Path, models: list[str], trained: set[str]) -> str:
@@ -179,7 +247,10 @@ def table(output: Path, models: list[str], trained: set[str]) -> str:
     for gate in GATES:
         values = [gate_value(output / "results" / model, gate, trained) for model in models]
         shown = ["" if value is None else f"{value:.{gate.digits}f}" for value in values]
-        limits = " | ".join("" if limit is None else f"{limit:.{gate.digits}f}" for limit in (gate.gate, gate.stretch))
+        limits = " | ".join(
+            "" if limit is None else f"{limit:.{gate.digits}f}"
+            for limit in (gate.gate, gate.stretch)
+        )
         reached = "" if values[-1] is None else gate.met(values[-1])
         lines.append(f"| {gate.title} | {' | '.join(shown)} | {limits} | {reached} |")
     return "\n".join(lines)
@@ -196,7 +267,10 @@ def gate_value(folder: Path, gate: Gate, trained: set[str]) -> float | None:
 
 
 def result_files(folder: Path, task: str) -> list[Path]:
-    """A model's results of a task, the newest last; the name of a user's own data stands behind the task's."""
+    """A model's results of a task, the newest last.
+
+    The name of a user's own data stands behind the task's.
+    """
     name = RESULT_NAMES.get(task, task)
     found = [path for path in folder.glob("*/*.json") if path.stem.split("-")[0] == name]
     return sorted(found, key=lambda path: path.stat().st_mtime)

@@ -1,11 +1,14 @@
-"""Writes passages in two languages: neighboring pairs of sentences, joined until they are as long as a paragraph.
+"""Writes passages in two languages: neighboring pairs of sentences, joined until they are as long
+as a paragraph.
 
-    python experiments/mini/passages.py "$INTERLINGUA_DATA/train-mix/pairs" --held-out prepared/mini/valid_text \
+    python experiments/mini/passages.py "$INTERLINGUA_DATA/train-mix/pairs" --held-out
+    prepared/mini/valid_text \
         -o data/mini/passages
 
-The sets are of sentences, and a student that reads sentences alone loses the passages of all languages but English: its
-MRR on TyDi's English passages stayed, and in other languages it fell by up to a quarter. Each language's passages come
-half from sets of documents, where neighbors belong together, as far as there are such. Held-out pairs are left out.
+The sets are of sentences, and a student that reads sentences alone loses the passages of all
+languages but English: its MRR on TyDi's English passages stayed, and in other languages it fell by
+up to a quarter. Each language's passages come half from sets of documents, where neighbors belong
+together, as far as there are such. Held-out pairs are left out.
 """
 
 from __future__ import annotations
@@ -26,19 +29,34 @@ Pair = tuple[str, str]
 
 def main() -> None:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("pairs", type=Path, help="folder of <lang>-<lang>.<set>.tsv files")
-    parser.add_argument("--held-out", type=Path, required=True, help="valid_text of a prepared corpus")
+    parser.add_argument(
+        "--held-out", type=Path, required=True, help="valid_text of a prepared corpus"
+    )
     parser.add_argument("--passages", type=int, default=800, help="of a language, at most")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
-    held_out = {side for path in given.held_out.glob("*.tsv") for pair in pairs_of(path) for side in pair}
+    held_out = {
+        side for path in given.held_out.glob("*.tsv") for pair in pairs_of(path) for side in pair
+    }
     given.output.mkdir(parents=True, exist_ok=True)
-    languages = {path.name.split(".")[0].replace("en", "").strip("-") for path in given.pairs.glob("*en*.tsv")}
+    languages = {
+        path.name.split(".")[0].replace("en", "").strip("-")
+        for path in given.pairs.glob("*en*.tsv")
+    }
     for language in sorted(languages - {""}):
         rng = random.Random(language)
-        found = drawn(rng, passages(rng, given.pairs, language, DOCUMENTS, held_out), given.passages // 2)
-        found += drawn(rng, passages(rng, given.pairs, language, SENTENCES, held_out), given.passages - len(found))
+        found = drawn(
+            rng, passages(rng, given.pairs, language, DOCUMENTS, held_out), given.passages // 2
+        )
+        found += drawn(
+            rng,
+            passages(rng, given.pairs, language, SENTENCES, held_out),
+            given.passages - len(found),
+        )
         if found:
             lines = "".join(f"{other}\t{english}\n" for other, english in found)
             (given.output / f"{language}-en.passages.tsv").write_text(lines, encoding="utf-8")
@@ -50,12 +68,19 @@ def passages(
 ) -> Iterator[Pair]:
     """Passages of some sets in a language and English."""
     for name in sets:
-        for sides, path in ((1, folder / f"{language}-en.{name}.tsv"), (-1, folder / f"en-{language}.{name}.tsv")):
+        for sides, path in (
+            (1, folder / f"{language}-en.{name}.tsv"),
+            (-1, folder / f"en-{language}.{name}.tsv"),
+        ):
             kept: list[Pair] = []
             length = rng.randint(SHORTEST, LONGEST)
             for pair in pairs_of(path) if path.is_file() else ():
                 other, english = pair[::sides]
-                if len(english.split()) < LEAST_WORDS or held_out & {other, english} or other == english:
+                if (
+                    len(english.split()) < LEAST_WORDS
+                    or held_out & {other, english}
+                    or other == english
+                ):
                     continue
                 kept.append((other, english))
                 if sum(len(english) for _, english in kept) >= length:

@@ -1,16 +1,19 @@
-"""The pairs of STS benchmark with texts under a license that allows training a model for others, in 15 languages.
+"""The pairs of STS benchmark with texts under a license that allows training a model for others, in
+15 languages.
 
     python experiments/mini/scored_pairs.py $INTERLINGUA_DATA -o data/mini
 
-Of the benchmark's training split, the image captions (CC-BY-SA) and the headlines (European Media Monitor, to be named)
-stay; its videos, its news of other sources and its forum posts have other terms or none. The benchmark's files do not
-tell which pair is from where: the sets of SemEval that it was drawn from do. The scores and the translations are
-CC-BY-SA 4.0. Pairs with a sentence of a test or development set are dropped, in whichever language.
+Of the benchmark's training split, the image captions (CC-BY-SA) and the headlines (European Media
+Monitor, to be named) stay; its videos, its news of other sources and its forum posts have other
+terms or none. The benchmark's files do not tell which pair is from where: the sets of SemEval that
+it was drawn from do. The scores and the translations are CC-BY-SA 4.0. Pairs with a sentence of a
+test or development set are dropped, in whichever language.
 
-OUT/train.tsv has each pair seven times: in English, with one side in another language (three times), both sides in
-another language (twice), and in two other languages. OUT/dev.tsv is the development split with its second side in
-another language. For prepare.toml OUT/pairs has the sentences with their translations, and OUT/held_out the development
-and test splits, which prepare keeps out of every source.
+OUT/train.tsv has each pair seven times: in English, with one side in another language (three
+times), both sides in another language (twice), and in two other languages. OUT/dev.tsv is the
+development split with its second side in another language. For prepare.toml OUT/pairs has the
+sentences with their translations, and OUT/held_out the development and test splits, which prepare
+keeps out of every source.
 """
 
 from __future__ import annotations
@@ -31,31 +34,45 @@ Pair = tuple[str, str]
 
 def main() -> None:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path, help="folder with stsb, sts12_16 and sts17")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
     stsb = given.data / "stsb"
     rows = {code: read(stsb / f"{code}.train.tsv") for code in (PIVOT, *OTHERS)}
-    open_pairs = {plain(pair) for path in files(given.data / "sts12_16", *OPEN_SETS) for _, pair in read(path)}
+    open_pairs = {
+        plain(pair) for path in files(given.data / "sts12_16", *OPEN_SETS) for _, pair in read(path)
+    }
     held_out = files(stsb, "*.dev.tsv", "*.test.tsv")
     tests = [*held_out, *files(given.data / "sts17", "*.tsv")]
     unseen = {text for path in tests for _, pair in read(path) for text in plain(pair)}
     kept = [
-        row for row, (_, pair) in enumerate(rows[PIVOT]) if plain(pair) in open_pairs and unseen.isdisjoint(plain(pair))
+        row
+        for row, (_, pair) in enumerate(rows[PIVOT])
+        if plain(pair) in open_pairs and unseen.isdisjoint(plain(pair))
     ]
     for folder in ("pairs", "held_out"):
         (given.output / folder).mkdir(parents=True, exist_ok=True)
     write(given.output / "train.tsv", scored(rows, kept, unseen))
-    write(given.output / "dev.tsv", crossed({code: read(stsb / f"{code}.dev.tsv") for code in (PIVOT, *OTHERS)}))
+    write(
+        given.output / "dev.tsv",
+        crossed({code: read(stsb / f"{code}.dev.tsv") for code in (PIVOT, *OTHERS)}),
+    )
     for code in OTHERS:
-        write(given.output / "pairs" / f"{code}-en.tsv", translations(rows[code], rows[PIVOT], kept, unseen))
+        write(
+            given.output / "pairs" / f"{code}-en.tsv",
+            translations(rows[code], rows[PIVOT], kept, unseen),
+        )
     for path in held_out:
         shutil.copy(path, given.output / "held_out")
     print(f"{len(kept):,} of {len(rows[PIVOT]):,} pairs")
 
 
-def scored(rows: dict[str, list[tuple[str, Pair]]], kept: Iterable[int], unseen: set[str]) -> list[str]:
+def scored(
+    rows: dict[str, list[tuple[str, Pair]]], kept: Iterable[int], unseen: set[str]
+) -> list[str]:
     """Lines of score and two sentences, in a random order."""
     draw = random.Random(SEED)
     lines = []
@@ -81,7 +98,10 @@ def crossed(rows: dict[str, list[tuple[str, Pair]]]) -> list[str]:
 
 
 def translations(
-    others: list[tuple[str, Pair]], pivots: list[tuple[str, Pair]], kept: Iterable[int], unseen: set[str]
+    others: list[tuple[str, Pair]],
+    pivots: list[tuple[str, Pair]],
+    kept: Iterable[int],
+    unseen: set[str],
 ) -> list[str]:
     """Lines of a sentence and its English translation, each English one once."""
     found: dict[str, str] = {}

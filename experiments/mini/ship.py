@@ -1,10 +1,12 @@
-"""Turns a trained model into the files of the package interlingua-mini: packed weights, no prompts, at most 60 MB.
+"""Turns a trained model into the files of the package interlingua-mini: packed weights, no prompts,
+at most 60 MB.
 
-    python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long -o $PACKAGE/model
+    python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long -o
+    $PACKAGE/model
 
-``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits, other matrices in eight,
-as ``interlingua_mini.packing`` does. OUT is replaced only if the vectors stay, if sentence-transformers reads the same
-ones, and if the files are small enough.
+``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits,
+other matrices in eight, as ``interlingua_mini.packing`` does. OUT is replaced only if the vectors
+stay, if sentence-transformers reads the same ones, and if the files are small enough.
 """
 
 from __future__ import annotations
@@ -77,12 +79,20 @@ How good it is on every measure, next to other models and with the commands, is 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Reads the command line; a user's error is one line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path, help="the trained model's directory")
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--corpus", type=Path, required=True, help="what it was trained on, for the card")
     parser.add_argument(
-        "--run", type=Path, action="append", default=[], help="a training run, for its cost in the card"
+        "--corpus", type=Path, required=True, help="what it was trained on, for the card"
+    )
+    parser.add_argument(
+        "--run",
+        type=Path,
+        action="append",
+        default=[],
+        help="a training run, for its cost in the card",
     )
     given = parser.parse_args(arguments)
     try:
@@ -137,7 +147,9 @@ def without_blanks(vocabulary: Vocabulary) -> Vocabulary:
     definition = vocabulary.definition
     if definition["model"]["type"] == "Unigram":
         pieces = definition["model"]["vocab"]
-        definition["model"]["vocab"] = [[piece, float(str(np.float32(score)))] for piece, score in pieces]
+        definition["model"]["vocab"] = [
+            [piece, float(str(np.float32(score)))] for piece, score in pieces
+        ]
     return Vocabulary(
         json.dumps(definition, ensure_ascii=False, separators=(",", ":")),
         special_tokens=vocabulary.special_tokens,
@@ -157,7 +169,9 @@ def check_rounding(model: Path, stock: Path, corpus: Path) -> str:
         for row in path.read_text(encoding="utf-8").splitlines()[:20]
         for text in row.split("\t")[:2]
     ]
-    cosines = (Encoder.load(model).encode(texts, prompt="") * Encoder.load(stock).encode(texts)).sum(axis=1)
+    cosines = (
+        Encoder.load(model).encode(texts, prompt="") * Encoder.load(stock).encode(texts)
+    ).sum(axis=1)
     shown = f"lowest {cosines.min():.4f}, mean {cosines.mean():.5f}, {len(texts):,} sentences"
     if cosines.mean() < LEAST_MEAN or cosines.min() < LEAST_LOWEST:
         raise InterlinguaError(f"eight bits move the vectors too far: {shown}; nothing was written")
@@ -178,7 +192,9 @@ def same_elsewhere(stock: Path) -> list[str]:
 def digest(folder: Path) -> str:
     """SHA-256 of all files, by name."""
     whole = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != DIGEST):
+    for path in sorted(
+        path for path in folder.rglob("*") if path.is_file() and path.name != DIGEST
+    ):
         whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return whole.hexdigest()
 
@@ -193,10 +209,12 @@ def check_size(folder: Path) -> int:
     total = sum(sizes.values())
     if total > MOST_BYTES:
         largest = sorted(sizes, key=lambda path: -sizes[path])[:2]
-        shown = ", ".join(f"{path.relative_to(folder)} {sizes[path] / 1e6:.1f} MB" for path in largest)
+        shown = ", ".join(
+            f"{path.relative_to(folder)} {sizes[path] / 1e6:.1f} MB" for path in largest
+        )
         raise InterlinguaError(
-            f"the files have {total / 1e6:.1f} MB ({shown}), more than {MOST_BYTES / 1e6:.0f}; lower max_size of"
-            " prepare.toml's vocabulary"
+            f"the files have {total / 1e6:.1f} MB ({shown}), more than {MOST_BYTES / 1e6:.0f};"
+            " lower max_size of prepare.toml's vocabulary"
         )
     return total
 
@@ -213,19 +231,26 @@ def cost(run: Path) -> dict[str, Any]:
     return record
 
 
-def card(stock: Path, packed: Path, manifest: Manifest, costs: Sequence[tuple[Path, dict[str, Any]]]) -> str:
+def card(
+    stock: Path, packed: Path, manifest: Manifest, costs: Sequence[tuple[Path, dict[str, Any]]]
+) -> str:
     """README.md of the model."""
     provenance = Provenance(
         name=NAME,
         license=LICENSE,
         method=" then ".join(dict.fromkeys(str(record["method"]) for _, record in costs)) or None,
         languages=manifest.languages,
-        sources=tuple((source.name, source.license, source.train) for source in manifest.sources if source.train),
+        sources=tuple(
+            (source.name, source.license, source.train)
+            for source in manifest.sources
+            if source.train
+        ),
     )
     weights = hashlib.sha256((packed / PACKED_WEIGHTS).read_bytes()).hexdigest()
     stored = (
-        "The package holds the vectors of tokens in four bits and other matrices in eight; `interlingua_mini.folder()`"
-        f" writes them out in float32 once. The SHA-256 of `{PACKED_WEIGHTS}` is `{weights}`."
+        "The package holds the vectors of tokens in four bits and other matrices in eight;"
+        " `interlingua_mini.folder()` writes them out in float32 once. The SHA-256 of"
+        f" `{PACKED_WEIGHTS}` is `{weights}`."
     )
     parts = [
         model_card(Encoder.load(stock), provenance, usage=USE).rstrip(),
@@ -242,7 +267,10 @@ def cost_section(costs: Sequence[tuple[Path, dict[str, Any]]]) -> str:
     rows = ["| run | method | steps | pairs | hours | CPU hours |", "|---|---|---:|---:|---:|---:|"]
     for run, record in costs:
         step, pairs = (f"{record[key]:,}" if key in record else "" for key in ("step", "pairs"))
-        wall, cpu = (f"{record[key] / 3600:.2f}" if key in record else "" for key in ("seconds", "cpu_seconds"))
+        wall, cpu = (
+            f"{record[key] / 3600:.2f}" if key in record else ""
+            for key in ("seconds", "cpu_seconds")
+        )
         rows.append(f"| {run.name} | {record['method']} | {step} | {pairs} | {wall} | {cpu} |")
     return "\n".join(["## Cost", "", *rows])
 

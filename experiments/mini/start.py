@@ -2,9 +2,10 @@
 
     python experiments/mini/start.py DEBIASED BACKBONE TEXTS.txt --teacher OUT --student OUT
 
-The teacher is DEBIASED, turned so that its first dimensions hold the most: what a student with ``matryoshka`` is to
-learn. The axes are the principal ones of the texts' vectors; a turn changes no cosine. The student is BACKBONE, the
-trimmed one, with the teacher's layers behind its pooling: it begins where the teacher stands.
+The teacher is DEBIASED, turned so that its first dimensions hold the most: what a student with
+``matryoshka`` is to learn. The axes are the principal ones of the texts' vectors; a turn changes no
+cosine. The student is BACKBONE, the trimmed one, with the teacher's layers behind its pooling: it
+begins where the teacher stands.
 """
 
 import argparse
@@ -15,7 +16,9 @@ import torch
 
 from interlingua.encoder.encoder import Encoder
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 parser.add_argument("debiased", type=Path)
 parser.add_argument("backbone", type=Path)
 parser.add_argument("texts", type=Path)

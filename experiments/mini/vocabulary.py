@@ -1,17 +1,20 @@
 """Gives a trained model other pieces of the vocabulary that its backbone had, without training.
 
-    python experiments/mini/vocabulary.py models/mini-last models/multilingual-e5-small --corpus prepared/mini \
+    python experiments/mini/vocabulary.py models/mini-last models/multilingual-e5-small --corpus
+    prepared/mini \
         --texts $INTERLINGUA_DATA/lingua_mono --size 153500 -o models/mini-spelled
 
-The vectors of tokens are frozen in training, so the backbone's are those that the model knows. A corpus with few pairs
-in a language has few of its pieces, and other texts in that language fall apart: with 400 pairs Georgian kept 750 of
-3,770 pieces, and its texts had 1.6 times as many tokens. First come all pieces of the scripts and letters below, then
-those that texts need most often. How often is the sum of three counts: in the corpus' pairs, in a monolingual archive
-of its languages (times 5, for it is small) and in what the backbone's tokenizer was made from (its probabilities, times
-3 million).
+The vectors of tokens are frozen in training, so the backbone's are those that the model knows. A
+corpus with few pairs in a language has few of its pieces, and other texts in that language fall
+apart: with 400 pairs Georgian kept 750 of 3,770 pieces, and its texts had 1.6 times as many tokens.
+First come all pieces of the scripts and letters below, then those that texts need most often. How
+often is the sum of three counts: in the corpus' pairs, in a monolingual archive of its languages
+(times 5, for it is small) and in what the backbone's tokenizer was made from (its probabilities,
+times 3 million).
 
-Printed is how many tokens each language has in every second line of the archive, against the backbone's vocabulary.
-With ``--half`` these lines are not counted, for choosing the factors; the last run has no such option.
+Printed is how many tokens each language has in every second line of the archive, against the
+backbone's vocabulary. With ``--half`` these lines are not counted, for choosing the factors; the
+last run has no such option.
 """
 
 from __future__ import annotations
@@ -52,13 +55,19 @@ IN_ARCHIVE, IN_BACKBONE = 5, 3_000_000
 
 def main() -> None:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("backbone", type=Path, help="the model before its vocabulary was trimmed")
-    parser.add_argument("--corpus", type=Path, required=True, help="prepared with the model's vocabulary")
+    parser.add_argument(
+        "--corpus", type=Path, required=True, help="prepared with the model's vocabulary"
+    )
     parser.add_argument("--texts", type=Path, required=True, help="folder of <lang>.txt files")
     parser.add_argument("--size", type=int, required=True, help="pieces to keep")
-    parser.add_argument("--half", action="store_true", help="leave out the lines that the report is about")
+    parser.add_argument(
+        "--half", action="store_true", help="leave out the lines that the report is about"
+    )
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
     model, backbone = Encoder.load(given.model), Encoder.load(given.backbone)
@@ -88,7 +97,9 @@ def lines_of(folder: Path, languages: set[str]) -> dict[str, list[str]]:
 
 
 def corpus_counts(corpus: Path, vocabulary: Vocabulary) -> np.ndarray:
-    """How often each id of a vocabulary occurs in a corpus that was prepared with some of its pieces."""
+    """How often each id of a vocabulary occurs in a corpus that was prepared with some of its
+    pieces.
+    """
     ids = {piece: index for index, piece in enumerate(pieces_of(vocabulary))}
     own = [ids[piece] for piece in pieces_of(Vocabulary.load(corpus / "vocabulary"))]
     tokens = np.memmap(corpus / "train" / "tokens.bin", dtype="<u4", mode="r")
@@ -98,20 +109,29 @@ def corpus_counts(corpus: Path, vocabulary: Vocabulary) -> np.ndarray:
 
 
 def chosen(full: Vocabulary, trimmed: Vocabulary, counts: np.ndarray, size: int) -> set[int]:
-    """The ids of the full vocabulary to keep, with special tokens and all characters that the trimmed one has."""
+    """The ids of the full vocabulary to keep, with special tokens and all characters that the
+    trimmed one has.
+    """
     pieces = pieces_of(full)
     characters = {piece for piece in pieces_of(trimmed) if len(piece) == 1}
-    scripts = [{unicodedata.name(letter, "").split(" ")[0] for letter in piece if letter.isalpha()} for piece in pieces]
+    scripts = [
+        {unicodedata.name(letter, "").split(" ")[0] for letter in piece if letter.isalpha()}
+        for piece in pieces
+    ]
     first = set(full.special_ids) | {
         index
         for index, piece in enumerate(pieces)
-        if scripts[index] & WHOLE_SCRIPTS or WHOLE_LETTERS & set(piece.lower()) or piece in characters
+        if scripts[index] & WHOLE_SCRIPTS
+        or WHOLE_LETTERS & set(piece.lower())
+        or piece in characters
     }
     probabilities = np.exp([score for _, score in full.definition["model"]["vocab"]])
     probabilities[[index for index in range(len(pieces)) if scripts[index] & OTHER_SCRIPTS]] = 0
     probabilities[list(full.special_ids)] = 0
     expected = counts + IN_BACKBONE * probabilities / probabilities.sum()
-    others = [index for index in np.argsort(-expected, kind="stable").tolist() if index not in first]
+    others = [
+        index for index in np.argsort(-expected, kind="stable").tolist() if index not in first
+    ]
     return first | set(others[: size - len(first)])
 
 
@@ -123,7 +143,9 @@ def pieces_of(vocabulary: Vocabulary) -> list[str]:
 def respelled(model: Encoder, backbone: Encoder, kept: set[int]) -> Encoder:
     """The model with the pieces of these ids, and with their vectors from the backbone."""
     trimmed = backbone.trim(kept)
-    trimmed.backbone.load_state_dict(model.backbone.state_dict() | {TABLE: trimmed.backbone.state_dict()[TABLE]})
+    trimmed.backbone.load_state_dict(
+        model.backbone.state_dict() | {TABLE: trimmed.backbone.state_dict()[TABLE]}
+    )
     return model.with_backbone(trimmed.backbone, trimmed.vocabulary)
 
 

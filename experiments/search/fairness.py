@@ -1,15 +1,17 @@
-"""What a language map and balanced rankings change in an index of many languages: XQuAD-R, all languages in one pool.
+"""What a language map and balanced rankings change in an index of many languages: XQuAD-R, all
+languages in one pool.
 
     python experiments/search/fairness.py MODEL MAP --cache cache --folder indexes
 
-MAP is a folder that ``interlingua debias`` wrote for MODEL; without it only the plain vectors are searched. Every
-question is searched plainly, with ``per_language = 2``, and with that and ``mode = "feedback"``, each time for 100
-passages, and all measures are of these: MRR within the question's language is of those passages of the 100 that are in
-it. The passages are XQuAD-R's sentences; each question has a right one in every language.
+MAP is a folder that ``interlingua debias`` wrote for MODEL; without it only the plain vectors are
+searched. Every question is searched plainly, with ``per_language = 2``, and with that and
+``mode = "feedback"``, each time for 100 passages, and all measures are of these: MRR within the
+question's language is of those passages of the 100 that are in it. The passages are XQuAD-R's
+sentences; each question has a right one in every language.
 
-An index compares a question with all vectors. So does one product of matrices in memory, which takes less time for each
-of 13,000 questions and is used here. ``--checked`` questions are searched in an index on disk as well, and the run ends
-if that finds other passages.
+An index compares a question with all vectors. So does one product of matrices in memory, which
+takes less time for each of 13,000 questions and is used here. ``--checked`` questions are searched
+in an index on disk as well, and the run ends if that finds other passages.
 """
 
 from __future__ import annotations
@@ -56,7 +58,10 @@ class Question(NamedTuple):
 
 def right_passages(sets: Mapping[str, RetrievalSet], name: str) -> dict[str, set[str]]:
     """Ids of a question's right passages by language; it has the same name in all of them."""
-    return {code: {f"{code} {passage}" for passage in found.qrels.get(name, ())} for code, found in sets.items()}
+    return {
+        code: {f"{code} {passage}" for passage in found.qrels.get(name, ())}
+        for code, found in sets.items()
+    }
 
 
 class VectorTable:
@@ -115,7 +120,10 @@ class VectorTable:
 
 
 def searcher_of(index: VectorTable | PassageIndex) -> Searcher:
-    """The product's search in an index; questions are given as vectors, so that it needs no model."""
+    """The product's search in an index.
+
+    Questions are given as vectors, so that it needs no model.
+    """
     return Searcher(cast(PassageIndex, index), cast(Any, None))
 
 
@@ -126,12 +134,17 @@ def rankings_of(searcher: Searcher, vector: Float32[ndarray, " d"]) -> dict[str,
     return {
         "": searcher.rank("", vector, **given).hits,
         f", {PER_LANGUAGE} of each language": searcher.rank("", vector, **balanced).hits,
-        f", {PER_LANGUAGE} of each language with feedback": searcher.rank("", vector, mode="feedback", **balanced).hits,
+        f", {PER_LANGUAGE} of each language with feedback": searcher.rank(
+            "", vector, mode="feedback", **balanced
+        ).hits,
     }
 
 
 def require_equal(table: VectorTable, index: PassageIndex, vectors: Sequence[ndarray]) -> None:
-    """Ends the run if the index on disk finds other passages; equal but for two of nearly the same cosine."""
+    """Ends the run if the index on disk finds other passages.
+
+    Equal but for two of nearly the same cosine.
+    """
     in_memory = searcher_of(table)
     on_disk = searcher_of(index)
     for vector in vectors:
@@ -154,7 +167,9 @@ def recall(hits: Sequence[Hit], right: set[str]) -> float:
     return sum(hit.id in right for hit in hits[:DEPTH]) / len(right)
 
 
-def scores_of(table: VectorTable, vectors: Float32[ndarray, "n d"], questions: Sequence[Question]) -> dict[str, float]:
+def scores_of(
+    table: VectorTable, vectors: Float32[ndarray, "n d"], questions: Sequence[Question]
+) -> dict[str, float]:
     """The mean of every measure over the questions, in percent."""
     scores: dict[str, list[float]] = defaultdict(list)
     searcher = searcher_of(table)
@@ -163,24 +178,34 @@ def scores_of(table: VectorTable, vectors: Float32[ndarray, "n d"], questions: S
         own = question.right[code]
         everywhere = set().union(*question.right.values())
         for way, hits in rankings_of(searcher, vector).items():
-            scores[f"recall@{DEPTH} of answers in other languages{way}"].append(recall(hits, everywhere - own))
+            scores[f"recall@{DEPTH} of answers in other languages{way}"].append(
+                recall(hits, everywhere - own)
+            )
             first = reciprocal_rank(hits, everywhere)
             scores[f"MRR@{MRR_DEPTH} of the first answer in any language{way}"].append(first)
             within = [hit for hit in hits if hit.language == code]
-            scores[f"MRR@{MRR_DEPTH} within the question's language{way}"].append(reciprocal_rank(within, own))
+            scores[f"MRR@{MRR_DEPTH} within the question's language{way}"].append(
+                reciprocal_rank(within, own)
+            )
     return {measure: 100 * float(np.mean(values)) for measure, values in scores.items()}
 
 
 def main() -> None:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("map", type=Path, nargs="?", help="folder written by interlingua debias")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("INTERLINGUA_DATA", ".")) / "xquad_r")
+    parser.add_argument(
+        "--data", type=Path, default=Path(os.environ.get("INTERLINGUA_DATA", ".")) / "xquad_r"
+    )
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--folder", type=Path, required=True, help="of the indexes; removed first")
     parser.add_argument("--questions", type=int, help="of each language; all by default")
-    parser.add_argument("--checked", type=int, default=20, help="questions that are searched on disk too")
+    parser.add_argument(
+        "--checked", type=int, default=20, help="questions that are searched on disk too"
+    )
     parser.add_argument("--query-prompt", default="query: ")
     parser.add_argument("--passage-prompt", default="passage: ")
     parser.add_argument("--dtype", help="to compute in: float32 by default")
@@ -189,21 +214,38 @@ def main() -> None:
     encoder, info = load_encoder(options.model, dtype=options.dtype)
 
     def cached(prompt: str) -> CachedEncoder:
-        return CachedEncoder(encoder, prompt=prompt, kept=kept_folder(info, encoder, prompt, options.cache))
+        return CachedEncoder(
+            encoder, prompt=prompt, kept=kept_folder(info, encoder, prompt, options.cache)
+        )
 
-    sets = {resolve(spelled).code: read() for spelled, read in answer_sentence_sets(options.data).items()}
+    sets = {
+        resolve(spelled).code: read()
+        for spelled, read in answer_sentence_sets(options.data).items()
+    }
     passages: list[Passage] = []
     questions: list[Question] = []
     for code, found in sets.items():
-        passages += [Passage(f"{code} {passage.id}", passage.text, language=code) for passage in found.passages()]
+        passages += [
+            Passage(f"{code} {passage.id}", passage.text, language=code)
+            for passage in found.passages()
+        ]
         names = sorted(found.queries)
         if options.questions is not None:
             names = random.Random(0).sample(names, min(options.questions, len(names)))
-        questions += [Question(found.queries[name], code, right_passages(sets, name)) for name in names]
+        questions += [
+            Question(found.queries[name], code, right_passages(sets, name)) for name in names
+        ]
 
-    with cached(options.passage_prompt) as passage_store, cached(options.query_prompt) as question_store:
-        passage_vectors = normalize_rows(passage_store.encode([passage.text for passage in passages]))
-        question_vectors = normalize_rows(question_store.encode([question.text for question in questions]))
+    with (
+        cached(options.passage_prompt) as passage_store,
+        cached(options.query_prompt) as question_store,
+    ):
+        passage_vectors = normalize_rows(
+            passage_store.encode([passage.text for passage in passages])
+        )
+        question_vectors = normalize_rows(
+            question_store.encode([question.text for question in questions])
+        )
     codes = sorted({passage.language for passage in passages})
     checked = random.Random(0).sample(range(len(questions)), min(options.checked, len(questions)))
     shutil.rmtree(options.folder, ignore_errors=True)
@@ -211,10 +253,15 @@ def main() -> None:
     if options.map is not None:
         maps["map"] = read_map(options.map)
     for name, language_map in maps.items():
-        table = VectorTable(passages, passage_vectors if language_map is None else language_map.apply(passage_vectors))
+        table = VectorTable(
+            passages,
+            passage_vectors if language_map is None else language_map.apply(passage_vectors),
+        )
         vectors = question_vectors if language_map is None else language_map.apply(question_vectors)
         if checked:
-            settings = IndexSettings(model=options.model, digest=info.digest or "", dim=encoder.dim, map_digest=name)
+            settings = IndexSettings(
+                model=options.model, digest=info.digest or "", dim=encoder.dim, map_digest=name
+            )
             index = table.on_disk(options.folder / name, settings)
             require_equal(table, index, [vectors[row] for row in checked])
         for measure, value in scores_of(table, vectors, questions).items():

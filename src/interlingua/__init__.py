@@ -1,4 +1,6 @@
-"""interlingua: language-agnostic sentence embeddings, from parallel text to a trained and measured encoder."""
+"""interlingua: language-agnostic sentence embeddings, from parallel text to a trained and measured
+encoder.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,19 @@ __all__ = [
 ]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
-_VERBS = ("align", "analyse", "calibrate", "compare", "debias", "embed", "evaluate", "index", "info", "mine", "score")
+_VERBS = (
+    "align",
+    "analyse",
+    "calibrate",
+    "compare",
+    "debias",
+    "embed",
+    "evaluate",
+    "index",
+    "info",
+    "mine",
+    "score",
+)
 _PACKAGES = ("export", "prepare", "quickstart", "search", "serve", "train")
 """Verbs of which the packages of that name can be called, see ``callable_package``."""
 _HOMES = {

@@ -1,4 +1,7 @@
-"""Arrays in ``.npy`` and ``.npz`` files of strangers, where whatever is wrong is one line; rows of length 1."""
+"""Arrays in ``.npy`` and ``.npz`` files of strangers, where whatever is wrong is one line.
+
+Rows of length 1.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,12 @@ def map_array(path: PathLike) -> np.ndarray[Any, Any]:
                 raise ValueError("it is an archive of arrays")
         found: np.ndarray[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
-        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
-    except Exception as error:  # numpy parses the header as Python: SyntaxError, TypeError, MemoryError and more
+        raise DataError(
+            f"can't be read: {error.strerror or error}; check the path", path=path
+        ) from error
+    except (
+        Exception
+    ) as error:  # numpy parses the header as Python: SyntaxError, TypeError, MemoryError and more
         raise DataError(
             f"is no array that can be mapped ({_reason(error)}); save it with numpy.save", path=path
         ) from error
@@ -54,20 +61,28 @@ def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
     except InterlinguaError:
         raise
     except OSError as error:
-        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+        raise DataError(
+            f"can't be read: {error.strerror or error}; check the path", path=path
+        ) from error
     except Exception as error:  # see above, and all that zipfile and zlib raise
-        raise DataError(f"can't be read as arrays ({_reason(error)}); write it again", path=path) from error
+        raise DataError(
+            f"can't be read as arrays ({_reason(error)}); write it again", path=path
+        ) from error
 
 
 def _check_members(path: PathLike) -> None:
     with zipfile.ZipFile(Path(path)) as archive:
         members = archive.infolist()
     if len(members) > limits.MAX_MEMBERS:
-        raise DataError(f"{len(members):,} arrays, more than {limits.MAX_MEMBERS:,}; write fewer", path=path)
+        raise DataError(
+            f"{len(members):,} arrays, more than {limits.MAX_MEMBERS:,}; write fewer", path=path
+        )
     packed = Path(path).stat().st_size
     unpacked = sum(member.file_size for member in members)
     if unpacked > max(limits.FREE_EXPANSION_BYTES, limits.max_expansion() * packed):
-        raise DataError(f"its {packed:,} bytes would grow to {unpacked:,}; save it with numpy.savez", path=path)
+        raise DataError(
+            f"its {packed:,} bytes would grow to {unpacked:,}; save it with numpy.savez", path=path
+        )
 
 
 def _reason(error: Exception) -> str:
@@ -85,11 +100,15 @@ def normalize_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
-    """As ``normalize_rows``, of vectors from elsewhere; one that is not finite or too long for float32 becomes NaN.
+    """As ``normalize_rows``, of vectors from elsewhere.
+
+    One that is not finite or too long for float32 becomes NaN.
 
     The lengths are taken in float64, in which no square of a float32 is too large.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # some bytes that mean NaN are reported by numpy
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # some bytes that mean NaN are reported by numpy
         wide = np.asarray(vectors, dtype=np.float64)
         lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     lengths[lengths == 0] = 1

@@ -1,7 +1,9 @@
-"""Packages that are functions too: ``interlingua.train(...)`` is a verb, and ``interlingua.train.loop`` a module.
+"""Packages that are functions too: ``interlingua.train(...)`` is a verb, and
+``interlingua.train.loop`` a module.
 
-Python sets a package as an attribute of its parent when anything in it is imported. So a function of the same name
-would be there or not, depending on what was imported before. A package that can be called is always both.
+Python sets a package as an attribute of its parent when anything in it is imported. So a function
+of the same name would be there or not, depending on what was imported before. A package that can be
+called is always both.
 """
 
 from __future__ import annotations

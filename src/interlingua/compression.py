@@ -23,7 +23,10 @@ def zstandard_library() -> Any:
 
 
 class ZstandardReader(io.RawIOBase):
-    """Decompresses Zstandard frames; unlike the library's own stream it notices when the last one is cut short."""
+    """Decompresses Zstandard frames.
+
+    Unlike the library's own stream it notices when the last one is cut short.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._library = zstandard_library()

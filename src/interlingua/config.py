@@ -1,10 +1,12 @@
 """TOML into frozen dataclasses and back: strict, typed, with the nearest key in every complaint.
 
-The dataclasses are the only source of truth; a file or a ``--set section.key=value`` can only fill them.
+The dataclasses are the only source of truth; a file or a ``--set section.key=value`` can only fill
+them.
 
-A relative path in a file starts at the file's folder, wherever the command is run. One of ``--set``, or one that begins
-with an environment variable, starts at the working directory, where it was typed. To that end every text of a file
-remembers the folder (``FileText``) until it is read as a path.
+A relative path in a file starts at the file's folder, wherever the command is run. One of
+``--set``, or one that begins with an environment variable, starts at the working directory, where
+it was typed. To that end every text of a file remembers the folder (``FileText``) until it is read
+as a path.
 """
 
 from __future__ import annotations
@@ -56,11 +58,12 @@ def load_config(cls: type[T], path: str | os.PathLike[str], *, overrides: Sequen
     Args:
         cls: the dataclass.
         path: the TOML file.
-        overrides: ``"section.key=value"`` strings; the value is TOML, or a bare string where that fails to parse.
+        overrides: ``"section.key=value"`` strings; the value is TOML, or a bare string where that
+            fails to parse.
 
     Raises:
-        ConfigError: the file is missing or no TOML, a key is unknown (the nearest one is named), a value has
-            the wrong type, or a required key is missing.
+        ConfigError: the file is missing or no TOML, a key is unknown (the nearest one is named), a
+            value has the wrong type, or a required key is missing.
     """
     return from_mapping(cls, load_toml(path, overrides=overrides), where=os.fspath(path))
 
@@ -73,7 +76,9 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
     """
     try:
         with open(path, "rb") as file:
-            text = read_document(file, path, MAX_CONFIG_BYTES).decode("utf-8-sig")  # Windows' editors write a BOM
+            text = read_document(file, path, MAX_CONFIG_BYTES).decode(
+                "utf-8-sig"
+            )  # Windows' editors write a BOM
         table: dict[str, Any] = _with_folder(parse_toml(text), Path(path).parent)
     except FileNotFoundError as error:
         raise ConfigError(f"{os.fspath(path)}: no such file; check the path") from error
@@ -125,11 +130,15 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
     for key, value in table.items():
         if key not in fields:
             meant = getattr(cls, "MEANT_BY", {}).get(key)
-            hint = did_you_mean(key, list(fields)) if meant is None else f"; did you mean {meant!r}?"
+            hint = (
+                did_you_mean(key, list(fields)) if meant is None else f"; did you mean {meant!r}?"
+            )
             raise ConfigError(f"{where}: unknown key {key!r}{hint}")
         values[key] = _convert(hints[key], value, f"{where}: {key}")
     for name, field in fields.items():
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        required = (
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
         if required and name not in values:
             raise ConfigError(f"{where}: the key {name!r} is missing")
     try:
@@ -139,7 +148,10 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
 
 
 def config_to_toml(config: Any) -> str:
-    """Writes a dataclass as TOML that ``load_config`` reads back to an equal one; ``None`` is left out."""
+    """Writes a dataclass as TOML that ``load_config`` reads back to an equal one.
+
+    ``None`` is left out.
+    """
     lines: list[str] = []
     _write_table(to_mapping(config), (), lines)
     return "\n".join(lines).lstrip("\n") + "\n"
@@ -153,7 +165,8 @@ def to_mapping(config: Any) -> dict[str, Any]:
 
 
 def with_absolute_paths(config: T) -> T:
-    """The same dataclass with absolute paths, so that it means the same from any working directory and in any file.
+    """The same dataclass with absolute paths, so that it means the same from any working directory
+    and in any file.
 
     A ``PathText`` that names a model of a hub or of a package, or an address, stays as it is.
     """
@@ -172,7 +185,12 @@ def _absolute(hint: Any, value: Any) -> Any:
         inner = (*typing.get_args(hint), None)[0]
         return tuple(_absolute(inner, item) for item in value)
     is_path_text = hint == PathText or PathText in typing.get_args(hint)
-    if is_path_text and value and not _is_elsewhere(value) and not _is_installed_model(value, value):
+    if (
+        is_path_text
+        and value
+        and not _is_elsewhere(value)
+        and not _is_installed_model(value, value)
+    ):
         return os.path.abspath(os.path.expanduser(value))
     return value
 
@@ -192,7 +210,9 @@ def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
     if not when:
         return
     for name in _changed(config, names):
-        raise ConfigError(f"{name} is set, but with {reason} nothing reads it; remove one of the two")
+        raise ConfigError(
+            f"{name} is set, but with {reason} nothing reads it; remove one of the two"
+        )
 
 
 def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
@@ -210,13 +230,19 @@ def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
     if not when:
         return
     for name in _changed(config, names):
-        raise ConfigError(f"{name} is set, but without {needs} nothing reads it; give {needs}, or remove {name}")
+        raise ConfigError(
+            f"{name} is set, but without {needs} nothing reads it; give {needs}, or remove {name}"
+        )
 
 
 def _changed(config: Any, names: Sequence[str]) -> Iterator[str]:
     """Those of the fields that have another value than their default."""
     for field in dataclasses.fields(config):
-        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        default = (
+            field.default
+            if field.default_factory is dataclasses.MISSING
+            else field.default_factory()
+        )
         if field.name in names and getattr(config, field.name) != default:
             yield field.name
 
@@ -227,7 +253,8 @@ def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, fl
     Args:
         config: a dataclass.
         section: what errors call it; empty for the whole file.
-        bounds: the smallest and the largest value of each field; None, and fields that the config has not, pass.
+        bounds: the smallest and the largest value of each field; None, and fields that the config
+            has not, pass.
 
     Raises:
         ConfigError: a number is out of range.
@@ -238,7 +265,9 @@ def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, fl
         values = value if isinstance(value, tuple) else (value,)
         for number in values:
             if number is not None and not low <= number <= high:
-                raise ConfigError(f"{place}{name} is {number:.15g}, expected {low:.15g} to {high:.15g}")
+                raise ConfigError(
+                    f"{place}{name} is {number:.15g}, expected {low:.15g} to {high:.15g}"
+                )
 
 
 def apply_override(table: dict[str, Any], override: str) -> None:
@@ -263,7 +292,9 @@ def apply_override(table: dict[str, Any], override: str) -> None:
 
 
 def _without_place(message: str, where: str) -> str:
-    """What a section says of itself when no file is known, without the section's name, which ``where`` ends with."""
+    """What a section says of itself when no file is known, without the section's name, which
+    ``where`` ends with.
+    """
     sections = where.split(": ")
     names = {".".join(sections[start:]) for start in range(len(sections))}
     place, colon, rest = message.partition(": ")
@@ -339,7 +370,9 @@ def _convert_union(arguments: tuple[Any, ...], value: Any, where: str) -> Any:
 
 def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> tuple[Any, ...]:
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return tuple(_convert(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(value))
+        return tuple(
+            _convert(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(value)
+        )
     if len(arguments) != len(value):
         raise ConfigError(f"{where}: expected {len(arguments)} values, got {len(value)}")
     return tuple(
@@ -349,7 +382,10 @@ def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> 
 
 
 def _from_folder(path: str, value: str) -> str:
-    """The path, from the folder of the file that it stands in; what is no path of this machine stays."""
+    """The path, from the folder of the file that it stands in.
+
+    What is no path of this machine stays.
+    """
     if not isinstance(value, FileText) or value.startswith("$"):  # it was typed in the shell
         return str(path)
     if _is_elsewhere(path) or os.path.isabs(path):
@@ -359,7 +395,10 @@ def _from_folder(path: str, value: str) -> str:
 
 
 def _is_installed_model(name: str, here: str) -> bool:
-    """Whether it names a model of an installed package, such as mini; a folder of that name comes first."""
+    """Whether it names a model of an installed package, such as mini.
+
+    A folder of that name comes first.
+    """
     return not os.path.exists(here) and installed_model_entry(name) is not None
 
 
@@ -372,7 +411,10 @@ def _expand(value: str, where: str) -> str:
     expanded = os.path.expanduser(os.path.expandvars(value))
     if "$" in expanded:
         variable = expanded[expanded.index("$") :].split("/")[0]
-        raise ConfigError(f"{where}: the environment variable {variable} is not set; export it or write the path out")
+        raise ConfigError(
+            f"{where}: the environment variable {variable} is not set; export it or write the path"
+            " out"
+        )
     return expanded
 
 
@@ -398,7 +440,11 @@ def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[st
     lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}
     if path and (len(sections) + len(lists) < len(table) or not table):
         lines += ["", f"[{'.'.join(map(_key, path))}]"]
-    lines += [f"{_key(k)} = {_literal(v)}" for k, v in table.items() if k not in sections and k not in lists]
+    lines += [
+        f"{_key(k)} = {_literal(v)}"
+        for k, v in table.items()
+        if k not in sections and k not in lists
+    ]
     for key, value in sections.items():
         _write_table(value, (*path, key), lines)
     for key, items in lists.items():
@@ -408,11 +454,15 @@ def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[st
 
 
 def _is_list_of_tables(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    )
 
 
 def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _literal(key)
+    return (
+        key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _literal(key)
+    )
 
 
 def _literal(value: Any) -> str:

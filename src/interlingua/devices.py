@@ -1,8 +1,9 @@
 """Batches stay in host memory, and so does all work on their indices.
 
-Where sentences begin, which tokens are hidden and how batches are joined decide the sizes of tensors. On a GPU the host
-would have to wait for each such number, and the GPU then for the host. So masks, joins and lists of indices are made on
-the host from the batch, and copied to the device where states are gathered by them.
+Where sentences begin, which tokens are hidden and how batches are joined decide the sizes of
+tensors. On a GPU the host would have to wait for each such number, and the GPU then for the host.
+So masks, joins and lists of indices are made on the host from the batch, and copied to the device
+where states are gathered by them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ def gathered(x: Shaped[Tensor, n * d], rows: Int64[Tensor, " m"]) -> Shaped[Tens
 
 
 def on_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on a device; from the host to a GPU by way of page-locked memory, without waiting for the GPU.
+    """The tensor on a device; from the host to a GPU by way of page-locked memory, without waiting
+    for the GPU.
 
     Args:
         tensor: on any device.

@@ -2,10 +2,10 @@
 
 InterlinguaError
 ├── ConfigError(ValueError)          a setting is unknown, contradictory or out of range
-├── DataError(ValueError)            a file is missing, broken, misaligned or empty (``path:line: ...``)
-├── CheckpointError                  a model or checkpoint can't be read or written
-├── MissingExtraError(ImportError)   an optional dependency is not installed
-└── TaskError                        an evaluation can't be run as requested
+├── DataError(ValueError)            a file is missing, broken, misaligned or empty
+(``path:line: ...``) ├── CheckpointError                  a model or checkpoint can't be read or
+written ├── MissingExtraError(ImportError)   an optional dependency is not installed └── TaskError
+an evaluation can't be run as requested
 
 A message is one line: what is wrong, what was found, what was expected, what to do about it.
 """
@@ -16,7 +16,10 @@ import os
 
 
 class InterlinguaError(Exception):
-    """Base of all errors that are the user's to mend; the command line prints them in one line and exits with 2."""
+    """Base of all errors that are the user's to mend.
+
+    The command line prints them in one line and exits with 2.
+    """
 
     vectors_not_finite: bool = False
     """Whether an encoder gave NaN or infinity, so that its training can say so in its own words."""
@@ -35,11 +38,19 @@ class DataError(InterlinguaError, ValueError):
         line: the 1-based line, where there is one.
     """
 
-    def __init__(self, message: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None
+    ) -> None:
         self.path = path
         self.line = line
         self.problem = message
-        place = "" if path is None else f"{os.fspath(path)}: " if line is None else f"{os.fspath(path)}:{line}: "
+        place = (
+            ""
+            if path is None
+            else f"{os.fspath(path)}: "
+            if line is None
+            else f"{os.fspath(path)}:{line}: "
+        )
         super().__init__(f"{place}{message}")
 
 
@@ -76,7 +87,10 @@ class MissingExtraError(InterlinguaError, ImportError):
     def __init__(self, package: str, extra: str) -> None:
         self.package = package
         self.extra = extra
-        super().__init__(f"{package} is needed for this and is not installed; run: pip install 'interlingua[{extra}]'")
+        super().__init__(
+            f"{package} is needed for this and is not installed; run: pip install"
+            f" 'interlingua[{extra}]'"
+        )
 
 
 class TaskError(InterlinguaError):

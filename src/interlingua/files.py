@@ -48,7 +48,8 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
         encoding: of the text.
 
     Raises:
-        DataError: the disk is full or the folder can't be written; the old file, if any, is untouched.
+        DataError: the disk is full or the folder can't be written; the old file, if any, is
+            untouched.
     """
     text = {} if "b" in mode else {"encoding": encoding, "newline": "\n"}
     temporary: Temporary | None = None
@@ -72,7 +73,8 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
         raise
     except OSError as error:
         raise DataError(
-            f"can't write: {error.strerror or error}; free some space or choose another place", path=path
+            f"can't write: {error.strerror or error}; free some space or choose another place",
+            path=path,
         ) from error
     finally:
         if temporary is not None:
@@ -83,7 +85,8 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
 def atomic_directory(
     path: PathLike, *, overwrite: bool = False, ours: Callable[[Path], bool] | None = None
 ) -> Iterator[Path]:
-    """Fills a folder under a temporary name next to ``path`` and renames it when the block ends well.
+    """Fills a folder under a temporary name next to ``path`` and renames it when the block ends
+    well.
 
     Args:
         path: the final name.
@@ -91,18 +94,23 @@ def atomic_directory(
         ours: whether a folder that is not empty may be replaced; default: any.
 
     Raises:
-        DataError: ``path`` exists and ``overwrite`` is false, ``path`` is a file, or the disk is full.
+        DataError: ``path`` exists and ``overwrite`` is false, ``path`` is a file, or the disk is
+            full.
         ConfigError: ``path`` is a folder, but not ``ours``.
     """
     target = Path(os.path.realpath(path))
     with contextlib.suppress(OSError):  # no such folder yet, or one that can't be read
         sweep(target.parent, target.name)  # may give a folder back that a killed run moved aside
     if target.exists() and not target.is_dir():
-        raise DataError("a file of that name is there; remove it or choose another place", path=path)
+        raise DataError(
+            "a file of that name is there; remove it or choose another place", path=path
+        )
     if target.exists() and not overwrite:
         raise DataError("already there; remove it or choose another place", path=path)
     if target.exists() and ours is not None and any(target.iterdir()) and not ours(target):
-        raise ConfigError(f"{os.fspath(path)} holds other files, which would be lost; name another folder")
+        raise ConfigError(
+            f"{os.fspath(path)} holds other files, which would be lost; name another folder"
+        )
     temporary: Temporary | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -115,11 +123,14 @@ def atomic_directory(
             elif inner.is_file():
                 sync_file(inner)
         if not overwrite and target.exists():
-            raise DataError("another process has made it meanwhile; choose another place", path=path)
+            raise DataError(
+                "another process has made it meanwhile; choose another place", path=path
+            )
         replace_directory(temporary.path, target)
     except OSError as error:
         raise DataError(
-            f"can't write: {error.strerror or error}; free some space or choose another place", path=path
+            f"can't write: {error.strerror or error}; free some space or choose another place",
+            path=path,
         ) from error
     finally:
         if temporary is not None:
@@ -157,7 +168,8 @@ def is_special(path: PathLike) -> bool:
 def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") -> Iterator[TextIO]:
     """Opens text, plain or compressed (.gz, .xz, .zst), as UTF-8 with an optional byte-order mark.
 
-    A line ends at a line feed and nowhere else, so that files stay aligned whatever else their text holds.
+    A line ends at a line feed and nowhere else, so that files stay aligned whatever else their text
+    holds.
 
     Args:
         path: the file; ``-`` is standard input.
@@ -165,18 +177,21 @@ def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") 
         errors: ``surrogateescape`` for who looks at bytes that are not UTF-8 line by line.
 
     Raises:
-        DataError: the file is missing, is cut short, has a line beyond the limit, or holds bytes that are not UTF-8
-            (with the line's number).
+        DataError: the file is missing, is cut short, has a line beyond the limit, or holds bytes
+            that are not UTF-8 (with the line's number).
     """
     try:
         with open_bytes(path) as raw:
             stream = guard_lines(raw, path) if in_lines else raw
-            with io.TextIOWrapper(stream, encoding="utf-8-sig", errors=errors, newline="\n") as text:
+            with io.TextIOWrapper(
+                stream, encoding="utf-8-sig", errors=errors, newline="\n"
+            ) as text:
                 yield text
     except UnicodeDecodeError as error:
         line = _line_of_bad_byte(path)
         raise DataError(
-            f"not UTF-8 (byte 0x{error.object[error.start]:02x}); convert it first, e.g. iconv -f ISO-8859-1 -t UTF-8",
+            f"not UTF-8 (byte 0x{error.object[error.start]:02x}); convert it first, e.g. iconv -f"
+            " ISO-8859-1 -t UTF-8",
             path=path,
             line=line,
         ) from error
@@ -240,10 +255,12 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
 
 
 class Journal:
-    """The finished steps of a long run, a line each, so that a run that was killed goes on behind them.
+    """The finished steps of a long run, a line each, so that a run that was killed goes on behind
+    them.
 
-    What a step makes is put on the disk before its line is added. A line without its end was cut by a kill and counts
-    as none, so its step is done again; a step that is done twice must change nothing.
+    What a step makes is put on the disk before its line is added. A line without its end was cut by
+    a kill and counts as none, so its step is done again; a step that is done twice must change
+    nothing.
 
     Args:
         path: of the file; there is none before the first line.
@@ -253,7 +270,9 @@ class Journal:
         self.path = Path(path)
 
     def read(self) -> list[str]:
-        """The whole lines; bytes that are no UTF-8 are replaced, so that a damaged line matches nothing."""
+        """The whole lines; bytes that are no UTF-8 are replaced, so that a damaged line matches
+        nothing.
+        """
         try:
             content = self.path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -306,7 +325,9 @@ def sha256_file(path: PathLike) -> str:
 
 
 def sha256_tree(folder: PathLike) -> str:
-    """Hex SHA-256 over the relative names and bytes of all files below a folder, in sorted order."""
+    """Hex SHA-256 over the relative names and bytes of all files below a folder, in sorted
+    order.
+    """
     digest = hashlib.sha256()
     root = Path(folder)
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
@@ -324,7 +345,9 @@ def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
     try:
         file = open(path, "rb")  # noqa: SIM115
     except OSError as error:
-        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+        raise DataError(
+            f"can't be read: {error.strerror or error}; check the path", path=path
+        ) from error
     with file:
         yield file
 

@@ -1,7 +1,9 @@
-r"""JSON of strangers: what Python's own parser lets through or falls over is an ordinary error here.
+r"""JSON of strangers: what Python's own parser lets through or falls over is an ordinary error
+here.
 
-That is: nesting so deep that it overflows the stack, whole numbers of hundreds of digits, which no float holds, and
-``\ud800``, half of a pair of UTF-16, which is no character and can't be written as UTF-8.
+That is: nesting so deep that it overflows the stack, whole numbers of hundreds of digits, which no
+float holds, and ``\ud800``, half of a pair of UTF-16, which is no character and can't be written as
+UTF-8.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def parse_json(text: str) -> Any:
     """The value of a JSON text.
 
     Raises:
-        ValueError: it is no JSON, nested too deeply, or holds a number or a text that can't be used.
+        ValueError: it is no JSON, nested too deeply, or holds a number or a text that can't be
+            used.
     """
     try:
         value = _DECODER.decode(text.removeprefix("\ufeff"))
@@ -63,7 +66,8 @@ def parse_json_value(text: str, start: int) -> tuple[Any, int]:
 
 
 def check_value(value: Any, text: str) -> None:
-    """Refuses what was parsed from a text if it is nested too deeply or holds half a surrogate pair.
+    """Refuses what was parsed from a text if it is nested too deeply or holds half a surrogate
+    pair.
 
     Raises:
         ValueError: it is.
@@ -87,7 +91,9 @@ def refuse_surrogates(text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"a text holds {text[error.start]!a}, half a character; mend or remove it") from None
+        raise ValueError(
+            f"a text holds {text[error.start]!a}, half a character; mend or remove it"
+        ) from None
 
 
 def read_json_text(path: str | os.PathLike[str]) -> str:
@@ -113,11 +119,15 @@ def load_json(path: str | os.PathLike[str]) -> Any:
     try:
         return parse_json(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        raise DataError(f"not JSON ({error.msg}); mend it or fetch it again", path=path, line=error.lineno) from error
+        raise DataError(
+            f"not JSON ({error.msg}); mend it or fetch it again", path=path, line=error.lineno
+        ) from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
-        raise DataError(f"not UTF-8 (byte 0x{byte:02x}); convert it first", path=path, line=line) from error
+        raise DataError(
+            f"not UTF-8 (byte 0x{byte:02x}); convert it first", path=path, line=line
+        ) from error
     except ValueError as error:
         raise DataError(f"JSON that can't be used: {error}", path=path) from error
 

@@ -1,8 +1,9 @@
 """One resolver for language codes: whatever comes in, ``eng_Latn`` comes out.
 
-The table is ``data/languages.tsv``: every language of FLORES-200, of LASER's Tatoeba test and of ISO 639-1, and the
-smaller ones that software is translated into. A macro-language stands for its usual member (``ara`` -> ``arb_Arab``).
-Families are Glottolog's top-level ones, Indo-European by its branches (docs/data.md).
+The table is ``data/languages.tsv``: every language of FLORES-200, of LASER's Tatoeba test and of
+ISO 639-1, and the smaller ones that software is translated into. A macro-language stands for its
+usual member (``ara`` -> ``arb_Arab``). Families are Glottolog's top-level ones, Indo-European by
+its branches (docs/data.md).
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from typing import NamedTuple
 from interlingua.errors import DataError
 
 MAX_NAME_CHARACTERS = 100
-_SCRIPT_OF_VARIANT = {"latin": "Latn", "iqtelif": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva", "arabic": "Arab"}
+_SCRIPT_OF_VARIANT = {
+    "latin": "Latn",
+    "iqtelif": "Latn",
+    "cyrillic": "Cyrl",
+    "devanagari": "Deva",
+    "arabic": "Arab",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,9 @@ class Language:
 
 
 class LanguageTag(NamedTuple):
-    """A language with the region its code named, which decides nothing but may be worth reporting."""
+    """A language with the region its code named, which decides nothing but may be worth
+    reporting.
+    """
 
     language: Language
     region: str | None
@@ -55,8 +64,9 @@ def resolve(code_or_name: str) -> Language:
     """Finds a language by any usual name for it.
 
     Args:
-        code_or_name: a FLORES code (``eng_Latn``), ISO 639-1/-2/-3 (``en``, ``ger``, ``deu``), BCP-47 or a locale
-            (``zh-Hant``, ``pt_BR``, ``sr@latin``), MTEB's ``eng-Latn``, an English name, or an alias (``cmn``, ``iw``).
+        code_or_name: a FLORES code (``eng_Latn``), ISO 639-1/-2/-3 (``en``, ``ger``, ``deu``),
+            BCP-47 or a locale (``zh-Hant``, ``pt_BR``, ``sr@latin``), MTEB's ``eng-Latn``, an
+            English name, or an alias (``cmn``, ``iw``).
 
     Raises:
         DataError: nothing is called so; the nearest code or name is offered.
@@ -87,12 +97,18 @@ def find(code_or_name: str) -> LanguageTag | None:
     if exact is not None:
         return LanguageTag(exact, region)
     by_region = index.get(f"{base}-{region.lower()}") if region else None
-    language = by_region if by_region and (script is None or script == by_region.script) else index.get(base)
+    language = (
+        by_region
+        if by_region and (script is None or script == by_region.script)
+        else index.get(base)
+    )
     if language is None or len(base) > 3 or others:
         return None
     if script is None or script == language.script:
         return LanguageTag(language, region)
-    written = index.get(f"{base}-{script.lower()}") or index.get(f"{language.iso3}-{script.lower()}")
+    written = index.get(f"{base}-{script.lower()}") or index.get(
+        f"{language.iso3}-{script.lower()}"
+    )
     if written is None and script not in scripts():
         return None
     return LanguageTag(written or _in_script(language, script), region)
@@ -112,12 +128,16 @@ def scripts() -> frozenset[str]:
 
 def _in_script(language: Language, script: str) -> Language:
     name = language.name.partition(" (")[0]
-    return replace(language, code=f"{language.iso3}_{script}", name=f"{name} ({script})", script=script)
+    return replace(
+        language, code=f"{language.iso3}_{script}", name=f"{name} ({script})", script=script
+    )
 
 
 @functools.cache
 def _table() -> tuple[tuple[Language, tuple[str, ...]], ...]:
-    text = (importlib.resources.files("interlingua") / "data" / "languages.tsv").read_text(encoding="utf-8")
+    text = (importlib.resources.files("interlingua") / "data" / "languages.tsv").read_text(
+        encoding="utf-8"
+    )
     rows = []
     for line in text.splitlines()[1:]:
         code, iso3, iso1, name, script, family, aliases = line.split("\t")
@@ -129,7 +149,8 @@ def _table() -> tuple[tuple[Language, tuple[str, ...]], ...]:
 @functools.cache
 def _index() -> dict[str, Language]:
     index: dict[str, Language] = {}
-    # codes before aliases before names ("ga" is Irish, though a language is named Ga); a bare code is the usual script
+    # codes before aliases before names ("ga" is Irish, though a language is named Ga); a bare code
+    # is the usual script
     for language, _ in _table():
         for code in (language.code, language.iso3, language.iso1):
             if code is not None:
@@ -161,19 +182,25 @@ def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
             region = part.upper()
         elif part in _SCRIPT_OF_VARIANT:
             script = _SCRIPT_OF_VARIANT[part]
-        elif not 5 <= len(part) <= 8 and not (len(part) == 4 and part[0].isdigit()):  # variants, nedis and 1996
+        elif not 5 <= len(part) <= 8 and not (
+            len(part) == 4 and part[0].isdigit()
+        ):  # variants, nedis and 1996
             others.append(part)
     return base, script, region, others
 
 
 def _unknown(name: str) -> DataError:
     if len(name) > MAX_NAME_CHARACTERS:
-        return DataError(f"unknown language {name[:40]!r}... of {len(name):,} characters; use a code such as eng_Latn")
+        return DataError(
+            f"unknown language {name[:40]!r}... of {len(name):,} characters; use a code such as"
+            " eng_Latn"
+        )
     near = difflib.get_close_matches(_key(name), list(_index()), n=1, cutoff=0.6)
     hint = ""
     if near:
         language = _index()[near[0]]
         hint = f"; did you mean {language.code} ({language.name})?"
     return DataError(
-        f"unknown language {name!r}{hint or '; use a code such as eng_Latn, en, eng, pt-BR, or an English name'}"
+        "unknown language"
+        f" {name!r}{hint or '; use a code such as eng_Latn, en, eng, pt-BR, or an English name'}"
     )

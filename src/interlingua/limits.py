@@ -1,8 +1,10 @@
-"""How much of a stranger's file is taken: characters of a line, growth of compressed files, sizes of documents.
+"""How much of a stranger's file is taken: characters of a line, growth of compressed files, sizes
+of documents.
 
-A file that streams by needs memory for its longest line, and one that is compressed may be a thousand times as large
-as it looks. So bytes pass a guard on their way from the disk to the reader: it counts them as they come, and refuses
-the file before what is too much has been gathered anywhere.
+A file that streams by needs memory for its longest line, and one that is compressed may be a
+thousand times as large as it looks. So bytes pass a guard on their way from the disk to the reader:
+it counts them as they come, and refuses the file before what is too much has been gathered
+anywhere.
 """
 
 from __future__ import annotations
@@ -22,12 +24,14 @@ MAX_DOCUMENT_BYTES = 1 << 28
 MAX_CONFIG_BYTES = 1 << 24
 """Of a file of settings: TOML, a model's ``config.json``."""
 MAX_EXPANSION = 300
-"""Times its own size that a compressed file may grow to, beyond ``FREE_EXPANSION_BYTES``; text grows 3 to 30 times."""
+"""Times its own size that a compressed file may grow to, beyond ``FREE_EXPANSION_BYTES``; text
+grows 3 to 30 times."""
 FREE_EXPANSION_BYTES = 1 << 26
 MAX_MEMBERS = 10_000
 """Files in an archive."""
 LINE_VARIABLE = "INTERLINGUA_MAX_LINE"
-"""Environment variable with another limit for lines; processes started from this one have it too."""
+"""Environment variable with another limit for lines; processes started from this one have it
+too."""
 EXPANSION_VARIABLE = "INTERLINGUA_MAX_EXPANSION"
 _CONTINUATION = bytes(range(0x80, 0xC0))
 """Bytes that go on with a character of UTF-8."""
@@ -58,7 +62,10 @@ def set_max_line_characters(characters: int) -> None:
 
 @contextlib.contextmanager
 def line_limit(characters: int) -> Iterator[None]:
-    """Another limit for lines while a block runs, here and in processes that it starts; the default changes nothing."""
+    """Another limit for lines while a block runs, here and in processes that it starts.
+
+    The default changes nothing.
+    """
     before = os.environ.get(LINE_VARIABLE)
     if characters != MAX_LINE_CHARACTERS:
         set_max_line_characters(characters)
@@ -75,7 +82,10 @@ def _from_environment(variable: str, default: int) -> int:
     if text is None:
         return default
     if not text.isascii() or not text.isdigit() or not 0 < len(text) < 19 or int(text) < 1:
-        raise ConfigError(f"{variable} is {text[:40]!r}, expected a positive whole number; set it anew or unset it")
+        raise ConfigError(
+            f"{variable} is {text[:40]!r}, expected a positive whole number; set it anew or unset"
+            " it"
+        )
     return int(text)
 
 
@@ -87,7 +97,8 @@ def refuse_long(characters: int, what: str, *, path: Any, line: int | None = Non
     """
     if characters > (limit := max_line_characters()):
         raise DataError(
-            f"{what} has more than {limit:,} characters; cut it, or allow more: --max-line or {LINE_VARIABLE}",
+            f"{what} has more than {limit:,} characters; cut it, or allow more: --max-line or"
+            f" {LINE_VARIABLE}",
             path=path,
             line=line,
         )
@@ -132,7 +143,8 @@ class _LineGuard(_Guard):
         self._add(data if first < 0 else data[:first])
         if first < 0:
             return
-        # A line inside of this block can only be too long where the limit is below the block's size.
+        # A line inside of this block can only be too long where the limit is below the block's
+        # size.
         if len(data) > self._limit and last > first:
             for line in data[first + 1 : last].split(b"\n"):
                 self._line += 1
@@ -145,7 +157,9 @@ class _LineGuard(_Guard):
         self._add(data[last + 1 :])
 
     def _add(self, part: bytes) -> None:
-        self._characters += len(part) if part.isascii() else len(part.translate(None, _CONTINUATION))
+        self._characters += (
+            len(part) if part.isascii() else len(part.translate(None, _CONTINUATION))
+        )
         if self._characters > self._limit:
             refuse_long(self._characters, "this line", path=self._path, line=self._line)
 
@@ -163,8 +177,9 @@ class _ExpansionGuard(_Guard):
         self._bytes += len(data)
         if self._bytes > max(FREE_EXPANSION_BYTES, self._times * self._packed):
             raise DataError(
-                f"its {self._packed:,} bytes grow to more than {self._bytes // max(self._packed, 1):,} times as many;"
-                f" unpack it yourself if you trust it, or allow more: {EXPANSION_VARIABLE}",
+                f"its {self._packed:,} bytes grow to more than"
+                f" {self._bytes // max(self._packed, 1):,} times as many; unpack it yourself if"
+                f" you trust it, or allow more: {EXPANSION_VARIABLE}",
                 path=self._path,
             )
 
@@ -208,5 +223,7 @@ def read_document(stream: IO[bytes], path: Any, limit: int | None = None) -> byt
         parts.append(block)
         size += len(block)
         if size > most:
-            raise DataError(f"larger than {most >> 20} MiB, and it is read as a whole; split it", path=path)
+            raise DataError(
+                f"larger than {most >> 20} MiB, and it is read as a whole; split it", path=path
+            )
     return b"".join(parts)

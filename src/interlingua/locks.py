@@ -1,7 +1,8 @@
 """Locks that keep two runs out of one folder, held to the end of a run.
 
-The lock is ``flock`` on a file in the folder. The system gives it up when the process ends, also by SIGKILL, so a stale
-lock file never locks. The file names the process that holds the lock, for the message that another run gets.
+The lock is ``flock`` on a file in the folder. The system gives it up when the process ends, also by
+SIGKILL, so a stale lock file never locks. The file names the process that holds the lock, for the
+message that another run gets.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _HOLDER = re.compile(r"process (?P<pid>\d+) on (?P<host>\S+) since [\w:+-]+")
 _BEGINNING = b"process "
 """Of a lock file that is not empty; a full disk may have cut it."""
 _held: set[int] = set()
-"""File descriptors of locks; a child by fork must not keep them, or its parent's lock would outlive the parent."""
+"""File descriptors of locks; a child by fork must not keep them, or its parent's lock would outlive
+the parent."""
 
 
 @contextlib.contextmanager
@@ -46,7 +48,8 @@ def exclusive(
 
     Args:
         folder: made if it is missing.
-        remedy: what the user of a second run can do besides waiting, e.g. ``choose another --work folder``.
+        remedy: what the user of a second run can do besides waiting, e.g.
+            ``choose another --work folder``.
         name: of the lock file, which goes with the lock.
         what: what the message says is in use; the folder by default.
         shared: let others in that take it shared as well, and keep out those that do not.
@@ -67,16 +70,23 @@ def exclusive(
             holder = _holder(handle)
             os.close(handle)
             raise ConfigError(
-                f"{os.fspath(what or folder)} is in use by {holder}; wait until it has ended, or {remedy}"
+                f"{os.fspath(what or folder)} is in use by {holder}; wait until it has ended, or"
+                f" {remedy}"
             ) from None
         except OSError as error:
             if error.errno not in _WITHOUT_LOCKS:
                 os.close(handle)
                 raise
-            log.warning("%s: the file system has no locks; make sure that no other run uses this folder", folder)
+            log.warning(
+                "%s: the file system has no locks; make sure that no other run uses this folder",
+                folder,
+            )
         if not _BEGINNING.startswith(os.pread(handle, len(_BEGINNING), 0)):
             os.close(handle)
-            raise DataError("a file that is no lock has the lock's name; remove it or choose another place", path=path)
+            raise DataError(
+                "a file that is no lock has the lock's name; remove it or choose another place",
+                path=path,
+            )
         if _has_name(handle, path):  # not a file that its holder removed before this one was locked
             break
         os.close(handle)
@@ -95,11 +105,15 @@ def exclusive(
 
 def _open(path: Path) -> int:
     try:
-        with contextlib.suppress(FileNotFoundError):  # another run may remove its empty folder in between
+        with contextlib.suppress(
+            FileNotFoundError
+        ):  # another run may remove its empty folder in between
             return _make(path)
         return _make(path)
     except OSError as error:
-        raise DataError(f"can't write: {error.strerror or error}; choose another place", path=path) from error
+        raise DataError(
+            f"can't write: {error.strerror or error}; choose another place", path=path
+        ) from error
 
 
 def _make(path: Path) -> int:

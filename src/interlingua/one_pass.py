@@ -1,8 +1,10 @@
-"""Elementwise work between two matrix products, in one pass over memory by ``torch.compile``, where a run asks for it.
+"""Elementwise work between two matrix products, in one pass over memory by ``torch.compile``, where
+a run asks for it.
 
-torch runs each operation by itself, and each reads and writes all of its elements. On a GPU that takes about as long as
-the products do. The functions that are marked ``one_pass`` are compiled into one kernel each once ``switch`` is on. The
-switch is one for the whole process, as the backward pass runs in threads of torch's own.
+torch runs each operation by itself, and each reads and writes all of its elements. On a GPU that
+takes about as long as the products do. The functions that are marked ``one_pass`` are compiled into
+one kernel each once ``switch`` is on. The switch is one for the whole process, as the backward pass
+runs in threads of torch's own.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class Switch:
         """
         if on and not self.is_on:
             try:
-                # gradients of single terms go backward more than once, where donated buffers allow one pass
+                # gradients of single terms go backward more than once, where donated buffers allow
+                # one pass
                 config: Any = import_module("torch._functorch.config")
                 config.donated_buffer = False
                 torch.compile(_tried)(torch.ones(8, device=device))
@@ -50,7 +53,8 @@ class Switch:
                 needed = "Triton" if device.type == "cuda" else "a C++ compiler"
                 reason = str(error).strip().partition("\n")[0]
                 raise ConfigError(
-                    f"run: compile is set, but torch.compile fails here: {reason}; install {needed}, or remove compile"
+                    f"run: compile is set, but torch.compile fails here: {reason}; install"
+                    f" {needed}, or remove compile"
                 ) from error
         self.is_on = on
 

@@ -1,7 +1,9 @@
-"""The options of a verb, declared once: on a frozen dataclass, each field with its help text, group and unit.
+"""The options of a verb, declared once: on a frozen dataclass, each field with its help text, group
+and unit.
 
-The command line, its ``--help``, the Python function of the verb and docs/reference are all made from that dataclass.
-A field that is made by ``argument`` is positional, one that is made by ``option`` is given by name.
+The command line, its ``--help``, the Python function of the verb and docs/reference are all made
+from that dataclass. A field that is made by ``argument`` is positional, one that is made by
+``option`` is given by name.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Declaration:
         help: one line.
         group: heading of ``--help``, one of ``GROUPS``.
         unit: of its number: tokens, characters, cosine.
-        kind: type that the command line reads; by default that of the default value, or else a text.
+        kind: type that the command line reads; by default that of the default value, or else a
+            text.
         flags: on the command line, where they do not follow from the field's name.
         short: one-letter flag.
         minimum: least value.
@@ -50,7 +53,8 @@ class Declaration:
         metavar: what ``--help`` writes for the value.
         is_argument: it is positional.
         is_positional: in Python it may be given without its name.
-        is_required: the command line can't do without it, as it writes to a file what Python gives back.
+        is_required: the command line can't do without it, as it writes to a file what Python gives
+            back.
     """
 
     help: str
@@ -68,7 +72,9 @@ class Declaration:
     is_positional: bool = False
 
 
-def option(default: Any = dataclasses.MISSING, help: str = "", *, group: str = GENERAL, **more: Any) -> Any:
+def option(
+    default: Any = dataclasses.MISSING, help: str = "", *, group: str = GENERAL, **more: Any
+) -> Any:
     """A field of an options dataclass that is given by name.
 
     Args:
@@ -93,7 +99,9 @@ def argument(help: str, default: Any = dataclasses.MISSING, **more: Any) -> Any:
 
 def _field(default: Any, declaration: Declaration) -> Any:
     is_keyword = not (declaration.is_argument or declaration.is_positional)
-    return dataclasses.field(default=default, kw_only=is_keyword, metadata={DECLARATION: declaration})
+    return dataclasses.field(
+        default=default, kw_only=is_keyword, metadata={DECLARATION: declaration}
+    )
 
 
 def listed(names: Names | None) -> list[str] | None:
@@ -113,7 +121,8 @@ class Options:
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """What stands for the first argument where it was left out, so that ``first`` is the second one.
+        """What stands for the first argument where it was left out, so that ``first`` is the second
+        one.
 
         Args:
             first: the first positional value; None = there is none.
@@ -146,7 +155,9 @@ def declaration_of(field: dataclasses.Field[Any]) -> Declaration:
 
 
 def declared(options: type) -> list[tuple[dataclasses.Field[Any], Declaration]]:
-    """The fields of an options dataclass with their declarations: arguments first, then options by group."""
+    """The fields of an options dataclass with their declarations: arguments first, then options by
+    group.
+    """
     fields = [(field, declaration_of(field)) for field in dataclasses.fields(options)]
     return sorted(fields, key=lambda pair: (not pair[1].is_argument, GROUPS.index(pair[1].group)))
 
@@ -167,7 +178,8 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
         name: of the function.
 
     Returns:
-        A function with the signature of the dataclass, and with a docstring that describes each argument.
+        A function with the signature of the dataclass, and with a docstring that describes each
+        argument.
     """
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -178,14 +190,19 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     made: Any = call
     made.__name__ = made.__qualname__ = name
     made.__module__ = run.__module__
-    made.__signature__ = inspect.signature(options).replace(return_annotation=inspect.signature(run).return_annotation)
+    made.__signature__ = inspect.signature(options).replace(
+        return_annotation=inspect.signature(run).return_annotation
+    )
     made.__doc__ = _docstring(options, run)
     made.options = options
     return call
 
 
 def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
-    """The positional arguments, with the first one where it was left out; None in its place was given."""
+    """The positional arguments, with the first one where it was left out.
+
+    None in its place was given.
+    """
     if arguments and arguments[0] is None:
         return arguments
     in_front = options.left_out(arguments[0] if arguments else None, given)
@@ -193,7 +210,9 @@ def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any
 
 
 def _docstring(options: Any, run: Callable[..., Any]) -> str:
-    """The docstring of the function that runs a verb, with the options in place of its own arguments."""
+    """The docstring of the function that runs a verb, with the options in place of its own
+    arguments.
+    """
     summary, _, rest = inspect.cleandoc(run.__doc__ or "").partition("\n\nArgs:\n")
     after = rest.partition("\n\n")[2]
     lines = []

@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of so many items, in order; the last one may be shorter. No more than one is in memory."""
+    """Lists of so many items, in order.
+
+    The last one may be shorter. No more than one is in memory.
+    """
     left = iter(items)
     while portion := list(itertools.islice(left, size)):
         yield portion

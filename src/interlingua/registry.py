@@ -1,8 +1,11 @@
-"""What can be named in a config or on the command line, and where it is. Nothing registers itself on import.
+"""What can be named in a config or on the command line, and where it is.
 
-A name stands for a class in one of three ways. The library's own classes have short names, in the tables below.
-A package that is installed adds names by entry points, for each table in a group of its own. Any other class is named
-by its place, ``package.module:Class``. ``resolve`` imports the class, and only then is the code of a package run.
+Nothing registers itself on import.
+
+A name stands for a class in one of three ways. The library's own classes have short names, in the
+tables below. A package that is installed adds names by entry points, for each table in a group of
+its own. Any other class is named by its place, ``package.module:Class``. ``resolve`` imports the
+class, and only then is the code of a package run.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ class Registry(dict[str, str]):
         places: name -> place, of those that are built in.
     """
 
-    def __init__(self, kind: str, group: str, *, base: str, needs: Collection[str], places: Mapping[str, str]) -> None:
+    def __init__(
+        self, kind: str, group: str, *, base: str, needs: Collection[str], places: Mapping[str, str]
+    ) -> None:
         super().__init__(places)
         self.kind = kind
         self.group = group
@@ -42,7 +47,9 @@ class Registry(dict[str, str]):
         return list(dict.fromkeys([*self, *(entry.name for entry in installed(self.group))]))
 
     def is_place(self, name: str) -> bool:
-        """Whether it is ``package.module:Class``, and not one of these names with something behind it."""
+        """Whether it is ``package.module:Class``, and not one of these names with something behind
+        it.
+        """
         start, colon, _ = name.partition(":")
         return bool(colon) and start not in self.names
 
@@ -173,7 +180,12 @@ SUITES: dict[str, tuple[str, ...]] = {
         "mteb:STSBenchmarkMultilingualSTS",
     ),
     "mexma_table29": ("mteb:SICKFr", "mteb:STS22", "mteb:STSBenchmarkMultilingualSTS"),
-    "mexma_table30": ("mteb:CDSC-R", "mteb:SICK-R-PL", "mteb:STS22", "mteb:STSBenchmarkMultilingualSTS"),
+    "mexma_table30": (
+        "mteb:CDSC-R",
+        "mteb:SICK-R-PL",
+        "mteb:STS22",
+        "mteb:STSBenchmarkMultilingualSTS",
+    ),
 }
 """Names for several tasks; those with data are run."""
 DEFAULT_MODEL = "mini"
@@ -181,7 +193,8 @@ DEFAULT_MODEL = "mini"
 OWN_MODELS = (DEFAULT_MODEL, "nano")
 """Those that this project ships, each in a package interlingua-NAME of its own."""
 MODELS = "interlingua.models"
-"""Group of entry points by which packages bring models: ``NAME = "package:function"``, which returns a folder."""
+"""Group of entry points by which packages bring models: ``NAME = "package:function"``, which
+returns a folder."""
 BACKENDS = Registry(
     "backend",
     "interlingua.backends",
@@ -189,7 +202,9 @@ BACKENDS = Registry(
     needs=("takes", "load"),
     places={
         "interlingua": "interlingua.encoder.backends.own:OwnEncoder",
-        "sentence-transformers": "interlingua.encoder.backends.sentence_transformers:SentenceTransformersEncoder",
+        "sentence-transformers": (
+            "interlingua.encoder.backends.sentence_transformers:SentenceTransformersEncoder"
+        ),
         "onnx": "interlingua.encoder.backends.onnx:OnnxEncoder",
         "openai": "interlingua.encoder.backends.openai:OpenAIEncoder",
         "vectors": "interlingua.encoder.backends.vectors:VectorsEncoder",
@@ -250,7 +265,10 @@ def installed(group: str) -> list[EntryPoint]:
 
 
 def installed_model_entry(name: str) -> EntryPoint | None:
-    """By which a package brings a model of that name; None if none does, or if it is no name but a path."""
+    """By which a package brings a model of that name.
+
+    None if none does, or if it is no name but a path.
+    """
     if os.path.basename(name) != name:
         return None
     return next((entry for entry in installed(MODELS) if entry.name == name), None)
@@ -267,8 +285,8 @@ def resolve(registry: Registry, name: str) -> Any:
         The class.
 
     Raises:
-        ConfigError: there is no such name, and the nearest one is offered; or the class can't be imported, or is of
-            another kind.
+        ConfigError: there is no such name, and the nearest one is offered; or the class can't be
+            imported, or is of another kind.
     """
     if name in registry:
         module, _, attribute = registry[name].partition(":")
@@ -281,26 +299,37 @@ def resolve(registry: Registry, name: str) -> Any:
         if not difflib.get_close_matches(start[:100], registry.names, n=1, cutoff=0.6):
             raise
         # a wrong name with something behind it, such as mtab:STS17
-        raise ConfigError(f"unknown {registry.kind} {start!r}{did_you_mean(start, registry.names)}") from error
+        raise ConfigError(
+            f"unknown {registry.kind} {start!r}{did_you_mean(start, registry.names)}"
+        ) from error
     if not isinstance(found, type):
-        raise ConfigError(f"{registry.kind} {name!r} is no class but a {type(found).__name__}, see {registry.base}")
+        raise ConfigError(
+            f"{registry.kind} {name!r} is no class but a {type(found).__name__}, see"
+            f" {registry.base}"
+        )
     missing = [attribute for attribute in registry.needs if not hasattr(found, attribute)]
     if missing:
-        raise ConfigError(f"{registry.kind} {name!r} has no {missing[0]}; expected a class like {registry.base}")
+        raise ConfigError(
+            f"{registry.kind} {name!r} has no {missing[0]}; expected a class like {registry.base}"
+        )
     return found
 
 
 def _installed_place(registry: Registry, name: str) -> str:
     places = {entry.value for entry in installed(registry.group) if entry.name == name}
     if len(places) > 1:
-        raise ConfigError(f"{registry.kind} {name!r} is in several packages; name one: {', '.join(sorted(places))}")
+        raise ConfigError(
+            f"{registry.kind} {name!r} is in several packages; name one:"
+            f" {', '.join(sorted(places))}"
+        )
     if not places:
         raise ConfigError(f"unknown {registry.kind} {name!r}{did_you_mean(name, registry.names)}")
     return places.pop()
 
 
 def load(place: str) -> Any:
-    """Imports what is at ``package.module:Class`` or ``module:function``, in the working directory too.
+    """Imports what is at ``package.module:Class`` or ``module:function``, in the working directory
+    too.
 
     Raises:
         ConfigError: there is no such module, or nothing of that name in it, or its own code fails.
@@ -309,7 +338,9 @@ def load(place: str) -> Any:
     if not (module and attribute):
         raise ConfigError(f"{place!r}: expected package.module:Class")
     if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # behind all that is installed, so that no file there is taken for a package
+        sys.path.append(
+            os.getcwd()
+        )  # behind all that is installed, so that no file there is taken for a package
     try:
         imported = importlib.import_module(module)
     except InterlinguaError:
@@ -322,8 +353,14 @@ def load(place: str) -> Any:
     try:
         return getattr(imported, attribute)
     except AttributeError as error:
-        own = [name for name, value in vars(imported).items() if getattr(value, "__module__", None) == module]
-        raise ConfigError(f"{place!r}: the module has no {attribute!r}{did_you_mean(attribute, own)}") from error
+        own = [
+            name
+            for name, value in vars(imported).items()
+            if getattr(value, "__module__", None) == module
+        ]
+        raise ConfigError(
+            f"{place!r}: the module has no {attribute!r}{did_you_mean(attribute, own)}"
+        ) from error
 
 
 def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:

@@ -1,4 +1,5 @@
-"""Files elsewhere, ``s3://bucket/name``, ``gs://bucket/name``, ``memory://name``: fetched to be read, sent when whole.
+"""Files elsewhere, ``s3://bucket/name``, ``gs://bucket/name``, ``memory://name``: fetched to be
+read, sent when whole.
 
 All that fsspec knows will do; ``file://`` and names without ``://`` are this machine's.
 """
@@ -35,7 +36,8 @@ def name_of(path: PathLike) -> str:
 
 
 def expand(pattern: PathLike) -> list[str]:
-    """The files that a name stands for, in the order of their names: several if it has ``*``, ``?`` or ``[``.
+    """The files that a name stands for, in the order of their names: several if it has ``*``, ``?``
+    or ``[``.
 
     Raises:
         DataError: nothing is called so.
@@ -55,7 +57,8 @@ def expand(pattern: PathLike) -> list[str]:
 
 
 def fetch(path: PathLike, folder: Path) -> Path:
-    """A file of this machine with the same bytes: the file itself, or a copy in the folder, made once.
+    """A file of this machine with the same bytes: the file itself, or a copy in the folder, made
+    once.
 
     Args:
         path: anywhere.
@@ -75,7 +78,11 @@ def fetch(path: PathLike, folder: Path) -> Path:
         return copy
     files, inner = filesystem(name)
     mark.unlink(missing_ok=True)
-    with _errors_in_one_line(name), files.open(inner, "rb") as source, atomic_write(copy, "wb") as file:
+    with (
+        _errors_in_one_line(name),
+        files.open(inner, "rb") as source,
+        atomic_write(copy, "wb") as file,
+    ):
         shutil.copyfileobj(source, file, 1 << 20)
     with atomic_write(mark) as file:
         file.write(found)
@@ -83,7 +90,8 @@ def fetch(path: PathLike, folder: Path) -> Path:
 
 
 def state(path: PathLike) -> str:
-    """What changes when the file does: of its size and time of change, or what the store has for that.
+    """What changes when the file does: of its size and time of change, or what the store has for
+    that.
 
     Raises:
         DataError: there is no such file, or it can't be reached.
@@ -102,7 +110,8 @@ def exists(path: PathLike) -> bool:
 
 @contextlib.contextmanager
 def destination(path: PathLike, folder: Path) -> Iterator[Path]:
-    """Where to write what is to be at ``path``: there, or in the folder, from where it is sent at the end.
+    """Where to write what is to be at ``path``: there, or in the folder, from where it is sent at
+    the end.
 
     Args:
         path: anywhere.
@@ -136,11 +145,15 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
     read = {_place(path) for path in inputs if path is not None}
     written = set[str]()
     for output in outputs:
-        if output is None or not (is_remote(output) or os.path.isfile(output) or not os.path.exists(output)):
+        if output is None or not (
+            is_remote(output) or os.path.isfile(output) or not os.path.exists(output)
+        ):
             continue  # a pipe or a device, into which all may go
         place = _place(output)
         if place in read:
-            raise ConfigError(f"{os.fspath(output)} is read as well and would be lost; name another file to write")
+            raise ConfigError(
+                f"{os.fspath(output)} is read as well and would be lost; name another file to write"
+            )
         if place in written:
             raise ConfigError(f"{os.fspath(output)} is to be written twice; name two files")
         written.add(place)
@@ -150,7 +163,8 @@ def check_writable(path: PathLike) -> None:
     """Finds out before the work whether a file can be written; nothing stays behind.
 
     Args:
-        path: of a file that need not be there, nor its folder. Elsewhere an empty file is sent next to it and removed.
+        path: of a file that need not be there, nor its folder. Elsewhere an empty file is sent next
+            to it and removed.
 
     Raises:
         DataError: it is a folder, or nothing can be written there.
@@ -172,7 +186,9 @@ def check_writable(path: PathLike) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise DataError(f"can't write: {error.strerror or error}; choose another place", path=path) from error
+        raise DataError(
+            f"can't write: {error.strerror or error}; choose another place", path=path
+        ) from error
 
 
 def _place(path: PathLike) -> str:
@@ -212,4 +228,6 @@ def _errors_in_one_line(path: PathLike, kept: str = "") -> Iterator[None]:
         raise DataError(f"no such file; check the path{kept}", path=path) from error
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise DataError(f"{reason}; check the path, the network and your credentials{kept}", path=path) from error
+        raise DataError(
+            f"{reason}; check the path, the network and your credentials{kept}", path=path
+        ) from error

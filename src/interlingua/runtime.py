@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 Progress = Callable[[str, int, int], None]
-"""Is given what is being done, how much of it is done, and all; ``Steps`` also takes what is to come."""
+"""Is given what is being done, how much of it is done, and all; ``Steps`` also takes what is to
+come."""
 Counted = Callable[[int, int], None]
 """Is given how much of a step is done, and all."""
 Shown = Callable[[str, int, int, float | None], None]
-"""Is given the step, how much of it is done, all of it, and the seconds left for the whole run, if they are known."""
+"""Is given the step, how much of it is done, all of it, and the seconds left for the whole run, if
+they are known."""
 
 
 class Expected(NamedTuple):
@@ -21,7 +23,8 @@ class Expected(NamedTuple):
 
     Attributes:
         size: in any unit.
-        each: seconds that a unit takes; None where the steps before it that begin with the same word tell.
+        each: seconds that a unit takes; None where the steps before it that begin with the same
+            word tell.
     """
 
     size: float
@@ -60,7 +63,9 @@ class Steps:
 
     def _left(self, done: int, total: int) -> float | None:
         own = self._own(done, total)
-        others = [self._seconds(what, step) for what, step in self.to_come.items() if what != self.now]
+        others = [
+            self._seconds(what, step) for what, step in self.to_come.items() if what != self.now
+        ]
         if not self.to_come or own is None or None in others:
             return None
         return own + sum(seconds for seconds in others if seconds is not None)
@@ -85,7 +90,9 @@ def _kind(what: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``: the one way in which times are shown."""
+    """``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``: the one way in which times are
+    shown.
+    """
     for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * unit_seconds:
             return f"{seconds / unit_seconds:.1f} {name}"

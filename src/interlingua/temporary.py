@@ -1,9 +1,11 @@
-"""Temporary files and folders: made, recognized when their process was killed, and put in the place of what was there.
+"""Temporary files and folders: made, recognized when their process was killed, and put in the place
+of what was there.
 
-A temporary name tells the machine and the process that made it, and the process holds a lock (``flock``) on what is
-behind the name. The lock ends with the process, however that ends. So another process may remove a temporary file when
-two things hold: no such process is alive here, and no process holds the lock. The second one protects the files of
-another container with the same host name; its processes can't be seen from here.
+A temporary name tells the machine and the process that made it, and the process holds a lock
+(``flock``) on what is behind the name. The lock ends with the process, however that ends. So
+another process may remove a temporary file when two things hold: no such process is alive here, and
+no process holds the lock. The second one protects the files of another container with the same host
+name; its processes can't be seen from here.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class Temporary:
                 name = tempfile.mkdtemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
                 self.handle = os.open(name, os.O_RDONLY)
             else:
-                self.handle, name = tempfile.mkstemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
+                self.handle, name = tempfile.mkstemp(
+                    prefix=_prefix(target), suffix=".tmp", dir=target.parent
+                )
             if _lock(self.handle, name):
                 break
             os.close(self.handle)  # another process swept it before it was locked
@@ -72,14 +76,18 @@ class Temporary:
 
 
 def sweep(folder: Path, name: str | None = None) -> None:
-    """Removes temporary files and folders of killed processes; a folder that stepped aside gets its name back.
+    """Removes temporary files and folders of killed processes.
+
+    A folder that stepped aside gets its name back.
 
     Args:
         folder: where to look, not below.
         name: of what was to be written; default: anything.
     """
     with os.scandir(os.path.realpath(folder)) as entries:
-        left = [(Path(entry.path), match) for entry in entries if (match := _NAME.fullmatch(entry.name))]
+        left = [
+            (Path(entry.path), match) for entry in entries if (match := _NAME.fullmatch(entry.name))
+        ]
     for path, match in left:
         pid = int(match["pid"])
         is_wanted = name in (None, match["name"]) and match["host"] == _host()
@@ -95,9 +103,9 @@ def sweep(folder: Path, name: str | None = None) -> None:
 def replace_directory(source: Path, target: Path) -> None:
     """Puts a finished folder in the place of ``target``; an older one of that name is removed.
 
-    Linux exchanges both names in one step, so that at any moment there is a whole folder of that name. Where the file
-    system can't, the older one steps aside first; if the process is killed in between, ``sweep`` gives it its name
-    back.
+    Linux exchanges both names in one step, so that at any moment there is a whole folder of that
+    name. Where the file system can't, the older one steps aside first; if the process is killed in
+    between, ``sweep`` gives it its name back.
     """
     if not target.exists():
         source.rename(target)
@@ -109,7 +117,9 @@ def replace_directory(source: Path, target: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Swaps the names of two files or folders in one step, by ``renameat2``; false where that is not possible.
+    """Swaps the names of two files or folders in one step, by ``renameat2``.
+
+    False where that is not possible.
 
     Raises:
         OSError: it is possible, but failed.
@@ -117,7 +127,16 @@ def exchange(one: Path, other: Path) -> bool:
     rename = _renameat2()
     if rename is None:
         return False
-    if rename(_AT_WORKING_DIRECTORY, os.fsencode(one), _AT_WORKING_DIRECTORY, os.fsencode(other), _EXCHANGE) == 0:
+    if (
+        rename(
+            _AT_WORKING_DIRECTORY,
+            os.fsencode(one),
+            _AT_WORKING_DIRECTORY,
+            os.fsencode(other),
+            _EXCHANGE,
+        )
+        == 0
+    ):
         return True
     number = ctypes.get_errno()
     if number in _NOT_POSSIBLE:
@@ -219,7 +238,9 @@ def _prefix(target: Path) -> str:
 
 
 def _host() -> str:
-    """Of this machine, short: on a disk that several share, only they know which of their processes live."""
+    """Of this machine, short: on a disk that several share, only they know which of their processes
+    live.
+    """
     return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 
 

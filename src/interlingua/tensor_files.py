@@ -1,4 +1,6 @@
-"""Writing safetensors files: a full disk is an OSError, as with any other file, and who may read them is usual."""
+"""Writing safetensors files: a full disk is an OSError, as with any other file, and who may read
+them is usual.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def write_safetensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+def write_safetensors(
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
+) -> None:
     """Writes a safetensors file.
 
     Args:
@@ -23,7 +27,8 @@ def write_safetensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mappi
         metadata: of the file, for its header.
 
     Raises:
-        OSError: the disk is full or can't be written; safetensors alone raises an error without a number.
+        OSError: the disk is full or can't be written; safetensors alone raises an error without a
+            number.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file

@@ -1,7 +1,8 @@
-"""Work that is shared out: functions of tasks, done here one after the other or on the machines of a Ray cluster.
+"""Work that is shared out: functions of tasks, done here one after the other or on the machines of
+a Ray cluster.
 
-Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is written by the one that
-began. If its process or machine dies, a task is done again somewhere else.
+Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is
+written by the one that began. If its process or machine dies, a task is done again somewhere else.
 """
 
 from __future__ import annotations
@@ -32,9 +33,15 @@ class Workers(Protocol):
     slots: int
 
     def run(
-        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, encodes: bool = False
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
     ) -> Iterator[Result]:
-        """What a function gives for the arguments of each task, in their order; a few tasks are taken ahead.
+        """What a function gives for the arguments of each task, in their order.
+
+        A few tasks are taken ahead.
 
         Args:
             function: of a module that all machines have.
@@ -44,7 +51,9 @@ class Workers(Protocol):
         ...
 
     def share(self, value: Any) -> Any:
-        """A value that goes into several tasks as an argument of its own, sent to each machine once."""
+        """A value that goes into several tasks as an argument of its own, sent to each machine
+        once.
+        """
         ...
 
 
@@ -54,7 +63,11 @@ class Here:
     slots = 1
 
     def run(
-        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, encodes: bool = False
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
     ) -> Iterator[Result]:
         """See ``Workers``."""
         return itertools.starmap(function, tasks)
@@ -79,21 +92,28 @@ class OnRay:
         self.slots = int(there.get("CPU", 0)) // cores
         if self.slots < 1:
             raise ConfigError(
-                f"the cluster has {there.get('CPU', 0):g} cores, a task is to have {cores}; ask for fewer"
+                f"the cluster has {there.get('CPU', 0):g} cores, a task is to have {cores}; ask"
+                " for fewer"
             )
 
     def run(
-        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, encodes: bool = False
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
     ) -> Iterator[Result]:
         """See ``Workers``.
 
-        After an error the few tasks taken ahead are not cancelled but run to their end or to that of the connection:
-        Ray aborts the process that cancels a task at the moment it is done.
+        After an error the few tasks taken ahead are not cancelled but run to their end or to that
+        of the connection: Ray aborts the process that cancels a task at the moment it is done.
 
         Raises:
             InterlinguaError: as the function does, or a task's processes have died too often.
         """
-        needs: dict[str, int] = {"num_gpus": 1} if encodes and self.gpus else {"num_cpus": self.cores}
+        needs: dict[str, int] = (
+            {"num_gpus": 1} if encodes and self.gpus else {"num_cpus": self.cores}
+        )
         remote = self.ray.remote(**needs, max_retries=RETRIES)(_with_threads)
         ahead = 2 * (self.gpus if encodes and self.gpus else self.slots)
         waiting: deque[Any] = deque()
@@ -119,8 +139,9 @@ class OnRay:
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
             raise InterlinguaError(
-                f"Ray gave up on a task after {RETRIES} retries ({type(error).__name__}: {reason}); if memory was short"
-                " give tasks more --ray-cores, which share a model, or less --memory; the same command goes on"
+                f"Ray gave up on a task after {RETRIES} retries ({type(error).__name__}:"
+                f" {reason}); if memory was short give tasks more --ray-cores, which share a"
+                " model, or less --memory; the same command goes on"
             ) from error
 
 
@@ -140,8 +161,9 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
     """Others who do the tasks, as long as the block lasts.
 
     Args:
-        address: None for no workers, ``local`` for processes of this machine, ``auto`` for the cluster that this
-            machine is part of, ``host:6379`` or ``ray://host:10001`` for one elsewhere.
+        address: None for no workers, ``local`` for processes of this machine, ``auto`` for the
+            cluster that this machine is part of, ``host:6379`` or ``ray://host:10001`` for one
+            elsewhere.
         cores: of each task.
 
     Raises:
@@ -161,9 +183,9 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
                 ray.init(address=address, log_to_driver=False, logging_level="error", **started)
         except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             raise ConfigError(
-                f"no Ray cluster answers at {address!r} ({_reason(error)}); start one with ray start --head, or say"
-                " local. One that asks for a token, as newer ones do, needs RAY_AUTH_MODE=token and RAY_AUTH_TOKEN,"
-                " what ray get-auth-token prints there"
+                f"no Ray cluster answers at {address!r} ({_reason(error)}); start one with ray"
+                " start --head, or say local. One that asks for a token, as newer ones do, needs"
+                " RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, what ray get-auth-token prints there"
             ) from error
     try:
         yield OnRay(cores)
@@ -173,7 +195,9 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
 
 
 def _reason(error: Exception) -> str:
-    """What an error says in one line: a server's traceback comes as text, and says it in its last one."""
+    """What an error says in one line: a server's traceback comes as text, and says it in its last
+    one.
+    """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[-1 if "Traceback" in lines[0] else 0].strip()[:150]
 

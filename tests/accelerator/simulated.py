@@ -1,12 +1,14 @@
-"""A simulated GPU: tensors that are on ``cuda:0`` as far as Python can see, with values that the CPU computes.
+"""A simulated GPU: tensors that are on ``cuda:0`` as far as Python can see, with values that the
+CPU computes.
 
-Real autograd, autocast and values, on a machine without an accelerator. Three things are observed. An operation that
-mixes tensors of both devices raises, as CUDA does. Whatever makes the host wait for the device is written down with
-the line that does it. And tensors that go to the device are known to be pinned or not.
+Real autograd, autocast and values, on a machine without an accelerator. Three things are observed.
+An operation that mixes tensors of both devices raises, as CUDA does. Whatever makes the host wait
+for the device is written down with the line that does it. And tensors that go to the device are
+known to be pinned or not.
 
-How it works: a ``DeviceTensor`` wraps a CPU tensor. For C++ it is on the CPU, so autograd's engine needs no driver; its
-Python attribute ``device`` is what this project's code reads. ``Device`` is a dispatch mode that sees every operation
-below autograd and runs it on the wrapped tensors.
+How it works: a ``DeviceTensor`` wraps a CPU tensor. For C++ it is on the CPU, so autograd's engine
+needs no driver; its Python attribute ``device`` is what this project's code reads. ``Device`` is a
+dispatch mode that sees every operation below autograd and runs it on the wrapped tensors.
 """
 
 from __future__ import annotations
@@ -41,7 +43,13 @@ WAITS_OF_OPERATIONS = {
     "aten::equal": "equal",
 }
 """Operations with a result, or a result's size, that the host has to know."""
-INDEXING = ("aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index")
+INDEXING = (
+    "aten::index",
+    "aten::index_put",
+    "aten::index_put_",
+    "aten::_index_put_impl_",
+    "aten::_unsafe_index",
+)
 
 
 class MismatchError(RuntimeError):
@@ -69,7 +77,9 @@ class DeviceTensor(Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @classmethod
-    def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return Device.now.run(operation, args, kwargs or {})
 
     device = property(lambda self: CUDA)
@@ -133,13 +143,20 @@ def host(value: Any) -> Any:
 
 
 def moved(module: nn.Module) -> nn.Module:
-    """The module with its weights and buffers on the device; weights that are shared stay shared."""
+    """The module with its weights and buffers on the device.
+
+    Weights that are shared stay shared.
+    """
     known: dict[int, Tensor] = {}
 
     def place(tensor: Tensor) -> Tensor:
         if id(tensor) not in known:
             made = on_device(tensor.detach().clone())
-            known[id(tensor)] = nn.Parameter(made, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else made
+            known[id(tensor)] = (
+                nn.Parameter(made, tensor.requires_grad)
+                if isinstance(tensor, nn.Parameter)
+                else made
+            )
         return known[id(tensor)]
 
     for part in module.modules():
@@ -181,7 +198,9 @@ class Device(TorchDispatchMode):
         with self:
             yield self.waits
 
-    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return self.run(operation, args, kwargs or {})
 
     def run(self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -189,7 +208,9 @@ class Device(TorchDispatchMode):
         name = operation._schema.name
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         ours = [tensor for tensor in tensors if isinstance(tensor, DeviceTensor)]
-        to_device = kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cuda"
+        to_device = (
+            kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cuda"
+        )
         if to_device:
             kwargs = {**kwargs, "device": torch.device("cpu")}
         if name == "aten::_to_copy" and to_device and not ours:
@@ -200,7 +221,8 @@ class Device(TorchDispatchMode):
             return args[0]
         if not ours and not to_device:
             made = operation(*args, **kwargs)
-            # where a result has no gradient, C++ makes zeros, on what it takes for the tensor's device
+            # where a result has no gradient, C++ makes zeros, on what it takes for the tensor's
+            # device
             fills = name == "aten::zeros" and torch._C._current_graph_task_id() != -1
             return DeviceTensor(made) if fills else made
         self.launches[name] += 1
@@ -219,7 +241,9 @@ class Device(TorchDispatchMode):
             self.note("copy to the device from pageable memory")
         return DeviceTensor(operation(source, **kwargs).clone())
 
-    def _check(self, operation: Any, name: str, args: Any, kwargs: Any, tensors: list[Tensor]) -> None:
+    def _check(
+        self, operation: Any, name: str, args: Any, kwargs: Any, tensors: list[Tensor]
+    ) -> None:
         index = name in INDEXING
         for tensor in tensors:
             if isinstance(tensor, DeviceTensor) or tensor.ndim == 0:
@@ -227,10 +251,16 @@ class Device(TorchDispatchMode):
             if index and any(tensor is each for each in tree_leaves(args[1])):
                 self.note("index on the host")
                 continue
-            raise MismatchError(f"{name} got a CPU tensor of shape {tuple(tensor.shape)} at {where()}")
+            raise MismatchError(
+                f"{name} got a CPU tensor of shape {tuple(tensor.shape)} at {where()}"
+            )
         if name in WAITS_OF_OPERATIONS:
             self.note(WAITS_OF_OPERATIONS[name])
-        if name == "aten::repeat_interleave" and operation._overloadname == "Tensor" and not kwargs.get("output_size"):
+        if (
+            name == "aten::repeat_interleave"
+            and operation._overloadname == "Tensor"
+            and not kwargs.get("output_size")
+        ):
             self.note("repeat_interleave without a size")
         if index and any(each is not None and each.dtype == torch.bool for each in args[1]):
             fills = name != "aten::index" and args[2].numel() == 1  # this is masked_fill
@@ -238,16 +268,21 @@ class Device(TorchDispatchMode):
                 self.note("boolean index")
 
     def _wrapped(self, operation: Any, args: Any, kwargs: Any, result: Any) -> Any:
-        """The result on the device; what an operation changed in place is the tensor that it was given."""
+        """The result on the device; what an operation changed in place is the tensor that it was
+        given."""
         schema = operation._schema
-        given = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | kwargs
+        given = (
+            dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | kwargs
+        )
         changed = {
             tuple(sorted(argument.alias_info.before_set)): given.get(argument.name)
             for argument in schema.arguments
             if argument.alias_info is not None and argument.alias_info.is_write
         }
         writes = [
-            item.alias_info for item in schema.returns if item.alias_info is not None and item.alias_info.is_write
+            item.alias_info
+            for item in schema.returns
+            if item.alias_info is not None and item.alias_info.is_write
         ]
         if writes:
             same = [changed[tuple(sorted(alias.before_set))] for alias in writes]
@@ -274,7 +309,8 @@ def where() -> str:
 
 
 class _FlashAttention:
-    """torch's FlashAttention of packed sentences, by the formulas: each sentence over itself, with dropout.
+    """torch's FlashAttention of packed sentences, by the formulas: each sentence over itself, with
+    dropout.
 
     Args:
         q: queries; keys and values as these.
@@ -286,13 +322,23 @@ class _FlashAttention:
     """
 
     def __init__(
-        self, q: Tensor, k: Tensor, v: Tensor, bounds: Tensor, longest: int, rate: float, window: int, seed: int
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        bounds: Tensor,
+        longest: int,
+        rate: float,
+        window: int,
+        seed: int,
     ) -> None:
         if q.dtype not in (torch.float16, torch.bfloat16) or bounds.dtype != torch.int32:
             raise TypeError(f"FlashAttention got {q.dtype} and boundaries in {bounds.dtype}")
         self.spans = list(itertools.pairwise(bounds.tolist()))
         if self.spans[-1][1] != len(q) or max(last - first for first, last in self.spans) > longest:
-            raise ValueError("boundaries that do not fit the tokens, or a sentence longer than the longest")
+            raise ValueError(
+                "boundaries that do not fit the tokens, or a sentence longer than the longest"
+            )
         self.inputs = [x.float().transpose(0, 1) for x in (q, k, v)]  # (heads, tokens, head width)
         self.scale = 1 / math.sqrt(q.shape[-1])
         self.rate = rate
@@ -326,7 +372,9 @@ class _FlashAttention:
             )
             softmax, kept = self.weights(queries, keys)
             of_weights = upstream @ values.transpose(1, 2) * kept
-            of_scores = softmax * (of_weights - (of_weights * softmax).sum(-1, keepdim=True)) * self.scale
+            of_scores = (
+                softmax * (of_weights - (of_weights * softmax).sum(-1, keepdim=True)) * self.scale
+            )
             found[0].append(of_scores @ keys)
             found[1].append(of_scores.transpose(1, 2) @ queries)
             found[2].append((softmax * kept).transpose(1, 2) @ upstream)
@@ -337,14 +385,41 @@ def _flash_forward(*args: Any, window_size_left: int | None = None, **_: Any) ->
     q, k, v, bounds, _same, longest, _longest, rate, *_rest = args
     seed = torch.randint(2**31, ()) if rate else torch.zeros((), dtype=torch.long)
     window = -1 if window_size_left is None else window_size_left
-    context = _FlashAttention(q, k, v, bounds, longest, rate, window, int(seed)).forward().to(q.dtype)
-    return context, q.new_zeros(q.shape[1], len(q), dtype=torch.float32), seed, torch.zeros(()), q.new_zeros(0)
+    context = (
+        _FlashAttention(q, k, v, bounds, longest, rate, window, int(seed)).forward().to(q.dtype)
+    )
+    return (
+        context,
+        q.new_zeros(q.shape[1], len(q), dtype=torch.float32),
+        seed,
+        torch.zeros(()),
+        q.new_zeros(0),
+    )
 
 
-def _flash_backward(*args: Any, window_size_left: int | None = None, **_: Any) -> tuple[Tensor, ...]:
-    gradient, q, k, v, _out, _normalizer, bounds, _same, longest, _longest, rate, _causal, seed, *_rest = args
+def _flash_backward(
+    *args: Any, window_size_left: int | None = None, **_: Any
+) -> tuple[Tensor, ...]:
+    (
+        gradient,
+        q,
+        k,
+        v,
+        _out,
+        _normalizer,
+        bounds,
+        _same,
+        longest,
+        _longest,
+        rate,
+        _causal,
+        seed,
+        *_rest,
+    ) = args
     if gradient.dtype != q.dtype:
-        raise TypeError(f"FlashAttention's backward pass got a gradient in {gradient.dtype} for {q.dtype}")
+        raise TypeError(
+            f"FlashAttention's backward pass got a gradient in {gradient.dtype} for {q.dtype}"
+        )
     window = -1 if window_size_left is None else window_size_left
     found = _FlashAttention(q, k, v, bounds, longest, rate, window, int(seed)).backward(gradient)
     return tuple(x.to(q.dtype) for x in found)
@@ -370,7 +445,9 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Device:
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
     monkeypatch.setattr(torch.backends.cudnn, "is_acceptable", lambda _: False)
     group = torch.nn.utils.clip_grad._group_tensors_by_device_and_dtype
-    monkeypatch.setattr(torch.nn.utils.clip_grad, "_group_tensors_by_device_and_dtype", _grouped(group))
+    monkeypatch.setattr(
+        torch.nn.utils.clip_grad, "_group_tensors_by_device_and_dtype", _grouped(group)
+    )
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
     monkeypatch.setattr(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
@@ -411,7 +488,10 @@ def _grouped(group: Any) -> Any:
     """torch's grouping of tensors by device, which C++ does, with the device that Python sees."""
 
     def grouped(tensors: Any, *rest: Any) -> Any:
-        return {(found[0][0].device, dtype): (found, at) for (_, dtype), (found, at) in group(tensors, *rest).items()}
+        return {
+            (found[0][0].device, dtype): (found, at)
+            for (_, dtype), (found, at) in group(tensors, *rest).items()
+        }
 
     return grouped
 

@@ -13,7 +13,9 @@ from interlingua.errors import ConfigError
 from tests.accelerator.simulated import CUDA, Device, moved
 from tests.methods.conftest import tiny_encoder
 
-TEXTS = [" ".join(f"w{number * place % 7}" for place in range(1 + number % 9)) for number in range(40)]
+TEXTS = [
+    " ".join(f"w{number * place % 7}" for place in range(1 + number % 9)) for number in range(40)
+]
 
 
 def pooled_by(pooling: str) -> Encoder:

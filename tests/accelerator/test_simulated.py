@@ -30,7 +30,10 @@ def test_device_operation_on_a_host_tensor_raises(cuda: Device):
         ("repeat_interleave without a size", lambda x: torch.repeat_interleave(x.long())),
         ("tensor", lambda x: x * torch.tensor([2.0, 1.0, 0.0], device=x.device)),
         ("copy to the device that blocks", lambda x: torch.ones(3).to(x.device)),
-        ("copy to the device from pageable memory", lambda x: torch.ones(3).to(x.device, non_blocking=True)),
+        (
+            "copy to the device from pageable memory",
+            lambda x: torch.ones(3).to(x.device, non_blocking=True),
+        ),
     ],
 )
 def test_what_the_host_waits_for_is_counted(cuda: Device, kind, wait):

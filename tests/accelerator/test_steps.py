@@ -1,4 +1,5 @@
-"""Every method's training step on the simulated device: equal to the CPU's, and nothing in it waits for the device."""
+"""Every method's training step on the simulated device: equal to the CPU's, and nothing in it waits
+for the device."""
 
 import contextlib
 from collections.abc import Iterator
@@ -21,8 +22,16 @@ WAITS: dict[str, set[tuple[str, str]]] = {}
 """By method: what its steps may wait for. Nothing does."""
 VARIANTS: dict[str, dict[str, Any]] = {
     "mexma asymmetrical": {"symmetrical": False, "align_weight": 0.0, "koleo_weight": 0.0},
-    "mexma contrastive": {"alignment": "contrastive", "exclude_repeats": True, "koleo_distinct": True},
-    "dap both": {"direction": "both", "languages": ["deu_Latn", "fra_Latn", "eng_Latn"], "reconstruct": 0.5},
+    "mexma contrastive": {
+        "alignment": "contrastive",
+        "exclude_repeats": True,
+        "koleo_distinct": True,
+    },
+    "dap both": {
+        "direction": "both",
+        "languages": ["deu_Latn", "fra_Latn", "eng_Latn"],
+        "reconstruct": 0.5,
+    },
     "retromae plain": {"enhanced": False, "text": "pairs"},
     "infoxlm alone": {"tlm_weight": 0.0, "mlm_weight": 0.0, "contrast_masked": False},
     "laser transformer": {
@@ -32,7 +41,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "token_dim": 4,
         "output_dim": 512,  # the default, which the tiny options change
     },
-    "ems generative": {"generative": "ugt", "exclude_repeats": True, "languages": ["deu_Latn", "fra_Latn", "eng_Latn"]},
+    "ems generative": {
+        "generative": "ugt",
+        "exclude_repeats": True,
+        "languages": ["deu_Latn", "fra_Latn", "eng_Latn"],
+    },
     "labse repeats": {"exclude_repeats": True},
 }
 """Options that take other paths."""
@@ -88,11 +101,17 @@ def test_gradients_on_cuda_are_those_of_the_cpu(cuda: Device, name):
     with cuda.recorded():
         losses = step(objective, StandIn(CUDA), batch)
     assert host(losses["loss"]).item() == pytest.approx(expected["loss"].item(), rel=1e-5)
-    largest = max(weight.grad.abs().max() for weight in on_cpu.parameters() if weight.grad is not None)
-    for (path, weight), other in zip(on_cpu.named_parameters(), objective.parameters(), strict=True):
+    largest = max(
+        weight.grad.abs().max() for weight in on_cpu.parameters() if weight.grad is not None
+    )
+    for (path, weight), other in zip(
+        on_cpu.named_parameters(), objective.parameters(), strict=True
+    ):
         assert (weight.grad is None) == (other.grad is None), path
         if weight.grad is not None:
-            assert torch.allclose(host(other.grad), weight.grad, rtol=1e-4, atol=1e-5 * largest), path
+            assert torch.allclose(host(other.grad), weight.grad, rtol=1e-4, atol=1e-5 * largest), (
+                path
+            )
 
 
 @pytest.mark.parametrize("name", sorted([*METHODS, *VARIANTS]))
@@ -103,7 +122,9 @@ def test_a_step_in_bf16_waits_for_nothing(cuda: Device, name):
     engine = StandIn(CUDA, bf16=True)
     optimizer = build_optimizer(objective, OptimizerConfig(learning_rate=1e-3))
     meter = Meter(engine, None)
-    for number in range(2):  # the second step is like all others; the first makes the optimizer's state
+    for number in range(
+        2
+    ):  # the second step is like all others; the first makes the optimizer's state
         batch = tiny_batch(method, options, step=number, seed=number)
         with cuda.recorded() as waits:
             losses = step(objective, engine, batch)
@@ -113,7 +134,9 @@ def test_a_step_in_bf16_waits_for_nothing(cuda: Device, name):
             optimizer.zero_grad()
             objective.after_step(number)
     assert set(waits) == WAITS.get(name, set())
-    assert cuda.launches["aten::_flash_attention_forward"] or method in ("laser",), "attention of equal lengths"
+    assert cuda.launches["aten::_flash_attention_forward"] or method in ("laser",), (
+        "attention of equal lengths"
+    )
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "adam", "lars"])

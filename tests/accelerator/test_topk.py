@@ -10,7 +10,8 @@ from tests.accelerator.simulated import Device
 from tests.search.topk.scanners import crowded
 
 WAITS_OF_A_BLOCK = 24
-"""Ten to bring its lists, and the others for sizes that only the device knows; a tile has a billion pairs."""
+"""Ten to bring its lists, and the others for sizes that only the device knows; a tile has a billion
+pairs."""
 
 
 def test_neighbors_on_cuda_are_those_of_the_cpu(cuda: Device, monkeypatch):

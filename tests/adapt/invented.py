@@ -11,7 +11,20 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from tests.encoder.growing import unigram
 
-NOUNS = ["tree", "house", "river", "stone", "cloud", "bread", "knife", "wheel", "horse", "apple", "chair", "table"]
+NOUNS = [
+    "tree",
+    "house",
+    "river",
+    "stone",
+    "cloud",
+    "bread",
+    "knife",
+    "wheel",
+    "horse",
+    "apple",
+    "chair",
+    "table",
+]
 VERBS = ["sees", "finds", "takes", "keeps", "moves", "loses", "makes", "holds"]
 ENGLISH = ["▁the", "▁", *(f"▁{word}" for word in (*NOUNS, *VERBS)), *string.ascii_lowercase, "."]
 
@@ -36,8 +49,15 @@ def small_model(folder):
     """A tiny encoder that cuts the invented language into letters."""
     torch.manual_seed(0)
     vocabulary = unigram(ENGLISH)
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
-    config = BackboneConfig(vocab_size=vocabulary.size, max_position_embeddings=96, hidden_dropout_prob=0.1, **shape)
+    shape = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
+    config = BackboneConfig(
+        vocab_size=vocabulary.size, max_position_embeddings=96, hidden_dropout_prob=0.1, **shape
+    )
     Encoder.from_scratch(config, vocabulary).save(folder)
     return folder
 
@@ -45,13 +65,18 @@ def small_model(folder):
 def workplace(folder):
     """A model, pairs, sentences to replay, a check folder and scored pairs."""
     small_model(folder / "model")
-    write_lines(folder / "pairs.eu-en.tsv", [f"{other}\t{english}" for other, english in sentences(160)])
-    write_lines(folder / "replay" / "de.txt", [f"das {english}" for _, english in sentences(30, seed=3)])
+    write_lines(
+        folder / "pairs.eu-en.tsv", [f"{other}\t{english}" for other, english in sentences(160)]
+    )
+    write_lines(
+        folder / "replay" / "de.txt", [f"das {english}" for _, english in sentences(30, seed=3)]
+    )
     for code, start in (("deu", "das"), ("fra", "le")):
         rows = [f"{start} {english[4:]}\t{english}" for _, english in sentences(20, seed=4)]
         write_lines(folder / "check" / f"{code}-eng.tsv", rows)
     rows = [
-        f"{n / 2}\t{a[1]}\t{b[1]}" for n, (a, b) in enumerate(zip(sentences(10), sentences(10, seed=5), strict=True))
+        f"{n / 2}\t{a[1]}\t{b[1]}"
+        for n, (a, b) in enumerate(zip(sentences(10), sentences(10, seed=5), strict=True))
     ]
     write_lines(folder / "sts.en.dev.tsv", rows)
     return folder

@@ -1,4 +1,5 @@
-"""Averages of weights against hand-worked numbers, the rule that chooses, and what can't be averaged."""
+"""Averages of weights against hand-worked numbers, the rule that chooses, and what can't be
+averaged."""
 
 from __future__ import annotations
 
@@ -43,8 +44,12 @@ def models(tmp_path, word_vocabulary):
 @pytest.fixture
 def development(tmp_path):
     """A bitext and a similarity set of invented words."""
-    (tmp_path / "dev.de-en.tsv").write_text("".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(20)))
-    (tmp_path / "sts.en.dev.tsv").write_text("".join(f"{n / 2}\ten{n} en1\ten{2 * n} en3\n" for n in range(10)))
+    (tmp_path / "dev.de-en.tsv").write_text(
+        "".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(20))
+    )
+    (tmp_path / "sts.en.dev.tsv").write_text(
+        "".join(f"{n / 2}\ten{n} en1\ten{2 * n} en3\n" for n in range(10))
+    )
     return {"pairs": [tmp_path / "dev.de-en.tsv"], "sts": [tmp_path / "sts.en.dev.tsv"]}
 
 
@@ -80,7 +85,9 @@ def test_the_stored_dtype_is_kept(tmp_path, models):
 def test_modules_behind_the_pooling_are_averaged_too(tmp_path, models):
     for value, folder in zip((1.0, 4.0), models, strict=True):
         (folder / "2_Dense").mkdir()
-        save_file({"linear.weight": torch.full((2, 2), value)}, folder / "2_Dense" / "model.safetensors")
+        save_file(
+            {"linear.weight": torch.full((2, 2), value)}, folder / "2_Dense" / "model.safetensors"
+        )
     write_average(models, (0.5, 0.5), tmp_path / "out")
     dense = load_file(tmp_path / "out" / "2_Dense" / "model.safetensors")
     assert dense["linear.weight"].tolist() == [[2.5, 2.5], [2.5, 2.5]]
@@ -94,7 +101,9 @@ def test_the_new_model_is_a_normal_one(tmp_path, models, development):
     assert is_ours(tmp_path / "out")
     record = json.loads((tmp_path / "out" / "average.json").read_text())
     assert [part["model"] for part in record["models"]] == [str(folder) for folder in models]
-    assert record["models"][1]["sha256"] == {"model.safetensors": sha256_file(models[1] / "model.safetensors")}
+    assert record["models"][1]["sha256"] == {
+        "model.safetensors": sha256_file(models[1] / "model.safetensors")
+    }
     assert [part["weight"] for part in record["models"]] == list(result.weights)
     assert [one["share"] for one in record["grid"]] == [0, 0.5, 1]
     assert record["rule"] == result.rule
@@ -114,7 +123,10 @@ def test_each_point_of_the_grid_is_measured(tmp_path, models, development):
     result = run_average(AverageOptions(models, tmp_path / "out", **development), measured.append)
     assert [one.share for one in result.grid] == [step / 10 for step in range(11)]
     assert measured == list(result.grid)
-    ends = [average([folder, folder], tmp_path / f"e{n}", **development, grid=[1]) for n, folder in enumerate(models)]
+    ends = [
+        average([folder, folder], tmp_path / f"e{n}", **development, grid=[1])
+        for n, folder in enumerate(models)
+    ]
     assert [one.grid[0].scores for one in ends] == [result.grid[0].scores, result.grid[-1].scores]
 
 
@@ -180,7 +192,9 @@ def test_one_model_is_an_error(tmp_path, models):
 
 def test_tensors_that_differ_are_named(tmp_path, models, word_vocabulary):
     word_encoder(word_vocabulary, 0, num_hidden_layers=1).save(tmp_path / "shallow")
-    with pytest.raises(ConfigError, match=r"encoder\.layer\.1\.\S+ \(\(.*\) and missing\).* and 13 more"):
+    with pytest.raises(
+        ConfigError, match=r"encoder\.layer\.1\.\S+ \(\(.*\) and missing\).* and 13 more"
+    ):
         average([models[0], tmp_path / "shallow"], tmp_path / "out")
 
 
@@ -231,7 +245,17 @@ def test_token_types_do_not_matter(tmp_path):
     assert Encoder.load(tmp_path / "out").backbone.token_type_embeddings is not None
 
 
-STARTS = ("layers", "width", "weights", "types", "positions", "activation", "model type", "cut", "vocabulary smaller")
+STARTS = (
+    "layers",
+    "width",
+    "weights",
+    "types",
+    "positions",
+    "activation",
+    "model type",
+    "cut",
+    "vocabulary smaller",
+)
 """Of the names of changes to what average reads by itself, without loading a model whole."""
 
 

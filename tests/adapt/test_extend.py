@@ -1,4 +1,5 @@
-"""Adding an invented language to a tiny model: what is written, measured, kept, and gone on with after a kill."""
+"""Adding an invented language to a tiny model: what is written, measured, kept, and gone on with
+after a kill."""
 
 from __future__ import annotations
 
@@ -42,13 +43,27 @@ def run(folder, name="out", **changes):
         "sts": [folder / "sts.en.dev.tsv"],
         "replay": [folder / "replay" / "de.txt"],
     }
-    return extend(folder / "model", folder / "pairs.eu-en.tsv", "eu", folder / name, **(QUICK | options | changes))
+    return extend(
+        folder / "model",
+        folder / "pairs.eu-en.tsv",
+        "eu",
+        folder / name,
+        **(QUICK | options | changes),
+    )
 
 
 def run_in(folder, output):
     options = {"check": [folder / "check"], "sts": [folder / "sts.en.dev.tsv"]}
     replay = [folder / "replay" / "de.txt"]
-    return extend(folder / "model", folder / "pairs.eu-en.tsv", "eu", output, replay=replay, **QUICK, **options)
+    return extend(
+        folder / "model",
+        folder / "pairs.eu-en.tsv",
+        "eu",
+        output,
+        replay=replay,
+        **QUICK,
+        **options,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +101,17 @@ def test_before_and_after_are_measured_on_all_sets(done, place):
     sources, targets = zip(*(row.split("\t") for row in rows), strict=True)
     encoder = interlingua.load(done.model)
     cosines = encoder.encode(list(sources)) @ encoder.encode(list(targets)).T
-    right = (cosines.argmax(axis=0) == np.arange(12)).mean() + (cosines.argmax(axis=1) == np.arange(12)).mean()
+    right = (cosines.argmax(axis=0) == np.arange(12)).mean() + (
+        cosines.argmax(axis=1) == np.arange(12)
+    ).mean()
     assert done.after.retrieval["heldout: eus-eng"] == pytest.approx(50 * right)
 
 
 def test_the_model_is_the_run_s_last_one(done, place):
     assert done.model == place / "out" / "model"
-    assert Encoder.load(done.model).digest() == Encoder.load(place / "out" / "run" / "model").digest()
+    assert (
+        Encoder.load(done.model).digest() == Encoder.load(place / "out" / "run" / "model").digest()
+    )
     config = load_train_config(place / "out" / "run" / "config.toml")
     assert config.method.options.replay_weight == 1.0
     assert config.data.monolingual.paths == (place / "out" / "replay" / "deu_Latn.txt",)
@@ -116,7 +135,10 @@ def test_no_new_pieces_leave_the_model_s_vocabulary(place):
     result = run(place, "ungrown", new_pieces=0, replay=(), check=(), sts=())
     assert result.vocabulary.pieces == 0
     assert not (place / "ungrown" / "start").exists()
-    assert Encoder.load(result.model).vocabulary.digest() == Encoder.load(place / "model").vocabulary.digest()
+    assert (
+        Encoder.load(result.model).vocabulary.digest()
+        == Encoder.load(place / "model").vocabulary.digest()
+    )
     assert result.lost is None
     config = load_train_config(place / "ungrown" / "run" / "config.toml")
     assert (config.method.options.replay_weight, config.data.monolingual) == (0.0, None)
@@ -143,12 +165,22 @@ def test_a_run_that_was_interrupted_goes_on(done, place, monkeypatch):
 def test_a_run_that_was_killed_ends_with_the_same_model(done, place):
     script = write_lines(
         place / "killed.py",
-        ["from pathlib import Path", "from tests.adapt.test_extend import run", f"run(Path({str(place)!r}), 'killed')"],
+        [
+            "from pathlib import Path",
+            "from tests.adapt.test_extend import run",
+            f"run(Path({str(place)!r}), 'killed')",
+        ],
     )
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     threads = str(torch.get_num_threads())  # as here, where another test may have changed them
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([f"{root}/src", root]), "OMP_NUM_THREADS": threads}
-    process = subprocess.Popen([sys.executable, str(script)], env=environment, stderr=subprocess.DEVNULL)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([f"{root}/src", root]),
+        "OMP_NUM_THREADS": threads,
+    }
+    process = subprocess.Popen(
+        [sys.executable, str(script)], env=environment, stderr=subprocess.DEVNULL
+    )
     checkpoints = place / "killed" / "run" / "checkpoints"
     while process.poll() is None and not any(checkpoints.glob("step-*")):
         time.sleep(0.05)
@@ -156,7 +188,9 @@ def test_a_run_that_was_killed_ends_with_the_same_model(done, place):
     process.wait()
     again = run(place, "killed")
     assert Encoder.load(again.model).digest() == Encoder.load(done.model).digest()
-    assert sha256_tree(place / "killed" / "corpus" / "train") == sha256_tree(place / "out" / "corpus" / "train")
+    assert sha256_tree(place / "killed" / "corpus" / "train") == sha256_tree(
+        place / "out" / "corpus" / "train"
+    )
 
 
 def test_too_few_pairs_are_an_error(tmp_path, place):
@@ -172,13 +206,25 @@ def test_a_language_without_pairs_is_an_error(tmp_path, place):
 
 def test_gain_and_loss_by_hand():
     cut = VocabularyReport(
-        before=Fragmentation(1, 1, 1, 1, 0), premium=1.0, pieces=0, after=Fragmentation(1, 1, 1, 1, 0),
-        premium_after=1.0, kept_texts=0, changed_texts=0,
-    )  # fmt: skip
+        before=Fragmentation(1, 1, 1, 1, 0),
+        premium=1.0,
+        pieces=0,
+        after=Fragmentation(1, 1, 1, 1, 0),
+        premium_after=1.0,
+        kept_texts=0,
+        changed_texts=0,
+    )
     before = Scores({"heldout": 40.0, "flores: eus": 20.0, "de": 90.0, "fr": 80.0}, {})
     after = Scores({"heldout": 60.0, "flores: eus": 30.0, "de": 89.5, "fr": 80.1}, {})
     own = ("heldout", "flores: eus")
-    result = ExtendResult(model=module.Path(), language="eus_Latn", vocabulary=cut, before=before, after=after, own=own)
+    result = ExtendResult(
+        model=module.Path(),
+        language="eus_Latn",
+        vocabulary=cut,
+        before=before,
+        after=after,
+        own=own,
+    )
     assert result.gained == pytest.approx(15)
     assert result.lost == pytest.approx(0.2)
 
@@ -193,12 +239,17 @@ def test_the_record_is_plain_json(done, place):
 def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
     """Before anything is read or written."""
     lock = exclusive(tmp_path / "out", remedy="x")
-    with lock, pytest.raises(ConfigError, match=rf"out is in use by process {os.getpid()} on .* --output"):
+    with (
+        lock,
+        pytest.raises(ConfigError, match=rf"out is in use by process {os.getpid()} on .* --output"),
+    ):
         extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out", **QUICK)
     assert not (tmp_path / "out" / "extend.json").exists()
 
 
-@pytest.mark.parametrize("damage", [{"vocabulary": 5}, {"vocabulary": {}}, {"before": {"other": 1}}, {"before": [1]}])
+@pytest.mark.parametrize(
+    "damage", [{"vocabulary": 5}, {"vocabulary": {}}, {"before": {"other": 1}}, {"before": [1]}]
+)
 def test_a_damaged_record_is_one_line(tmp_path, place, done, damage):
     shutil.copytree(place / "out", tmp_path / "out", ignore=shutil.ignore_patterns("run"))
     path = tmp_path / "out" / "extend.json"

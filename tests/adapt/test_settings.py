@@ -86,9 +86,13 @@ def test_a_damaged_record_is_an_error(tmp_path):
         read_record(tmp_path / "out")
 
 
-@pytest.mark.parametrize("content", ["[]", "5", '{"format": "interlingua-extend-1", "settings": [1]}'])
+@pytest.mark.parametrize(
+    "content", ["[]", "5", '{"format": "interlingua-extend-1", "settings": [1]}']
+)
 def test_a_record_of_another_shape_is_an_error(tmp_path, content):
     claim(settings(tmp_path))
     (tmp_path / "out" / RECORD).write_text(content)
-    with pytest.raises((DataError, ConfigError), match=r"out(/extend\.json: has no settings| holds other files)"):
+    with pytest.raises(
+        (DataError, ConfigError), match=r"out(/extend\.json: has no settings| holds other files)"
+    ):
         claim(settings(tmp_path))

@@ -48,7 +48,9 @@ def test_another_pivot_is_read(tmp_path):
 
 def test_the_corpus_takes_prompt_and_check_sets(tmp_path):
     path = write_lines(tmp_path / "x.tsv", ["bat\tone"])
-    config = prepare_config(settings(tmp_path, path, check=(tmp_path / "c",), seed=4), tmp_path / "m", "query: ")
+    config = prepare_config(
+        settings(tmp_path, path, check=(tmp_path / "c",), seed=4), tmp_path / "m", "query: "
+    )
     assert config.prompt == "query: "
     assert config.decontaminate == (tmp_path / "c",)
     assert config.languages == ("eus_Latn", "eng_Latn")
@@ -61,13 +63,17 @@ def test_replay_takes_texts_and_both_sides_of_pairs(tmp_path):
     pairs = write_lines(tmp_path / "x.fr-it.tsv", ["un\tuno", "deux\tdue"])
     asked = settings(tmp_path, texts, replay=(texts, pairs), replay_sentences=2)
     assert read_replay(asked) == {
-        "deu_Latn": ["eins", "zwei"], "fra_Latn": ["un", "deux"], "ita_Latn": ["uno", "due"]
-    }  # fmt: skip
+        "deu_Latn": ["eins", "zwei"],
+        "fra_Latn": ["un", "deux"],
+        "ita_Latn": ["uno", "due"],
+    }
 
 
 def test_replay_takes_a_table_in_one_language(tmp_path):
     table = write_lines(tmp_path / "de.csv", ["id,text", '1,"eins, zwei"', "2,drei"])
-    assert read_replay(settings(tmp_path, table, replay=(table,))) == {"deu_Latn": ["eins, zwei", "drei"]}
+    assert read_replay(settings(tmp_path, table, replay=(table,))) == {
+        "deu_Latn": ["eins, zwei", "drei"]
+    }
 
 
 def test_sentences_of_the_check_sets_are_not_replayed(tmp_path):

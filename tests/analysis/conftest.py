@@ -12,7 +12,14 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.evaluation.cache import CachedEncoder
 from tests.encoder.conftest import tiny_vocabulary
-from tests.evaluation.parallel_made import LANGUAGES, LINES, Fixed, random_vectors, unit, write_lines
+from tests.evaluation.parallel_made import (
+    LANGUAGES,
+    LINES,
+    Fixed,
+    random_vectors,
+    unit,
+    write_lines,
+)
 
 __all__ = ["LANGUAGES", "LINES", "Fixed", "fixed_subject", "random_vectors", "unit", "write_lines"]
 
@@ -24,7 +31,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def framed_encoder():
-    """Three layers over a vocabulary that puts <s> and </s> around a text, pooling its first token."""
+    """Three layers over a vocabulary that puts <s> and </s> around a text, pooling its first
+    token."""
     torch.manual_seed(0)
     vocabulary = tiny_vocabulary(frame=True)
     config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)

@@ -13,9 +13,10 @@ from tests.analysis.conftest import LINES, fixed_subject, random_vectors, unit, 
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 NAMES = [
-    "language_identification", "same_language_bias", "same_language_bias_without_translations", "accuracy_own_pool",
-    "accuracy_mixed_pool", "mixed_pool_drop", "hubness_skewness", "antihubs", "mean_cosine", "partition_isotropy",
-    "effective_rank", "language_variance_share", "language_mean_distance", "accuracy_gap",
+    "language_identification", "same_language_bias", "same_language_bias_without_translations",
+    "accuracy_own_pool", "accuracy_mixed_pool", "mixed_pool_drop", "hubness_skewness", "antihubs",
+    "mean_cosine", "partition_isotropy", "effective_rank", "language_variance_share",
+    "language_mean_distance", "accuracy_gap",
 ]  # fmt: skip
 
 
@@ -58,7 +59,9 @@ def test_limits_are_one_line(folder, tmp_path):
         Agnosticism().run(fixed_subject(vectors), folder)
     single = {code: texts[:1] for code, texts in LINES.items()}
     with pytest.raises(DataError, match="one line in each language"):
-        Agnosticism().run(fixed_subject(random_vectors(3, 4, 5)), write_lines(tmp_path / "single", single))
+        Agnosticism().run(
+            fixed_subject(random_vectors(3, 4, 5)), write_lines(tmp_path / "single", single)
+        )
 
 
 @pytest.mark.data

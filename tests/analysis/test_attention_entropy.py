@@ -16,7 +16,9 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from tests.analysis.conftest import LINES, fixed_subject, random_vectors
 
-ROWS = torch.tensor([[0.5, 0.2], [0.1, 0.2], [0.1, 0.2], [0.05, 0.2], [0.25, 0.2]])  # two heads; bos t t t eos
+ROWS = torch.tensor(
+    [[0.5, 0.2], [0.1, 0.2], [0.1, 0.2], [0.05, 0.2], [0.25, 0.2]]
+)  # two heads; bos t t t eos
 SPECIAL = torch.tensor([True, False, False, False, True])
 
 
@@ -35,13 +37,20 @@ def test_sentences_do_not_mix():
     sentence = torch.tensor([0] * 5 + [1])
     values, _ = sentence_values(both, torch.cat([SPECIAL, torch.tensor([True])]), sentence, 2)
     assert values[0, 0].item() == pytest.approx(1.4564443626, abs=1e-6)
-    assert values[:, 1].tolist() == [0.0, 0.0, 0.0, 1.0]  # nothing but <s>: no text to look at, and no NaN
+    assert values[:, 1].tolist() == [
+        0.0,
+        0.0,
+        0.0,
+        1.0,
+    ]  # nothing but <s>: no text to look at, and no NaN
 
 
 def test_it_is_scipys():
     stats = pytest.importorskip("scipy.stats")
     weights = torch.softmax(torch.randn(9, 3, generator=torch.Generator().manual_seed(0)), dim=0)
-    _, heads = sentence_values(weights, torch.zeros(9, dtype=torch.bool), torch.zeros(9, dtype=torch.long), 1)
+    _, heads = sentence_values(
+        weights, torch.zeros(9, dtype=torch.bool), torch.zeros(9, dtype=torch.long), 1
+    )
     np.testing.assert_allclose(heads[0], stats.entropy(weights.numpy(), axis=0), rtol=1e-5)
 
 
@@ -69,8 +78,13 @@ def test_a_model_on_texts(folder, subject, batch_tokens):
 def test_examples_name_every_token(folder, subject):
     found = AttentionEntropy().run(subject, folder)
     assert [(e["language"], e["line"]) for e in found.examples] == [
-        ("eng_Latn", 1), ("deu_Latn", 1), ("fra_Latn", 1), ("eng_Latn", 2), ("deu_Latn", 2), ("fra_Latn", 2)
-    ]  # fmt: skip
+        ("eng_Latn", 1),
+        ("deu_Latn", 1),
+        ("fra_Latn", 1),
+        ("eng_Latn", 2),
+        ("deu_Latn", 2),
+        ("fra_Latn", 2),
+    ]
     tokens = found.examples[0]["tokens"]
     assert (tokens[0]["text"], tokens[0]["special"]) == ("<s>", True)
     assert (tokens[-1]["text"], tokens[-1]["special"]) == ("</s>", True)
@@ -93,14 +107,23 @@ def test_one_language_will_do(folder, subject):
 
 def test_a_mean_pooling_model_is_told_so(folder, subject):
     info = dataclasses.replace(subject.info, pooling="mean")
-    assert "is the mean of the tokens" in AttentionEntropy().run(subject._replace(info=info), folder).notes[0]
+    assert (
+        "is the mean of the tokens"
+        in AttentionEntropy().run(subject._replace(info=info), folder).notes[0]
+    )
 
 
 def test_models_without_a_first_token(folder, short_words):
     assert AttentionEntropy().unfit(short_words) == "its vocabulary puts no token before a text"
-    with pytest.raises(ConfigError, match=r"attention_entropy reads the attention of <s> or \[CLS\]: its vocabulary"):
+    with pytest.raises(
+        ConfigError,
+        match=r"attention_entropy reads the attention of <s> or \[CLS\]: its vocabulary",
+    ):
         AttentionEntropy().run(short_words, folder)
-    assert AttentionEntropy().unfit(fixed_subject(random_vectors(3, 4))) == "its hidden states can't be read"
+    assert (
+        AttentionEntropy().unfit(fixed_subject(random_vectors(3, 4)))
+        == "its hidden states can't be read"
+    )
 
 
 @pytest.fixture

@@ -63,8 +63,13 @@ def test_other_libraries_give_the_same_vectors(debiased, tmp_path):
     graph = tmp_path / "graphs" / "openvino" / "openvino_model.xml"
     # by default it computes in bfloat16 where the processor has it
     compiled = openvino.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    for ids, vector in zip(Encoder.load(debiased).vocabulary.encode(SENTENCES), expected, strict=True):
-        feed = {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(ids)), dtype=np.int64)}
+    for ids, vector in zip(
+        Encoder.load(debiased).vocabulary.encode(SENTENCES), expected, strict=True
+    ):
+        feed = {
+            "input_ids": np.array([ids]),
+            "attention_mask": np.ones((1, len(ids)), dtype=np.int64),
+        }
         np.testing.assert_allclose(session.run(None, feed)[0][0], vector, atol=1e-5)
         np.testing.assert_allclose(compiled(feed)[0][0], vector, atol=1e-5)
 
@@ -94,7 +99,9 @@ def test_a_map_of_two_prompts_is_estimated_on_both(model, texts, tmp_path):
 def test_shift_needs_the_language_when_encoding(model, texts, tmp_path):
     debias(str(model), [texts], tmp_path / "shifted", sentences=40, method="shift")
     loaded = Encoder.load(tmp_path / "shifted")
-    expected = read_map(tmp_path / "shifted").apply(Encoder.load(model).encode(SENTENCES), ["eng_Latn"] * 8)
+    expected = read_map(tmp_path / "shifted").apply(
+        Encoder.load(model).encode(SENTENCES), ["eng_Latn"] * 8
+    )
     np.testing.assert_allclose(loaded.encode(SENTENCES, language="en"), expected, atol=1e-5)
     with pytest.raises(ConfigError, match="language"):
         loaded.encode(SENTENCES)
@@ -138,9 +145,13 @@ def test_foreign_encoder_is_mapped_by_its_own_backend(texts, tmp_path, monkeypat
 
 @pytest.mark.parametrize(
     ("options", "match"),
-    [({"method": "magic"}, "method"), ({"sentences": 1}, "sentences"), ({"held_out_share": 1.0}, "held_out_share"),
-     ({"rank": -1}, "rank")],
-)  # fmt: skip
+    [
+        ({"method": "magic"}, "method"),
+        ({"sentences": 1}, "sentences"),
+        ({"held_out_share": 1.0}, "held_out_share"),
+        ({"rank": -1}, "rank"),
+    ],
+)
 def test_options_out_of_range_are_refused(options, match):
     with pytest.raises(ConfigError, match=match):
         DebiasOptions(**options)

@@ -19,7 +19,9 @@ def vectors_of(*, lines=120, width=24, offset=1.5, noise=0.3, seed=0, parallel=T
     rows = meanings + offsets + noise * rng.normal(size=(4 * lines, width))
     groups = np.tile(np.arange(lines), 4) if parallel else np.arange(4 * lines)
     return LabeledVectors(
-        vectors=normalize_rows(rows.astype(np.float32)), languages=list(np.repeat(LANGUAGES, lines)), groups=groups
+        vectors=normalize_rows(rows.astype(np.float32)),
+        languages=list(np.repeat(LANGUAGES, lines)),
+        groups=groups,
     )
 
 
@@ -102,7 +104,9 @@ def test_a_language_in_one_part_only_is_refused():
     data = vectors_of()
     languages = [*data.languages[:-1], "xho_Latn"]
     with pytest.raises(DataError, match="xho_Latn"):
-        fit_and_measure(LabeledVectors(vectors=data.vectors, languages=languages, groups=data.groups))
+        fit_and_measure(
+            LabeledVectors(vectors=data.vectors, languages=languages, groups=data.groups)
+        )
 
 
 def test_variance_share_and_recognition_by_hand():

@@ -18,10 +18,14 @@ from tests.hostile import others
 def index(tmp_path):
     rng = np.random.default_rng(0)
     vectors = normalize_rows(
-        (rng.normal(size=(300, 8)) + np.repeat(2 * rng.normal(size=(3, 8)), 100, axis=0)).astype("f4")
+        (rng.normal(size=(300, 8)) + np.repeat(2 * rng.normal(size=(3, 8)), 100, axis=0)).astype(
+            "f4"
+        )
     )
     np.save(tmp_path / "index.npy", vectors)
-    (tmp_path / "labels.txt").write_text("\n".join(["de"] * 100 + ["eng"] * 100 + ["zz-unknown"] * 100) + "\n")
+    (tmp_path / "labels.txt").write_text(
+        "\n".join(["de"] * 100 + ["eng"] * 100 + ["zz-unknown"] * 100) + "\n"
+    )
     return tmp_path
 
 
@@ -44,7 +48,9 @@ def test_a_given_map_is_applied_without_labels(index):
 
 def test_languages_that_are_named_are_those_of_the_record(index):
     options = DebiasOptions(languages=("de", "en"))
-    report = debias_index(index / "index.npy", index / "out", labels=index / "labels.txt", options=options)
+    report = debias_index(
+        index / "index.npy", index / "out", labels=index / "labels.txt", options=options
+    )
     record = json.loads((index / "out" / "debias.json").read_text())
     for named in (record["languages"], report.languages, read_map(index / "out").languages):
         assert list(named) == ["deu_Latn", "eng_Latn"]
@@ -53,8 +59,12 @@ def test_languages_that_are_named_are_those_of_the_record(index):
 def test_a_named_language_without_vectors_is_refused(index):
     for named in (("fr",), ("de", "fr", "en")):
         options = DebiasOptions(languages=named)
-        with pytest.raises(DataError, match="no vectors of fra_Latn; there are: deu_Latn, eng_Latn, zz-unknown"):
-            debias_index(index / "index.npy", index / "out", labels=index / "labels.txt", options=options)
+        with pytest.raises(
+            DataError, match="no vectors of fra_Latn; there are: deu_Latn, eng_Latn, zz-unknown"
+        ):
+            debias_index(
+                index / "index.npy", index / "out", labels=index / "labels.txt", options=options
+            )
 
 
 def test_a_shift_is_applied_by_labels(index):
@@ -62,7 +72,10 @@ def test_a_shift_is_applied_by_labels(index):
     debias_index(index / "index.npy", index / "out", labels=index / "labels.txt", options=options)
     with pytest.raises(ConfigError, match="labels"):
         debias_index(index / "index.npy", index / "two", language_map=index / "out")
-    means = [np.load(index / "out" / "vectors.npy")[start : start + 100].mean(axis=0) for start in (0, 100, 200)]
+    means = [
+        np.load(index / "out" / "vectors.npy")[start : start + 100].mean(axis=0)
+        for start in (0, 100, 200)
+    ]
     assert np.linalg.norm(means, axis=1).max() < 0.25
 
 
@@ -70,7 +83,9 @@ def test_a_folder_of_others_is_not_replaced(index):
     (index / "out").mkdir()
     (index / "out" / "mine.txt").write_text("x")
     with pytest.raises(ConfigError, match="other files"):
-        debias_index(index / "index.npy", index / "out", labels=index / "labels.txt", overwrite=True)
+        debias_index(
+            index / "index.npy", index / "out", labels=index / "labels.txt", overwrite=True
+        )
 
 
 def test_wrong_inputs_are_refused(index):

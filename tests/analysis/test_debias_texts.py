@@ -10,14 +10,19 @@ from interlingua.errors import ConfigError, DataError
 def write(folder, **files):
     folder.mkdir(exist_ok=True)
     for name, lines in files.items():
-        (folder / name.replace("__", ".").replace("_to_", "-")).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / name.replace("__", ".").replace("_to_", "-")).write_text(
+            "\n".join(lines) + "\n", encoding="utf-8"
+        )
     return folder
 
 
 def groups_of(found):
     """Languages and texts by group, smallest first."""
     named = list(zip(found.languages, found.texts, strict=True))
-    return sorted([named[row] for row in np.flatnonzero(found.groups == group)] for group in np.unique(found.groups))
+    return sorted(
+        [named[row] for row in np.flatnonzero(found.groups == group)]
+        for group in np.unique(found.groups)
+    )
 
 
 def test_files_of_equal_length_are_line_aligned(tmp_path):
@@ -37,13 +42,17 @@ def test_files_of_unequal_length_are_not_aligned(tmp_path):
 
 
 def test_pairs_that_share_a_sentence_are_one_group(tmp_path):
-    folder = write(tmp_path / "f", de_to_en__tsv=["Hallo\tHello", "Ja\tYes"], fr_to_en__tsv=["Salut\tHello"])
+    folder = write(
+        tmp_path / "f", de_to_en__tsv=["Hallo\tHello", "Ja\tYes"], fr_to_en__tsv=["Salut\tHello"]
+    )
     found = read_language_texts([folder], sentences=10)
     assert sorted(map(len, groups_of(found))) == [2, 3]
 
 
 def test_single_files_of_pairs_and_of_lines(tmp_path):
-    folder = write(tmp_path / "f", news__de_to_en__tsv=["Hallo\tHello"], more__fr__txt=["Salut", "Oui"])
+    folder = write(
+        tmp_path / "f", news__de_to_en__tsv=["Hallo\tHello"], more__fr__txt=["Salut", "Oui"]
+    )
     found = read_language_texts([folder / "news.de-en.tsv", folder / "more.fr.txt"], sentences=10)
     assert found.codes == ("deu_Latn", "eng_Latn", "fra_Latn")
     assert len(found.texts) == 4
@@ -61,7 +70,9 @@ def test_tables_in_one_language_and_of_pairs(tmp_path):
     assert sorted(found.texts) == ["Bonjour, vous", "Ja", "Salut", "Yes"]
     assert found.codes == ("deu_Latn", "eng_Latn", "fra_Latn")
     (tmp_path / "de.csv").write_text("x,note\nJa,z\n", encoding="utf-8")
-    noted = read_language_texts([tmp_path / "fr.csv", tmp_path / "de.csv"], sentences=10, column="note")
+    noted = read_language_texts(
+        [tmp_path / "fr.csv", tmp_path / "de.csv"], sentences=10, column="note"
+    )
     assert sorted(noted.texts) == ["x", "y", "z"]
 
 
@@ -89,7 +100,10 @@ def test_sentences_are_drawn_by_seed(tmp_path):
 
 def test_languages_are_chosen_in_any_code(tmp_path):
     folder = write(tmp_path / "f", de__txt=["a"], en__txt=["b"], fr__txt=["c"])
-    assert read_language_texts([folder], sentences=9, languages=["German", "fra"]).codes == ("deu_Latn", "fra_Latn")
+    assert read_language_texts([folder], sentences=9, languages=["German", "fra"]).codes == (
+        "deu_Latn",
+        "fra_Latn",
+    )
     with pytest.raises(DataError, match="jpn_Jpan"):
         read_language_texts([folder], sentences=9, languages=["ja", "de"])
 

@@ -31,12 +31,16 @@ def test_lower_may_be_better():
     import dataclasses
 
     first, second = analysis(), analysis()
-    lower = tuple(dataclasses.replace(m, value=1.0) if m.name == "skew" else m for m in second.measures)
+    lower = tuple(
+        dataclasses.replace(m, value=1.0) if m.name == "skew" else m for m in second.measures
+    )
     assert changes(first, dataclasses.replace(second, measures=lower))[1].verdict == "seems better"
     assert changes(dataclasses.replace(second, measures=lower), first)[1].verdict == "seems worse"
 
 
-@pytest.mark.parametrize("other", [{"data_sha256": "0" * 64}, {"version": "2"}, {"settings": {"k": 5}}, {"task": "t"}])
+@pytest.mark.parametrize(
+    "other", [{"data_sha256": "0" * 64}, {"version": "2"}, {"settings": {"k": 5}}, {"task": "t"}]
+)
 def test_unlike_ones_are_refused(other):
     with pytest.raises(ConfigError, match=f"a and b can't be compared: {next(iter(other))} is"):
         changes(analysis("a"), analysis("b", **other))
@@ -44,4 +48,6 @@ def test_unlike_ones_are_refused(other):
 
 def test_pairs_are_what_both_have():
     first, second = analysis("a"), analysis("b")
-    assert paired([[first, analysis("a", task="x")], [analysis("b", task="y"), second]]) == [(first, second)]
+    assert paired([[first, analysis("a", task="x")], [analysis("b", task="y"), second]]) == [
+        (first, second)
+    ]

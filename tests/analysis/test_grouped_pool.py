@@ -15,7 +15,11 @@ def unit(rows):
 @pytest.mark.parametrize("seed", range(5))
 def test_equals_the_panel_on_aligned_lines(seed):
     rng = np.random.default_rng(seed)
-    vectors = unit(rng.normal(size=(1, 40, 6)) + 0.4 * rng.normal(size=(4, 40, 6)) + 0.7 * rng.normal(size=(4, 1, 6)))
+    vectors = unit(
+        rng.normal(size=(1, 40, 6))
+        + 0.4 * rng.normal(size=(4, 40, 6))
+        + 0.7 * rng.normal(size=(4, 1, 6))
+    )
     measures = {m.name: m.value for m in language_bias(search_pool(vectors), list("abcd"))}
     shuffled = rng.permutation(160)
     languages, groups = np.repeat(np.arange(4), 40)[shuffled], np.tile(np.arange(40), 4)[shuffled]
@@ -39,8 +43,12 @@ def test_pairs_equal_a_naive_loop():
                 continue
             others = [o for o in range(60) if groups[o] != groups[q]]
             asked[languages[q], languages[t]] += 1
-            for setting, pool in enumerate([[o for o in others if languages[o] == languages[t]], others]):
-                found[setting, languages[q], languages[t]] += all(scores[q, t] > scores[q, o] for o in pool)
+            for setting, pool in enumerate(
+                [[o for o in others if languages[o] == languages[t]], others]
+            ):
+                found[setting, languages[q], languages[t]] += all(
+                    scores[q, t] > scores[q, o] for o in pool
+                )
     expected = [(one[asked > 0] / asked[asked > 0]).mean() for one in found]
     measured = measure_pool(vectors, languages, groups)
     assert [measured.own_pool, measured.mixed_pool] == pytest.approx(expected)

@@ -24,7 +24,8 @@ def test_all_alike():
 
 
 def test_one_hub():
-    """Vectors around one in the middle: it is everybody's nearest, the others are hardly anyone's."""
+    """Vectors around one in the middle: it is everybody's nearest, the others are hardly
+    anyone's."""
     rng = np.random.default_rng(0)
     center = np.ones(60)
     around = center + 3 * rng.standard_normal((1, 39, 60))

@@ -9,7 +9,8 @@ from tests.analysis.conftest import random_vectors, unit
 
 
 def test_worked_by_hand():
-    """Two languages of two vectors: (1,0), (-1,0) around the origin and (0,1) twice: means 1 apart."""
+    """Two languages of two vectors: (1,0), (-1,0) around the origin and (0,1) twice: means 1
+    apart."""
     vectors = np.float32([[[1, 0], [-1, 0]], [[0, 1], [0, 1]]])
     share, distance = language_gap(vectors, ["a", "b"])
     assert distance.value == pytest.approx(1)
@@ -21,7 +22,9 @@ def test_worked_by_hand():
 def test_the_share_is_one_for_points_and_zero_for_translations():
     corners = np.repeat(np.eye(3, dtype=np.float32)[:, None], 5, axis=1)
     assert language_gap(corners, "abc")[0].value == pytest.approx(1)
-    assert language_gap(np.tile(random_vectors(1, 5, 3), (3, 1, 1)), "abc")[0].value == pytest.approx(0)
+    assert language_gap(np.tile(random_vectors(1, 5, 3), (3, 1, 1)), "abc")[
+        0
+    ].value == pytest.approx(0)
     assert language_gap(unit(np.ones((2, 3, 4))), "ab")[0].value == 0.0
 
 
@@ -30,7 +33,9 @@ def test_the_share_is_eta_squared():
     flat = vectors.reshape(-1, 6)
     within = ((vectors - vectors.mean(axis=1, keepdims=True)) ** 2).sum()
     total = ((flat - flat.mean(axis=0)) ** 2).sum()
-    assert language_gap(vectors.astype(np.float32), "abcd")[0].value == pytest.approx(1 - within / total, rel=1e-5)
+    assert language_gap(vectors.astype(np.float32), "abcd")[0].value == pytest.approx(
+        1 - within / total, rel=1e-5
+    )
 
 
 def test_accuracy_gap_worked_by_hand():
@@ -48,4 +53,6 @@ def test_it_is_the_mean_of_both_directions():
     pool = search_pool(random_vectors(3, 30, 4))
     gap = accuracy_gap(pool, "abc")
     alone = pool.found_alone.mean(axis=1)
-    assert gap.by_language["b"] == pytest.approx((alone[1, 0] + alone[1, 2] + alone[0, 1] + alone[2, 1]) / 4)
+    assert gap.by_language["b"] == pytest.approx(
+        (alone[1, 0] + alone[1, 2] + alone[0, 1] + alone[2, 1]) / 4
+    )

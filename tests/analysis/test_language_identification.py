@@ -24,23 +24,34 @@ def test_identical_vectors_are_chance():
 
 def test_it_is_scikit_learns_probe():
     linear_model = pytest.importorskip("sklearn.linear_model")
-    vectors = random_vectors(3, 60, 8, seed=3) + 0.15 * np.random.default_rng(1).standard_normal((3, 1, 8))
+    vectors = random_vectors(3, 60, 8, seed=3) + 0.15 * np.random.default_rng(1).standard_normal(
+        (3, 1, 8)
+    )
     vectors = vectors.astype(np.float32)
     lines = np.arange(0, 60, 2)
     probe = _train(vectors, lines, 1e-2)
     x = vectors[:, lines].reshape(-1, 8).astype(np.float64)
     x = (x - x.mean(0)) / np.sqrt(((x - x.mean(0)) ** 2).mean())
     y = np.repeat(np.arange(3), len(lines))
-    theirs = linear_model.LogisticRegression(C=1 / (1e-2 * len(x)), tol=1e-9, max_iter=2000).fit(x, y)
+    theirs = linear_model.LogisticRegression(C=1 / (1e-2 * len(x)), tol=1e-9, max_iter=2000).fit(
+        x, y
+    )
     np.testing.assert_allclose(probe.parameters[:-1].T.numpy(), theirs.coef_, atol=2e-4)
     bias = probe.parameters[-1].numpy()
-    np.testing.assert_allclose(bias - bias.mean(), theirs.intercept_ - theirs.intercept_.mean(), atol=2e-4)
-    assert (_predict(probe, vectors[1]) == theirs.predict((vectors[1] - probe.center.numpy()) / probe.scale)).all()
+    np.testing.assert_allclose(
+        bias - bias.mean(), theirs.intercept_ - theirs.intercept_.mean(), atol=2e-4
+    )
+    assert (
+        _predict(probe, vectors[1])
+        == theirs.predict((vectors[1] - probe.center.numpy()) / probe.scale)
+    ).all()
 
 
 def test_the_scale_of_the_vectors_is_nothing():
     vectors = random_vectors(3, 40, 5)
-    first, second = (language_identification(scale * vectors, "abc") for scale in (1, np.float32(100)))
+    first, second = (
+        language_identification(scale * vectors, "abc") for scale in (1, np.float32(100))
+    )
     np.testing.assert_array_equal(first.items, second.items)
 
 

@@ -17,7 +17,13 @@ from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.registry import ANALYSES
 from tests.analysis.test_record import analysis
 
-ALL = [Agnosticism(k=2), TokenMatching(), AttentionEntropy(), WordOrder(), UniformPooling(suite=("flores_p_at_1",))]
+ALL = [
+    Agnosticism(k=2),
+    TokenMatching(),
+    AttentionEntropy(),
+    WordOrder(),
+    UniformPooling(suite=("flores_p_at_1",)),
+]
 VOID = {"meta", "link", "br", "img", "input"}
 
 
@@ -37,7 +43,9 @@ class Balanced(HTMLParser):
 
 
 def test_it_is_self_contained(folder, framed_encoder, tmp_path):
-    both = [analyse(OwnEncoder(framed_encoder, name=name), ALL, folder) for name in ("first", "sec/ond")]
+    both = [
+        analyse(OwnEncoder(framed_encoder, name=name), ALL, folder) for name in ("first", "sec/ond")
+    ]
     path = write_page(both, tmp_path)
     assert path.name == "analysis-first-sec_ond.html"
     html = path.read_text(encoding="utf-8")
@@ -62,7 +70,10 @@ def test_chosen_analyses_have_a_page_of_their_own(tmp_path):
     found = [[analysis("a", task="x")]]
     write_page(found, tmp_path)
     write_page(found, tmp_path, only=["word_order"])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["analysis-a-word_order.html", "analysis-a.html"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "analysis-a-word_order.html",
+        "analysis-a.html",
+    ]
 
 
 def test_one_model():

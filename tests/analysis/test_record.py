@@ -24,18 +24,38 @@ def analysis(name="m", *, values=((0.0, 1.0, 1.0), (1.0, 1.0, 1.0)), task="agnos
     """Two languages of three lines."""
     measures = (
         mean_measure(
-            "found", np.array(values), ["deu_Latn", "eng_Latn"], unit="share", better="higher", definition="d"
+            "found",
+            np.array(values),
+            ["deu_Latn", "eng_Latn"],
+            unit="share",
+            better="higher",
+            definition="d",
         ),
         Measure(name="skew", value=1.5, unit="", definition="e", ideal=0.0, better="lower"),
     )
     model = {"name": name, "revision": "abc", "overrides": [], "library": "test", "pooling": "cls"}
     fields = {
-        "task": task, "version": "1", "dataset": "texts", "data_sha256": "f" * 64, "data_revision": None,
-        "settings": {"k": 10}, "changed": (), "languages": ("deu_Latn", "eng_Latn"), "sentences": 3,
-        "measures": measures, "tables": {"t": {"deu_Latn-eng_Latn": 0.5}}, "examples": ({"text": "x"},),
-        "notes": ("a note",), "seconds": 1.0,
-        "provenance": {"model": model, "prompt": "", "date": "2026-01-02T03:04:05", "command": "interlingua analyse"},
-    }  # fmt: skip
+        "task": task,
+        "version": "1",
+        "dataset": "texts",
+        "data_sha256": "f" * 64,
+        "data_revision": None,
+        "settings": {"k": 10},
+        "changed": (),
+        "languages": ("deu_Latn", "eng_Latn"),
+        "sentences": 3,
+        "measures": measures,
+        "tables": {"t": {"deu_Latn-eng_Latn": 0.5}},
+        "examples": ({"text": "x"},),
+        "notes": ("a note",),
+        "seconds": 1.0,
+        "provenance": {
+            "model": model,
+            "prompt": "",
+            "date": "2026-01-02T03:04:05",
+            "command": "interlingua analyse",
+        },
+    }
     return Analysis(**{**fields, **changes})
 
 
@@ -84,7 +104,9 @@ def test_old_items_never_stay(tmp_path):
     assert not path.with_suffix(".items.npz").exists()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": "other"}', '{"format": "interlingua-analysis-1"}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"format": "other"}', '{"format": "interlingua-analysis-1"}']
+)
 def test_no_analysis_is_one_line(tmp_path, text):
     path = tmp_path / "x.analysis.json"
     path.write_text(text)
@@ -100,6 +122,8 @@ def test_the_interval_is_the_normal_one(distinct):
     items = rng.integers(distinct, size=4000).astype(float)
     low, high = bootstrap_mean(items)
     half = 1.96 * items.std() / np.sqrt(len(items))
-    assert (low, high) == (pytest.approx(items.mean() - half, abs=0.1 * half),
-                           pytest.approx(items.mean() + half, abs=0.1 * half))  # fmt: skip
+    assert (low, high) == (
+        pytest.approx(items.mean() - half, abs=0.1 * half),
+        pytest.approx(items.mean() + half, abs=0.1 * half),
+    )
     assert bootstrap_mean(np.full(5, 0.25)) == (0.25, 0.25)

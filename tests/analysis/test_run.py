@@ -27,7 +27,9 @@ class Counting(Fixed):
 
 def test_names_and_options():
     assert [a.name for a in build_analyses()] == list(DEFAULT)
-    panel, order = build_analyses(["agnosticism", "word_order"], languages=["de", "fr"], settings=["agnosticism.k=3"])
+    panel, order = build_analyses(
+        ["agnosticism", "word_order"], languages=["de", "fr"], settings=["agnosticism.k=3"]
+    )
     assert (panel.languages, panel.k) == (("de", "fr"), 3)
     assert order == WordOrder()
     assert all(resolve(ANALYSES, name).name == name for name in ANALYSES)
@@ -50,16 +52,23 @@ def test_slips(names, settings, message):
 
 def test_each_text_once_and_files(folder, tmp_path):
     encoder = Counting(random_vectors(3, 4, 5))
-    found = analyse(encoder, [Agnosticism(k=2), Agnosticism(k=3), WordOrder()], folder, output=tmp_path)
+    found = analyse(
+        encoder, [Agnosticism(k=2), Agnosticism(k=3), WordOrder()], folder, output=tmp_path
+    )
     assert len(encoder.asked) == len(set(encoder.asked)) == 14
     assert [one.provenance["encoded_texts"] for one in found] == [12, 0, 2]
-    assert {one.task for one in read_analyses([tmp_path])} == {"agnosticism_flores200_devtest", "word_order"}
+    assert {one.task for one in read_analyses([tmp_path])} == {
+        "agnosticism_flores200_devtest",
+        "word_order",
+    }
     assert len(read_analyses([tmp_path])) == 3
     assert found[0].model == "Counting"
 
 
 def test_a_prompt_is_before_every_text_and_in_the_record(folder, framed_encoder):
-    (found,) = analyse(OwnEncoder(framed_encoder, name="m"), [WordOrder()], folder, prompt="query: ")
+    (found,) = analyse(
+        OwnEncoder(framed_encoder, name="m"), [WordOrder()], folder, prompt="query: "
+    )
     assert found.provenance["prompt"] == "query: "
     assert found.provenance["model"]["overrides"] == ("prompt='query: '",)
 

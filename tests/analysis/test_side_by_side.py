@@ -6,7 +6,11 @@ from tests.analysis.test_record import analysis
 
 
 def test_a_row_for_each_measure_and_a_column_for_each_model():
-    made = [analysis("a"), analysis("b", values=((1.0, 1.0, 1.0),) * 2), analysis("a", task="word_order", dataset="")]
+    made = [
+        analysis("a"),
+        analysis("b", values=((1.0, 1.0, 1.0),) * 2),
+        analysis("a", task="word_order", dataset=""),
+    ]
     panel, order = side_by_side(made)
     assert render([panel]).splitlines() == [
         "### agnosticism: 2 languages, 3 lines each of texts",
@@ -26,7 +30,12 @@ def test_a_row_for_each_measure_and_a_column_for_each_model():
 def test_what_cant_be_compared_is_marked_and_two_of_one_name_are_told_apart():
     first = analysis("a")
     model = {**first.provenance["model"], "revision": "def"}
-    second = analysis("a", data_sha256="0" * 64, notes=("another",), provenance={**first.provenance, "model": model})
+    second = analysis(
+        "a",
+        data_sha256="0" * 64,
+        notes=("another",),
+        provenance={**first.provenance, "model": model},
+    )
     (table,) = side_by_side([first, second, analysis("c", settings={"k": 5})])
     assert table.columns == ["a abc", "a def", "c"]
     assert table.comparable == [True, False, False]
@@ -36,5 +45,8 @@ def test_what_cant_be_compared_is_marked_and_two_of_one_name_are_told_apart():
 def test_a_measure_that_a_model_lacks_is_an_empty_cell():
     short = analysis("b", measures=analysis().measures[1:])
     (table,) = side_by_side([analysis("a"), short])
-    assert [[cell is None for cell in row.cells] for row in table.rows] == [[False, True], [False, False]]
+    assert [[cell is None for cell in row.cells] for row in table.rows] == [
+        [False, True],
+        [False, False],
+    ]
     assert [row.name for row in table.rows] == ["found, %", "skew"]

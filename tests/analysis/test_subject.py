@@ -13,6 +13,7 @@ def test_hidden_states_are_read_from_ours_alone(subject):
     foreign = fixed_subject(random_vectors(3, 4))
     assert needs_states(foreign) == "its hidden states can't be read"
     with pytest.raises(
-        ConfigError, match="x reads hidden states, which test does not give; use the backend interlingua"
+        ConfigError,
+        match="x reads hidden states, which test does not give; use the backend interlingua",
     ):
         foreign.states_of("x")

@@ -7,7 +7,13 @@ from rich.console import Console
 
 from interlingua.analysis.differences import changes
 from interlingua.analysis.record import Measure
-from interlingua.analysis.tables import difference_interval, extremes, interval_of, shown, terminal_tables
+from interlingua.analysis.tables import (
+    difference_interval,
+    extremes,
+    interval_of,
+    shown,
+    terminal_tables,
+)
 from tests.analysis.test_differences import BETTER, WORSE
 from tests.analysis.test_record import analysis
 
@@ -36,8 +42,17 @@ def test_numbers_with_units(value, unit, expected, signed):
 
 def test_one_model():
     said = text_of([[analysis("mine")]])
-    for part in ("mine: agnosticism (version 1): 2 languages, 3 lines each of texts", "found", "83.3 %", "higher",
-                 "50.0 to 100.0", "German 66.7 %, English 100.0 %", "skew", "1.500", "lower"):  # fmt: skip
+    for part in (
+        "mine: agnosticism (version 1): 2 languages, 3 lines each of texts",
+        "found",
+        "83.3 %",
+        "higher",
+        "50.0 to 100.0",
+        "German 66.7 %, English 100.0 %",
+        "skew",
+        "1.500",
+        "lower",
+    ):
         assert part in said, part
 
 

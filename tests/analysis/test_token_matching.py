@@ -7,7 +7,14 @@ import torch
 from interlingua.analysis.record import read_analysis, write_analysis
 from interlingua.analysis.run import analyse
 from interlingua.analysis.subject import Subject
-from interlingua.analysis.token_matching import CLASSES, Matches, Token, TokenMatching, draw_tokens, without_self
+from interlingua.analysis.token_matching import (
+    CLASSES,
+    Matches,
+    Token,
+    TokenMatching,
+    draw_tokens,
+    without_self,
+)
 from interlingua.analysis.tokens import token_ids, token_windows
 from interlingua.encoder.backends.own import OwnEncoder
 from interlingua.errors import ConfigError, DataError
@@ -18,7 +25,9 @@ from tests.analysis.conftest import LANGUAGES, LINES, fixed_subject, random_vect
 def test_classes_worked_by_hand():
     """A token of line 3 of language 1, and one neighbor of each class."""
     queries = Token(np.array([1]), np.array([3]), np.array([5]))
-    neighbors = Token(np.array([[1, 1, 0, 2, 2]]), np.array([[3, 4, 3, 3, 7]]), np.array([[6, 5, 5, 9, 5]]))
+    neighbors = Token(
+        np.array([[1, 1, 0, 2, 2]]), np.array([[3, 4, 3, 3, 7]]), np.array([[6, 5, 5, 9, 5]])
+    )
     names = list(CLASSES)
     found = [names[i] for i in Matches(queries, neighbors, np.zeros((1, 5))).classes()[0]]
     assert found == ["same_sentence", "same_language", "translation", "translation", "other"]
@@ -33,9 +42,13 @@ def test_codes_go_there_and_back():
 def test_without_self():
     queries = Token(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]))
     own = queries.code
-    codes = np.array([[own[0], 10, 11], [20, 21, 22]])  # the second query is not among its nearest: its twins are
+    codes = np.array(
+        [[own[0], 10, 11], [20, 21, 22]]
+    )  # the second query is not among its nearest: its twins are
     found = without_self(
-        queries, Neighbors(torch.tensor([[1.0, 0.9, 0.8], [1.0, 1.0, 1.0]]), torch.from_numpy(codes)), 2
+        queries,
+        Neighbors(torch.tensor([[1.0, 0.9, 0.8], [1.0, 1.0, 1.0]]), torch.from_numpy(codes)),
+        2,
     )
     assert found.neighbors.place.tolist() == [[10, 11], [20, 21]]
     np.testing.assert_allclose(found.cosines, [[0.9, 0.8], [1.0, 1.0]])
@@ -55,14 +68,18 @@ def test_draws_are_few_distinct_and_their_own_lines():
 
 @pytest.mark.parametrize("batch_tokens", [1, 25, 4096])
 def test_it_is_a_search_of_all_tokens_at_once(folder, subject, batch_tokens):
-    found = TokenMatching(sentences=3, k=4, examples=99).run(subject._replace(batch_tokens=batch_tokens), folder)
+    found = TokenMatching(sentences=3, k=4, examples=99).run(
+        subject._replace(batch_tokens=batch_tokens), folder
+    )
     tables = {}
     for number, code in enumerate(LANGUAGES):
         ids = token_ids(subject.encoder, LINES[code], language=code)
         (window,) = token_windows(subject.encoder, ids)
         tables[number] = window
     states = np.concatenate([w.states for w in tables.values()])
-    where = [(n, int(a), int(b)) for n, w in tables.items() for a, b in zip(w.line, w.place, strict=True)]
+    where = [
+        (n, int(a), int(b)) for n, w in tables.items() for a, b in zip(w.line, w.place, strict=True)
+    ]
     english = LANGUAGES.index("eng_Latn")
     _, lines, places = draw_tokens(*tables[english], count=3, seed=1)
     counts = {name: [] for name in CLASSES}
@@ -74,17 +91,23 @@ def test_it_is_a_search_of_all_tokens_at_once(folder, subject, batch_tokens):
         cosines[own] = -2
         nearest = [where[i] for i in np.argsort(-cosines, kind="stable")[:4]]
         classes = [
-            ("same_sentence" if there == line else "same_language") if n == english
-            else ("translation" if there == line else "other") for n, there, _ in nearest
-        ]  # fmt: skip
+            ("same_sentence" if there == line else "same_language")
+            if n == english
+            else ("translation" if there == line else "other")
+            for n, there, _ in nearest
+        ]
         for name in CLASSES:
             counts[name].append((line, classes.count(name) / 4))
     for name in CLASSES:
-        by_line = [np.mean([share for at, share in counts[name] if at == line]) for line in range(3)]
+        by_line = [
+            np.mean([share for at, share in counts[name] if at == line]) for line in range(3)
+        ]
         np.testing.assert_allclose(found[name].items, by_line)
         assert found[name].value == pytest.approx(np.mean(by_line))
     assert sum(found[name].value for name in CLASSES) == pytest.approx(1)
-    assert sum(found["translation"].by_language.values()) == pytest.approx(found["translation"].value, abs=0.2)
+    assert sum(found["translation"].by_language.values()) == pytest.approx(
+        found["translation"].value, abs=0.2
+    )
     assert "eng_Latn" not in found["translation"].by_language
 
 
@@ -102,7 +125,9 @@ def test_examples_mark_the_tokens(folder, subject, tmp_path):
         for neighbor in example["neighbors"]:
             assert neighbor["text"] == LINES[neighbor["language"]][neighbor["line"] - 1]
             assert neighbor["class"] in CLASSES
-    (whole,) = analyse(OwnEncoder(subject.encoder, name="t"), [TokenMatching(examples=5)], folder, output=tmp_path)
+    (whole,) = analyse(
+        OwnEncoder(subject.encoder, name="t"), [TokenMatching(examples=5)], folder, output=tmp_path
+    )
     (file,) = tmp_path.rglob("*.analysis.json")
     again = read_analysis(file)
     assert (again.measures, again.examples) == (whole.measures, whole.examples)
@@ -110,7 +135,10 @@ def test_examples_mark_the_tokens(folder, subject, tmp_path):
 
 
 def test_english_is_there_in_any_case(folder, subject):
-    assert TokenMatching(languages=("fr",)).run(subject, folder).languages == ("eng_Latn", "fra_Latn")
+    assert TokenMatching(languages=("fr",)).run(subject, folder).languages == (
+        "eng_Latn",
+        "fra_Latn",
+    )
     other = TokenMatching(languages=("en",), query_language="French").run(subject, folder)
     assert {e["query"]["language"] for e in other.examples} == {"fra_Latn"}
 
@@ -119,7 +147,8 @@ def test_other_encoders_are_refused(folder):
     subject: Subject = fixed_subject(random_vectors(3, 4))
     assert TokenMatching().unfit(subject) == "its hidden states can't be read"
     with pytest.raises(
-        ConfigError, match="token_matching reads hidden states, which test does not give; use the backend"
+        ConfigError,
+        match="token_matching reads hidden states, which test does not give; use the backend",
     ):
         TokenMatching().run(subject, folder)
 

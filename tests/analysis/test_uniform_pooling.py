@@ -23,7 +23,12 @@ def delta(cls, uniform, **facts):
 @pytest.mark.parametrize(
     ("cls", "uniform", "printed", "higher"),
     [
-        (0.0092, 0.0202, -119.6, False),  # Table 10: xsim of LaBSE; its -119.65 comes from more digits
+        (
+            0.0092,
+            0.0202,
+            -119.6,
+            False,
+        ),  # Table 10: xsim of LaBSE; its -119.65 comes from more digits
         (0.1865, 0.2073, -11.2, False),
         (0.6465, 0.6350, 1.78, True),
         (0.6277, 0.5803, 7.55, True),
@@ -53,7 +58,10 @@ def test_both_poolings_of_one_model(folder, subject):
         encoder = Encoder(subject.encoder.backbone, subject.encoder.vocabulary, settings).eval()
         (result,) = evaluate(OwnEncoder(encoder, name="x"), ["flores_p_at_1"], folder)
         assert found[f"{task}_{way}"].value == result.main_score
-        assert found[f"{task}_{way}"].by_language["deu_Latn-eng_Latn"] == result.subsets[0].scores["accuracy"]
+        assert (
+            found[f"{task}_{way}"].by_language["deu_Latn-eng_Latn"]
+            == result.subsets[0].scores["accuracy"]
+        )
     assert found.languages == ("deu_Latn", "eng_Latn", "fra_Latn")
     assert found.sentences == 4
     assert subject.encoder.settings.pooling == "cls"
@@ -67,7 +75,9 @@ def test_what_follows_pooling_stays(folder, subject, shifts):
     torch.manual_seed(2)
     bare = subject.encoder
     layers = PostPooling([Dense(bare.dim, 3, activation="tanh")])
-    shift = LanguageShift(["deu_Latn", "eng_Latn", "fra_Latn"], torch.randn(3, 3)) if shifts else None
+    shift = (
+        LanguageShift(["deu_Latn", "eng_Latn", "fra_Latn"], torch.randn(3, 3)) if shifts else None
+    )
     deep = Encoder(bare.backbone, bare.vocabulary, bare.settings, layers, shift).eval()
     (expected,) = evaluate(OwnEncoder(deep, name="x"), ["flores_p_at_1"], folder)
     found = UniformPooling(suite=("flores_p_at_1",)).run(subject._replace(encoder=deep), folder)
@@ -76,7 +86,9 @@ def test_what_follows_pooling_stays(folder, subject, shifts):
 
 def test_a_mean_pooling_model_is_told_so(folder, subject):
     info = dataclasses.replace(subject.info, pooling="mean")
-    found = UniformPooling(suite=("flores_p_at_1",), languages=("de", "fr")).run(subject._replace(info=info), folder)
+    found = UniformPooling(suite=("flores_p_at_1",), languages=("de", "fr")).run(
+        subject._replace(info=info), folder
+    )
     assert "the model pools by mean" in found.notes[1]
     assert found.languages == ("deu_Latn", "fra_Latn")
 

@@ -18,10 +18,13 @@ class Two:
 
 
 @pytest.mark.parametrize(
-    ("second", "cosine"), [([3.0, 4.0], 0.6), ([0.0, 2.0], 0.0), ([7.0, 0.0], 1.0), ([-1.0, 0.0], -1.0)]
+    ("second", "cosine"),
+    [([3.0, 4.0], 0.6), ([0.0, 2.0], 0.0), ([7.0, 0.0], 1.0), ([-1.0, 0.0], -1.0)],
 )
 def test_the_cosine(tmp_path, second, cosine):
-    found = WordOrder().run(Subject(Two([2.0, 0.0], second), ModelInfo(name="m", digest=None, library="")), tmp_path)
+    found = WordOrder().run(
+        Subject(Two([2.0, 0.0], second), ModelInfo(name="m", digest=None, library="")), tmp_path
+    )
     assert found["word_order_cosine"].value == pytest.approx(cosine)
     assert "LASER 0.90, LaBSE 0.95, SBERT-distill 0.97, EMS 0.97" in found.notes[0]
 
@@ -34,6 +37,10 @@ def test_the_sentences_are_the_papers():
 
 def test_a_bag_of_words_hardly_tells_them_apart(tmp_path):
     words = sorted({word for sentence in SENTENCES for word in sentence.rstrip("?").split()})
-    counts = [[sentence.rstrip("?").split().count(word) for word in words] for sentence in SENTENCES]
-    found = WordOrder().run(Subject(Two(*counts), ModelInfo(name="m", digest=None, library="")), tmp_path)
+    counts = [
+        [sentence.rstrip("?").split().count(word) for word in words] for sentence in SENTENCES
+    ]
+    found = WordOrder().run(
+        Subject(Two(*counts), ModelInfo(name="m", digest=None, library="")), tmp_path
+    )
     assert found["word_order_cosine"].value > 0.85

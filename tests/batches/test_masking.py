@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from interlingua.batches.masking import IGNORED, coin_flips, mlm_mask, one_token_mask, random_context
+from interlingua.batches.masking import (
+    IGNORED,
+    coin_flips,
+    mlm_mask,
+    one_token_mask,
+    random_context,
+)
 from interlingua.batches.masking import _mix as mix
 from interlingua.batches.tokens import Place, TokenBatch
 from interlingua.errors import ConfigError
@@ -15,7 +21,9 @@ PLACE = Place(seed=1, step=7, side="a")
 
 def framed(rows: int, length: int, seed: int = 0) -> TokenBatch:
     """Sequences <s> ... </s> of ordinary tokens 5..999."""
-    drawn = torch.randint(5, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(seed))
+    drawn = torch.randint(
+        5, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(seed)
+    )
     drawn[:, 0], drawn[:, -1] = 2, 3
     return TokenBatch.from_lists(drawn.tolist(), ["eng_Latn"] * rows)
 
@@ -26,7 +34,12 @@ def rows_of(batch: TokenBatch, start: int, stop: int) -> TokenBatch:
 
 
 def mask(batch: TokenBatch, place: Place = PLACE, **changes):
-    settings = {"ratio": 0.4, "mask_id": MASK, "vocab_size": VOCABULARY, "special_ids": SPECIAL} | changes
+    settings = {
+        "ratio": 0.4,
+        "mask_id": MASK,
+        "vocab_size": VOCABULARY,
+        "special_ids": SPECIAL,
+    } | changes
     return mlm_mask(batch, place, **settings)
 
 
@@ -72,7 +85,8 @@ def test_draws_depend_on_seed_step_and_side_and_nothing_else():
     torch.manual_seed(1)
     assert torch.equal(mask(batch).labels, first)
     for other in (PLACE._replace(seed=2), PLACE._replace(step=8), PLACE._replace(side="b")):
-        # Equal shapes on both sides get unrelated masks: 40 % of 40 %, not 40 %, are chosen in both.
+        # Equal shapes on both sides get unrelated masks: 40 % of 40 %, not 40 %, are chosen in
+        # both.
         both = (mask(batch, other).labels != IGNORED) & (first != IGNORED)
         assert both.sum() / (first != IGNORED).sum() == pytest.approx(0.4, abs=0.08)
 
@@ -145,7 +159,9 @@ def test_coins_are_fair_and_belong_to_rows():
     batch = framed(4000, 3)
     flips = coin_flips(batch, PLACE)
     assert flips.float().mean() == pytest.approx(0.5, abs=0.03)
-    assert torch.equal(coin_flips(rows_of(batch, 100, 200), PLACE._replace(first_row=100)), flips[100:200])
+    assert torch.equal(
+        coin_flips(rows_of(batch, 100, 200), PLACE._replace(first_row=100)), flips[100:200]
+    )
 
 
 @pytest.mark.parametrize("value", [0, 1, 2**63 - 1, -1, -(2**63)])

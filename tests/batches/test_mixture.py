@@ -27,7 +27,12 @@ def draws(found, count):
 
 
 def same(x, y):
-    assert (x.step, x.seed, x.a.languages, x.b.languages) == (y.step, y.seed, y.a.languages, y.b.languages)
+    assert (x.step, x.seed, x.a.languages, x.b.languages) == (
+        y.step,
+        y.seed,
+        y.a.languages,
+        y.b.languages,
+    )
     for side_x, side_y in ((x.a, y.a), (x.b, y.b)):
         assert torch.equal(side_x.input_ids, side_y.input_ids)
         assert torch.equal(side_x.cu_seqlens, side_y.cu_seqlens)
@@ -69,13 +74,21 @@ def test_ranks_together_have_the_global_batch(store, world_size):
     found = plan(store, temperature=2.0)
     for step in (0, 13, 14):  # 13 * 12 .. 14 * 12 crosses the end of an epoch of 162
         whole = found.batch_at(step)
-        parts = [found.batch_at(step, rank=rank, world_size=world_size) for rank in range(world_size)]
+        parts = [
+            found.batch_at(step, rank=rank, world_size=world_size) for rank in range(world_size)
+        ]
         for side in ("a", "b"):
             sides = [getattr(part, side) for part in parts]
-            assert torch.equal(torch.cat([part.input_ids for part in sides]), getattr(whole, side).input_ids)
-            assert torch.equal(torch.cat([part.lengths for part in sides]), getattr(whole, side).lengths)
+            assert torch.equal(
+                torch.cat([part.input_ids for part in sides]), getattr(whole, side).input_ids
+            )
+            assert torch.equal(
+                torch.cat([part.lengths for part in sides]), getattr(whole, side).lengths
+            )
             assert sum((part.languages for part in sides), ()) == getattr(whole, side).languages
-        assert [part.first_row for part in parts] == [rank * 12 // world_size for rank in range(world_size)]
+        assert [part.first_row for part in parts] == [
+            rank * 12 // world_size for rank in range(world_size)
+        ]
 
 
 def test_an_uneven_share_is_refused(store):
@@ -85,7 +98,9 @@ def test_an_uneven_share_is_refused(store):
 
 def test_proportional_sampling_shows_every_row_once_an_epoch(store):
     found = draws(plan(store), 162)
-    assert sorted(found) == [(pair, row) for pair, count in enumerate(COUNTS) for row in range(count)]
+    assert sorted(found) == [
+        (pair, row) for pair, count in enumerate(COUNTS) for row in range(count)
+    ]
 
 
 @settings(max_examples=25, deadline=None)
@@ -98,7 +113,8 @@ def test_every_row_is_seen_once_in_each_pass_of_its_pair(store, temperature, see
         share = found.shares[store.language_pairs[pair]]
         passes, rest = divmod(epochs * share, count)
         times = [by_pair[pair, row] for row in range(count)]
-        # Whole passes show each row once; the pass that has begun shows some rows once more, each once.
+        # Whole passes show each row once; the pass that has begun shows some rows once more, each
+        # once.
         assert min(times) >= passes
         assert max(times) <= passes + 1
         assert sum(times) == passes * count + rest
@@ -187,13 +203,20 @@ def test_several_language_pairs_keep_their_proportions(store):
 
 
 def test_language_pairs_that_are_not_there(store):
-    with pytest.raises(ConfigError, match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn, "):
+    with pytest.raises(
+        ConfigError,
+        match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn, ",
+    ):
         plan(store, language_pairs=("en-ko",))
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("en", "expected two languages"), ("en-eng_Latn", "expected two languages"), ("en-qqq", "'en-qqq': .*qqq")],
+    [
+        ("en", "expected two languages"),
+        ("en-eng_Latn", "expected two languages"),
+        ("en-qqq", "'en-qqq': .*qqq"),
+    ],
 )
 def test_names_that_are_no_language_pair(name, message):
     with pytest.raises(ConfigError, match=message):
@@ -209,7 +232,11 @@ def test_only_so_many_pairs_of_each_language_pair(store):
     assert Counter(pair for pair, _ in seen) == {0: 20, 1: 20, 2: 5}
     rows = sorted(row for pair, row in seen if pair == 0)
     assert rows != list(range(20))
-    assert rows == sorted(row for pair, row in set(draws(plan(store, max_pairs=20, temperature=5.0), 450)) if pair == 0)
+    assert rows == sorted(
+        row
+        for pair, row in set(draws(plan(store, max_pairs=20, temperature=5.0), 450))
+        if pair == 0
+    )
 
 
 def test_more_pairs_hold_those_of_fewer(store):

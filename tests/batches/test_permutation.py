@@ -22,7 +22,11 @@ def test_it_is_a_bijection(size, key):
 
 
 @settings(max_examples=25, deadline=None)
-@given(size=st.sampled_from([2**20, 2**20 + 1, 10**12, 2**40 - 1]), start=st.integers(0, 2**19), key=st.integers(0, 99))
+@given(
+    size=st.sampled_from([2**20, 2**20 + 1, 10**12, 2**40 - 1]),
+    start=st.integers(0, 2**19),
+    key=st.integers(0, 99),
+)
 def test_large_domains_stay_inside_and_distinct(size, start, key):
     positions = start + np.arange(500)
     out = permute(positions, np.full(500, size), keys(key, np.zeros(500, dtype=np.int64)))
@@ -47,7 +51,8 @@ def test_keys_name_different_orders():
 
 
 def test_first_places_are_spread_evenly():
-    # 4000 orders of 100 things: where the first and the last go is uniform (chi-square, 99 degrees, p = 1e-6).
+    # 4000 orders of 100 things: where the first and the last go is uniform (chi-square, 99 degrees,
+    # p = 1e-6).
     key = np.repeat(keys(1, np.arange(4000)), 2)
     ends = permute(np.tile([0, 99], 4000), np.full(8000, 100), key).reshape(4000, 2)
     for end in ends.T:

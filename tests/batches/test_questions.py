@@ -16,7 +16,9 @@ NEGATIVES = [[20, 21, 22, 23], [], [20], [21, 22], [1, 2], [], [24, 0, 1], [3], 
 
 
 def column(count, offset):
-    return TokenColumn([[offset + row] * (1 + row % 4) for row in range(count)], ["eng_Latn"] * count)
+    return TokenColumn(
+        [[offset + row] * (1 + row % 4) for row in range(count)], ["eng_Latn"] * count
+    )
 
 
 def rows(hard_negatives=2, **changes):
@@ -74,7 +76,9 @@ def test_without_hard_negatives_there_are_the_answers_alone():
 
 def test_hard_negatives_are_drawn_by_seed_pass_and_question_alone():
     steps = 200
-    found, again = ([read(plan(), step) for step in order] for order in (range(steps), range(steps)))
+    found, again = (
+        [read(plan(), step) for step in order] for order in (range(steps), range(steps))
+    )
     assert found == again
     assert read(plan(), 33) == found[33]
     # the same draws whatever the batch size

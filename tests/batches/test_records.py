@@ -38,7 +38,9 @@ def test_rows_come_back_as_they_were_written(tmp_path_factory, vocabulary_size, 
     path = tmp_path_factory.mktemp("store") / "s"
     expected: dict[tuple[str, str], list] = {}
     # A buffer of nothing spills each chunk to the disk.
-    with TokenStoreWriter(path, vocabulary_size=vocabulary_size, buffer_bytes=len(chunks) % 2 * 1000) as writer:
+    with TokenStoreWriter(
+        path, vocabulary_size=vocabulary_size, buffer_bytes=len(chunks) % 2 * 1000
+    ) as writer:
         for pair, rows in chunks:
             writer.append(pair, [a for a, _ in rows], [b for _, b in rows])
             expected.setdefault(pair, []).extend(rows)
@@ -78,7 +80,10 @@ def test_small_vocabularies_take_two_bytes_a_token(tmp_path):
     rows = [([1, 2], [3])]
     assert write(tmp_path / "small", rows).vocabulary_size == 300
     write(tmp_path / "large", rows, vocabulary_size=65_537)
-    assert [(tmp_path / name / "tokens.bin").stat().st_size for name in ("small", "large")] == [6, 12]
+    assert [(tmp_path / name / "tokens.bin").stat().st_size for name in ("small", "large")] == [
+        6,
+        12,
+    ]
 
 
 def test_the_digest_names_the_content(tmp_path):
@@ -131,7 +136,9 @@ def damaged(tmp_path):
 def test_a_file_cut_short_or_missing_is_found_at_once(damaged, name):
     whole = (damaged / name).read_bytes()
     (damaged / name).write_bytes(whole[:-2])
-    with pytest.raises(DataError, match=rf"{name}: {len(whole) - 2} bytes where {len(whole)} belong"):
+    with pytest.raises(
+        DataError, match=rf"{name}: {len(whole) - 2} bytes where {len(whole)} belong"
+    ):
         TokenStore.open(damaged)
     (damaged / name).unlink()
     with pytest.raises(DataError, match=f"0 bytes where {len(whole)} belong"):
@@ -147,7 +154,8 @@ def test_a_changed_header_is_found_at_once(damaged):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "not JSON"), ("[]", "format 'list'"), ('{"format": "x"}', "format 'x' where")]
+    ("text", "message"),
+    [("{", "not JSON"), ("[]", "format 'list'"), ('{"format": "x"}', "format 'x' where")],
 )
 def test_a_header_that_is_none(damaged, text, message):
     (damaged / "header.json").write_text(text)
@@ -177,7 +185,11 @@ def test_changed_bytes_are_found_by_verify_and_wild_offsets_when_read(damaged):
 @pytest.mark.parametrize(
     ("name", "numbers", "message"),
     [
-        ("tokens.bin", [1, 2, 3, 4, 5, 6, 7, 300], r"tokens\.bin: token id 300 for a vocabulary of 300"),
+        (
+            "tokens.bin",
+            [1, 2, 3, 4, 5, 6, 7, 300],
+            r"tokens\.bin: token id 300 for a vocabulary of 300",
+        ),
         ("tokens.bin", [1, 2, 3, 65_535, 5, 6, 7, 8], r"tokens\.bin: token id 65535"),
         ("offsets.bin", [0, 3, 2, 6, 8], r"offsets\.bin: impossible offsets"),
         ("offsets.bin", [0, 3, 3, 6, 8], r"offsets\.bin: impossible offsets"),
@@ -188,7 +200,9 @@ def test_changed_bytes_are_found_by_verify_and_wild_offsets_when_read(damaged):
     ],
 )
 def test_wild_numbers_with_right_digests_are_found(damaged, monkeypatch, name, numbers, message):
-    np.asarray(numbers, np.uint64).astype("<u2" if name == "tokens.bin" else "<u8").tofile(damaged / name)
+    np.asarray(numbers, np.uint64).astype("<u2" if name == "tokens.bin" else "<u8").tofile(
+        damaged / name
+    )
     header = json.loads((damaged / "header.json").read_text())
     header["sha256"][name] = sha256_file(damaged / name)
     (damaged / "header.json").write_text(json.dumps(header | {"checksum": checksum(header)}))

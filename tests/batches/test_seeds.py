@@ -9,7 +9,9 @@ from interlingua.batches.seeds import generator, seed_for, stream_key
 
 def test_a_stream_is_named_by_seed_and_purpose_alone():
     assert stream_key(7, "mask", 3) == stream_key(7, "mask", 3)
-    np.testing.assert_array_equal(generator(7, "mask", 3).random(5), generator(7, "mask", 3).random(5))
+    np.testing.assert_array_equal(
+        generator(7, "mask", 3).random(5), generator(7, "mask", 3).random(5)
+    )
 
 
 def test_streams_never_change_between_versions():

@@ -37,7 +37,10 @@ def test_join_is_the_batch_of_all_sentences():
 
 
 def test_equal_sentences_have_equal_keys_wherever_they_stand():
-    here, there = sentence_keys(batch_of([3], [4, 5, 6])), sentence_keys(batch_of([4, 5, 6], [9, 9], [3]))
+    here, there = (
+        sentence_keys(batch_of([3], [4, 5, 6])),
+        sentence_keys(batch_of([4, 5, 6], [9, 9], [3])),
+    )
     assert here.tolist() == [there[2], there[0]]
 
 
@@ -49,7 +52,9 @@ def test_order_length_and_tokens_matter():
 def test_a_hundred_thousand_short_sentences_do_not_collide():
     first, second = torch.meshgrid(torch.arange(320), torch.arange(320), indexing="ij")
     ids = torch.stack([first, second], dim=2).reshape(-1, 2)
-    keys = sentence_keys(TokenBatch.from_flat(ids.flatten().numpy(), np.full(len(ids), 2), ["eng_Latn"] * len(ids)))
+    keys = sentence_keys(
+        TokenBatch.from_flat(ids.flatten().numpy(), np.full(len(ids), 2), ["eng_Latn"] * len(ids))
+    )
     assert len(keys.unique()) == len(ids)
 
 
@@ -83,8 +88,12 @@ def test_sentences_can_be_taken_in_any_order_and_twice():
 
 
 def test_the_pivot_is_found_on_either_side():
-    a = TokenBatch.from_lists([[1], [2, 2], [3], [4]], ["deu_Latn", "eng_Latn", "fra_Latn", "eng_Latn"])
-    b = TokenBatch.from_lists([[5, 5], [6], [7, 7, 7], [8]], ["eng_Latn", "swh_Latn", "eng_Latn", "eng_Latn"])
+    a = TokenBatch.from_lists(
+        [[1], [2, 2], [3], [4]], ["deu_Latn", "eng_Latn", "fra_Latn", "eng_Latn"]
+    )
+    b = TokenBatch.from_lists(
+        [[5, 5], [6], [7, 7, 7], [8]], ["eng_Latn", "swh_Latn", "eng_Latn", "eng_Latn"]
+    )
     others, pivots = by_pivot(ParallelBatch(a, b, 0), "eng_Latn")
     codes = ["deu_Latn", "swh_Latn", "fra_Latn", "eng_Latn"]
     assert_same(others, TokenBatch.from_lists([[1], [6], [3], [4]], codes))
@@ -102,7 +111,10 @@ def test_a_batch_whose_targets_are_all_in_the_pivot_is_left_alone():
 
 
 def test_a_pair_without_the_pivot_is_an_error():
-    a, b = batch_of([1], [2], language="deu_Latn"), TokenBatch.from_lists([[3], [4]], ["eng_Latn", "fra_Latn"])
+    a, b = (
+        batch_of([1], [2], language="deu_Latn"),
+        TokenBatch.from_lists([[3], [4]], ["eng_Latn", "fra_Latn"]),
+    )
     with pytest.raises(DataError, match="a pair deu_Latn-fra_Latn has no side in eng_Latn"):
         by_pivot(ParallelBatch(a, b, 0), "eng_Latn")
 
@@ -137,13 +149,18 @@ def test_same_meaning_is_the_naive_merging_of_sets(seed):
 
 
 def test_pairs_without_a_sentence_in_common_say_different_things():
-    assert torch.equal(same_meaning(batch_of([1], [2], [3]), batch_of([4], [5], [6])), torch.eye(3, dtype=torch.bool))
+    assert torch.equal(
+        same_meaning(batch_of([1], [2], [3]), batch_of([4], [5], [6])),
+        torch.eye(3, dtype=torch.bool),
+    )
 
 
 def test_a_long_chain_of_pairs_says_one_thing():
     numbers = [[number] for number in range(33)]
     order = torch.randperm(32, generator=torch.Generator().manual_seed(0)).tolist()
-    chain = same_meaning(batch_of(*(numbers[i] for i in order)), batch_of(*(numbers[i + 1] for i in order)))
+    chain = same_meaning(
+        batch_of(*(numbers[i] for i in order)), batch_of(*(numbers[i + 1] for i in order))
+    )
     assert chain.all()
 
 
@@ -165,7 +182,10 @@ def test_chained_batches_stand_side_by_side():
     a, b, c = batch_of([1, 2], [3]), batch_of([4], [5, 6, 7]), batch_of([8], [9])
     order, cu_seqlens = chained(a.cu_seqlens, b.cu_seqlens, c.cu_seqlens)
     ids = torch.cat([part.input_ids for part in (a, b, c)])[order]
-    assert [part.tolist() for part in ids.split(cu_seqlens.diff().tolist())] == [[1, 2, 4, 8], [3, 5, 6, 7, 9]]
+    assert [part.tolist() for part in ids.split(cu_seqlens.diff().tolist())] == [
+        [1, 2, 4, 8],
+        [3, 5, 6, 7, 9],
+    ]
     assert cu_seqlens.dtype == torch.int32
 
 
@@ -183,7 +203,9 @@ def test_tails_are_sentences_without_their_first_tokens(skip):
     sentences = [[1, 2, 3], [4, 5], [6, 7, 8, 9]]
     assert [part.tolist() for part in kept] == [ids[skip:] for ids in sentences]
     assert tails.rows.tolist() == [row for row, ids in enumerate(sentences) for _ in ids[skip:]]
-    assert tails.positions.tolist() == [place for ids in sentences for place in range(skip, len(ids))]
+    assert tails.positions.tolist() == [
+        place for ids in sentences for place in range(skip, len(ids))
+    ]
     assert tails.cu_seqlens.dtype == batch.cu_seqlens.dtype
 
 

@@ -56,7 +56,9 @@ def test_a_wild_header_with_a_right_checksum_is_refused(tmp_path, key, value):
         TokenStore.open(tmp_path / "s")
 
 
-@pytest.mark.parametrize("key", ["vocabulary_size", "closing_tokens", "language_pairs", "bytes", "sha256", "dtype"])
+@pytest.mark.parametrize(
+    "key", ["vocabulary_size", "closing_tokens", "language_pairs", "bytes", "sha256", "dtype"]
+)
 def test_a_header_without_a_key_is_refused(tmp_path, key):
     with TokenStoreWriter(tmp_path / "s", vocabulary_size=300) as writer:
         writer.append(("deu_Latn", "eng_Latn"), [[1, 2, 3], [6]], [[4, 5], [7, 8]])

@@ -14,9 +14,14 @@ def column():
 
 def test_rows_come_back_in_the_order_asked(column):
     batch = column.read(np.asarray([7, 0, 7]))
-    assert [batch.input_ids[a:b].tolist() for a, b in zip(batch.cu_seqlens, batch.cu_seqlens[1:], strict=False)] == [
-        IDS[7], IDS[0], IDS[7],
-    ]  # fmt: skip
+    assert [
+        batch.input_ids[a:b].tolist()
+        for a, b in zip(batch.cu_seqlens, batch.cu_seqlens[1:], strict=False)
+    ] == [
+        IDS[7],
+        IDS[0],
+        IDS[7],
+    ]
     assert batch.languages == ("l7", "l0", "l7")
     assert (len(column), column.longest) == (11, 3)
 
@@ -64,14 +69,20 @@ def test_labels_stay_with_their_pairs(column):
     for step in range(6):
         for rank in range(2):
             batch = plan.batch_at(step, rank=rank, world_size=2)
-            assert batch.a.input_ids[batch.a.cu_seqlens[:-1].long()].tolist() == batch.labels.tolist()
-            assert batch.b.input_ids[batch.b.cu_seqlens[:-1].long()].tolist() == batch.labels.tolist()
+            assert (
+                batch.a.input_ids[batch.a.cu_seqlens[:-1].long()].tolist() == batch.labels.tolist()
+            )
+            assert (
+                batch.b.input_ids[batch.b.cu_seqlens[:-1].long()].tolist() == batch.labels.tolist()
+            )
             assert (batch.step, batch.first_row, batch.seed) == (step, 2 * rank, 1)
     assert (plan.epoch_size, len(rows), rows.longest, plan.seen(3)) == (11, 11, 3, {"labeled": 12})
 
 
 def test_the_digest_of_labeled_rows_sees_a_label(column):
-    one, other = (LabeledRows(column, column, np.full(11, value, dtype=np.float32)) for value in (0, 1))
+    one, other = (
+        LabeledRows(column, column, np.full(11, value, dtype=np.float32)) for value in (0, 1)
+    )
     assert one.digest != other.digest
 
 

@@ -38,14 +38,21 @@ def test_two_documents(workplace, capsys):
     (workplace / "links").write_text(said.out, encoding="utf-8")
     links = [link for link in read_links("links") if link.source and link.target]
     texts = list(read_pairs("texts.tsv", source_language="de", target_language="en"))
-    assert [text.score for text in texts] == pytest.approx([1 - link.cost for link in links], abs=1e-5)
+    assert [text.score for text in texts] == pytest.approx(
+        [1 - link.cost for link in links], abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
 def test_linked_sentences_go_to_a_spreadsheet(workplace, name, capsys):
     de, en, _ = written(workplace, 1)
     assert align(de, en, "--texts", "t.tsv", "--quiet") == 0
-    assert align(de, en, "--texts", name, "--quiet", "--source-language", "de", "--target-language", "en") == 0
+    assert (
+        align(
+            de, en, "--texts", name, "--quiet", "--source-language", "de", "--target-language", "en"
+        )
+        == 0
+    )
     plain = [pair[:4] for pair in read_pairs("t.tsv", source_language="de", target_language="en")]
     assert [pair[:4] for pair in read_pairs(name)] == plain
     assert align(de, en, "--texts", "t.odt") == 2
@@ -57,12 +64,27 @@ def test_options_reach_the_search(workplace, capsys):
     de, en, _ = written(workplace, 1)
     options = ("--max-sentences", 2, "--skip-quantile", 0.1, "--band", 9, "--texts", "out.tmx")
     assert (
-        align(de, en, "-o", "a.align", *options, "--source-language", "de", "--target-language", "eng_Latn", "--quiet")
+        align(
+            de,
+            en,
+            "-o",
+            "a.align",
+            *options,
+            "--source-language",
+            "de",
+            "--target-language",
+            "eng_Latn",
+            "--quiet",
+        )
         == 0
     )
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "")
-    assert {(len(link.source), len(link.target)) for link in read_links("a.align")} <= {(1, 1), (1, 0), (0, 1)}
+    assert {(len(link.source), len(link.target)) for link in read_links("a.align")} <= {
+        (1, 1),
+        (1, 0),
+        (0, 1),
+    }
     assert next(read_pairs("out.tmx")).source_language == "deu_Latn"
 
 
@@ -70,15 +92,20 @@ def test_a_list_goes_on_where_a_document_is_broken(workplace, capsys):
     named = [written(workplace, seed) for seed in (1, 2)]
     (workplace / "empty").write_text("", encoding="utf-8")
     rows = [f"{de}\t{en}\t\t{gold}" for de, en, gold in named]
-    (workplace / "list").write_text("\n".join([rows[0], f"empty\t{named[0][1]}", rows[1]]), encoding="utf-8")
+    (workplace / "list").write_text(
+        "\n".join([rows[0], f"empty\t{named[0][1]}", rows[1]]), encoding="utf-8"
+    )
     assert align("--list", "list", "-o", "links") == 2
     said = capsys.readouterr()
     names = ["1.de.align", "2.de.align"]
-    assert sorted(path.name for path in (workplace / "links").iterdir()) == [*names, "align.journal"]
+    assert sorted(path.name for path in (workplace / "links").iterdir()) == [
+        *names,
+        "align.journal",
+    ]
     assert "left out: empty: the document is empty" in said.err
     assert said.err.splitlines()[-1] == (
-        "interlingua: 1 of 3 document pairs could not be aligned, see above; the rest is done, and the same command"
-        " does the others"
+        "interlingua: 1 of 3 document pairs could not be aligned, see above; the rest is done, and"
+        " the same command does the others"
     )
     assert "2 document pairs" in said.err
     shutil.copy(named[0][0], "empty")

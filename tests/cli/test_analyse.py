@@ -39,17 +39,39 @@ def test_tables_files_and_page(capsys, models, data, tmp_path):
     code, said = run(capsys, models[0], "--data", data, "-o", tmp_path / "out", "--quiet")
     assert code == 0, said.err
     assert said.err == ""
-    for word in ("language identification", "translation", "attention entropy", "word order cosine", "note: "):
+    for word in (
+        "language identification",
+        "translation",
+        "attention entropy",
+        "word order cosine",
+        "note: ",
+    ):
         assert word in said.out
-    names = {file.name.partition("_flores")[0] for file in (tmp_path / "out").rglob("*.analysis.json")}
-    assert names == {"agnosticism", "token_matching", "attention_entropy", "word_order.analysis.json"}
+    names = {
+        file.name.partition("_flores")[0] for file in (tmp_path / "out").rglob("*.analysis.json")
+    }
+    assert names == {
+        "agnosticism",
+        "token_matching",
+        "attention_entropy",
+        "word_order.analysis.json",
+    }
     assert said.out.count("written: ") == 5
     page = (tmp_path / "out" / "analysis-before.html").read_text(encoding="utf-8")
     assert page.count("<section>") == 4
 
 
 def test_two_models(capsys, models, data, tmp_path):
-    options = ["--only", "agnosticism", "--languages", "de,en", "--set", "agnosticism.k=2", "--name", "old,new"]
+    options = [
+        "--only",
+        "agnosticism",
+        "--languages",
+        "de,en",
+        "--set",
+        "agnosticism.k=2",
+        "--name",
+        "old,new",
+    ]
     code, said = run(capsys, *models, "--data", data, "--output", tmp_path, "--quiet", *options)
     assert code == 0, said.err
     assert "old" in said.out
@@ -60,11 +82,20 @@ def test_two_models(capsys, models, data, tmp_path):
     assert content["languages"] == ["deu_Latn", "eng_Latn"]
     assert content["changed"] == ["languages", "k"]
     assert content["provenance"]["model"]["overrides"] == []
-    assert 'class="m1"' in (tmp_path / "analysis-old-new-agnosticism.html").read_text(encoding="utf-8")
+    assert 'class="m1"' in (tmp_path / "analysis-old-new-agnosticism.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_uniform_pooling(capsys, models, data, tmp_path):
-    options = ["--only", "uniform_pooling", "--set", 'uniform_pooling.suite=["flores_p_at_1"]', "--prompt", "Yes. "]
+    options = [
+        "--only",
+        "uniform_pooling",
+        "--set",
+        'uniform_pooling.suite=["flores_p_at_1"]',
+        "--prompt",
+        "Yes. ",
+    ]
     code, said = run(capsys, models[1], "--data", data, "--output", tmp_path, "--quiet", *options)
     assert code == 0, said.err
     assert "flores p at 1 flores200 devtest uniform" in said.out
@@ -74,15 +105,28 @@ def test_uniform_pooling(capsys, models, data, tmp_path):
 
 def test_a_function(capsys, caplog, data, tmp_path, monkeypatch):
     (tmp_path / "my_lengths.py").write_text(
-        "import numpy as np\ndef embed(texts):\n    return np.array([[len(t), t.count(' '), 1] for t in texts])\n"
+        "import numpy as np\ndef embed(texts):\n    return np.array([[len(t), t.count(' '), 1] for"
+        " t in texts])\n"
     )
     monkeypatch.chdir(tmp_path)
     code, said = run(capsys, "my_lengths:embed", "--backend", "function", "--data", data, "--quiet")
     assert code == 0, said.err
     assert "token_matching is left out: its hidden states can't be read" in caplog.text
     assert len(list(tmp_path.rglob("*.analysis.json"))) == 2
-    code, said = run(capsys, "my_lengths:embed", "--backend", "function", "--data", data, "--only", "token_matching")
-    assert (code, "token_matching reads hidden states, which function does not give" in said.err) == (2, True)
+    code, said = run(
+        capsys,
+        "my_lengths:embed",
+        "--backend",
+        "function",
+        "--data",
+        data,
+        "--only",
+        "token_matching",
+    )
+    assert (
+        code,
+        "token_matching reads hidden states, which function does not give" in said.err,
+    ) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -107,4 +151,7 @@ def test_slips_are_one_line(capsys, models, data, tmp_path, arguments, message):
 def test_no_data(capsys, models, monkeypatch):
     monkeypatch.delenv("INTERLINGUA_DATA", raising=False)
     code, said = run(capsys, models[0])
-    assert (code, said.err) == (2, "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n")
+    assert (code, said.err) == (
+        2,
+        "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n",
+    )

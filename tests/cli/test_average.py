@@ -24,10 +24,30 @@ def test_the_grid_is_printed_with_its_choice(tmp_path, models, capsys):
     dev, sts = tmp_path / "dev.de-en.tsv", tmp_path / "sts.en.dev.tsv"
     dev.write_text("".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(9)))
     sts.write_text("".join(f"{n / 2}\ten{n} en1\ten{2 * n} en3\n" for n in range(9)))
-    assert not run(*models, "-o", tmp_path / "out", "--pairs", dev, "--sts", sts, "--grid", "0,0.5,1", "--max-loss", 50)
+    assert not run(
+        *models,
+        "-o",
+        tmp_path / "out",
+        "--pairs",
+        dev,
+        "--sts",
+        sts,
+        "--grid",
+        "0,0.5,1",
+        "--max-loss",
+        50,
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == ["share 0 measured", "share 0.5 measured", "share 1 measured"]
-    assert lines[3].split() == ["share", "dev.de-en.tsv", "sts.en.dev.tsv", "mean", "P@1", "mean", "STS"]
+    assert lines[3].split() == [
+        "share",
+        "dev.de-en.tsv",
+        "sts.en.dev.tsv",
+        "mean",
+        "P@1",
+        "mean",
+        "STS",
+    ]
     rows = [line.split() for line in lines[4:7]]
     assert sum(row[0] == "*" for row in rows) == 1
     chosen = next(row[1:] for row in rows if row[0] == "*")

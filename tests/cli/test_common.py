@@ -11,9 +11,13 @@ from interlingua.runtime import Expected
 
 
 def test_ctrl_c_says_where_vectors_are():
-    with pytest.raises(InterlinguaError, match="kept below out/results, so the same command goes on"):  # noqa: SIM117
-        with resumable(True, Path("out")):
-            raise KeyboardInterrupt
+    with (
+        pytest.raises(
+            InterlinguaError, match="kept below out/results, so the same command goes on"
+        ),
+        resumable(True, Path("out")),
+    ):
+        raise KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt), resumable(False, Path("out")):
         raise KeyboardInterrupt
 

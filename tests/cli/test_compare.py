@@ -16,14 +16,25 @@ def files(tmp_path):
         path.parent.mkdir(parents=True)
         entry = {"main_score": accuracy, "accuracy": accuracy, "pairs": 4, "hf_subset": "deu-eng"}
         own = {
-            "version": "1", "main_metric": "accuracy", "higher_is_better": True, "dataset": "tatoeba_laser",
-            "data_sha256": "0" * 64, "data_revision": None, "settings": {}, "changed": [],
+            "version": "1",
+            "main_metric": "accuracy",
+            "higher_is_better": True,
+            "dataset": "tatoeba_laser",
+            "data_sha256": "0" * 64,
+            "data_revision": None,
+            "settings": {},
+            "changed": [],
             "groups": {"muse_1of14": {"accuracy": accuracy}},
-            "provenance": {"prompt": "", "model": {"name": name, "revision": "abc", "overrides": []}},
-        }  # fmt: skip
+            "provenance": {
+                "prompt": "",
+                "model": {"name": name, "revision": "abc", "overrides": []},
+            },
+        }
         scores = {"test": [{**entry, "languages": ["deu-Latn", "eng-Latn"]}]}
         path.write_text(
-            json.dumps({"task_name": "tatoeba", "scores": scores, "evaluation_time": 1, "interlingua": own})
+            json.dumps(
+                {"task_name": "tatoeba", "scores": scores, "evaluation_time": 1, "interlingua": own}
+            )
         )
         paths.append(path)
     return paths
@@ -72,7 +83,12 @@ def test_a_folder_by_languages_as_csv(capsys, files):
 
 @pytest.mark.parametrize(
     ("name", "start"),
-    [("r.md", "### tatoeba"), ("r.tex", "% tatoeba"), ("r.csv", "task,rows"), ("r.html", "<!doctype html>")],
+    [
+        ("r.md", "### tatoeba"),
+        ("r.tex", "% tatoeba"),
+        ("r.csv", "task,rows"),
+        ("r.html", "<!doctype html>"),
+    ],
 )
 def test_the_suffix_says_the_format(capsys, files, tmp_path, name, start):
     code, said = run(capsys, files[0].parents[2], "-o", tmp_path / name)
@@ -83,15 +99,35 @@ def test_the_suffix_says_the_format(capsys, files, tmp_path, name, start):
 
 def test_an_analysis_beside_the_results_is_shown_with_them(capsys, files, tmp_path):
     measure = {
-        "name": "hubness", "title": "hubness", "value": 1.5, "unit": "", "better": "lower", "ideal": 0.0, "low": None,
-        "high": None, "by_language": {}, "definition": "How skewed.",
-    }  # fmt: skip
+        "name": "hubness",
+        "title": "hubness",
+        "value": 1.5,
+        "unit": "",
+        "better": "lower",
+        "ideal": 0.0,
+        "low": None,
+        "high": None,
+        "by_language": {},
+        "definition": "How skewed.",
+    }
     content = {
-        "format": "interlingua-analysis-1", "analysis": "agnosticism", "version": "1", "dataset": "flores",
-        "dataset_revision": None, "data_sha256": "0" * 64, "settings": {}, "changed": [], "languages": ["deu_Latn"],
-        "sentences": 3, "measures": [measure], "tables": {}, "examples": [], "notes": [], "seconds": 1.0,
+        "format": "interlingua-analysis-1",
+        "analysis": "agnosticism",
+        "version": "1",
+        "dataset": "flores",
+        "dataset_revision": None,
+        "data_sha256": "0" * 64,
+        "settings": {},
+        "changed": [],
+        "languages": ["deu_Latn"],
+        "sentences": 3,
+        "measures": [measure],
+        "tables": {},
+        "examples": [],
+        "notes": [],
+        "seconds": 1.0,
         "provenance": {"model": {"name": "one", "revision": "abc", "overrides": []}},
-    }  # fmt: skip
+    }
     path = files[0].with_name("agnosticism.analysis.json")
     path.write_text(json.dumps(content))
     for named in ([files[0].parents[2]], [*files, path]):
@@ -130,7 +166,10 @@ def test_one_table_of_all_with_arms_in_rows(capsys, files):
     [
         (["--format", "pdf"], "format 'pdf' is not one of markdown, latex, csv, html"),
         (["-o", "report.pdf"], "report.pdf: a report ends with one of .md"),
-        (["-o", "report.html", "--by", "tasks"], "--by shapes a table; the page shows all rows and metrics"),
+        (
+            ["-o", "report.html", "--by", "tasks"],
+            "--by shapes a table; the page shows all rows and metrics",
+        ),
         (["--by", "models"], "by 'models' is not one of groups, languages, tasks"),
         (["--baseline", "onne"], "there is no column 'onne'"),
         (["--baseline", "onne", "-o", "report.html"], "there is no column 'onne'"),

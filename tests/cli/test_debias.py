@@ -25,15 +25,27 @@ def test_table_and_model_are_written(capsys, model, texts, tmp_path):  # noqa: F
 
 def test_stored_vectors_are_mapped(capsys, tmp_path):
     rng = np.random.default_rng(0)
-    np.save(tmp_path / "index.npy", rng.normal(size=(60, 4)).astype("f4") + np.repeat(np.eye(2, 4), 30, axis=0))
+    np.save(
+        tmp_path / "index.npy",
+        rng.normal(size=(60, 4)).astype("f4") + np.repeat(np.eye(2, 4), 30, axis=0),
+    )
     (tmp_path / "labels.txt").write_text("de\n" * 30 + "en\n" * 30)
-    options = ["--vectors", tmp_path / "index.npy", "--labels", tmp_path / "labels.txt", "-o", tmp_path / "out"]
+    options = [
+        "--vectors",
+        tmp_path / "index.npy",
+        "--labels",
+        tmp_path / "labels.txt",
+        "-o",
+        tmp_path / "out",
+    ]
     code, printed = run(capsys, *options, "--quiet")
     assert code == 0, printed.err
     assert "1 direction removed" in printed.out
     assert "retrieval was not measured, and all directions are removed" in printed.out
     assert np.load(tmp_path / "out" / "vectors.npy").shape == (60, 4)
-    code, printed = run(capsys, "--vectors", tmp_path / "index.npy", "--map", tmp_path / "out", "-o", tmp_path / "b")
+    code, printed = run(
+        capsys, "--vectors", tmp_path / "index.npy", "--map", tmp_path / "out", "-o", tmp_path / "b"
+    )
     assert code == 0, printed.err
     code, printed = run(capsys, *options[:-1], tmp_path / "c", "--method", "center", "--quiet")
     assert printed.out.endswith("retrieval was not measured\n")
@@ -41,10 +53,15 @@ def test_stored_vectors_are_mapped(capsys, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "match"),
-    [(["model"], "texts"), ([], "texts"), (["m", "t", "--labels", "x"], "--vectors"),
-     (["m", "--vectors", "x"], "--vectors"), (["m", "t", "--method", "magic"], "method"),
-     (["m", "t", "--set", "stsb.split=dev"], "BACKEND.OPTION")],
-)  # fmt: skip
+    [
+        (["model"], "texts"),
+        ([], "texts"),
+        (["m", "t", "--labels", "x"], "--vectors"),
+        (["m", "--vectors", "x"], "--vectors"),
+        (["m", "t", "--method", "magic"], "method"),
+        (["m", "t", "--set", "stsb.split=dev"], "BACKEND.OPTION"),
+    ],
+)
 def test_users_errors_are_one_line(capsys, arguments, match, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, printed = run(capsys, *arguments)

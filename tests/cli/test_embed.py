@@ -19,7 +19,9 @@ LINES = ["de1 de2 de3", "", "en4", "de5 de6 ru7 ru8 en9"]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, word_vocabulary):
     torch.manual_seed(0)
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    encoder = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
     folder = tmp_path_factory.mktemp("models") / "tiny"
     encoder.save(folder)
     return folder
@@ -64,7 +66,17 @@ def test_compressed_files_and_standard_input(model, text, tmp_path, monkeypatch)
 
 
 def test_options_reach_the_encoder(model, text, tmp_path):
-    options = ("--prompt", "ru1 ", "--no-normalize", "--batch-tokens", 3, "--dtype", "bfloat16", "--device", "cpu")
+    options = (
+        "--prompt",
+        "ru1 ",
+        "--no-normalize",
+        "--batch-tokens",
+        3,
+        "--dtype",
+        "bfloat16",
+        "--device",
+        "cpu",
+    )
     assert embed(model, text, "-o", tmp_path / "out.npy", "--language", "de", *options) == 0
     expected = Encoder.load(model).encode(
         LINES, prompt="ru1 ", normalize=False, batch_tokens=3, dtype="bfloat16", language="deu_Latn"
@@ -73,7 +85,9 @@ def test_options_reach_the_encoder(model, text, tmp_path):
 
 
 def test_shorter_and_coded_vectors(model, text, tmp_path, capsys):
-    assert embed(model, text, "-o", tmp_path / "out.npy", "--dim", 12, "--precision", "ubinary") == 0
+    assert (
+        embed(model, text, "-o", tmp_path / "out.npy", "--dim", 12, "--precision", "ubinary") == 0
+    )
     expected = Encoder.load(model).encode(LINES, dim=12, precision="ubinary")
     assert expected.shape == (4, 2)
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
@@ -87,7 +101,9 @@ def test_a_folder_holds_vectors_of_one_width(model, text, tmp_path, capsys):
 
 
 def test_any_backend(text, tmp_path, monkeypatch, capsys):
-    (tmp_path / "my_two_numbers.py").write_text("def embed(texts):\n    return [[len(text), 2.0] for text in texts]\n")
+    (tmp_path / "my_two_numbers.py").write_text(
+        "def embed(texts):\n    return [[len(text), 2.0] for text in texts]\n"
+    )
     monkeypatch.chdir(tmp_path)
     options = ("--backend", "function", "--prompt", "q: ", "--no-normalize")
     assert embed("my_two_numbers:embed", text, "-o", tmp_path / "out.npy", *options) == 0
@@ -101,7 +117,10 @@ def test_any_backend(text, tmp_path, monkeypatch, capsys):
     ("arguments", "message"),
     [
         (("MODEL", "TEXT", "--backend", "onx"), "unknown backend 'onx'"),
-        (("MODEL", "TEXT", "--set", "stsb.split=dev"), "--set stsb.split=dev: expected BACKEND.OPTION=VALUE"),
+        (
+            ("MODEL", "TEXT", "--set", "stsb.split=dev"),
+            "--set stsb.split=dev: expected BACKEND.OPTION=VALUE",
+        ),
         (("MODEL", "TEXT", "--set", "interlingua.x=1"), "--set interlingua: unknown key 'x'"),
         (("MODEL", "absent.txt"), "absent.txt: no such file"),
         (("./absent", "TEXT"), "absent: no such model directory"),
@@ -154,7 +173,10 @@ def test_vectors_that_are_not_finite_are_not_written(model, text, tmp_path, caps
     for target in ("out.npy", "folder/"):
         assert embed(tmp_path / "broken", text, "-o", tmp_path / target) == 2
         message = capsys.readouterr().err.strip().splitlines()[-1]
-        assert "the encoder gave NaN or infinity for line 3 (row 2 counted from 0); try --dtype float32" in message
+        assert (
+            "the encoder gave NaN or infinity for line 3 (row 2 counted from 0); try --dtype"
+            " float32" in message
+        )
     assert not list(tmp_path.glob("**/*.npy"))
 
 

@@ -38,14 +38,19 @@ def test_tables_and_result_files(capsys, model, data, tmp_path):
     code, said = run(capsys, model, "--data", data, "-o", tmp_path / "out")
     assert code == 0, said.err
     assert all(
-        word in said.out for word in ("tatoeba_heldout", "xsim_heldout", "German", "Russian", "all_2", "written")
+        word in said.out
+        for word in ("tatoeba_heldout", "xsim_heldout", "German", "Russian", "all_2", "written")
     )
     files = sorted((tmp_path / "out").rglob("*.json"))
     assert [file.name.partition("-")[0] for file in files] == ["tatoeba_heldout", "xsim_heldout"]
     assert files[0].parts[-3] == "tiny-model"
     content = json.loads(files[0].read_text())
     own = content["interlingua"]
-    assert files[0].parent.name == own["provenance"]["model"]["digest"][:12] == Encoder.load(model).digest()[:12]
+    assert (
+        files[0].parent.name
+        == own["provenance"]["model"]["digest"][:12]
+        == Encoder.load(model).digest()[:12]
+    )
     assert own["provenance"]["model"]["pooling"] == "mean"
     assert own["provenance"]["model"]["dtype"] == "float32"
     assert own["provenance"]["encoded_texts"] == 80
@@ -66,8 +71,21 @@ def test_the_default_suite_has_the_mixed_pool(capsys, model, tmp_path, caplog):
 
 
 def test_choices_reach_the_encoder_and_the_result(capsys, model, data, tmp_path):
-    options = ["--suite", "tatoeba", "--languages", "de", "--prompt", "en1 ", "--pooling", "max", "--dtype", "bfloat16"]
-    code, said = run(capsys, model, "--data", data, "--output", tmp_path, "--name", "mine", "--quiet", *options)
+    options = [
+        "--suite",
+        "tatoeba",
+        "--languages",
+        "de",
+        "--prompt",
+        "en1 ",
+        "--pooling",
+        "max",
+        "--dtype",
+        "bfloat16",
+    ]
+    code, said = run(
+        capsys, model, "--data", data, "--output", tmp_path, "--name", "mine", "--quiet", *options
+    )
     assert code == 0, said.err
     assert said.err == ""
     (file,) = (tmp_path / "results" / "mine").rglob("*.json")
@@ -83,7 +101,17 @@ def test_choices_reach_the_encoder_and_the_result(capsys, model, data, tmp_path)
 def test_widths_share_vectors_and_not_results(capsys, model, data, tmp_path):
     scores, encoded, files = {}, [], set()
     for dim in (32, 4):
-        options = ["--suite", "tatoeba", "--dim", dim, "--cache", tmp_path / "cache", "--name", "mine", "--quiet"]
+        options = [
+            "--suite",
+            "tatoeba",
+            "--dim",
+            dim,
+            "--cache",
+            tmp_path / "cache",
+            "--name",
+            "mine",
+            "--quiet",
+        ]
         code, said = run(capsys, model, "--data", data, "--output", tmp_path, *options)
         assert code == 0, said.err
         new = set((tmp_path / "results" / "mine").glob("*/tatoeba*.json")) - files
@@ -91,7 +119,10 @@ def test_widths_share_vectors_and_not_results(capsys, model, data, tmp_path):
         files |= new
         content = json.loads(file.read_text())
         provenance = content["interlingua"]["provenance"]
-        assert (provenance["model"]["dim"], provenance["model"]["overrides"]) == (dim, [f"dim={dim}"])
+        assert (provenance["model"]["dim"], provenance["model"]["overrides"]) == (
+            dim,
+            [f"dim={dim}"],
+        )
         scores[dim] = [entry["main_score"] for entry in content["scores"]["test"]]
         encoded.append(provenance["encoded_texts"])
     assert encoded == [80, 0]
@@ -100,7 +131,9 @@ def test_widths_share_vectors_and_not_results(capsys, model, data, tmp_path):
 
 def test_cut_texts_are_one_closing_line(capsys, model, data, tmp_path):
     long = "en1 " * 115
-    code, said = run(capsys, model, "--data", data, "--output", tmp_path, "--quiet", "--prompt", long)
+    code, said = run(
+        capsys, model, "--data", data, "--output", tmp_path, "--quiet", "--prompt", long
+    )
     assert code == 0
     own = json.loads(next(tmp_path.rglob("tatoeba*.json")).read_text())["interlingua"]
     cut = own["provenance"]["truncated_texts"]
@@ -119,10 +152,14 @@ def test_ctrl_c_keeps_the_vectors(capsys, model, data, tmp_path, monkeypatch):
         code, said = run(capsys, model, *options)
     kept = tmp_path / "out" / "results"
     assert (code, said.out) == (2, "")
-    line = f"stopped; the vectors so far are kept below {kept}, so the same command goes on from there"
+    line = (
+        f"stopped; the vectors so far are kept below {kept}, so the same command goes on from there"
+    )
     assert said.err == f"interlingua: {line}\n"
     assert run(capsys, model, *options)[0] == 0
-    made = [json.loads(file.read_text())["interlingua"]["provenance"] for file in kept.rglob("*.json")]
+    made = [
+        json.loads(file.read_text())["interlingua"]["provenance"] for file in kept.rglob("*.json")
+    ]
     assert [provenance["encoded_texts"] for provenance in made] == [0, 0]
     assert list(kept.rglob("unfinished*")) == []
 
@@ -131,7 +168,17 @@ def test_sentence_transformers_gives_the_same_scores(capsys, model, data, tmp_pa
     pytest.importorskip("sentence_transformers")
     scores = []
     for backend in ("interlingua", "sentence-transformers"):
-        code, said = run(capsys, model, "--data", data, "--output", tmp_path / backend, "--backend", backend, "--quiet")
+        code, said = run(
+            capsys,
+            model,
+            "--data",
+            data,
+            "--output",
+            tmp_path / backend,
+            "--backend",
+            backend,
+            "--quiet",
+        )
         assert code == 0, said.err
         files = sorted((tmp_path / backend).rglob("*.json"))
         scores.append([json.loads(file.read_text())["scores"] for file in files])
@@ -141,22 +188,42 @@ def test_sentence_transformers_gives_the_same_scores(capsys, model, data, tmp_pa
 def test_a_folder_that_is_no_model_is_one_line(capsys, data, tmp_path):
     pytest.importorskip("sentence_transformers")
     (tmp_path / "notmodel").mkdir()
-    code, said = run(capsys, tmp_path / "notmodel", "--backend", "sentence-transformers", "--data", data)
+    code, said = run(
+        capsys, tmp_path / "notmodel", "--backend", "sentence-transformers", "--data", data
+    )
     assert (code, said.out) == (2, "")
     assert "notmodel: sentence-transformers can't load this" in said.err
     assert said.err.count("\n") == 1
 
 
 def test_a_dead_endpoint_is_told_once(capsys, data, caplog):
-    endpoint = ["--backend", "openai", "--set", "openai.base_url=http://127.0.0.1:9", "--set", "openai.retries=0"]
+    endpoint = [
+        "--backend",
+        "openai",
+        "--set",
+        "openai.base_url=http://127.0.0.1:9",
+        "--set",
+        "openai.retries=0",
+    ]
     code, said = run(capsys, "m", *endpoint, "--data", data, "--quiet")
     assert code == 2
     assert said.err.count("gave no vectors in 1 tries") == 1
-    assert [record.message for record in caplog.records] == ["standard: no data for mixed_pool, left out"]
+    assert [record.message for record in caplog.records] == [
+        "standard: no data for mixed_pool, left out"
+    ]
 
 
 def test_a_cache_and_a_budget(capsys, model, data, tmp_path):
-    kept = ["--data", data, "--output", tmp_path / "out", "--quiet", "--no-check", "--cache", tmp_path / "kept"]
+    kept = [
+        "--data",
+        data,
+        "--output",
+        tmp_path / "out",
+        "--quiet",
+        "--no-check",
+        "--cache",
+        tmp_path / "kept",
+    ]
     code, said = run(capsys, model, *kept, "--budget", "0.000001s")
     assert (code, said.out) == (0, "")
     assert said.err == "the budget of 1e-06s was used; left out: tatoeba: all; xsim: all\n"
@@ -176,12 +243,26 @@ def test_the_model_is_tried_first(capsys, model, data, tmp_path, caplog):
 
 def test_vectors_of_a_folder(capsys, data, tmp_path):
     texts = [
-        line.split("\t") for path in sorted((data / "heldout").glob("*.tsv")) for line in path.read_text().splitlines()
+        line.split("\t")
+        for path in sorted((data / "heldout").glob("*.tsv"))
+        for line in path.read_text().splitlines()
     ]
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "all.txt").write_text("".join(f"{side}\n" for pair in texts for side in pair))
+    (tmp_path / "mine" / "all.txt").write_text(
+        "".join(f"{side}\n" for pair in texts for side in pair)
+    )
     np.save(tmp_path / "mine" / "all.npy", np.repeat(np.eye(len(texts)), 2, axis=0))
-    options = ["--backend", "vectors", "--data", data, "--output", tmp_path, "--suite", "tatoeba", "--quiet"]
+    options = [
+        "--backend",
+        "vectors",
+        "--data",
+        data,
+        "--output",
+        tmp_path,
+        "--suite",
+        "tatoeba",
+        "--quiet",
+    ]
     code, said = run(capsys, tmp_path / "mine", *options)
     assert (code, said.err) == (0, "")
     assert "100.0" in said.out
@@ -202,11 +283,26 @@ def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
         "    return rows\n"
     )
     monkeypatch.chdir(tmp_path)
-    code, said = run(capsys, "my_words:embed", "--backend", "function", "--data", data, "--quiet", "--suite", "tatoeba")
+    code, said = run(
+        capsys,
+        "my_words:embed",
+        "--backend",
+        "function",
+        "--data",
+        data,
+        "--quiet",
+        "--suite",
+        "tatoeba",
+    )
     assert code == 0, said.err
-    assert "the sentences to try the model on could not be embedded (ValueError: invalid literal" in caplog.text
+    assert (
+        "the sentences to try the model on could not be embedded (ValueError: invalid literal"
+        in caplog.text
+    )
     assert "100.0" in said.out
-    (file,) = (tmp_path / "results" / "my_words_embed" / "no_revision_available").glob("tatoeba_heldout-*.json")
+    (file,) = (tmp_path / "results" / "my_words_embed" / "no_revision_available").glob(
+        "tatoeba_heldout-*.json"
+    )
     sanity = json.loads(file.read_text())["interlingua"]["provenance"]["sanity"]
     assert sanity == {"warnings": [record.message for record in caplog.records]}
 
@@ -227,12 +323,17 @@ def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
             ["--suite", "tatoeba", "--shard", "1/2", "--cache", "kept"],
             "expected retrieval tasks, got tatoeba; run without them",
         ),
-        (["--set", "onnx.file=x"], "the backend is interlingua; drop the option or say --backend onnx"),
+        (
+            ["--set", "onnx.file=x"],
+            "the backend is interlingua; drop the option or say --backend onnx",
+        ),
         (["--data", "nowhere"], "nowhere: no such folder; check the path"),
     ],
 )
 def test_slips_are_one_line(capsys, model, data, arguments, message):
-    code, said = run(capsys, model, "--quiet", *([] if "--data" in arguments else ["--data", data]), *arguments)
+    code, said = run(
+        capsys, model, "--quiet", *([] if "--data" in arguments else ["--data", data]), *arguments
+    )
     assert code == 2
     assert said.err.startswith("interlingua: ")
     assert message in said.err
@@ -242,7 +343,10 @@ def test_slips_are_one_line(capsys, model, data, arguments, message):
 def test_no_data_and_no_model(capsys, model, data, tmp_path, monkeypatch):
     monkeypatch.delenv("INTERLINGUA_DATA", raising=False)
     code, said = run(capsys, model)
-    assert (code, said.err) == (2, "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n")
+    assert (code, said.err) == (
+        2,
+        "interlingua: no data: give --data DIR or set INTERLINGUA_DATA\n",
+    )
     (tmp_path / "empty").mkdir()
     code, said = run(capsys, model, "--data", tmp_path / "empty")
     assert code == 2

@@ -59,7 +59,12 @@ def model(word_vocabulary, tmp_path):
 
 def test_graphs_are_written_checked_and_checked_again(model, tmp_path, capsys):
     (tmp_path / "de.txt").write_text("de1 de2\nde3\n", encoding="utf-8")
-    assert run(model, "-o", tmp_path / "out", "--onnx", "--int8", "--verify-texts", tmp_path / "de.txt") == 0
+    assert (
+        run(
+            model, "-o", tmp_path / "out", "--onnx", "--int8", "--verify-texts", tmp_path / "de.txt"
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert "onnx int8" in out
     assert "32 texts" in out
@@ -84,7 +89,10 @@ def test_graphs_are_written_checked_and_checked_again(model, tmp_path, capsys):
         (("--set", "run.seed=1"), "--set is for --static"),
         (("--static", "--onnx"), "--static and --onnx: make the token vectors first"),
         (("--verify-only", "--int8"), "--verify-only and --int8"),
-        (("--int8", "--dtype", "int4"), "dtype 'int4': graphs keep their weights in float32 or float16"),
+        (
+            ("--int8", "--dtype", "int4"),
+            "dtype 'int4': graphs keep their weights in float32 or float16",
+        ),
     ],
 )
 def test_options_that_do_not_go_together(model, tmp_path, capsys, options, message):
@@ -99,7 +107,12 @@ def test_shorter_vectors_and_ranges_are_options(model, tmp_path, capsys):
     assert run(model, "-o", tmp_path / "out", *options) == 0
     assert run(model, "-o", tmp_path / "graphs", "--onnx", *options) == 0
     for name in ("out", "graphs"):
-        assert json.loads((tmp_path / name / "config_sentence_transformers.json").read_text())["truncate_dim"] == 8
+        assert (
+            json.loads((tmp_path / name / "config_sentence_transformers.json").read_text())[
+                "truncate_dim"
+            ]
+            == 8
+        )
         assert list(json.loads((tmp_path / name / "int8_ranges.json").read_text())) == ["8"]
     assert Encoder.load(tmp_path / "out").encode(["de1"], precision="int8").shape == (1, 8)
 
@@ -112,7 +125,10 @@ def test_a_model_that_yields_nan_is_not_exported(model, tmp_path, capsys, option
     encoder.save(model)
     assert run(model, "-o", tmp_path / "out", *options) == 2
     message = capsys.readouterr().err
-    assert "the encoder gave NaN or infinity for 'The cat sits on the mat.' and 3 more; try --dtype float32" in message
+    assert (
+        "the encoder gave NaN or infinity for 'The cat sits on the mat.' and 3 more; try --dtype"
+        " float32" in message
+    )
     assert not (tmp_path / "out").exists()
 
 

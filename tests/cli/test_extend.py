@@ -17,21 +17,57 @@ def run(*arguments):
 
 def test_the_table_shows_gain_and_forgetting(tmp_path, capsys):
     folder = workplace(tmp_path)
-    options = ["--epochs", 1, "--batch-size", 16, "--heldout", 12, "--threads", 1, "--device", "cpu", "--quiet"]
-    options += ["--check", folder / "check", "--sts", folder / "sts.en.dev.tsv", "--replay", folder / "replay/de.txt"]
-    command = [folder / "model", "--pairs", folder / "pairs.eu-en.tsv", "--lang", "eu", "-o", folder / "out", *options]
+    options = [
+        "--epochs",
+        1,
+        "--batch-size",
+        16,
+        "--heldout",
+        12,
+        "--threads",
+        1,
+        "--device",
+        "cpu",
+        "--quiet",
+    ]
+    options += [
+        "--check",
+        folder / "check",
+        "--sts",
+        folder / "sts.en.dev.tsv",
+        "--replay",
+        folder / "replay/de.txt",
+    ]
+    command = [
+        folder / "model",
+        "--pairs",
+        folder / "pairs.eu-en.tsv",
+        "--lang",
+        "eu",
+        "-o",
+        folder / "out",
+        *options,
+    ]
     assert not run(*command)
     lines = capsys.readouterr().out.splitlines()
     assert re.match(
-        r"vocabulary: 0\.\d+ characters per token, [\d.]+ tokens for each of the pivot's, 0\.00 %", lines[0]
+        r"vocabulary: 0\.\d+ characters per token, [\d.]+ tokens for each of the pivot's, 0\.00 %",
+        lines[0],
     )
     assert "0 of 190 other texts are tokenized otherwise" in lines[1]
-    names = ["heldout: eus-eng", "check: deu-eng", "check: fra-eng", "mean of the others, P@1", "sts.en.dev.tsv"]
+    names = [
+        "heldout: eus-eng",
+        "check: deu-eng",
+        "check: fra-eng",
+        "mean of the others, P@1",
+        "sts.en.dev.tsv",
+    ]
     assert [line[: len(name)] for line, name in zip(lines[3:], names, strict=False)] == names
     means = [sum(float(line.split()[-3 + at]) for line in lines[4:6]) / 2 for at in (0, 1)]
     assert [float(part) for part in lines[6].split()[-3:-1]] == pytest.approx(means, abs=0.011)
     assert re.fullmatch(
-        r"gained: -?[\d.]+ points of P@1 in eus_Latn; lost: -?[\d.]+ on the mean of the 2 others", lines[8]
+        r"gained: -?[\d.]+ points of P@1 in eus_Latn; lost: -?[\d.]+ on the mean of the 2 others",
+        lines[8],
     )
     assert lines[9] == f"model: {folder / 'out' / 'model'}"
     assert Encoder.load(folder / "out" / "model").dim == 16

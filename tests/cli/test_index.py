@@ -28,7 +28,9 @@ def test_an_index_is_built_extended_and_cut(capsys, model, files, tmp_path):  # 
     assert "20 passages added, 0 replaced, 0 deleted, 40 as they were" in printed.err
     code, printed = run(capsys, "add", folder, files[0], "--language", "fr", "--quiet")
     assert (code, printed.err) == (0, "")
-    code, printed = run(capsys, "delete", folder, "fra_Latn.txt:1", "--where", "language = 'fra_Latn'")
+    code, printed = run(
+        capsys, "delete", folder, "fra_Latn.txt:1", "--where", "language = 'fra_Latn'"
+    )
     assert code == 0
     assert "20 passages deleted" in printed.err
     assert PassageIndex(folder).count() == 40
@@ -36,7 +38,9 @@ def test_an_index_is_built_extended_and_cut(capsys, model, files, tmp_path):  # 
 
 def test_an_empty_file_is_an_error(capsys, model, files, tmp_path):  # noqa: F811
     (tmp_path / "fr.txt").write_text("\n")
-    code, printed = run(capsys, "build", model, *files, tmp_path / "fr.txt", "-o", tmp_path / "index")
+    code, printed = run(
+        capsys, "build", model, *files, tmp_path / "fr.txt", "-o", tmp_path / "index"
+    )
     assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
     assert "fr.txt: holds no passage" in printed.err
     assert not (tmp_path / "index").exists()

@@ -16,7 +16,10 @@ from interlingua.errors import ConfigError
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "interlingua.cli.main", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "interlingua.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -39,7 +42,10 @@ def test_no_arguments_shows_the_help_and_version_is_printed():
 def test_unknown_verb_is_one_line_with_the_nearest():
     result = run("trian")
     assert result.returncode == 2
-    assert result.stderr == "interlingua: no such command 'trian'; did you mean 'train'?; see: interlingua --help\n"
+    assert (
+        result.stderr
+        == "interlingua: no such command 'trian'; did you mean 'train'?; see: interlingua --help\n"
+    )
 
 
 @pytest.mark.parametrize("verb", main.VERBS)
@@ -50,7 +56,9 @@ def test_every_verb_explains_itself_without_torch(verb):
         "except SystemExit as stop: assert not stop.code, stop.code\n"
         "sys.exit('torch' in sys.modules)"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
     assert verb in result.stdout
 
@@ -69,7 +77,10 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (OSError(errno.ENOSPC, "Disk full", "/d/x"), "/d/x: Disk full; free some space and run the same command again"),
+        (
+            OSError(errno.ENOSPC, "Disk full", "/d/x"),
+            "/d/x: Disk full; free some space and run the same command again",
+        ),
         (
             OSError(errno.ENOTDIR, "No folder", b"/d"),
             "/d: No folder; a part of the path is a file; choose another place",
@@ -85,7 +96,10 @@ def test_one_process_of_several_tells(monkeypatch, capsys):
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert said_of(monkeypatch, capsys, ConfigError("the same in all")) == (2, "")
     monkeypatch.setenv("LOCAL_RANK", "0")
-    assert said_of(monkeypatch, capsys, ConfigError("the same in all")) == (2, "interlingua: the same in all\n")
+    assert said_of(monkeypatch, capsys, ConfigError("the same in all")) == (
+        2,
+        "interlingua: the same in all\n",
+    )
 
 
 def said_of(monkeypatch, capsys, error):
@@ -121,5 +135,7 @@ def test_sigterm_ends_a_forked_child_without_a_word():
         "sys.modules['interlingua.cli.embed'] = types.SimpleNamespace(embed=embed)\n"
         "main.main(['embed'])"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert (result.stdout, result.stderr) == (f"{-signal.SIGTERM}\n", "")

@@ -28,8 +28,20 @@ def run(capsys, *arguments):
 
 
 def test_from_two_files_to_pairs(capsys, tmp_path, texts):
-    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--threshold", 1.4,
-                     "--gold", tmp_path / "gold.tsv", "--report", tmp_path / "p.html")  # fmt: skip
+    code, said = run(
+        capsys,
+        *MODEL[:1],
+        *texts,
+        *MODEL[1:],
+        "-o",
+        tmp_path / "p.tsv",
+        "--threshold",
+        1.4,
+        "--gold",
+        tmp_path / "gold.tsv",
+        "--report",
+        tmp_path / "p.html",
+    )
     assert code == 0, said.err
     rows = [line.split("\t") for line in (tmp_path / "p.tsv").read_text().splitlines()]
     assert 28 <= len(rows) <= 32
@@ -40,8 +52,19 @@ def test_from_two_files_to_pairs(capsys, tmp_path, texts):
 
 
 def test_columns_checks_and_json_lines(capsys, tmp_path, texts):
-    options = ("--check", "numbers,hub", "--drop", "length=4", "--retrieval", "intersection", "--margin", "distance")
-    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.jsonl", *options, "--quiet")
+    options = (
+        "--check",
+        "numbers,hub",
+        "--drop",
+        "length=4",
+        "--retrieval",
+        "intersection",
+        "--margin",
+        "distance",
+    )
+    code, said = run(
+        capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.jsonl", *options, "--quiet"
+    )
     assert code == 0, said.err
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert {"length", "numbers", "hub", "source_origins"} <= set(rows[0])
@@ -80,7 +103,10 @@ def test_known_vectors_need_no_model(capsys, tmp_path, texts):
     assert code == 0, said.err
     code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "q.tsv", "--laser")
     assert code == 0, said.err
-    rows = [[line.split("\t") for line in (tmp_path / name).read_text().splitlines()] for name in ("p.tsv", "q.tsv")]
+    rows = [
+        [line.split("\t") for line in (tmp_path / name).read_text().splitlines()]
+        for name in ("p.tsv", "q.tsv")
+    ]
     assert [row[1:] for row in rows[0]] == [row[1:] for row in rows[1]]
     np.testing.assert_allclose(*([float(row[0]) for row in side] for side in rows), rtol=1e-5)
 
@@ -88,9 +114,21 @@ def test_known_vectors_need_no_model(capsys, tmp_path, texts):
 def test_matched_documents(capsys, tmp_path, texts):
     for path, language in zip(texts, ("de", "en"), strict=True):
         lines = sorted(path.read_text().splitlines())
-        write_lines(path, [f"http://a.org/{language}/{n % 3}\t{line}" for n, line in enumerate(lines)])
-    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--documents", "urls",
-                     "--columns", "source_origins,target_origins")  # fmt: skip
+        write_lines(
+            path, [f"http://a.org/{language}/{n % 3}\t{line}" for n, line in enumerate(lines)]
+        )
+    code, said = run(
+        capsys,
+        *MODEL[:1],
+        *texts,
+        *MODEL[1:],
+        "-o",
+        tmp_path / "p.tsv",
+        "--documents",
+        "urls",
+        "--columns",
+        "source_origins,target_origins",
+    )
     assert code == 0, said.err
     assert "3 of 3 matches are documents of both sides" in said.out
     for line in (tmp_path / "p.tsv").read_text().splitlines():
@@ -103,8 +141,14 @@ def test_plan_says_what_it_takes_and_stops(capsys, tmp_path, texts, monkeypatch)
     code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--plan")
     assert code == 0, said.err
     assert [line.split(":")[0] for line in said.out.splitlines()] == [
-        "texts", "embedding", "nearest neighbors", "pairs", "time", "disk", "memory",
-    ]  # fmt: skip
+        "texts",
+        "embedding",
+        "nearest neighbors",
+        "pairs",
+        "time",
+        "disk",
+        "memory",
+    ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "gold.tsv", "news.en.txt"]
 
 
@@ -125,7 +169,10 @@ def test_shards_and_joining(capsys, tmp_path, texts):
         (["--memory", "much"], "'much' is no size"),
         (["--layout", "xml"], "layout 'xml' is unknown; there are: auto, lines, ids, documents"),
         (["--documents", "urls"], "a.de:1: expected document TAB text, got no tab"),
-        (["--documents", "urls", "--layout", "lines"], "takes document TAB text, --layout documents"),
+        (
+            ["--documents", "urls", "--layout", "lines"],
+            "takes document TAB text, --layout documents",
+        ),
         (["--threshold", "nan"], "the threshold is no number"),
         (["--columns", ""], "no column is named; choose some of score, source"),
         (["--target-language", "xyzzy"], "unknown language 'xyzzy'"),
@@ -135,7 +182,9 @@ def test_shards_and_joining(capsys, tmp_path, texts):
     ],
 )
 def test_mistakes_are_one_line(capsys, tmp_path, texts, options, message):
-    code, said = run(capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--quiet", *options)
+    code, said = run(
+        capsys, *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "p.tsv", "--quiet", *options
+    )
     assert code == 2
     assert message in said.err
     assert len(said.err.strip().splitlines()) == 1
@@ -143,14 +192,27 @@ def test_mistakes_are_one_line(capsys, tmp_path, texts, options, message):
 
 def test_two_columns_of_one_table(capsys, tmp_path):
     sources, targets, _ = corpora(30, 30)
-    rows = "".join(f"{number},{a},{b}\n" for number, (a, b) in enumerate(zip(sources, targets, strict=True)))
+    rows = "".join(
+        f"{number},{a},{b}\n" for number, (a, b) in enumerate(zip(sources, targets, strict=True))
+    )
     bad_line = len(sources) + 2  # behind the header
     (tmp_path / "m.csv").write_text(f"id,de,words\n{rows}too,many,cells,here\n")
     (tmp_path / "lines.de.txt").write_text("".join(f"{a}\n" for a in sources))
     (tmp_path / "lines.en.txt").write_text("".join(f"{b}\n" for b in targets))
-    codes = ("--source-language", "de", "--target-language", "en", "--target-column", "words", "--on-error", "skip")
+    codes = (
+        "--source-language",
+        "de",
+        "--target-language",
+        "en",
+        "--target-column",
+        "words",
+        "--on-error",
+        "skip",
+    )
     table = tmp_path / "m.csv"
-    code, said = run(capsys, *MODEL[:1], table, table, *MODEL[1:], *codes, "-o", tmp_path / "p.tsv", "--quiet")
+    code, said = run(
+        capsys, *MODEL[:1], table, table, *MODEL[1:], *codes, "-o", tmp_path / "p.tsv", "--quiet"
+    )
     assert code == 0, said.err
     assert f"m.csv:{bad_line}: 4 columns, expected 3" in said.out
     assert not (tmp_path / "p.tsv.work").exists()
@@ -163,7 +225,15 @@ def test_two_columns_of_one_table(capsys, tmp_path):
 def test_lines_before_the_damage_of_a_side_are_mined(capsys, tmp_path, texts):
     content = gzip.compress(random.Random(0).randbytes(200_000).hex("\n", 20).encode())
     (tmp_path / "cut.de.gz").write_bytes(content[: len(content) // 2])
-    arguments = (*MODEL[:1], tmp_path / "cut.de.gz", texts[1], *MODEL[1:], "-o", tmp_path / "p.tsv", "--quiet")
+    arguments = (
+        *MODEL[:1],
+        tmp_path / "cut.de.gz",
+        texts[1],
+        *MODEL[1:],
+        "-o",
+        tmp_path / "p.tsv",
+        "--quiet",
+    )
     code, said = run(capsys, *arguments)
     assert code == 2
     assert "cut.de.gz" in said.err

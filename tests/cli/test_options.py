@@ -1,4 +1,5 @@
-"""The command line of a verb has the options of its dataclass: the same names, defaults, help texts and groups."""
+"""The command line of a verb has the options of its dataclass: the same names, defaults, help texts
+and groups."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ NOT_OF_PYTHON = {"quiet", "json"}
 def parameters(verb):
     import typer
 
-    return {parameter.name: parameter for parameter in typer.main.get_command(app_of(verb, VERBS[verb])).params}
+    return {
+        parameter.name: parameter
+        for parameter in typer.main.get_command(app_of(verb, VERBS[verb])).params
+    }
 
 
 def test_all_verbs_are_made_from_dataclasses():
@@ -132,7 +136,9 @@ def mini(tmp_path, monkeypatch, word_vocabulary):
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
-    entry = SimpleNamespace(name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: tmp_path / "model")
+    entry = SimpleNamespace(
+        name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: tmp_path / "model"
+    )
     monkeypatch.setattr("interlingua.registry.installed", lambda group: [entry])
     monkeypatch.chdir(tmp_path)
     lines = [f"{n} {n + 1}" for n in range(5)]
@@ -161,7 +167,9 @@ def test_without_a_model_the_default_one_is_taken(mini, line):
             main.main(arguments)
         assert not stop.value.code
         [out] = mini.glob("out*")
-        files = sorted(path for path in [out, *out.rglob("*")] if path.is_file() and path.suffix != ".json")
+        files = sorted(
+            path for path in [out, *out.rglob("*")] if path.is_file() and path.suffix != ".json"
+        )
         found = {path.relative_to(mini): path.read_bytes() for path in files}
         assert found
         shutil.rmtree(out) if out.is_dir() else out.unlink()

@@ -39,7 +39,19 @@ def test_prepare(tmp_path, config, capsys):
     assert "Dropped, by rule" in out
     assert f"written: {tmp_path / 'out'}" in out.replace("\n", "")
     assert Manifest.load(tmp_path / "out").train == 100
-    assert run("prepare", config, "--set", "vocabulary.size=50", "-o", tmp_path / "out", "--overwrite", "--quiet") == 0
+    assert (
+        run(
+            "prepare",
+            config,
+            "--set",
+            "vocabulary.size=50",
+            "-o",
+            tmp_path / "out",
+            "--overwrite",
+            "--quiet",
+        )
+        == 0
+    )
     assert capsys.readouterr().out == ""
     assert Manifest.load(tmp_path / "out").vocabulary["size"] == 50
 
@@ -49,7 +61,10 @@ def test_what_is_no_corpus_is_not_overwritten(tmp_path, config, capsys):
     mine.parent.mkdir()
     mine.write_text("mine")
     assert run("prepare", config, "-o", mine.parent, "--overwrite") == 2
-    assert "mine holds other files, which would be lost; name another folder" in capsys.readouterr().err
+    assert (
+        "mine holds other files, which would be lost; name another folder"
+        in capsys.readouterr().err
+    )
     assert run("prepare", config, "-o", mine, "--overwrite") == 2
     assert "a file of that name is there" in capsys.readouterr().err
     assert mine.read_text() == "mine"
@@ -60,7 +75,15 @@ def test_what_is_no_corpus_is_not_overwritten(tmp_path, config, capsys):
 def test_nothing_is_left_of_what_was_ended(tmp_path, config, number):
     """SIGTERM is as good as Ctrl-C; what SIGKILL leaves goes when the command is run again."""
     os.mkfifo(tmp_path / "endless.tsv")  # nobody writes to it: prepare waits
-    command = [sys.executable, "-m", "interlingua.cli.main", "prepare", str(config), "-o", str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "interlingua.cli.main",
+        "prepare",
+        str(config),
+        "-o",
+        str(tmp_path / "out"),
+    ]
     endless = f'sources=[{{paths = ["{tmp_path}/endless.tsv"], languages = ["de", "en"]}}]'
     process = subprocess.Popen([*command, "--set", endless], stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not list(tmp_path.glob(".out.*.tmp/work")):
@@ -69,10 +92,15 @@ def test_nothing_is_left_of_what_was_ended(tmp_path, config, number):
     error = process.communicate(timeout=60)[1]
     if number == signal.SIGTERM:
         assert process.returncode == 2, error
-        assert error.splitlines()[-1].startswith("interlingua: stopped; nothing half-written was left behind")
+        assert error.splitlines()[-1].startswith(
+            "interlingua: stopped; nothing half-written was left behind"
+        )
     else:
         assert list(tmp_path.glob(".out.*.tmp"))
-        assert run("prepare", config, "--set", "vocabulary.size=60", "-o", tmp_path / "out", "--quiet") == 0
+        assert (
+            run("prepare", config, "--set", "vocabulary.size=60", "-o", tmp_path / "out", "--quiet")
+            == 0
+        )
     assert list(tmp_path.glob(".out.*.tmp")) == []
 
 

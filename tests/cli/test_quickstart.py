@@ -27,7 +27,20 @@ def call(*arguments):
 
 
 def test_options_reach_the_settings(asked):
-    assert call("--budget-seconds", "90", "-o", "here", "--catalogues", "a", "--catalogues", "b", "--no-fetch") == 0
+    assert (
+        call(
+            "--budget-seconds",
+            "90",
+            "-o",
+            "here",
+            "--catalogues",
+            "a",
+            "--catalogues",
+            "b",
+            "--no-fetch",
+        )
+        == 0
+    )
     assert asked[0].budget_seconds == 90
     assert asked[0].output == Path("here")
     assert asked[0].catalogues == (Path("a"), Path("b"))

@@ -53,7 +53,10 @@ def test_a_score_column(capsys):
 
 @pytest.mark.parametrize("name", ["clean.csv", "clean.xlsx"])
 def test_spreadsheets_go_in_and_out(name, capsys):
-    assert score("noisy.de-en.tsv", "--threshold", 1, "-o", name, "--rejected", "rest.csv", "--quiet") == 0
+    assert (
+        score("noisy.de-en.tsv", "--threshold", 1, "-o", name, "--rejected", "rest.csv", "--quiet")
+        == 0
+    )
     kept, rest = list(read_pairs(name)), list(read_pairs("rest.csv"))
     assert len(kept) + len(rest) == len(PAIRS)
     assert 150 < len(kept) < 300
@@ -68,7 +71,17 @@ def test_spreadsheets_go_in_and_out(name, capsys):
 def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
     text = (workplace / "noisy.de-en.tsv").read_bytes()
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
-    options = ("--source-language", "de", "--target-language", "en", "--format", "jsonl", "--quiet", "--window", 64)
+    options = (
+        "--source-language",
+        "de",
+        "--target-language",
+        "en",
+        "--format",
+        "jsonl",
+        "--quiet",
+        "--window",
+        64,
+    )
     assert score("-", "--threshold", 1, "--check", "length,numbers", *options) == 0
     said = capsys.readouterr()
     rows = [json.loads(line) for line in said.out.splitlines()]
@@ -100,15 +113,28 @@ def test_learn_then_filter_by_precision(workplace, capsys):
     assert said.out == ""
     assert "score quantiles: " in said.err
     assert "written: c.json" in said.err
-    arguments = ("noisy.de-en.tsv", "--calibration", "c.json", "-o", "kept.tmx", "--rejected", "rest.jsonl")
+    arguments = (
+        "noisy.de-en.tsv",
+        "--calibration",
+        "c.json",
+        "-o",
+        "kept.tmx",
+        "--rejected",
+        "rest.jsonl",
+    )
     assert score(*arguments, "--precision", 0.95) == 0
     kept = list(read_pairs("kept.tmx"))
     assert sum(map(is_right, kept)) > 0.9 * len(kept) > 0.9 * 200
-    rest = [json.loads(line) for line in Path("rest.jsonl").read_text(encoding="utf-8").splitlines()]
+    rest = [
+        json.loads(line) for line in Path("rest.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert len(rest) + len(kept) == 400
     assert {reason for row in rest for reason in row["reasons"]} == {"below the threshold"}
     assert "precision 0.95: threshold " in capsys.readouterr().err
-    assert score(*arguments, "--probability", 0.5, "--prior", 0.6, "--columns", "probability,source") == 0
+    assert (
+        score(*arguments, "--probability", 0.5, "--prior", 0.6, "--columns", "probability,source")
+        == 0
+    )
     # another window makes other scores
     assert score("noisy.de-en.tsv", "--calibration", "c.json", "--window", 50) == 2
     assert "is for scores made by 'score ratio k=4 window=8192'" in capsys.readouterr().err
@@ -116,12 +142,19 @@ def test_learn_then_filter_by_precision(workplace, capsys):
 
 def test_one_of_our_encoders(tmp_path, word_vocabulary, capsys):
     torch.manual_seed(0)
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    encoder = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
     encoder.save(tmp_path / "tiny")
     rows = invented_pairs("deu_Latn", 12, seed=0)
     Path("set.de").write_text("".join(f"{a}\n" for a, _ in rows), encoding="utf-8")
     Path("set.en").write_text("".join(f"{b}\n" for _, b in rows), encoding="utf-8")
-    assert score("set", "--cosine", "--dtype", "bfloat16", "--device", "cpu", model=(tmp_path / "tiny",)) == 0
+    assert (
+        score(
+            "set", "--cosine", "--dtype", "bfloat16", "--device", "cpu", model=(tmp_path / "tiny",)
+        )
+        == 0
+    )
     found = [float(line.split("\t")[0]) for line in capsys.readouterr().out.splitlines()]
     sides = [encoder.encode([row[side] for row in rows]) for side in (0, 1)]
     assert found == pytest.approx((sides[0] * sides[1]).sum(axis=1).tolist(), abs=0.03)
@@ -138,13 +171,18 @@ def test_one_of_our_encoders(tmp_path, word_vocabulary, capsys):
         (("noisy.de-en.tsv", "--calibration", "absent.json"), "absent.json: no such file"),
         (("noisy.de-en.tsv", "--format", "tmx"), "standard output is tsv, jsonl or csv"),
         (("noisy.de-en.tsv", "--parallel", "x.tsv"), "name the calibration to write with --learn"),
-        (("noisy.de-en.tsv", "--learn", "c.json"), "give one of --judged, judged pairs, and --parallel"),
+        (
+            ("noisy.de-en.tsv", "--learn", "c.json"),
+            "give one of --judged, judged pairs, and --parallel",
+        ),
         (("broken.de-en.tsv",), "broken.de-en.tsv:2: 1 columns, expected 2"),
         (("latin.de-en.tsv",), "latin.de-en.tsv:2: not UTF-8 (byte 0xe4)"),
         (("misaligned",), "the two files are not aligned"),
     ],
 )
-def test_mistakes_are_one_line_and_leave_nothing(arguments, message, workplace, capsys, monkeypatch):
+def test_mistakes_are_one_line_and_leave_nothing(
+    arguments, message, workplace, capsys, monkeypatch
+):
     Path("broken.de-en.tsv").write_text("a\tb\nc\n", encoding="utf-8")
     Path("latin.de-en.tsv").write_bytes(b"a\tb\n\xe4\tb\n")
     Path("misaligned.de").write_text("a\nb\n", encoding="utf-8")
@@ -161,7 +199,8 @@ def test_mistakes_are_one_line_and_leave_nothing(arguments, message, workplace, 
 def test_without_a_terminal_a_line_a_minute(workplace, capsys, monkeypatch):
     monkeypatch.setattr("interlingua.cli.minute_lines.EVERY_SECONDS", 0.05)
     slow = (
-        "import time, invented_words\ndef embed(texts):\n    time.sleep(0.1)\n    return invented_words.embed(texts)\n"
+        "import time, invented_words\ndef embed(texts):\n    time.sleep(0.1)\n    return"
+        " invented_words.embed(texts)\n"
     )
     (workplace / "slower_words.py").write_text(slow, encoding="utf-8")
     model = ("slower_words:embed", "--backend", "function")
@@ -174,19 +213,25 @@ def test_without_a_terminal_a_line_a_minute(workplace, capsys, monkeypatch):
 
 def test_bad_lines_are_skipped_where_that_is_wanted(workplace, capsys):
     lines = (workplace / "noisy.de-en.tsv").read_bytes().splitlines(keepends=True)
-    (workplace / "bad.de-en.tsv").write_bytes(b"".join([*lines[:50], b"one cell\n", b"\xe4\tb\n", *lines[50:]]))
+    (workplace / "bad.de-en.tsv").write_bytes(
+        b"".join([*lines[:50], b"one cell\n", b"\xe4\tb\n", *lines[50:]])
+    )
     assert score("bad.de-en.tsv", "-o", "out.tsv", "--quiet") == 2
     assert capsys.readouterr().err.startswith("interlingua: bad.de-en.tsv:5")
     assert score("bad.de-en.tsv", "-o", "out.tsv", "--quiet", "--on-error", "skip") == 0
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith("400 pairs read")
     assert said[2:] == [
-        "warning: 2 lines could not be read and were left out; all of them are in out.tsv.bad-lines.tsv",
+        "warning: 2 lines could not be read and were left out; all of them are in"
+        " out.tsv.bad-lines.tsv",
         "  bad.de-en.tsv:51: 1 columns, expected 2; tabs inside a text must go",
         "  bad.de-en.tsv:52: not UTF-8",
     ]
     assert "\tone cell\n" in (workplace / "out.tsv.bad-lines.tsv").read_text()
-    assert score("bad.de-en.tsv", "--on-error", "skip", "--bad-lines", "rest", "--cosine", "--quiet") == 0
+    assert (
+        score("bad.de-en.tsv", "--on-error", "skip", "--bad-lines", "rest", "--cosine", "--quiet")
+        == 0
+    )
     assert len((workplace / "rest").read_text().splitlines()) == 3
     assert score("bad.de-en.tsv", "--on-error", "ignore") == 2
     assert "expected stop or skip" in capsys.readouterr().err
@@ -194,15 +239,33 @@ def test_bad_lines_are_skipped_where_that_is_wanted(workplace, capsys):
 
 @pytest.mark.slow
 def test_ctrl_c_and_a_reader_that_has_seen_enough(workplace):
-    slow = "import time, invented_words\ndef embed(texts):\n    time.sleep(1)\n    return invented_words.embed(texts)\n"
+    slow = (
+        "import time, invented_words\ndef embed(texts):\n    time.sleep(1)\n    return"
+        " invented_words.embed(texts)\n"
+    )
     (workplace / "slow_words.py").write_text(slow, encoding="utf-8")
-    command = [sys.executable, "-m", "interlingua.cli.main", "score", "slow_words:embed", "noisy.de-en.tsv",
-               "--backend", "function", "--window", "4"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "interlingua.cli.main",
+        "score",
+        "slow_words:embed",
+        "noisy.de-en.tsv",
+        "--backend",
+        "function",
+        "--window",
+        "4",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(workplace), "PYTHONUNBUFFERED": "1"}
     # a process that was started in the background passes on that SIGINT is ignored
     heeding = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    pipes = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
-             "preexec_fn": heeding}  # fmt: skip
+    pipes = {
+        "env": environment,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "preexec_fn": heeding,
+    }
     with subprocess.Popen(command, **pipes) as run:
         first = run.stdout.readline()
         run.send_signal(signal.SIGINT)

@@ -42,7 +42,9 @@ def test_questions_are_read_from_standard_input_as_json(capsys, index, monkeypat
     assert code == 0, printed.err
     first, second = map(json.loads, printed.out.splitlines())
     assert (first["question"], second["question"]) == ("Die Katze", "the mat")
-    assert [set(hit) for hit in first["hits"]] == [{"id", "score", "text", "title", "language", "metadata"}] * 2
+    assert [set(hit) for hit in first["hits"]] == [
+        {"id", "score", "text", "title", "language", "metadata"}
+    ] * 2
     assert sum(share["found"] for share in first["languages"]) == pytest.approx(1)
 
 

@@ -40,12 +40,18 @@ def test_a_port_in_use_is_one_line(folder):
 
 
 def test_every_flag_has_its_variable():
-    parameters = [one for one in get_command(command("serve", "")).params if one.name not in ("model", "help")]
+    parameters = [
+        one for one in get_command(command("serve", "")).params if one.name not in ("model", "help")
+    ]
     assert len(parameters) >= 15
-    assert [one.envvar for one in parameters] == [verb.PREFIX + one.name.upper() for one in parameters]
+    assert [one.envvar for one in parameters] == [
+        verb.PREFIX + one.name.upper() for one in parameters
+    ]
 
 
-@pytest.mark.parametrize("options", [["--dtype", "float8"], ["--prompt", "unknown"], ["--api-key", ""]])
+@pytest.mark.parametrize(
+    "options", [["--dtype", "float8"], ["--prompt", "unknown"], ["--api-key", ""]]
+)
 def test_slips_are_one_line(folder, options):
     result = run(str(folder), *options)
     assert result.returncode == 2

@@ -34,7 +34,9 @@ metric_for_best_model = "tatoeba_accuracy"
 def config(prepared, tmp_path):
     def write(steps):
         path = tmp_path / "config.toml"
-        path.write_text(TOML.format(corpus=prepared, output=tmp_path / "run", steps=steps), encoding="utf-8")
+        path.write_text(
+            TOML.format(corpus=prepared, output=tmp_path / "run", steps=steps), encoding="utf-8"
+        )
         return path
 
     return write
@@ -51,7 +53,10 @@ def test_trains_and_says_what_next(config, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert "4 steps, " in out
     seen = [line.split() for line in out.splitlines() if "-eng_Latn" in line]
-    assert [(row[0], row[2]) for row in seen] == [("deu_Latn-eng_Latn", "40"), ("rus_Cyrl-eng_Latn", "24")]
+    assert [(row[0], row[2]) for row in seen] == [
+        ("deu_Latn-eng_Latn", "40"),
+        ("rus_Cyrl-eng_Latn", "24"),
+    ]
     planned = next(line for line in err.splitlines() if line.startswith("language pair"))
     assert planned.split() == ["language", "pair", "pairs", "planned", "share", "passes"]
     assert f"next:  interlingua evaluate {tmp_path}/other/best --suite tatoeba,xsim" in out
@@ -65,13 +70,19 @@ def test_trains_and_says_what_next(config, tmp_path, capsys):
     assert rest == out
 
 
-@pytest.mark.parametrize("method", ["[method]\nname", "[method]\nname = 'combination'\n[method.terms.follow]\nmethod"])
+@pytest.mark.parametrize(
+    "method", ["[method]\nname", "[method]\nname = 'combination'\n[method.terms.follow]\nmethod"]
+)
 def test_relative_path_of_a_teacher_and_resumed(config, prepared, tmp_path, monkeypatch, method):
     assert run(config(1), "--quiet") == 0
-    distilled = TOML.replace('[method]\nname = "ems"', f'{method} = "distill"\nteacher = "../run/best"')
+    distilled = TOML.replace(
+        '[method]\nname = "ems"', f'{method} = "distill"\nteacher = "../run/best"'
+    )
     folder = tmp_path / "experiments"
     folder.mkdir()
-    (folder / "distill.toml").write_text(distilled.format(corpus=prepared, output="../runs/distilled", steps=4))
+    (folder / "distill.toml").write_text(
+        distilled.format(corpus=prepared, output="../runs/distilled", steps=4)
+    )
     monkeypatch.chdir(tmp_path)
     assert run("experiments/distill.toml", "--set", "run.max_steps=2", "--quiet") == 0
     assert run("experiments/distill.toml", "--set", "run.max_steps=2", "--quiet") == 0
@@ -93,7 +104,10 @@ def test_quiet(config, capsys):
         (["--set", "run.metric_for_best_model=foo"], "'foo' is not measured; there is: valid_loss"),
         (["-o", __file__], "test_train.py is a file; name another folder"),
         (["-o", f"{__file__}/x"], "test_train.py is a file; name another folder"),
-        (["--set", "optimizer.learning_rate=0"], "config.toml: optimizer: learning_rate must be above 0"),
+        (
+            ["--set", "optimizer.learning_rate=0"],
+            "config.toml: optimizer: learning_rate must be above 0",
+        ),
     ],
 )
 def test_users_errors_are_one_line(config, capsys, arguments, message):
@@ -112,7 +126,9 @@ def test_ctrl_c_says_how_to_go_on(config, tmp_path):
     process.send_signal(signal.SIGINT)
     error = process.communicate(timeout=120)[1]
     assert process.returncode == 2, error
-    step = json.loads((next((tmp_path / "run" / "checkpoints").iterdir()) / "state.json").read_text())["state"]["step"]
+    step = json.loads(
+        (next((tmp_path / "run" / "checkpoints").iterdir()) / "state.json").read_text()
+    )["state"]["step"]
     assert error.splitlines()[-1] == (
         f"interlingua: stopped after step {step} of 100000, which is saved; go on with:"
         f" interlingua train {tmp_path}/run/config.toml"
@@ -150,15 +166,28 @@ def test_stages_quietly(stages, capsys):
 
 
 def test_an_interrupted_stage_tells_the_command_that_goes_on(stages, tmp_path):
-    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(stages), "--set", "second.run.max_steps=4000"]
-    process = subprocess.Popen([*command, "--set", "run.logging_steps=1"], stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "interlingua.cli.main",
+        "train",
+        str(stages),
+        "--set",
+        "second.run.max_steps=4000",
+    ]
+    process = subprocess.Popen(
+        [*command, "--set", "run.logging_steps=1"], stderr=subprocess.PIPE, text=True
+    )
     log = tmp_path / "all" / "second" / "metrics.jsonl"
     while process.poll() is None and not (log.exists() and log.read_text()):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     err = process.communicate()[1]
     assert process.returncode == 2
-    assert f"go on with: interlingua train {stages} --set second.run.max_steps=4000 --set run.logging_s" in err
+    assert (
+        f"go on with: interlingua train {stages} --set second.run.max_steps=4000 --set"
+        " run.logging_s" in err
+    )
 
 
 def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
@@ -167,9 +196,14 @@ def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
     path = tmp_path / "sts.toml"
     text = TOML.format(corpus=prepared, output=tmp_path / "run", steps=4).replace('"ems"', '"sts"')
     labeled = f'[data.labeled]\npaths = ["{pairs}"]\nkind = "sts"\nvalid = ["{pairs}"]\n[encoder]'
-    path.write_text(text.replace("[encoder]", labeled).replace("tatoeba_accuracy", "valid_spearman"), encoding="utf-8")
+    path.write_text(
+        text.replace("[encoder]", labeled).replace("tatoeba_accuracy", "valid_spearman"),
+        encoding="utf-8",
+    )
     assert run(path) == 0
-    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    records = [
+        json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    ]
     found = [record["valid_spearman"] for record in records if record["kind"] == "evaluation"]
     assert found
     assert all(-1 <= value <= 1 for value in found)
@@ -178,10 +212,13 @@ def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
 def test_what_next_after_a_cross_encoder_and_after_a_retriever(prepared, tmp_path, capsys):
     pairs, questions = tmp_path / "pairs.tsv", tmp_path / "train.json"
     pairs.write_text("en1 en2\ten1 en3\t4\nen5\ten6 en7\t1\n" * 4, encoding="utf-8")
-    asked = [{"question": f"en{row}", "positive_ctxs": [{"text": f"en{row} en9"}]} for row in range(20)]
+    asked = [
+        {"question": f"en{row}", "positive_ctxs": [{"text": f"en{row} en9"}]} for row in range(20)
+    ]
     questions.write_text(json.dumps(asked), encoding="utf-8")
     feeds = {
-        "cross_encoder": f'[data.labeled]\npaths = ["{pairs}"]\nvalid = ["{pairs}"]\nkind = "sts"\nmax_tokens = 20\n',
+        "cross_encoder": f'[data.labeled]\npaths = ["{pairs}"]\nvalid = ["{pairs}"]\nkind ='
+        f' "sts"\nmax_tokens = 20\n',
         "multilingual_ir": f'[data.questions]\npaths = ["{questions}"]\nheld_out = 4\n',
     }
     for method, section in feeds.items():
@@ -192,22 +229,38 @@ def test_what_next_after_a_cross_encoder_and_after_a_retriever(prepared, tmp_pat
                 'preset = "ems-tiny"', f'path = "{tmp_path}/model"'
             )
         path.write_text(
-            text.replace("[encoder]", f"{section}[encoder]").replace("tatoeba_accuracy", "valid_loss"), encoding="utf-8"
+            text.replace("[encoder]", f"{section}[encoder]").replace(
+                "tatoeba_accuracy", "valid_loss"
+            ),
+            encoding="utf-8",
         )
     framed_encoder().save(tmp_path / "model")
     assert run(tmp_path / "cross_encoder.toml") == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == (
-        f'next:  let it score silver pairs, in a file of stages: silver.cross_encoder = "{tmp_path}/cross_encoder/best"'
+        f"next:  let it score silver pairs, in a file of stages: silver.cross_encoder ="
+        f' "{tmp_path}/cross_encoder/best"'
     )
     assert run(tmp_path / "multilingual_ir.toml") == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == f"next:  interlingua evaluate {tmp_path}/multilingual_ir/best --suite retrieval --data DIR"
+    assert (
+        last
+        == f"next:  interlingua evaluate {tmp_path}/multilingual_ir/best --suite retrieval --data"
+        " DIR"
+    )
 
 
 def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):
     """Both meet the same mistake, and one tells; the same option makes a sharded run."""
-    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(config(2)), "--devices", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "interlingua.cli.main",
+        "train",
+        str(config(2)),
+        "--devices",
+        "2",
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     wrong = subprocess.run(
         [*command, "--set", "run.metric_for_best_model=foo"],
@@ -222,7 +275,10 @@ def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):
     ]
     assert wrong.stderr.count("'foo' is not measured") == 1
     right = subprocess.run(
-        [*command, "--strategy", "fsdp", "-o", str(tmp_path / "two")], env=environment, capture_output=True, check=False
+        [*command, "--strategy", "fsdp", "-o", str(tmp_path / "two")],
+        env=environment,
+        capture_output=True,
+        check=False,
     )
     assert right.returncode == 0, right.stderr
     settled = (tmp_path / "two" / "config.toml").read_text()

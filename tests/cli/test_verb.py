@@ -40,16 +40,28 @@ def test_help_ends_with_0(capsys):
     [("interlingua tr", "train"), ("interlingua align --sk", "--skip-quantile")],
 )
 def test_the_shell_gets_the_rest_of_a_word(words, expected):
-    given = {"_INTERLINGUA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    given = {
+        "_INTERLINGUA_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
     result = subprocess.run(
-        [sys.executable, "-m", "interlingua"], env={**os.environ, **given}, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "interlingua"],
+        env={**os.environ, **given},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert result.stdout.split() == [expected]
 
 
 def test_completion_is_installed_for_the_shell_in_use(tmp_path):
     code = "from interlingua.cli import main; main.main(['--install-completion', 'bash'])"
-    environment = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+    }
     subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
     [script] = (tmp_path / ".bash_completions").iterdir()
     assert "_INTERLINGUA_COMPLETE" in script.read_text()

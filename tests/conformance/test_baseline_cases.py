@@ -24,7 +24,9 @@ def test_distance_to_the_teacher():
     loss = mean_squared_error(student, teacher.detach())
     loss.backward()
     assert loss.item() == pytest.approx(case["loss"], abs=TOLERANCE)
-    assert (len(student[0]) * loss).item() == pytest.approx(case["sum_over_dimensions"], abs=TOLERANCE)
+    assert (len(student[0]) * loss).item() == pytest.approx(
+        case["sum_over_dimensions"], abs=TOLERANCE
+    )
     expected = torch.tensor(case["grad_A"], dtype=torch.float64)
     torch.testing.assert_close(student.grad, expected, rtol=0, atol=TOLERANCE)
     assert teacher.grad is None
@@ -34,4 +36,6 @@ def test_distance_to_the_teacher():
 @pytest.mark.parametrize("temperature", ["0.05", "0.1", "1.0"])
 def test_infonce_in_both_directions(side, temperature):
     loss = bidirectional_contrastive(tensor("A"), tensor(side), temperature=float(temperature)) / 2
-    assert loss.item() == pytest.approx(CASES["symmetric_infonce"][side][temperature], abs=TOLERANCE)
+    assert loss.item() == pytest.approx(
+        CASES["symmetric_infonce"][side][temperature], abs=TOLERANCE
+    )

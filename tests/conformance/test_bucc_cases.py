@@ -1,4 +1,5 @@
-"""Retrieval of pairs, the walk to the best F1, mteb's F1: computed independently, checked against LASER's code."""
+"""Retrieval of pairs, the walk to the best F1, mteb's F1: computed independently, checked against
+LASER's code."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def test_retrieval(name, margin):
     both = best_both_ways(x, y, k=VECTORS[name]["params"]["k"], margin=margin)
     found = retrieve(*both)
     expected = CASES[name][margin]
-    np.testing.assert_allclose(found.scores, [score for score, _, _ in expected["max"]], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        found.scores, [score for score, _, _ in expected["max"]], rtol=0, atol=1e-6
+    )
     assert list(zip(found.x, found.y, strict=True)) == [(x, y) for _, x, y in expected["max"]]
     common = retrieve(*both, "intersection")
     assert [list(pair) for pair in zip(common.x, common.y, strict=True)] == expected["intersection"]
@@ -36,7 +39,9 @@ def test_best_f1():
     case = CASES["bucc_best_f1"]
     gold = {tuple(pair) for pair in case["inputs"]["gold"]}
     scores = np.array([score for score, _, _ in case["inputs"]["candidates"]])
-    right = np.array([(source, target) in gold for _, source, target in case["inputs"]["candidates"]])
+    right = np.array(
+        [(source, target) in gold for _, source, target in case["inputs"]["candidates"]]
+    )
     found, expected = best_threshold(scores, right, gold=len(gold)), case["expected"]
     assert found.extracted == expected["n_extracted"]
     for key in ("threshold", "precision", "recall", "f1"):
@@ -48,5 +53,7 @@ def test_best_f1():
 def test_weighted_f1():
     case = CASES["mteb_bitext_f1"]
     gold, predicted = (np.array(case["inputs"][f"{name}_index"]) for name in ("gold", "predicted"))
-    assert weighted_scores(predicted, gold)[0].mean() == pytest.approx(case["expected"]["weighted_f1"], abs=1e-10)
+    assert weighted_scores(predicted, gold)[0].mean() == pytest.approx(
+        case["expected"]["weighted_f1"], abs=1e-10
+    )
     assert (predicted == gold).mean() == case["expected"]["accuracy"]

@@ -1,4 +1,5 @@
-"""Teacher, optimizer and schedule of calibrated similarity on fixed numbers, computed independently in float64."""
+"""Teacher, optimizer and schedule of calibrated similarity on fixed numbers, computed independently
+in float64."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def test_decay():
     case = CASES["decay"]
     base, steps = case["base"], case["total_steps"]
     for step, expected in case["at"].items():
-        assert cosine_decay(int(step), base=base, total_steps=steps) == pytest.approx(expected, abs=1e-12)
+        assert cosine_decay(int(step), base=base, total_steps=steps) == pytest.approx(
+            expected, abs=1e-12
+        )
     kept = [cosine_decay(step, base=base, total_steps=steps) for step in range(steps)]
     assert sum(1 - decay for decay in kept) == pytest.approx(case["sum_of_1_minus_decay"], abs=1e-9)
     assert math.prod(kept) == pytest.approx(case["product"], abs=1e-9)
@@ -61,7 +64,9 @@ def test_mean_squared_error():
 
 def test_lars_first_and_second_step():
     case = CASES["lars"]
-    weight, spared = (nn.Parameter(tensor(values)) for values in (case["weight"], case["spared"]["weight"]))
+    weight, spared = (
+        nn.Parameter(tensor(values)) for values in (case["weight"], case["spared"]["weight"])
+    )
     names = ("learning_rate", "momentum", "weight_decay", "trust_coefficient")
     config = OptimizerConfig(name="lars", **{name: case[name] for name in names})
     stated = {name: case[name] for name in ("learning_rate", "weight_decay")}
@@ -74,17 +79,25 @@ def test_lars_first_and_second_step():
         weight.grad = tensor(gradient)
         spared.grad = tensor(case["spared"]["gradient"]) if step == 0 else None
         optimizer.step()
-        torch.testing.assert_close(weight.detach(), tensor(case["weights_after"][step]), rtol=0, atol=TOLERANCE)
+        torch.testing.assert_close(
+            weight.detach(), tensor(case["weights_after"][step]), rtol=0, atol=TOLERANCE
+        )
         if step == 0:
             momentum = optimizer.state[weight]["momentum"]
-            torch.testing.assert_close(momentum, tensor(case["momentum_after_1"]), rtol=0, atol=TOLERANCE)
-            torch.testing.assert_close(spared.detach(), tensor(case["spared"]["after_1"]), rtol=0, atol=TOLERANCE)
+            torch.testing.assert_close(
+                momentum, tensor(case["momentum_after_1"]), rtol=0, atol=TOLERANCE
+            )
+            torch.testing.assert_close(
+                spared.detach(), tensor(case["spared"]["after_1"]), rtol=0, atol=TOLERANCE
+            )
 
 
 def test_learning_rate():
     case = CASES["learning_rate"]
     schedule = ScheduleConfig(name="cosine", warmup_steps=case["warmup_steps"], warmup_start=0.0)
-    optimizer = OptimizerConfig(name="lars", learning_rate=case["peak"], learning_rate_steps=case["max_steps"])
+    optimizer = OptimizerConfig(
+        name="lars", learning_rate=case["peak"], learning_rate_steps=case["max_steps"]
+    )
     peak = peak_learning_rate(optimizer, case["max_steps"])
     for step, expected in case["at"].items():
         factor = learning_rate_factor(int(step), config=schedule, max_steps=case["max_steps"])

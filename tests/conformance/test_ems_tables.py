@@ -1,4 +1,5 @@
-"""EMS, Table IV averaged over our language groups is Table V (and the counts of XIV): the lists are the paper's."""
+"""EMS, Table IV averaged over our language groups is Table V (and the counts of XIV): the lists are
+the paper's."""
 
 from __future__ import annotations
 
@@ -64,8 +65,11 @@ SIZES = {
 def test_group_averages_are_the_printed_ones(group):
     for column, printed in enumerate(PRINTED[group]):
         if printed is not None:
-            mean = sum(TABLE_IV[code][column] for code in TATOEBA_GROUPS[group]) / len(TATOEBA_GROUPS[group])
-            # a mean of 14 or more rounded numbers, itself rounded: at most half a unit of the last digit away
+            mean = sum(TABLE_IV[code][column] for code in TATOEBA_GROUPS[group]) / len(
+                TATOEBA_GROUPS[group]
+            )
+            # a mean of 14 or more rounded numbers, itself rounded: at most half a unit of the last
+            # digit away
             assert mean == pytest.approx(printed, abs=0.051)
 
 

@@ -1,4 +1,5 @@
-"""Losses and gradients on fixed tensors, computed independently in float64 and checked against the released code."""
+"""Losses and gradients on fixed tensors, computed independently in float64 and checked against the
+released code."""
 
 from __future__ import annotations
 
@@ -50,9 +51,13 @@ def test_infonce_eq1():
     assert_loss_and_gradients(infonce, tensor("A"), tensor("B"), case)
     a, b = tensor("A"), tensor("B")
     assert_loss_and_slopes(lambda x, y: infonce(x, y, cosine=False), (a, b), case["dot_product"])
-    assert_loss_and_slopes(lambda x, y: infonce(x, y, temperature=0.05), (a, b), case["temperature_0.05"])
+    assert_loss_and_slopes(
+        lambda x, y: infonce(x, y, temperature=0.05), (a, b), case["temperature_0.05"]
+    )
     inputs = (a, b, tensor("hard_negatives"))
-    assert_loss_and_slopes(lambda x, y, n: infonce(x, y, hard_negatives=n), inputs, case["with_hard_negatives"])
+    assert_loss_and_slopes(
+        lambda x, y, n: infonce(x, y, hard_negatives=n), inputs, case["with_hard_negatives"]
+    )
     assert_loss_and_slopes(infonce, (a, tensor("B_hard")), case["B_hard"])
 
 
@@ -91,9 +96,15 @@ def test_ams_labse(side, temperature):
 def test_ams_with_the_margin_after_the_temperature():
     case = CASES["ams_labse"]
     after = case["margin_after_temperature"]
-    options = {"margin": case["margin"], "temperature": after["temperature"], "margin_after_temperature": True}
+    options = {
+        "margin": case["margin"],
+        "temperature": after["temperature"],
+        "margin_after_temperature": True,
+    }
     inputs = (tensor("A"), tensor("B"))
-    assert_loss_and_slopes(lambda x, y: additive_margin_softmax(x, y, **options), inputs, after["B_sum"])
+    assert_loss_and_slopes(
+        lambda x, y: additive_margin_softmax(x, y, **options), inputs, after["B_sum"]
+    )
 
 
 def packed(sentences):
@@ -103,7 +114,8 @@ def packed(sentences):
 
 
 def xtr_inputs(kind):
-    """Logits and targets of both directions: those from s1 have to tell s2, and the other way round."""
+    """Logits and targets of both directions: those from s1 have to tell s2, and the other way
+    round."""
     pairs = CASES["ems_xtr_eq6"]["pairs"]
     logits = [pair["logits_from_s1"] for pair in pairs] + [pair["logits_from_s2"] for pair in pairs]
     sentences = [pair["s2"] for pair in pairs] + [pair["s1"] for pair in pairs]
@@ -113,7 +125,9 @@ def xtr_inputs(kind):
 @pytest.mark.parametrize("kind", ["paper", "code"])
 def test_ems_token_distributions_eq7(kind):
     case = CASES["ems_xtr_eq6"]
-    targets = token_targets(*packed([pair["s1"] for pair in case["pairs"]]), kind=kind, dtype=torch.float64)
+    targets = token_targets(
+        *packed([pair["s1"] for pair in case["pairs"]]), kind=kind, dtype=torch.float64
+    )
     assert_near(targets.dense(case["vocab_size"]), case[f"targets_{kind}"])
 
 
@@ -162,4 +176,6 @@ def test_koleo_limits(name):
 
 
 def test_koleo_as_the_paper_prints_it():
-    assert_loss_and_slopes(lambda x: koleo(x, normalize=False), (tensor("A"),), CASES["koleo"]["A_as_printed"])
+    assert_loss_and_slopes(
+        lambda x: koleo(x, normalize=False), (tensor("A"),), CASES["koleo"]["A_as_printed"]
+    )

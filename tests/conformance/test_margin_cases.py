@@ -1,4 +1,5 @@
-"""Margin scores and xsim predictions, computed independently in float64 and checked against LASER's own functions."""
+"""Margin scores and xsim predictions, computed independently in float64 and checked against LASER's
+own functions."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def test_margin_scores(name, margin):
     x_means, y_means = of_x.similarities.mean(dim=1), of_y.similarities.mean(dim=1)
     matrix = margin_score(x @ y.T, x_means[:, None], y_means[None, :], margin=margin)
     for value, key in ((x_means, "mean_xy"), (y_means, "mean_yx"), (matrix, "score_matrix")):
-        torch.testing.assert_close(value, torch.tensor(expected[key], dtype=torch.float64), rtol=0, atol=TOLERANCE)
+        torch.testing.assert_close(
+            value, torch.tensor(expected[key], dtype=torch.float64), rtol=0, atol=TOLERANCE
+        )
     forward = score_neighbors(*of_x, x_means, y_means, margin=margin)
     backward = score_neighbors(*of_y, y_means, x_means, margin=margin)
     assert best_neighbor(forward, of_x.indices).tolist() == expected["forward_best"]
@@ -44,12 +47,18 @@ def test_block_search_gives_the_same_means_in_float32():
     case = CASES["margin_scores"]
     x, y = (unit(case["inputs"][side]).float().numpy() for side in "XY")
     of_x, of_y = mutual_topk(x, y, k=2, rows=4, columns=4)
-    np.testing.assert_allclose(of_x.similarities.mean(dim=1), case["expected"]["ratio"]["mean_xy"], atol=TOLERANCE * 2)
-    np.testing.assert_allclose(of_y.similarities.mean(dim=1), case["expected"]["ratio"]["mean_yx"], atol=TOLERANCE * 2)
+    np.testing.assert_allclose(
+        of_x.similarities.mean(dim=1), case["expected"]["ratio"]["mean_xy"], atol=TOLERANCE * 2
+    )
+    np.testing.assert_allclose(
+        of_y.similarities.mean(dim=1), case["expected"]["ratio"]["mean_yx"], atol=TOLERANCE * 2
+    )
 
 
 @pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize(("pool", "kind"), [("Y", "xsim"), ("Y_with_synthetic", "xsimpp_pool_of_9")])
+@pytest.mark.parametrize(
+    ("pool", "kind"), [("Y", "xsim"), ("Y_with_synthetic", "xsimpp_pool_of_9")]
+)
 def test_xsim_predictions(pool, kind, k):
     inputs = CASES["xsim"]["inputs"]
     predictions = xsim_predictions(np.array(inputs["X"]), np.array(inputs[pool]), k=k)

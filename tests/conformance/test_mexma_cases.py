@@ -1,4 +1,5 @@
-"""MEXMA's terms, their sum and its learning rates, as the authors' released code gives them on the same tensors."""
+"""MEXMA's terms, their sum and its learning rates, as the authors' released code gives them on the
+same tensors."""
 
 from __future__ import annotations
 
@@ -31,17 +32,25 @@ def near(value, *, tolerance=TOLERANCE):
 
 def all_logits():
     case = CASES["unmasking"]
-    return [torch.tensor(case[f"logits_{name}"], dtype=torch.float64, requires_grad=True) for name in "ab"]
+    return [
+        torch.tensor(case[f"logits_{name}"], dtype=torch.float64, requires_grad=True)
+        for name in "ab"
+    ]
 
 
 def unmasking(*given):
-    """Mean cross-entropy of each side's masked tokens; the identity for a vocabulary matrix leaves the logits."""
+    """Mean cross-entropy of each side's masked tokens.
+
+    The identity for a vocabulary matrix leaves the logits.
+    """
     case, losses, side = CASES["unmasking"], [], []
     for place, (name, logits) in enumerate(zip("ab", given or all_logits(), strict=True)):
         labels = torch.tensor(case[f"labels_{name}"]).flatten()
         at = labels != IGNORED
         eye, zeros = torch.eye(6, dtype=torch.float64), torch.zeros(6, dtype=torch.float64)
-        losses.append(linear_cross_entropy(logits.flatten(0, 1)[at], eye, zeros, labels[at], tile=4))
+        losses.append(
+            linear_cross_entropy(logits.flatten(0, 1)[at], eye, zeros, labels[at], tile=4)
+        )
         side += [place] * int(at.sum())
     return group_means(torch.cat(losses), torch.tensor(side), 2)
 
@@ -51,12 +60,16 @@ def test_alignment():
     loss = F.mse_loss(a, b)
     loss.backward()
     assert loss.item() == near(CASES["alignment"]["loss"])
-    assert a.grad.flatten().tolist() == near([number for row in CASES["alignment"]["grad_A"] for number in row])
+    assert a.grad.flatten().tolist() == near(
+        [number for row in CASES["alignment"]["grad_A"] for number in row]
+    )
     assert b.grad.flatten().tolist() == near((-a.grad).flatten().tolist())
 
 
 def test_unmasking():
-    assert unmasking().tolist() == near([CASES["unmasking"]["loss_a"], CASES["unmasking"]["loss_b"]])
+    assert unmasking().tolist() == near(
+        [CASES["unmasking"]["loss_a"], CASES["unmasking"]["loss_b"]]
+    )
     assert unmasking().mean().item() == near(CASES["unmasking"]["loss"])
 
 
@@ -86,7 +99,9 @@ def test_total(objective):
 def test_contrastive_variant(side, temperature):
     a, b = tensor("S_A"), tensor(side)
     expected = CASES["contrastive"][side][temperature]
-    config = MEXMAConfig(pooling="any", alignment="contrastive", temperature=float(temperature), koleo_weight=0)
+    config = MEXMAConfig(
+        pooling="any", alignment="contrastive", temperature=float(temperature), koleo_weight=0
+    )
     objective = MEXMA(config, tiny_encoder())
     assert objective.align(a, b, None).item() == near(expected)
     assert torch.autograd.gradcheck(lambda x, y: objective.align(x, y, None), (a, b))

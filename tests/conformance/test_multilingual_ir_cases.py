@@ -1,4 +1,7 @@
-"""Language contrast and whole loss of multilingual IR on fixed vectors; Eq. (1)-(2) are in ``test_loss_cases.py``."""
+"""Language contrast and whole loss of multilingual IR on fixed vectors.
+
+Eq. (1)-(2) are in ``test_loss_cases.py``.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ CASE = CASES["language_contrastive"]
 @pytest.mark.parametrize("name", ["parallel_only", "with_others"])
 def test_language_contrastive_eq3(name):
     expected = CASE[name]
-    inputs = [tensor("A"), tensor("B"), *([tensor(CASE["others"])] if name == "with_others" else [])]
+    inputs = [
+        tensor("A"),
+        tensor("B"),
+        *([tensor(CASE["others"])] if name == "with_others" else []),
+    ]
     loss = language_contrastive(*inputs)
     loss.backward()
     assert_near(loss, expected["mean"])
@@ -38,7 +45,8 @@ def test_language_contrastive_eq3_as_printed(name):
 
 
 class Table(nn.Module):
-    """Stands for an encoder whose sentences are of one token each: the vector is a row of a table."""
+    """Stands for an encoder whose sentences are of one token each: the vector is a row of a
+    table."""
 
     def __init__(self, rows):
         super().__init__()
@@ -58,7 +66,9 @@ def sentences(*ids):
 def test_joint_loss_eq4():
     case = CASES["multilingual_ir_joint_eq4"]
     rows = torch.cat([tensor("A"), tensor("B"), tensor(CASE["others"])]).detach()
-    weights = {name: case[name] for name in ("semantic_weight", "language_weight", "semantic_temperature")}
+    weights = {
+        name: case[name] for name in ("semantic_weight", "language_weight", "semantic_temperature")
+    }
     averaged = {"monolingual": True, "language_reduction": "mean"}
     config = MultilingualIRConfig(**weights, **averaged)
     assert config == MultilingualIRConfig(**averaged)  # the paper's weights are the defaults
@@ -69,7 +79,9 @@ def test_joint_loss_eq4():
         "monolingual": SentenceBatch(sentences(6, 7), 0),
     }
     without_others = MultilingualIR(MultilingualIRConfig(language_reduction="mean"), Table(rows))
-    assert_near(objective(feeds).terms["language"], weights["language_weight"] * CASE["with_others"]["mean"])
+    assert_near(
+        objective(feeds).terms["language"], weights["language_weight"] * CASE["with_others"]["mean"]
+    )
     assert_near(objective(feeds).terms["retrieval"], CASES["infonce"]["loss"])
     assert_near(objective(feeds).loss, case["loss"])
     del feeds["monolingual"]

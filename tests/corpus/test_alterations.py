@@ -5,7 +5,13 @@ import random
 
 import pytest
 
-from interlingua.corpus.alterations import in_word, other_numbers, other_order, other_phrases, word_like
+from interlingua.corpus.alterations import (
+    in_word,
+    other_numbers,
+    other_order,
+    other_phrases,
+    word_like,
+)
 from interlingua.corpus.contrasts import contrasts
 
 
@@ -45,7 +51,10 @@ def test_numbers_stay_in_their_script(zero):
 
 def test_numbers_grown_together_with_letters():
     assert take(other_numbers("the 21st of A4 and H5N1", draw())) == []
-    assert all(form.endswith("s") and form[:4].startswith("19") for form in take(other_numbers("1980s", draw())))
+    assert all(
+        form.endswith("s") and form[:4].startswith("19")
+        for form in take(other_numbers("1980s", draw()))
+    )
     assert take(other_numbers("在2023年", draw())) != []
     assert take(other_numbers("no number", draw())) == []
     assert take(other_numbers("1" * 19, draw())) == []
@@ -57,7 +66,11 @@ def forms(text, kind, language="en"):
 
 def test_negation_comes_and_goes():
     assert forms("It is not large.", "negation") == {"It is large."}
-    assert forms("Not all is lost", "negation") == {"All is lost", "Not none is lost", "Not all is not lost"}
+    assert forms("Not all is lost", "negation") == {
+        "All is lost",
+        "Not none is lost",
+        "Not all is not lost",
+    }
     assert forms("It isn\u2019t mine, you can't", "negation") == {
         "It is mine, you can't",
         "It isn\u2019t mine, you can",
@@ -76,9 +89,13 @@ def test_antonyms_keep_the_case_of_what_was_there():
 
 def test_phrases_are_whole_words_where_there_are_spaces():
     assert forms("highlands renewed upstairs", "antonym") == set()
-    assert forms("घर हैं", "negation", "hi") == {"घर नहीं हैं"}  # not the shorter verb before a vowel sign
+    assert forms("घर हैं", "negation", "hi") == {
+        "घर नहीं हैं"
+    }  # not the shorter verb before a vowel sign
     assert forms("人口增加了", "antonym", "zh") == {"人口减少了"}
-    assert forms("او می‌شد", "negation", "fa") == set()  # a part of a word that a joiner ties together
+    assert (
+        forms("او می‌شد", "negation", "fa") == set()
+    )  # a part of a word that a joiner ties together
 
 
 def test_words_change_places_by_hand():

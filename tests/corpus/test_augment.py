@@ -20,7 +20,9 @@ def points_at_angles(texts, language):
 
 
 def closeness(first, second, language):
-    return np.array([1 - abs(degrees(a) - degrees(b)) / 100 for a, b in zip(first, second, strict=True)])
+    return np.array(
+        [1 - abs(degrees(a) - degrees(b)) / 100 for a, b in zip(first, second, strict=True)]
+    )
 
 
 def degrees(text):
@@ -47,7 +49,9 @@ def silver(gold, folder, **options):
 
 
 def test_neighbors_are_those_of_a_plain_loop():
-    vectors = np.random.default_rng(0).normal(size=(2500, 6)).astype(np.float32)  # more than a block of rows
+    vectors = (
+        np.random.default_rng(0).normal(size=(2500, 6)).astype(np.float32)
+    )  # more than a block of rows
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     found = nearest_others(vectors, 4)
     for row in range(0, len(vectors), 97):
@@ -58,7 +62,12 @@ def test_neighbors_are_those_of_a_plain_loop():
 
 
 def test_equal_neighbors_go_by_their_place_and_self_is_no_neighbor():
-    assert nearest_others(np.ones((4, 2), np.float32), 2).tolist() == [[1, 2], [0, 2], [0, 1], [0, 1]]
+    assert nearest_others(np.ones((4, 2), np.float32), 2).tolist() == [
+        [1, 2],
+        [0, 2],
+        [0, 1],
+        [0, 1],
+    ]
     assert nearest_others(np.ones((2, 2), np.float32), 10).tolist() == [[1], [0]]
     assert nearest_others(np.ones((1, 2), np.float32), 10).shape == (1, 0)
 
@@ -71,7 +80,10 @@ def test_gold_pairs_and_repeats_go_whatever_their_order():
 
 
 def test_silver_pairs_by_hand(gold, tmp_path):
-    """0 1 3 50: of the two nearest each, (0, 1) and (3, 50) are gold; (0, 3), (1, 3) and (50, 1) are new."""
+    """0 1 3 50: of the two nearest each, (0, 1) and (3, 50) are gold.
+
+    (0, 3), (1, 3) and (50, 1) are new.
+    """
     report = silver(gold, tmp_path / "silver", neighbors=2)
     pairs = read_labeled(tmp_path / "silver" / "silver.tsv", kind="sts", languages=ENGLISH)
     assert {(degrees(pair.a), degrees(pair.b)): round(pair.label, 4) for pair in pairs} == {
@@ -103,7 +115,9 @@ def test_of_a_file_of_all_splits_training_sentences_alone_are_used(tmp_path):
     assert [(pair.a, pair.b) for pair in pairs] == [("at 0", "at 50")]
 
 
-@pytest.mark.parametrize("name", ["en.dev.tsv", "sts-test.csv", "stsb_test.tsv", "stsb.validation.tsv"])
+@pytest.mark.parametrize(
+    "name", ["en.dev.tsv", "sts-test.csv", "stsb_test.tsv", "stsb.validation.tsv"]
+)
 def test_no_silver_pairs_of_test_sentences(gold, tmp_path, name):
     other = gold.rename(tmp_path / name)
     with pytest.raises(DataError, match=r"by its name it is a (dev|test|validation) split"):
@@ -114,7 +128,9 @@ def test_one_language_at_a_time(gold, tmp_path):
     german = tmp_path / "de.train.tsv"
     german.write_text("5.0\tat 0\tat 1\n")
     with pytest.raises(DataError, match="sentences in deu_Latn, eng_Latn"):
-        make_silver([gold, german], tmp_path / "silver", embed=points_at_angles, score=closeness, models={})
+        make_silver(
+            [gold, german], tmp_path / "silver", embed=points_at_angles, score=closeness, models={}
+        )
 
 
 def test_pairs_of_other_splits_are_no_silver_pairs(gold, tmp_path):
@@ -137,7 +153,12 @@ def test_a_pair_that_differs_in_punctuation_and_case_is_left_out(gold, tmp_path)
 
 def test_other_splits_inside_of_the_gold_file_are_left_out(tmp_path):
     path = tmp_path / "benchmark.tsv"
-    rows = ["train\t5.0\tat 0\tat 1", "train\t1.0\tat 3\tat 50", "dev\t3.0\tat 3\tat 0", "test\t3.0\tat 50\tat 1"]
+    rows = [
+        "train\t5.0\tat 0\tat 1",
+        "train\t1.0\tat 3\tat 50",
+        "dev\t3.0\tat 3\tat 0",
+        "test\t3.0\tat 50\tat 1",
+    ]
     path.write_text("\n".join(["split\tscore\tsentence1\tsentence2", *rows]) + "\n")
     report = silver(path, tmp_path / "silver")
     assert report.sentences == 4

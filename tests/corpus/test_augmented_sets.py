@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from interlingua.corpus.augmented_sets import MISALIGNED, Altered, altered_file, read_altered, write_altered
+from interlingua.corpus.augmented_sets import (
+    MISALIGNED,
+    Altered,
+    altered_file,
+    read_altered,
+    write_altered,
+)
 from interlingua.errors import DataError
 
 
@@ -35,12 +41,20 @@ def test_files_in_the_folder_itself_come_first(tmp_path):
 
 
 def test_round_trip(tmp_path):
-    altered = [Altered('Say "7"', 'Say "6"', "generated_number"), Altered("да 2\\", "да 1\\", "generated_number")]
+    altered = [
+        Altered('Say "7"', 'Say "6"', "generated_number"),
+        Altered("да 2\\", "да 1\\", "generated_number"),
+    ]
     path = write_altered(tmp_path / "new", "rus_Cyrl", iter(altered))
     assert path == altered_file(tmp_path / "new", "rus_Cyrl")
     assert read_altered(path) == altered
     assert (
-        json.loads(write_altered(tmp_path, "eng_Latn", []).with_name("eng_Latn_errtype.devtest.json").read_text()) == {}
+        json.loads(
+            write_altered(tmp_path, "eng_Latn", [])
+            .with_name("eng_Latn_errtype.devtest.json")
+            .read_text()
+        )
+        == {}
     )
 
 
@@ -61,7 +75,9 @@ def test_what_is_wrong_is_one_line(tmp_path, table, message):
 def test_a_missing_table_and_a_blank_line(tmp_path):
     path = lay(tmp_path, ["b"], {})
     path.with_name("eng_Latn_errtype.devtest.json").unlink()
-    with pytest.raises(DataError, match=r"errtype.devtest.json: No such file.*what each line of eng_Latn_augmented"):
+    with pytest.raises(
+        DataError, match=r"errtype.devtest.json: No such file.*what each line of eng_Latn_augmented"
+    ):
         read_altered(path)
     path.write_text("b\n\n")
     with pytest.raises(DataError, match=r"eng_Latn_augmented.devtest:2: a blank line"):

@@ -16,11 +16,14 @@ from interlingua.errors import ConfigError, DamagedFileError, DataError
 CODES = {"source_language": "de", "target_language": "en"}
 GOOD = [("eins", "one"), ("zwei", "two"), ("drei", "three")]
 BAD_FILES = {
-    "x.tsv": (b"eins\tone\nzwei\ttwo\textra\nnothing\n\xe4\tae\nzwei\ttwo\ndrei\tthree\n", [2, 3, 4]),
-    "y.tsv": (b"no score\tx\ty\n0.5\teins\tone\nnan\tx\ty\n1\tzwei\ttwo\n2\tdrei\tthree\n", [1, 3]),
-    "x.jsonl": (b'{"source": "eins", "target": "one"}\n{"source": 1}\n{\n{"source": "zwei", "target": "two"}\n'
-                b'{"source": "\xff", "target": "x"}\n{"source": "drei", "target": "three"}\n', [2, 3, 5]),
-    "x.csv": (b'source,target\n"eins",one\n"never closed,x\nzwei,two\na,b,c\n\xe4,x\ndrei,three\n', [3, 5, 6]),
+    "x.tsv": (b"eins\tone\nzwei\ttwo\textra\nnothing\n\xe4\tae\nzwei\ttwo\ndrei\tthree\n", [2, 3,
+    4]), "y.tsv": (b"no score\tx\ty\n0.5\teins\tone\nnan\tx\ty\n1\tzwei\ttwo\n2\tdrei\tthree\n", [1,
+    3]), "x.jsonl": (b'{"source": "eins", "target": "one"}\n{"source": 1}\n{\n{"source": "zwei",'
+                b' "target": "two"}\n'
+                b'{"source": "\xff", "target": "x"}\n{"source": "drei", "target": "three"}\n', [2,
+                3, 5]),
+    "x.csv": (b'source,target\n"eins",one\n"never closed,x\nzwei,two\na,b,c\n\xe4,x\ndrei,three\n',
+    [3, 5, 6]),
 }  # fmt: skip
 
 
@@ -35,17 +38,21 @@ def test_bad_lines_are_left_out_counted_and_kept(tmp_path, name):
     path.write_bytes(content)
     with pytest.raises(DataError) as caught:
         read(path, None)
-    # a whole file is decoded ahead, so that the first bad byte may come before an earlier line of other faults
+    # a whole file is decoded ahead, so that the first bad byte may come before an earlier line of
+    # other faults
     assert caught.value.line in lines
     with BadLines("skip", tmp_path / "bad.tsv") as bad:
         assert read(path, bad) == GOOD
         assert not (tmp_path / "bad.tsv").exists()
     assert bad.count == len(lines)
-    rows = [line.split("\t") for line in (tmp_path / "bad.tsv").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        line.split("\t") for line in (tmp_path / "bad.tsv").read_text(encoding="utf-8").splitlines()
+    ]
     assert rows[0] == ["file", "line", "problem", "content"]
     assert [(row[0], int(row[1])) for row in rows[1:]] == [(str(path), line) for line in lines]
     assert bad.lines()[0] == (
-        f"warning: {len(lines)} lines could not be read and were left out; all of them are in {tmp_path / 'bad.tsv'}"
+        f"warning: {len(lines)} lines could not be read and were left out; all of them are in"
+        f" {tmp_path / 'bad.tsv'}"
     )
     assert bad.lines()[1].startswith(f"  {path}:{lines[0]}: ")
 
@@ -54,7 +61,10 @@ def test_bytes_that_are_not_utf8_can_be_found_again(tmp_path):
     (tmp_path / "x.tsv").write_bytes(b"caf\xe9\tcoffee\n")
     with BadLines("skip", tmp_path / "bad.tsv") as bad:
         assert read(tmp_path / "x.tsv", bad) == []
-    assert (tmp_path / "bad.tsv").read_text().splitlines()[1].split("\t")[2:] == ["not UTF-8", r"caf\xe9 coffee"]
+    assert (tmp_path / "bad.tsv").read_text().splitlines()[1].split("\t")[2:] == [
+        "not UTF-8",
+        r"caf\xe9 coffee",
+    ]
 
 
 def test_moses_pairs_stay_aligned(tmp_path):
@@ -77,7 +87,9 @@ def test_moses_pairs_stay_aligned(tmp_path):
 def test_units_of_unknown_languages_are_left_out(tmp_path):
     write_pairs([TextPair(*texts, "deu_Latn", "eng_Latn") for texts in GOOD], tmp_path / "x.tmx")
     text = (tmp_path / "x.tmx").read_text(encoding="utf-8")
-    (tmp_path / "x.tmx").write_text(text.replace('xml:lang="de"', 'xml:lang="qqq"', 1), encoding="utf-8")
+    (tmp_path / "x.tmx").write_text(
+        text.replace('xml:lang="de"', 'xml:lang="qqq"', 1), encoding="utf-8"
+    )
     bad = BadLines("skip")
     assert read(tmp_path / "x.tmx", bad) == GOOD[1:]
     assert "unknown language 'qqq'" in bad.first[0]
@@ -112,7 +124,9 @@ def test_bad_bytes_by_hand():
 
 
 def test_a_thousand_open_quotes_are_a_thousand_lines(tmp_path):
-    (tmp_path / "x.csv").write_text("source,target\n" + 'a,"b\n' * 1000 + "eins,one\n", encoding="utf-8")
+    (tmp_path / "x.csv").write_text(
+        "source,target\n" + 'a,"b\n' * 1000 + "eins,one\n", encoding="utf-8"
+    )
     bad = BadLines("skip")
     found = read(tmp_path / "x.csv", bad)
     assert found[-1] == ("eins", "one")
@@ -121,15 +135,20 @@ def test_a_thousand_open_quotes_are_a_thousand_lines(tmp_path):
 
 def test_rows_of_data_sets_are_left_out(tmp_path):
     pytest.importorskip("datasets")
-    rows = [{"source": "eins", "target": "one", "source_language": code, "target_language": "en"}
-            for code in ("de", "qqq")]  # fmt: skip
+    rows = [
+        {"source": "eins", "target": "one", "source_language": code, "target_language": "en"}
+        for code in ("de", "qqq")
+    ]
     (tmp_path / "b.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     bad = BadLines("skip")
     assert len(list(read_pairs(tmp_path / "b.json", format="huggingface", bad=bad))) == 1
     assert "row 2" in bad.first[0]
 
 
-MANY = [(f"{random.Random(n).random()} eins", f"{random.Random(-n - 1).random()} one") for n in range(5000)]
+MANY = [
+    (f"{random.Random(n).random()} eins", f"{random.Random(-n - 1).random()} one")
+    for n in range(5000)
+]
 """More than any reader's buffer, and nothing that a packer shortens much."""
 
 
@@ -170,7 +189,8 @@ def packed_pairs(folder, kind):
 
 
 @pytest.mark.parametrize(
-    "kind", ["x.tsv.gz", "x.tsv.xz", "x.jsonl.gz", "x.csv.gz", "x.tmx", "x.tmx.gz", "x.zip", "x.de.gz"]
+    "kind",
+    ["x.tsv.gz", "x.tsv.xz", "x.jsonl.gz", "x.csv.gz", "x.tmx", "x.tmx.gz", "x.zip", "x.de.gz"],
 )
 def test_pairs_before_the_damage_are_kept_and_counted(tmp_path, kind):
     path = packed_pairs(tmp_path, kind)
@@ -178,8 +198,12 @@ def test_pairs_before_the_damage_are_kept_and_counted(tmp_path, kind):
         read(path, None)
     skipped = Counter()
     with BadLines("skip", tmp_path / "bad.tsv") as bad:
-        found = [(pair.source, pair.target) for pair in read_pairs(path, bad=bad, skipped=skipped, **CODES)]
-    # What was packed wrong is random bytes, of which a line or two may be read before the packer notices.
+        found = [
+            (pair.source, pair.target)
+            for pair in read_pairs(path, bad=bad, skipped=skipped, **CODES)
+        ]
+    # What was packed wrong is random bytes, of which a line or two may be read before the packer
+    # notices.
     right = next((n for n, pair in enumerate(found) if pair != MANY[n]), len(found))
     assert right > 0.5 * len(MANY)
     assert len(found) - right <= (2 if kind == "x.zip" else 0)

@@ -30,7 +30,9 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("rule", "broken"), [(rule, p) for rule, pairs in BROKEN.items() for p in pairs])
+@pytest.mark.parametrize(
+    ("rule", "broken"), [(rule, p) for rule, pairs in BROKEN.items() for p in pairs]
+)
 def test_each_rule_drops_and_counts(rule, broken):
     cleaner = Cleaner(CleanConfig(min_characters=3))
     assert cleaner(broken) is None
@@ -43,8 +45,14 @@ def test_each_rule_drops_and_counts(rule, broken):
     [
         GOOD,
         pair("Nein.", "No, not at all."),
-        pair("我们星期四再讨论新建筑。", "We will talk about the new building again on Thursday.", "zho_Hans"),
-        pair("目前還沒有人知道為什麼。", "So far no one knows why it is that way at all.", "yue_Hant"),
+        pair(
+            "我们星期四再讨论新建筑。",
+            "We will talk about the new building again on Thursday.",
+            "zho_Hans",
+        ),
+        pair(
+            "目前還沒有人知道為什麼。", "So far no one knows why it is that way at all.", "yue_Hant"
+        ),
         pair("ヘルプ", "Help", "jpn_Jpan"),
         pair("Apache HTTP サーバー", "Apache HTTP server", "jpn_Jpan"),
         pair("Zdravo, svete!", "Hello, world!", "srp_Cyrl"),
@@ -65,7 +73,9 @@ def test_texts_are_normalized_and_the_rest_is_kept():
 
 def test_markup_is_taken_away_before_the_rules_look():
     cleaner = Cleaner(CleanConfig(markup="strip"))
-    assert cleaner(pair("%(count)s <b>Dateien</b>", "%(count)s <b>files</b>")) == pair("Dateien", "files")
+    assert cleaner(pair("%(count)s <b>Dateien</b>", "%(count)s <b>files</b>")) == pair(
+        "Dateien", "files"
+    )
     assert cleaner(pair("%(count)s", "%(count)s files")) is None
     assert cleaner.counts["empty"] == 1
 
@@ -77,7 +87,11 @@ def test_a_pair_counts_under_the_first_rule_only():
 
 
 def test_chunks_and_neighbors_change_nothing(monkeypatch):
-    pairs = [GOOD, *(p for pairs in BROKEN.values() for p in pairs), GOOD._replace(source_language="nld")] * 3
+    pairs = [
+        GOOD,
+        *(p for pairs in BROKEN.values() for p in pairs),
+        GOOD._replace(source_language="nld"),
+    ] * 3
     whole, single, stream = (Cleaner(CleanConfig(min_characters=3)) for _ in range(3))
     expected = whole.clean_many(pairs)
     assert [p for p in map(single, pairs) if p] == expected
@@ -141,7 +155,10 @@ def test_an_unknown_language_is_an_error():
 def test_identified_languages():
     pytest.importorskip("py3langid")
     cleaner = Cleaner(CleanConfig(identify_languages=True))
-    french = pair("Je ne sais pas pourquoi il est parti si tôt ce matin.", "I do not know why he left so early.")
+    french = pair(
+        "Je ne sais pas pourquoi il est parti si tôt ce matin.",
+        "I do not know why he left so early.",
+    )
     assert cleaner(french) is None
     assert cleaner.counts["wrong_language"] == 1
     assert cleaner(french._replace(source_language="fra_Latn")) is not None
@@ -150,7 +167,10 @@ def test_identified_languages():
 
 
 def test_speed_is_of_the_right_order():
-    """Measured: about 150,000 pairs a second and core; a third of that passes, so that a busy machine does."""
+    """Measured: about 150,000 pairs a second and core.
+
+    A third of that passes, so that a busy machine does.
+    """
     german, english = (
         "„Das Komitee trifft sich erneut am Donnerstag, den {}.“",
         "“The committee meets again on the {}th.”",

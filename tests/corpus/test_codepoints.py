@@ -14,7 +14,8 @@ texts = st.lists(st.text(st.characters(exclude_characters="\n")), max_size=8)
 def test_segments_are_the_texts(lines):
     points = segment(encode(join_lines(lines)))
     assert [
-        decode(points.codes[start : start + span - 1]) for start, span in zip(points.starts, points.spans, strict=True)
+        decode(points.codes[start : start + span - 1])
+        for start, span in zip(points.starts, points.spans, strict=True)
     ] == lines
 
 

@@ -29,7 +29,10 @@ def test_phrases_stand_for_each_other():
     assert english["negation"].table["not"] == ("",)
     assert english["negation"].table["isn't"] == ("is",)
     assert english["negation"].table["is"] == ("is not",)
-    assert [m[0] for m in english["negation"].pattern.finditer("It IS NOT, it isn\u2019t")] == ["IS NOT", "isn\u2019t"]
+    assert [m[0] for m in english["negation"].pattern.finditer("It IS NOT, it isn\u2019t")] == [
+        "IS NOT",
+        "isn\u2019t",
+    ]
 
 
 def test_scripts_without_spaces_are_told_apart():

@@ -17,7 +17,9 @@ def marked(keys, texts):
 def folders(tmp_path):
     tatoeba, other = tmp_path / "tatoeba", tmp_path / "other"
     tatoeba.mkdir()
-    (tatoeba / "deu-eng.tsv").write_text("Guten Tag!\tGood day!\nWie geht's?\tHow are you?\n", encoding="utf-8")
+    (tatoeba / "deu-eng.tsv").write_text(
+        "Guten Tag!\tGood day!\nWie geht's?\tHow are you?\n", encoding="utf-8"
+    )
     (tatoeba / "tatoeba.fra-eng.fra").write_text("Bonjour !\r\nÇa va ?\r\n", encoding="utf-8")
     (tatoeba / "SOURCE.md").write_text("Downloaded by hand\n")
     (other / "deep").mkdir(parents=True)
@@ -25,9 +27,14 @@ def folders(tmp_path):
     (other / ".cache" / "x.txt").write_text("A hidden sentence\n")
     with gzip.open(other / "deep" / "sts.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write(
-            json.dumps({"score": 3.5, "id": "7", "texts": ["A man is playing.", {"b": "How are you?"}]}) + "\n\n"
+            json.dumps(
+                {"score": 3.5, "id": "7", "texts": ["A man is playing.", {"b": "How are you?"}]}
+            )
+            + "\n\n"
         )
-    (other / "xsim.json").write_text(json.dumps({"An altered sentence.": {"src": "Das Original.", "errtype": "none"}}))
+    (other / "xsim.json").write_text(
+        json.dumps({"An altered sentence.": {"src": "Das Original.", "errtype": "none"}})
+    )
     with (other / "table.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["1", "A cell, with a comma"], ["2", "two\nlines"]])
     (other / "image.dat").write_bytes(b"\x89PNG\xff\xfe\x00" * 20)
@@ -59,14 +66,19 @@ def test_every_sentence_of_every_layout_is_found(folders):
     ]
     assert marked(keys, in_tatoeba + in_other).all()
     assert not marked(keys, clean).any()
-    assert keys.counts == {"tatoeba": 7, "other": 7}  # "How are you" is in both, and was asked for twice
+    assert keys.counts == {
+        "tatoeba": 7,
+        "other": 7,
+    }  # "How are you" is in both, and was asked for twice
     assert keys.names == ("tatoeba", "other")
     assert [path.name for path in keys.skipped] == ["SOURCE.md", "x.txt", "image.dat"]
 
 
 def test_rows_count_once_per_set_when_both_sides_are_in_it(folders):
     keys = EvaluationKeys.from_folders(folders)
-    rows = keys.contaminated_keys(text_keys(["Guten Tag", "neu", "neu"]), text_keys(["Good day", "how are you", "new"]))
+    rows = keys.contaminated_keys(
+        text_keys(["Guten Tag", "neu", "neu"]), text_keys(["Good day", "how are you", "new"])
+    )
     assert rows.tolist() == [True, True, False]
     assert keys.counts == {"tatoeba": 2, "other": 1}
 

@@ -42,10 +42,14 @@ def test_memory_holds_at_most_one_run(tmp_path):
         lengths = [len(part) for part in dedup._recent]
         assert sum(lengths) < 1 << 12
         assert all(a >= 2 * b for a, b in pairwise(lengths))
-    assert sum(file.stat().st_size for file in tmp_path.iterdir()) + 8 * sum(lengths) == 8 * dedup.seen
+    assert (
+        sum(file.stat().st_size for file in tmp_path.iterdir()) + 8 * sum(lengths) == 8 * dedup.seen
+    )
 
 
 @pytest.mark.parametrize("known", [[], [5], [0, 2**64 - 1], [3, 7, 9]])
 def test_is_in(known):
     asked = np.array([0, 3, 4, 5, 9, 10, 2**64 - 1], np.uint64)
-    assert is_in(np.array(known, np.uint64), asked).tolist() == [key in known for key in asked.tolist()]
+    assert is_in(np.array(known, np.uint64), asked).tolist() == [
+        key in known for key in asked.tolist()
+    ]

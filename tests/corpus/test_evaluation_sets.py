@@ -34,14 +34,19 @@ def test_pairs_in_tsv_and_in_lasers_own_layout(tmp_path):
 
 
 def test_line_separators_of_unicode_are_text(tmp_path):
-    (tmp_path / "fra-eng.tsv").write_text("a\u2028b\x85c\tone line\r\n", encoding="utf-8", newline="")
+    (tmp_path / "fra-eng.tsv").write_text(
+        "a\u2028b\x85c\tone line\r\n", encoding="utf-8", newline=""
+    )
     assert read_pair_file(pair_files(tmp_path)[0]) == (["a\u2028b\x85c"], ["one line"])
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a\tb\nno tab\n", "deu-eng.tsv:2: expected text TAB text, got 1 columns, 1 of them filled"),
+        (
+            "a\tb\nno tab\n",
+            "deu-eng.tsv:2: expected text TAB text, got 1 columns, 1 of them filled",
+        ),
         ("a\tb\tc\n", "deu-eng.tsv:1: expected text TAB text, got 3 columns, 3 of them filled"),
         ("a\tb\nc\t \n", "deu-eng.tsv:2: expected text TAB text, got 2 columns, 1 of them filled"),
         ("", "deu-eng.tsv: the file is empty"),
@@ -60,7 +65,10 @@ def test_aligned_files(tmp_path):
     (tmp_path / "README.txt").write_text("not a language")
     assert list(aligned_files(tmp_path)) == ["deu_Latn", "eng_Latn"]
     files = aligned_files(tmp_path)
-    assert read_aligned([files["deu_Latn"], files["eng_Latn"]]) == (["eins", "zwei"], ["one", "two"])
+    assert read_aligned([files["deu_Latn"], files["eng_Latn"]]) == (
+        ["eins", "zwei"],
+        ["one", "two"],
+    )
 
 
 def test_misaligned_files_are_named_with_their_counts(tmp_path):
@@ -82,7 +90,14 @@ def test_missing_empty_and_blank(tmp_path):
 
 
 def test_ntrex_in_its_published_names(tmp_path):
-    names = ("src.eng.txt", "ref.deu.txt", "ref.fra-CA.txt", "ref.srp-Cyrl.txt.gz", "ref-2.spa.txt", "ref.deu.tsv")
+    names = (
+        "src.eng.txt",
+        "ref.deu.txt",
+        "ref.fra-CA.txt",
+        "ref.srp-Cyrl.txt.gz",
+        "ref-2.spa.txt",
+        "ref.deu.tsv",
+    )
     for name in names:
         (tmp_path / f"newstest2019-{name}").write_text("x\n")
     assert {spelt: path.name for spelt, path in ntrex_files(tmp_path).items()} == {
@@ -97,7 +112,9 @@ def test_ntrex_in_its_published_names(tmp_path):
 def test_two_files_of_one_language_are_not_one(tmp_path):
     for name in ("deu_Latn.devtest", "deu_Latn.dev"):
         (tmp_path / name).write_text("eins\n")
-    with pytest.raises(DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev .* is of the same language"):
+    with pytest.raises(
+        DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev .* is of the same language"
+    ):
         aligned_files(tmp_path)
 
 
@@ -115,7 +132,10 @@ def test_files_that_end_with_a_language(tmp_path):
     for name in ("corpus.de", "corpus.en.xz", "notes.md"):
         (tmp_path / name).write_bytes(b"")
     found = suffixed_files(tmp_path)
-    assert {spelled: path.name for spelled, path in found.items()} == {"de": "corpus.de", "en": "corpus.en.xz"}
+    assert {spelled: path.name for spelled, path in found.items()} == {
+        "de": "corpus.de",
+        "en": "corpus.en.xz",
+    }
     (tmp_path / "test.fr").write_bytes(b"")
     with pytest.raises(DataError, match=r"files of 2 texts \(corpus\.\*, test\.\*\)"):
         suffixed_files(tmp_path)

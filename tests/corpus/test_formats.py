@@ -32,7 +32,11 @@ NAMES = [
 @pytest.mark.parametrize("name", [*NAMES, "x.de-en.zip", "x.de-en.mo"])
 def test_what_is_written_is_read_back(tmp_path, name):
     path = tmp_path / name
-    given = {"target_language": "en", "source_language": "de"} if ".po" in name or name.endswith(".mo") else {}
+    given = (
+        {"target_language": "en", "source_language": "de"}
+        if ".po" in name or name.endswith(".mo")
+        else {}
+    )
     assert write_pairs(PAIRS, path) == 3
     if name.endswith(".mo"):  # entries of a compiled catalogue are in the order of their keys
         assert sorted(read_pairs(path, **given)) == sorted(PAIRS)
@@ -42,9 +46,16 @@ def test_what_is_written_is_read_back(tmp_path, name):
         assert gzip.decompress(path.read_bytes()).startswith(b"Guten")
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(
-    texts=st.lists(st.tuples(*[st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1)] * 2))
+    texts=st.lists(
+        st.tuples(
+            *[st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1)]
+            * 2
+        )
+    )
 )
 @pytest.mark.parametrize("name", ["x.de-en.tsv", "x.jsonl", "x.tmx"])
 def test_any_text_survives(tmp_path, name, texts):
@@ -58,7 +69,9 @@ def test_any_text_survives(tmp_path, name, texts):
     ]
     write_pairs(pairs, tmp_path / name)
     read = list(read_pairs(tmp_path / name))
-    assert [(p.source.strip(), p.target.strip()) for p in read] == [(p.source.strip(), p.target.strip()) for p in pairs]
+    assert [(p.source.strip(), p.target.strip()) for p in read] == [
+        (p.source.strip(), p.target.strip()) for p in pairs
+    ]
 
 
 def test_nothing_is_written_when_the_pairs_break_off(tmp_path):
@@ -83,7 +96,9 @@ def test_damaged_files_are_told_in_one_line(tmp_path, name):
 
 
 def test_swapped():
-    assert TextPair("a", "b", "deu_Latn", "eng_Latn", 0.5).swapped() == TextPair("b", "a", "eng_Latn", "deu_Latn", 0.5)
+    assert TextPair("a", "b", "deu_Latn", "eng_Latn", 0.5).swapped() == TextPair(
+        "b", "a", "eng_Latn", "deu_Latn", 0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,17 +122,38 @@ def test_languages_from_name(name, found):
 def test_languages_can_be_given_and_must_be_known(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("eins\tone\n")
-    assert next(read_pairs(path, source_language="German", target_language="en")).source_language == "deu_Latn"
+    assert (
+        next(read_pairs(path, source_language="German", target_language="en")).source_language
+        == "deu_Latn"
+    )
     with pytest.raises(DataError, match=r"pairs\.tsv: its languages are neither given"):
         next(read_pairs(path))
     assert named_languages("a.de-en.tsv", "fra_Latn", None) == ("fra_Latn", "eng_Latn")
 
 
 def test_guess_format(tmp_path):
-    names = ("a.TSV.gz", "a.csv", "a.xlsx", "a.po", "a.de-en", "hf:x/y", tmp_path, "a.zip", "a.de-en.de.xz")
+    names = (
+        "a.TSV.gz",
+        "a.csv",
+        "a.xlsx",
+        "a.po",
+        "a.de-en",
+        "hf:x/y",
+        tmp_path,
+        "a.zip",
+        "a.de-en.de.xz",
+    )
     assert [guess_format(name) for name in names] == [
-        "tsv", "csv", "xlsx", "gettext", "moses", "huggingface", "huggingface", "opus", "moses",
-    ]  # fmt: skip
+        "tsv",
+        "csv",
+        "xlsx",
+        "gettext",
+        "moses",
+        "huggingface",
+        "huggingface",
+        "opus",
+        "moses",
+    ]
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.xls", "a.json.gz", "a.npy", "folder/a.de-en.pdf"])

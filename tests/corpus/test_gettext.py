@@ -37,8 +37,18 @@ msgid_plural "%d files"
 #~ msgstr "Alt"
 """
 GERMAN = 'msgstr[0] "%d Datei"\nmsgstr[1] "%d Dateien"'
-NAMES = {"language": "de", "charset": "UTF-8", "plurals": "nplurals=2; plural=n != 1", "forms": GERMAN}
-READ = [("Save", "Speichern"), ("Open", "Öffnen"), ("%d file", "%d Datei"), ("%d files", "%d Dateien")]
+NAMES = {
+    "language": "de",
+    "charset": "UTF-8",
+    "plurals": "nplurals=2; plural=n != 1",
+    "forms": GERMAN,
+}
+READ = [
+    ("Save", "Speichern"),
+    ("Open", "Öffnen"),
+    ("%d file", "%d Datei"),
+    ("%d files", "%d Dateien"),
+]
 
 
 def po(path, **changes):
@@ -84,13 +94,15 @@ def test_declared_character_sets(tmp_path, charset):
         ("ja", "nplurals=1; plural=0", ["F"], [("%d files", "F")]),
         (
             "ru",
-            "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2)",
+            "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 ||"
+            " n%100>=20) ? 1 : 2)",
             ["one", "few", "many"],
             [("%d file", "one"), ("%d files", "many")],
         ),
         (
             "ar",
-            "nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5",
+            "nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 :"
+            " n%100>=11 ? 4 : 5",
             ["zero", "one", "two", "few", "many", "other"],
             [("%d file", "one"), ("%d files", "other")],
         ),
@@ -138,11 +150,20 @@ def test_broken_po_names_the_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "cut", ['msgstr "La moitié des pom', 'msgstr "', 'msgstr ""\n"La moitié des \\"', '#~ msgid "La', '"La\r']
+    "cut",
+    [
+        'msgstr "La moitié des pom',
+        'msgstr "',
+        'msgstr ""\n"La moitié des \\"',
+        '#~ msgid "La',
+        '"La\r',
+    ],
 )
 def test_a_po_cut_inside_a_string_is_refused(tmp_path, cut):
     path = tmp_path / "fr.po"
-    path.write_text(f'msgid "a"\nmsgstr "b"\n\nmsgid "Half of the apples are rotten."\n{cut}', newline="")
+    path.write_text(
+        f'msgid "a"\nmsgstr "b"\n\nmsgid "Half of the apples are rotten."\n{cut}', newline=""
+    )
     last = 5 + cut.count("\n")
     with pytest.raises(DataError, match=rf"fr\.po:{last}: the string has no closing quote"):
         list(read_pairs(path))
@@ -151,7 +172,8 @@ def test_a_po_cut_inside_a_string_is_refused(tmp_path, cut):
 def test_quotes_and_backslashes_at_a_strings_end(tmp_path):
     path = tmp_path / "fr.po"
     path.write_text(
-        '# "a remark\r\nmsgid "a"  \r\nmsgstr "\\"b\\"" \r\n\r\nmsgid "c"\r\n\tmsgstr "d\\\\"\r\n', newline=""
+        '# "a remark\r\nmsgid "a"  \r\nmsgstr "\\"b\\"" \r\n\r\nmsgid "c"\r\n\tmsgstr "d\\\\"\r\n',
+        newline="",
     )
     assert texts(path) == [("a", '"b"'), ("c", "d\\")]
 
@@ -176,7 +198,9 @@ def test_big_endian_mo(tmp_path):
     header = struct.pack(">7I", 0x950412DE, 0, 1, 28, 36, 0, 0)
     path = tmp_path / "de" / "LC_MESSAGES" / "x.mo"
     path.parent.mkdir(parents=True)
-    path.write_bytes(header + struct.pack(">2I", 4, 44) + struct.pack(">2I", 4, 49) + text + b"Gut!\0")
+    path.write_bytes(
+        header + struct.pack(">2I", 4, 44) + struct.pack(">2I", 4, 49) + text + b"Gut!\0"
+    )
     assert texts(path) == [("Save", "Gut!")]
 
 
@@ -193,7 +217,8 @@ COMMENTS = ["# note", "#", "#. extracted", "#: file.c:3", '#| msgid "before"', "
 
 
 def random_catalogue(draw, entries):
-    """Entries with comments, strings in parts, flags and obsolete ones, as translators' tools write them."""
+    """Entries with comments, strings in parts, flags and obsolete ones, as translators' tools write
+    them."""
     lines = []
     for number in range(entries):
         mark = draw.choice(["", "", "", "#~ "])
@@ -218,7 +243,10 @@ def test_entries_are_those_that_polib_reads_of_the_whole(tmp_path, seed):
         if entry.obsolete or entry.fuzzy:
             skipped["obsolete" if entry.obsolete else "fuzzy"] += 1
         elif entry.msgid_plural:
-            expected += [(entry.msgid, entry.msgstr_plural[0]), (entry.msgid_plural, entry.msgstr_plural[1])]
+            expected += [
+                (entry.msgid, entry.msgstr_plural[0]),
+                (entry.msgid_plural, entry.msgstr_plural[1]),
+            ]
         elif entry.msgstr:
             expected.append((entry.msgid, entry.msgstr))
     found = Counter()
@@ -250,11 +278,15 @@ def test_many_lines_of_one_entry_are_few_for_polib(tmp_path, monkeypatch, name):
 
     monkeypatch.setattr(polib, "pofile", count_lines)
     assert texts(path)[-1][1] == "c"
-    assert lengths[0] < 40  # polib's time grows with the square of the lines of one comment or string
+    assert (
+        lengths[0] < 40
+    )  # polib's time grows with the square of the lines of one comment or string
 
 
 def test_a_syntax_error_has_its_line_behind_comments(tmp_path):
     path = tmp_path / "wrong.de.po"
-    path.write_text('# one\n# two\n\nmsgid ""\n"a"\n"b"\nmsgstr "c"\n# d\nnonsense "e"\n', encoding="utf-8")
+    path.write_text(
+        '# one\n# two\n\nmsgid ""\n"a"\n"b"\nmsgstr "c"\n# d\nnonsense "e"\n', encoding="utf-8"
+    )
     with pytest.raises(DataError, match=r"wrong\.de\.po:9:"):
         texts(path)

@@ -9,7 +9,9 @@ from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.errors import DataError, MissingExtraError
 
 PAIRS = [TextPair(f"Satz {i}", f"sentence {i}", "deu_Latn", "eng_Latn") for i in range(5)]
-needs_datasets = pytest.mark.skipif(importlib.util.find_spec("datasets") is None, reason="the extra datasets")
+needs_datasets = pytest.mark.skipif(
+    importlib.util.find_spec("datasets") is None, reason="the extra datasets"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -82,8 +84,10 @@ def test_a_hub_id_is_taken_apart(monkeypatch):
     for name in ("hf:opus/x:de-en:test", "hf:opus/x:de-en", "hf:opus/x"):
         assert next(read_pairs(name)) == TextPair("a", "b", "deu_Latn", "eng_Latn")
     assert [(a, o["split"]) for a, o in asked] == [
-        (("opus/x", "de-en"), "test"), (("opus/x", "de-en"), "train"), (("opus/x", None), "train"),
-    ]  # fmt: skip
+        (("opus/x", "de-en"), "test"),
+        (("opus/x", "de-en"), "train"),
+        (("opus/x", None), "train"),
+    ]
 
 
 def test_without_the_extra(tmp_path, monkeypatch):

@@ -11,7 +11,15 @@ from interlingua.corpus import json_stream
 from interlingua.corpus.json_stream import json_array_items
 from interlingua.errors import DataError
 
-ITEMS = [{"a": 1, "b": ["x", {"c": "ü\n"}]}, "text, with ] and [", 12345, -1.5e3, None, [], {"long": "y" * 300}]
+ITEMS = [
+    {"a": 1, "b": ["x", {"c": "ü\n"}]},
+    "text, with ] and [",
+    12345,
+    -1.5e3,
+    None,
+    [],
+    {"long": "y" * 300},
+]
 
 
 def write(path, text):
@@ -46,7 +54,9 @@ def test_compressed_files_are_read_too(tmp_path):
 
 def test_only_a_part_is_held(tmp_path, monkeypatch):
     monkeypatch.setattr(json_stream, "CHUNK_CHARACTERS", 1000)
-    path = write(tmp_path / "list.json", json.dumps([{"n": n, "text": "z" * 50} for n in range(10_000)]))
+    path = write(
+        tmp_path / "list.json", json.dumps([{"n": n, "text": "z" * 50} for n in range(10_000)])
+    )
     longest = 0
     read = json_stream._Window._read
 

@@ -16,7 +16,8 @@ def plain_key(text):
     return "".join(
         c
         for c in folded
-        if unicodedata.category(c)[0] not in "PZ" and unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Sk")
+        if unicodedata.category(c)[0] not in "PZ"
+        and unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Sk")
     )
 
 
@@ -38,7 +39,9 @@ def test_texts_that_share_a_key(a, b):
     assert text_keys([a]) == text_keys([b])
 
 
-@pytest.mark.parametrize(("a", "b"), [("3 + 4", "3 4"), ("na", "nа"), ("ab", "ba"), ("mañana", "manana"), ("2", "3")])
+@pytest.mark.parametrize(
+    ("a", "b"), [("3 + 4", "3 4"), ("na", "nа"), ("ab", "ba"), ("mañana", "manana"), ("2", "3")]
+)
 def test_texts_that_do_not(a, b):
     assert text_key(a) != text_key(b)
     assert text_keys([a]) != text_keys([b])
@@ -96,14 +99,21 @@ def test_pair_keys_do_not_mind_the_direction_but_the_languages():
     keys = combine_keys(text_keys(sources), text_keys(targets), source_languages, target_languages)
     assert keys[0] == keys[1]
     assert len(set(keys.tolist())) == 4
-    assert keys[0] == combine_keys(text_keys(["Hund"]), text_keys(["dog"]), "deu_Latn", "eng_Latn")[0]
+    assert (
+        keys[0] == combine_keys(text_keys(["Hund"]), text_keys(["dog"]), "deu_Latn", "eng_Latn")[0]
+    )
 
 
 def test_splitmix64_gives_the_published_sequence():
-    # the first outputs of SplitMix64 seeded with 1234567 (the state grows by the golden gamma each time)
+    # the first outputs of SplitMix64 seeded with 1234567 (the state grows by the golden gamma each
+    # time)
     gamma = 0x9E3779B97F4A7C15
     states = np.array([(1234567 + i * gamma) % 2**64 for i in range(3)], np.uint64)
-    assert splitmix64(states).tolist() == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert splitmix64(states).tolist() == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
 
 
 def test_nothing_in_nothing_out():

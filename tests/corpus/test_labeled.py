@@ -22,19 +22,33 @@ def rows(path, kind, **options):
 
 def test_snli_and_multinli_count_what_has_no_gold_label(tmp_path, caplog):
     records = [
-        {"gold_label": label, "sentence1": "A man.", "sentence2": f"B {label}", "annotator_labels": []}
+        {
+            "gold_label": label,
+            "sentence1": "A man.",
+            "sentence2": f"B {label}",
+            "annotator_labels": [],
+        }
         for label in ("neutral", "-", "contradiction", "entailment", "-")
     ]
     path = write(tmp_path / "snli_1.0_train.jsonl", *map(json.dumps, records))
     with caplog.at_level(logging.WARNING, "interlingua"):
         found = rows(path, "nli")
-    assert found == [("A man.", "B neutral", 2.0), ("A man.", "B contradiction", 0.0), ("A man.", "B entailment", 1.0)]
+    assert found == [
+        ("A man.", "B neutral", 2.0),
+        ("A man.", "B contradiction", 0.0),
+        ("A man.", "B entailment", 1.0),
+    ]
     assert "2 of 5 pairs have no gold label" in caplog.text
 
 
 def test_xnli_of_the_authors_tells_the_language_row_by_row(tmp_path):
     header = "language\tgold_label\tsentence1_binary_parse\tsentence1\tsentence2\tgenre"
-    path = write(tmp_path / "xnli.dev.tsv", header, "de\tneutral\t( x )\tEins\tZwei\tf", "ar\tentailment\t\tA\tB\tf")
+    path = write(
+        tmp_path / "xnli.dev.tsv",
+        header,
+        "de\tneutral\t( x )\tEins\tZwei\tf",
+        "ar\tentailment\t\tA\tB\tf",
+    )
     assert read_labeled(path, kind="nli", languages=ENGLISH) == [
         ("Eins", "Zwei", 2.0, "deu_Latn", "deu_Latn"),
         ("A", "B", 1.0, "arb_Arab", "arb_Arab"),
@@ -50,7 +64,9 @@ def test_xnli_of_xtreme_is_called_by_its_language(tmp_path):
 
 def test_all_nli_by_split(tmp_path):
     header = "split\tdataset\tfilename\tsentence1\tsentence2\tlabel"
-    lines = [f"{split}\tSNLI\tf\ta {split}\tb\tneutral" for split in ("train", "dev", "train", "test")]
+    lines = [
+        f"{split}\tSNLI\tf\ta {split}\tb\tneutral" for split in ("train", "dev", "train", "test")
+    ]
     path = write(tmp_path / "AllNLI.tsv.gz", header, *lines)
     assert [row[0] for row in rows(path, "nli")] == ["a train", "a train"]
     assert [row[0] for row in rows(path, "nli", split="dev")] == ["a dev"]
@@ -78,7 +94,9 @@ def test_sts_benchmark_of_sentence_transformers(tmp_path):
     ],
 )
 def test_layouts_of_similarity_sets(tmp_path, name, line):
-    assert rows(write(tmp_path / name, line), "sts") == [("A man.", "A woman.", pytest.approx(0.76))]
+    assert rows(write(tmp_path / name, line), "sts") == [
+        ("A man.", "A woman.", pytest.approx(0.76))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -99,20 +117,35 @@ def test_languages_by_name(tmp_path, name, languages):
 
 def test_languages_given_where_nothing_says(tmp_path):
     path = write(tmp_path / "pairs.tsv", "a\tb\t1")
-    assert read_labeled(path, kind="sts", languages=("deu_Latn", "eng_Latn"))[0][3:] == ("deu_Latn", "eng_Latn")
+    assert read_labeled(path, kind="sts", languages=("deu_Latn", "eng_Latn"))[0][3:] == (
+        "deu_Latn",
+        "eng_Latn",
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "lines", "message"),
     [
-        ("nli", ["a\tb\tneutral", "a\tb\tmaybe"], r":2: label 'maybe'; expected one of contradiction, entailment"),
+        (
+            "nli",
+            ["a\tb\tneutral", "a\tb\tmaybe"],
+            r":2: label 'maybe'; expected one of contradiction, entailment",
+        ),
         ("nli", ["a\tb\t2"], r":1: 3 columns, none of them a header or a label of kind 'nli'"),
         ("sts", ["a\tb\t3.0", "a\tb\t5.5"], r":2: label '5\.5'; expected a number from 0 to 5"),
         ("sts", ["a\tb\t3.0", "a\tb"], r":2: 2 columns; expected two sentences and a label"),
         ("sts", ["a\tb\t3.0", "a\t \t3.0"], r":2: a sentence is empty"),
         ("sts", ["score\tsentence1\tsentence2", "3\ta"], r":2: 2 columns; expected 3 columns"),
-        ("sts", ["sentence1\tsentence2\tgold_label"], r":1: no column score or label for kind 'sts'; there are: sent"),
-        ("nli", ["split\tsentence1\tsentence2\tlabel", "dev\ta\tb\tneutral"], r"no labeled pairs in it \(of the spl"),
+        (
+            "sts",
+            ["sentence1\tsentence2\tgold_label"],
+            r":1: no column score or label for kind 'sts'; there are: sent",
+        ),
+        (
+            "nli",
+            ["split\tsentence1\tsentence2\tlabel", "dev\ta\tb\tneutral"],
+            r"no labeled pairs in it \(of the spl",
+        ),
         ("sts", [], "no labeled pairs in it"),
     ],
 )
@@ -123,7 +156,11 @@ def test_broken_tables(tmp_path, kind, lines, message):
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("{", ":1: not JSON"), ("[1]", ":1: not an object"), ('{"sentence1": "a"}', ":1: no column sentence2 or hypo")],
+    [
+        ("{", ":1: not JSON"),
+        ("[1]", ":1: not an object"),
+        ('{"sentence1": "a"}', ":1: no column sentence2 or hypo"),
+    ],
 )
 def test_broken_json(tmp_path, line, message):
     with pytest.raises(DataError, match=message):

@@ -3,7 +3,13 @@ import json
 
 import pytest
 
-from interlingua.corpus.manifest import LanguagePairRecord, Manifest, SourceFile, SourceRecord, prompt_of
+from interlingua.corpus.manifest import (
+    LanguagePairRecord,
+    Manifest,
+    SourceFile,
+    SourceRecord,
+    prompt_of,
+)
 from interlingua.errors import DataError
 
 MANIFEST = Manifest(
@@ -12,13 +18,15 @@ MANIFEST = Manifest(
     config={"seed": 1, "clean": {"markup": "keep"}},
     sources=(
         SourceRecord(
-            name="news", license="CC0", files=(SourceFile(path="a.tsv", bytes=3, sha256="00"),), read=5,
-            skipped={"empty line": 1}, dropped={"identical": 2}, train=2, valid=1, heldout=0,
+            name="news", license="CC0", files=(SourceFile(path="a.tsv", bytes=3, sha256="00"),),
+            read=5, skipped={"empty line": 1}, dropped={"identical": 2}, train=2, valid=1,
+            heldout=0,
         ),
     ),
     language_pairs=(
-        LanguagePairRecord(source="deu_Latn", target="eng_Latn", train=2, valid=1, heldout=0, dropped={"identical": 2}),
-        LanguagePairRecord(source="deu_Latn", target="fra_Latn", train=3, valid=0, heldout=0, dropped={}),
+        LanguagePairRecord(source="deu_Latn", target="eng_Latn", train=2, valid=1, heldout=0,
+        dropped={"identical": 2}), LanguagePairRecord(source="deu_Latn", target="fra_Latn", train=3,
+        valid=0, heldout=0, dropped={}),
     ),
     dropped={"identical": 2},
     decontaminated={"tatoeba": 0},
@@ -50,6 +58,10 @@ def test_what_is_no_manifest(tmp_path):
 
 def test_the_prompt_is_read_where_one_was_put_in_front(tmp_path):
     assert prompt_of(tmp_path) is None
-    for content, expected in (("[]", None), ('{"config": {}}', None), ('{"config": {"prompt": "q: "}}', "q: ")):
+    for content, expected in (
+        ("[]", None),
+        ('{"config": {}}', None),
+        ('{"config": {"prompt": "q: "}}', "q: "),
+    ):
         (tmp_path / "manifest.json").write_text(content)
         assert prompt_of(tmp_path) == expected

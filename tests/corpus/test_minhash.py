@@ -4,7 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.corpus.keys import text_key
-from interlingua.corpus.minhash import band_keys, banding, jaccard, minima, shingle_codes, shingle_hashes
+from interlingua.corpus.minhash import (
+    band_keys,
+    banding,
+    jaccard,
+    minima,
+    shingle_codes,
+    shingle_hashes,
+)
 
 SIZE = 3
 words = st.text("abc d", max_size=12)
@@ -62,7 +69,9 @@ def noisy_texts(rng, count, letters=80):
 def test_minima_agree_as_often_as_the_jaccard_index_says():
     texts, exact = noisy_texts(np.random.default_rng(0), 700)
     hashes, starts = hashed(texts)
-    agree = np.mean([np.equal(*minima(hashes, starts, p).reshape(-1, 2).T) for p in range(256)], axis=0)
+    agree = np.mean(
+        [np.equal(*minima(hashes, starts, p).reshape(-1, 2).T) for p in range(256)], axis=0
+    )
     error = agree - exact
     assert abs(error.mean()) < 0.005  # unbiased
     # the standard deviation of a mean of 256 independent draws, times at most 1.15
@@ -73,7 +82,9 @@ def test_estimates_are_as_good_as_datasketchs():
     datasketch = pytest.importorskip("datasketch")
     texts, exact = noisy_texts(np.random.default_rng(1), 140)
     hashes, starts = hashed(texts)
-    ours = np.mean([np.equal(*minima(hashes, starts, p).reshape(-1, 2).T) for p in range(128)], axis=0)
+    ours = np.mean(
+        [np.equal(*minima(hashes, starts, p).reshape(-1, 2).T) for p in range(128)], axis=0
+    )
     sketches = []
     for text in texts:
         sketch = datasketch.MinHash(num_perm=128, seed=3)
@@ -87,7 +98,10 @@ def test_estimates_are_as_good_as_datasketchs():
 def test_band_keys_meet_as_often_as_they_should():
     texts, exact = noisy_texts(np.random.default_rng(2), 1400)
     hashes, starts = hashed(texts)
-    met = np.mean([np.equal(*keys.reshape(-1, 2).T) for keys in band_keys(hashes, starts, bands=40, rows=3)], axis=0)
+    met = np.mean(
+        [np.equal(*keys.reshape(-1, 2).T) for keys in band_keys(hashes, starts, bands=40, rows=3)],
+        axis=0,
+    )
     for low in (0.2, 0.4, 0.6, 0.8):
         inside = (exact >= low) & (exact < low + 0.2)
         assert met[inside].mean() == pytest.approx((exact[inside] ** 3).mean(), abs=0.03)

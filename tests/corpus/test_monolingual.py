@@ -19,7 +19,12 @@ def test_a_tables_sentences_are_a_column_of_it(tmp_path, name):
         pytest.importorskip("openpyxl")
     path = tmp_path / name
     with open_sheet(path, path.suffix[1:]) as write:
-        for row in (["id", "text", "note"], [1, "Eins, zwei.", "a"], [2, "", "b"], [3, "Drei.", "c"]):
+        for row in (
+            ["id", "text", "note"],
+            [1, "Eins, zwei.", "a"],
+            [2, "", "b"],
+            [3, "Drei.", "c"],
+        ):
             write(row)
     assert list(read_sentences(path)) == ["Eins, zwei.", "Drei."]
     assert list(read_sentences(path, column="note")) == ["a", "b", "c"]

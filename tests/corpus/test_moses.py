@@ -10,7 +10,9 @@ from interlingua.errors import DamagedFileError, DataError
 ONE = TextPair("eins", "one", "deu_Latn", "eng_Latn")
 
 
-def two_files(folder, name="corpus", german="eins\nzwei\n", english="one\ntwo\n", codes=("de", "en")):
+def two_files(
+    folder, name="corpus", german="eins\nzwei\n", english="one\ntwo\n", codes=("de", "en")
+):
     (folder / f"{name}.{codes[0]}").write_text(german, encoding="utf-8")
     (folder / f"{name}.{codes[1]}").write_text(english, encoding="utf-8")
     return folder / name
@@ -20,7 +22,13 @@ def two_files(folder, name="corpus", german="eins\nzwei\n", english="one\ntwo\n"
 def test_every_way_to_name_a_pair(tmp_path, named):
     prefix = two_files(tmp_path, "News.de-en")
     first, second = f"{prefix}.de", f"{prefix}.en"
-    path = {"prefix": prefix, "first": first, "second": second, "tuple": (first, second), "comma": f"{first},{second}"}
+    path = {
+        "prefix": prefix,
+        "first": first,
+        "second": second,
+        "tuple": (first, second),
+        "comma": f"{first},{second}",
+    }
     assert list(read_pairs(path[named])) == [ONE, TextPair("zwei", "two", "deu_Latn", "eng_Latn")]
 
 
@@ -30,7 +38,8 @@ def test_languages_choose_among_many_files(tmp_path):
     pairs = read_pairs(tmp_path / "corpus", source_language="fr", target_language="de")
     assert next(pairs) == TextPair("un", "eins", "fra_Latn", "deu_Latn")
     with pytest.raises(
-        DataError, match=r"expected two files corpus\.<source> and corpus\.<target>, found .*corpus\.fr"
+        DataError,
+        match=r"expected two files corpus\.<source> and corpus\.<target>, found .*corpus\.fr",
     ):
         next(read_pairs(tmp_path / "corpus"))
 
@@ -45,7 +54,8 @@ def test_files_of_other_names(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("german", "english", "short"), [("eins\n", "one\ntwo\n", "de"), ("eins\nzwei\n", "one\n", "en")]
+    ("german", "english", "short"),
+    [("eins\n", "one\ntwo\n", "de"), ("eins\nzwei\n", "one\n", "en")],
 )
 def test_misaligned_files_name_the_short_one_and_its_line(tmp_path, german, english, short):
     prefix = two_files(tmp_path, "x.de-en", german, english)
@@ -68,7 +78,10 @@ def test_the_written_names_carry_codes_and_compression(tmp_path):
         write_pairs([], tmp_path / "y")
     scripts = [TextPair("a", "b", "zho_Hans", "zho_Hant")]
     write_pairs(scripts, tmp_path / "z")
-    assert list(read_pairs(tmp_path / "z", source_language="zho_Hans", target_language="zho_Hant")) == scripts
+    assert (
+        list(read_pairs(tmp_path / "z", source_language="zho_Hans", target_language="zho_Hant"))
+        == scripts
+    )
     write_pairs([ONE], f"{tmp_path / 'l.txt'},{tmp_path / 'r.txt'}", format="moses")
     assert (tmp_path / "r.txt").read_text() == "one\n"
 
@@ -84,11 +97,17 @@ def test_opus_zip_with_its_other_members(tmp_path):
     path = opus(
         tmp_path / "de-en.txt.zip",
         {
-            "README": "r", "LICENSE": "l", "Tatoeba.de-en.xml": "<x/>",
-            "Tatoeba.de-en.de": "\ufeffeins\nzwei\u2028drei\n", "Tatoeba.de-en.en": "one\ntwo\n",
+            "README": "r",
+            "LICENSE": "l",
+            "Tatoeba.de-en.xml": "<x/>",
+            "Tatoeba.de-en.de": "\ufeffeins\nzwei\u2028drei\n",
+            "Tatoeba.de-en.en": "one\ntwo\n",
         },
-    )  # fmt: skip
-    assert list(read_pairs(path)) == [ONE, TextPair("zwei\u2028drei", "two", "deu_Latn", "eng_Latn")]
+    )
+    assert list(read_pairs(path)) == [
+        ONE,
+        TextPair("zwei\u2028drei", "two", "deu_Latn", "eng_Latn"),
+    ]
     turned = read_pairs(path, source_language="en", target_language="de")
     assert next(turned) == ONE.swapped()
 
@@ -129,4 +148,7 @@ def test_languages_of_two_files_that_are_named_as_text(tmp_path):
 def test_aligned_and_moses_files(tmp_path):
     assert list(aligned(["eins\n"], ["one"], "a", "b", "deu_Latn", "eng_Latn", BadLines())) == [ONE]
     prefix = two_files(tmp_path)
-    assert moses_files(str(prefix), "deu_Latn", "eng_Latn").paths == (tmp_path / "corpus.de", tmp_path / "corpus.en")
+    assert moses_files(str(prefix), "deu_Latn", "eng_Latn").paths == (
+        tmp_path / "corpus.de",
+        tmp_path / "corpus.en",
+    )

@@ -7,14 +7,39 @@ from interlingua.corpus.near_duplicates import NearDuplicates
 from interlingua.errors import ConfigError
 
 WORDS = [
-    *("the", "of", "and", "committee", "building", "river", "mountain", "question", "answer", "children", "music"),
-    *("Straße", "Haus", "Wasser", "Freundschaft", "möglich", "дерево", "вопрос", "ответ", "город", "ja", "да"),
+    *(
+        "the",
+        "of",
+        "and",
+        "committee",
+        "building",
+        "river",
+        "mountain",
+        "question",
+        "answer",
+        "children",
+        "music",
+    ),
+    *(
+        "Straße",
+        "Haus",
+        "Wasser",
+        "Freundschaft",
+        "möglich",
+        "дерево",
+        "вопрос",
+        "ответ",
+        "город",
+        "ja",
+        "да",
+    ),
     *("东京", "時間", "勉強", "음악", "언어", "كتاب", "مدرسة"),
 ]
 
 
 def corpus(count, seed=0):
-    """Sentences of which about half are an earlier one with a few letters, words or marks changed."""
+    """Sentences of which about half are an earlier one with a few letters, words or marks
+    changed."""
     rng = np.random.default_rng(seed)
     texts = [""]
     for _ in range(count - 1):
@@ -24,7 +49,9 @@ def corpus(count, seed=0):
         text = list(texts[rng.integers(max(len(texts) - 60, 0), len(texts))])
         for _ in range(rng.integers(0, 4)):
             place = int(rng.integers(0, len(text) + 1))
-            text[place : place + int(rng.integers(0, 2))] = rng.choice(["x", "Q", "!", " ", "ß", "本"])
+            text[place : place + int(rng.integers(0, 2))] = rng.choice(
+                ["x", "Q", "!", " ", "ß", "本"]
+            )
         texts.append("".join(text))
     return texts
 
@@ -38,7 +65,10 @@ def brute_force(texts, size):
     """The largest Jaccard index of each text with any earlier one."""
     sets = [shingles(text, size) for text in texts]
     return np.array(
-        [max((len(a & b) / len(a | b) for b in sets[:i] if a and b), default=0.0) for i, a in enumerate(sets)]
+        [
+            max((len(a & b) / len(a | b) for b in sets[:i] if a and b), default=0.0)
+            for i, a in enumerate(sets)
+        ]
     )
 
 

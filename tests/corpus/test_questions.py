@@ -19,7 +19,8 @@ DPR = [
         "dataset": "nq",
         "question": "who  wrote hamlet",
         "answers": ["Shakespeare"],
-        "positive_ctxs": [{"title": "Hamlet", "text": "A play by\nShakespeare.", "score": 1000, "psg_id": "1"},
+        "positive_ctxs": [{"title": "Hamlet", "text": "A play by\nShakespeare.", "score": 1000,
+        "psg_id": "1"},
                           {"title": "", "text": "Hamlet is Shakespeare's."}],
         "negative_ctxs": [{"title": "x", "text": "y"}],
         "hard_negative_ctxs": [{"title": "Ham", "text": "Meat."}],
@@ -36,7 +37,9 @@ MRTYDI = {
 
 
 def write(path, content):
-    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=1)
+    text = (
+        content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=1)
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(text.encode()))
@@ -82,13 +85,19 @@ def test_passages_without_text_are_left_out_and_counted(tmp_path):
 
 
 def test_blank_documents_of_a_collection_matter_only_if_they_are_answers(tmp_path):
-    blank = [{"docid": "6#0", "title": "", "text": ""}, {"docid": "5#0", "title": "Title", "text": None}]
+    blank = [
+        {"docid": "6#0", "title": "", "text": ""},
+        {"docid": "5#0", "title": "Title", "text": None},
+    ]
     docs = "".join(json.dumps(one) + "\n" for one in (*blank, CORPUS[1]))
     skipped = Counter()
-    found = list(read_questions(broken_topics(tmp_path / "mrtydi-v1.1-finnish", docs=docs), skipped=skipped))
+    found = list(
+        read_questions(broken_topics(tmp_path / "mrtydi-v1.1-finnish", docs=docs), skipped=skipped)
+    )
     assert [question.positives for question in found] == [
-        (Passage("Title"),), (Passage("only a title"), Passage("Title"))
-    ]  # fmt: skip
+        (Passage("Title"),),
+        (Passage("only a title"), Passage("Title")),
+    ]
     assert not skipped
 
 
@@ -99,12 +108,16 @@ def test_dpr_in_another_language_is_called_by_it(tmp_path):
 
 def test_languages_are_filtered_by_any_of_their_codes(tmp_path):
     path, skipped = write(tmp_path / "train.json", DPR), Counter()
-    assert [q.text for q in read_questions(path, languages=("German",), skipped=skipped)] == ["wer schrieb Faust"]
+    assert [q.text for q in read_questions(path, languages=("German",), skipped=skipped)] == [
+        "wer schrieb Faust"
+    ]
     assert skipped == {"question in another language": 2}
     assert [q.text for q in read_questions(path, languages=("en",))] == ["who wrote hamlet"]
 
 
-@pytest.mark.parametrize("name", ["mrtydi-v1.1-korean/train.jsonl.gz", "ko.train.jsonl", "ko/data.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["mrtydi-v1.1-korean/train.jsonl.gz", "ko.train.jsonl", "ko/data.jsonl"]
+)
 def test_mrtydi_of_the_hub(tmp_path, name):
     lines = json.dumps(MRTYDI, ensure_ascii=False) + "\n\n"
     (found,) = read_questions(write(tmp_path / name, lines))
@@ -113,15 +126,30 @@ def test_mrtydi_of_the_hub(tmp_path, name):
 
 
 def squad(**more):
-    asked = [{"id": "1", "question": "Who won?", "answers": []}, {"id": "2", "question": "Who lost?", **more}]
-    return {"data": [{"title": "Super_Bowl_50", "paragraphs": [{"context": "\ufeffDenver won.", "qas": asked}]}]}
+    asked = [
+        {"id": "1", "question": "Who won?", "answers": []},
+        {"id": "2", "question": "Who lost?", **more},
+    ]
+    return {
+        "data": [
+            {
+                "title": "Super_Bowl_50",
+                "paragraphs": [{"context": "\ufeffDenver won.", "qas": asked}],
+            }
+        ]
+    }
 
 
 def test_squad(tmp_path):
     found = list(read_questions(write(tmp_path / "train-v1.1.json", squad())))
     answer = (Passage("Denver won.", "Super Bowl 50"),)
-    assert found == [Question("Who won?", "eng_Latn", answer), Question("Who lost?", "eng_Latn", answer)]
-    assert {q.language for q in read_questions(write(tmp_path / "th.json", squad()))} == {"tha_Thai"}
+    assert found == [
+        Question("Who won?", "eng_Latn", answer),
+        Question("Who lost?", "eng_Latn", answer),
+    ]
+    assert {q.language for q in read_questions(write(tmp_path / "th.json", squad()))} == {
+        "tha_Thai"
+    }
 
 
 def test_squad_questions_without_an_answer_are_left_out(tmp_path):
@@ -134,11 +162,16 @@ def test_squad_questions_without_an_answer_are_left_out(tmp_path):
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_lines(tmp_path, ending):
     write(tmp_path / f"te.train.passages.txt{ending}", "first\nsecond\u2028one\n")
-    path = write(tmp_path / f"te.train.questions.tsv{ending}", "0\t1\twhat\tone\n0\t0\twhich\tfirst\n1\t1\twho\n")
+    path = write(
+        tmp_path / f"te.train.questions.tsv{ending}",
+        "0\t1\twhat\tone\n0\t0\twhich\tfirst\n1\t1\twho\n",
+    )
     found = list(read_questions(path))
     assert [(q.text, q.positives[0].text) for q in found] == [
-        ("what", "second one"), ("which", "first"), ("who", "second one")
-    ]  # fmt: skip
+        ("what", "second one"),
+        ("which", "first"),
+        ("who", "second one"),
+    ]
     assert {q.language for q in found} == {"tel_Telu"}
 
 
@@ -161,8 +194,18 @@ EXPECTED = [
     [
         ("topic.train.tsv", "qrels.train.txt", "collection/docs.jsonl.gz", DOCS),
         ("topic.train.tsv.gz", "qrels.train.txt.gz", "collection/docs.jsonl", DOCS),
-        ("ir-format-data/topics.train.txt", "ir-format-data/qrels.train.txt", "corpus.jsonl.gz", CORPUS),
-        ("ir-format-data/topics.dev.txt", "ir-format-data/qrels.dev.txt", "collection/docs.jsonl", DOCS),
+        (
+            "ir-format-data/topics.train.txt",
+            "ir-format-data/qrels.train.txt",
+            "corpus.jsonl.gz",
+            CORPUS,
+        ),
+        (
+            "ir-format-data/topics.dev.txt",
+            "ir-format-data/qrels.dev.txt",
+            "collection/docs.jsonl",
+            DOCS,
+        ),
     ],
 )
 def test_mrtydi_as_topics_qrels_and_collection(tmp_path, topics, qrels, collection, documents):
@@ -174,7 +217,11 @@ def test_mrtydi_as_topics_qrels_and_collection(tmp_path, topics, qrels, collecti
 
 
 def broken_topics(folder, **files):
-    names = {"qrels": "qrels.train.txt", "docs": "collection/docs.jsonl", "topics": "topic.train.tsv"}
+    names = {
+        "qrels": "qrels.train.txt",
+        "docs": "collection/docs.jsonl",
+        "topics": "topic.train.tsv",
+    }
     docs = "".join(json.dumps(one) + "\n" for one in DOCS)
     for key, content in {"qrels": QRELS, "docs": docs, "topics": TOPICS, **files}.items():
         if content is not None:
@@ -187,8 +234,14 @@ def broken_topics(folder, **files):
     [
         ({"qrels": None}, r"there is no qrels.train.txt .*"),
         ({"docs": None}, r"there is no docs.jsonl .*"),
-        ({"qrels": "1 0 5#0\n"}, r"qrels.train.txt:1: '1 0 5#0', expected: question 0 passage grade"),
-        ({"qrels": "1 0 99 1\n"}, r"docs.jsonl: 1 passages of the qrels are not in it, such as '99'"),
+        (
+            {"qrels": "1 0 5#0\n"},
+            r"qrels.train.txt:1: '1 0 5#0', expected: question 0 passage grade",
+        ),
+        (
+            {"qrels": "1 0 99 1\n"},
+            r"docs.jsonl: 1 passages of the qrels are not in it, such as '99'",
+        ),
         ({"docs": '{"id": "5#0"}\n'}, r"docs.jsonl:1: 'text' is missing"),
         ({"topics": "1\n"}, r"topic.train.tsv:1: '1', expected question id, question"),
     ],
@@ -220,8 +273,16 @@ def test_topics_without_a_language(tmp_path):
             r"'question' is blank",
         ),
         ("nq.json", '[\n{"positive_ctxs": []}]', r"nq.json:2: 'question' is missing"),
-        ("nq.json", '[\n{"question": "a", "positive_ctxs": {}}]', r"nq.json:2: positive_ctxs is no list"),
-        ("nq.json", '[{"question": "a", "positive_ctxs": [{"title": "x"}]}]', r"nq.json:1: 'text' is missing"),
+        (
+            "nq.json",
+            '[\n{"question": "a", "positive_ctxs": {}}]',
+            r"nq.json:2: positive_ctxs is no list",
+        ),
+        (
+            "nq.json",
+            '[{"question": "a", "positive_ctxs": [{"title": "x"}]}]',
+            r"nq.json:1: 'text' is missing",
+        ),
         ("nq.json", '[{"question": "a", "language": "qqq"}]', r"nq.json:1: language .*qqq"),
         ("nq.json", '[{"question": "a"},\n3]', r"nq.json:2: 'question' is missing"),
         ("nq.json", '{"data": [{"title": "x"}]}', r"not SQuAD's form .*KeyError 'paragraphs'"),
@@ -241,7 +302,10 @@ def test_broken_files(tmp_path, name, text, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0\t2\twhat\n", r":1: passage '2', expected a number from 0 to 1, a line of en.passages.txt"),
+        (
+            "0\t2\twhat\n",
+            r":1: passage '2', expected a number from 0 to 1, a line of en.passages.txt",
+        ),
         ("0\t-1\twhat\n", r":1: passage '-1'"),
         ("\n0\t1\n", r":2: '0\\t1', expected question id, passage's line, question"),
     ],
@@ -267,5 +331,7 @@ def test_real_files(name, questions, passages, language):
         pytest.skip("the public data sets are not here")
     found = list(read_questions(DATA / name))
     assert len(found) == questions
-    assert len({question.positives[0].text for question in found}) == pytest.approx(passages, rel=0.02)
+    assert len({question.positives[0].text for question in found}) == pytest.approx(
+        passages, rel=0.02
+    )
     assert {question.language for question in found} == {language}

@@ -22,7 +22,9 @@ def test_pure_in_the_items_and_the_seed():
 @pytest.mark.parametrize("size", [1, 4])
 def test_every_item_is_as_likely_as_any_other(size):
     draws, items = 12_000, 12
-    counts = Counter(item for seed in range(draws) for item in reservoir(range(items), size, seed=seed))
+    counts = Counter(
+        item for seed in range(draws) for item in reservoir(range(items), size, seed=seed)
+    )
     expected = draws * size / items
     chi_squared = sum((counts[item] - expected) ** 2 / expected for item in range(items))
     assert chi_squared < 31.3  # 11 degrees of freedom, p = 0.001

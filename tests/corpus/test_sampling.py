@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from interlingua.corpus.sampling import Caps, exposure_table, quotas, temperature_weights
 from interlingua.errors import ConfigError
 
-counts = st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(1, 10**7), min_size=1, max_size=12)
+counts = st.dictionaries(
+    st.text("abc", min_size=1, max_size=4), st.integers(1, 10**7), min_size=1, max_size=12
+)
 
 
 @pytest.mark.parametrize(
@@ -37,16 +39,27 @@ def test_hand_worked_shares(temperature, caps, expected):
 
 
 @settings(deadline=None)
-@given(counts, st.floats(0.5, 100), st.floats(0, 1), st.floats(0, 1), st.none() | st.integers(1, 10**6))
-def test_shares_are_clipped_multiples_of_the_weights_and_sum_to_one(n, temperature, low, high, max_pairs):
+@given(
+    counts, st.floats(0.5, 100), st.floats(0, 1), st.floats(0, 1), st.none() | st.integers(1, 10**6)
+)
+def test_shares_are_clipped_multiples_of_the_weights_and_sum_to_one(
+    n, temperature, low, high, max_pairs
+):
     k = len(n)
     caps = Caps(min_share=low / k, max_share=1 / k + high * (1 - 1 / k), max_pairs=max_pairs)
     shares = temperature_weights(n, temperature, caps)
     assert sum(shares.values()) == pytest.approx(1)
     assert all(caps.min_share - 1e-9 <= share <= caps.max_share + 1e-9 for share in shares.values())
-    weights = {name: min(count, max_pairs or count) ** (1 / temperature) for name, count in n.items()}
-    # all that are not at a cap share one factor, and the order of the weights is the order of the shares
-    free = [shares[x] / weights[x] for x in n if caps.min_share * 1.0001 < shares[x] < caps.max_share * 0.9999]
+    weights = {
+        name: min(count, max_pairs or count) ** (1 / temperature) for name, count in n.items()
+    }
+    # all that are not at a cap share one factor, and the order of the weights is the order of the
+    # shares
+    free = [
+        shares[x] / weights[x]
+        for x in n
+        if caps.min_share * 1.0001 < shares[x] < caps.max_share * 0.9999
+    ]
     assert free == pytest.approx([free[0]] * len(free)) if free else True
     ordered = [shares[name] for name in sorted(n, key=lambda name: weights[name])]
     assert all(a <= b + 1e-9 for a, b in pairwise(ordered))
@@ -59,7 +72,9 @@ def test_a_low_temperature_takes_the_largest_and_a_high_one_all(n):
     assert max(temperature_weights(n, 1e6).values()) == pytest.approx(1 / len(n), rel=1e-3)
     cold = temperature_weights(n, 1e-3)
     assert sum(cold.values()) == pytest.approx(1)
-    assert max(cold, key=cold.__getitem__) == max(n, key=n.__getitem__) or len(set(n.values())) < len(n)
+    assert max(cold, key=cold.__getitem__) == max(n, key=n.__getitem__) or len(
+        set(n.values())
+    ) < len(n)
 
 
 def test_empty_pairs_get_nothing():
@@ -67,7 +82,8 @@ def test_empty_pairs_get_nothing():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"min_share": 0.6, "max_share": 0.5}, {"max_share": 1.2}, {"min_share": -1}, {"max_pairs": 0}]
+    "wrong",
+    [{"min_share": 0.6, "max_share": 0.5}, {"max_share": 1.2}, {"min_share": -1}, {"max_pairs": 0}],
 )
 def test_caps_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ConfigError, match="choose"):
@@ -92,7 +108,11 @@ def test_what_cannot_be_done_is_said(n, temperature, caps, message):
 
 def test_exposure_table():
     rows = exposure_table({"a": 100, "b": 0, "c": 10}, {"a": 0.75, "b": 0.0, "c": 0.25}, 1000)
-    assert [tuple(row) for row in rows] == [("a", 100, 0.75, 750, 7.5), ("c", 10, 0.25, 250, 25), ("b", 0, 0, 0, 0)]
+    assert [tuple(row) for row in rows] == [
+        ("a", 100, 0.75, 750, 7.5),
+        ("c", 10, 0.25, 250, 25),
+        ("b", 0, 0, 0, 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +121,13 @@ def test_exposure_table():
         ({"a": 5, "b": 5}, 20, 5.0, {}, {"a": 5, "b": 5}),
         ({"a": 900, "b": 100}, 100, 1.0, {}, {"a": 90, "b": 10}),
         ({"a": 900, "b": 100}, 100, float("inf"), {}, {"a": 50, "b": 50}),
-        ({"a": 900, "b": 100, "c": 10, "d": 0}, 300, float("inf"), {}, {"a": 190, "b": 100, "c": 10, "d": 0}),
+        (
+            {"a": 900, "b": 100, "c": 10, "d": 0},
+            300,
+            float("inf"),
+            {},
+            {"a": 190, "b": 100, "c": 10, "d": 0},
+        ),
         ({"a": 400, "b": 100}, 300, 2.0, {}, {"a": 200, "b": 100}),
         ({"a": 400, "b": 100}, 300, 2.0, {"b": 40}, {"a": 260, "b": 40}),
         ({"a": 10_000, "b": 1}, 100, 1.0, {}, {"a": 100, "b": 1}),

@@ -7,14 +7,15 @@ from interlingua.corpus.scripts import BLOCKS, OTHER, letter_widths, script_numb
 
 SAMPLES = {
     "eng_Latn": "Latin łżü ệ", "rus_Cyrl": "Привет ё", "ell_Grek": "Γειά σου ἄ", "heb_Hebr": "שלום",
-    "arb_Arab": "مرحبا", "hin_Deva": "नमस्ते", "tha_Thai": "สวัสดี", "kor_Hang": "안녕", "zho_Hans": "你好",
-    "jpn_Jpan": "こんにちはカタカナ漢字", "zho_Hant": "漢語", "amh_Ethi": "ሰላም", "kat_Geor": "გამარჯობა",
-    "hye_Armn": "բարև", "tam_Taml": "வணக்கம்", "mya_Mymr": "မင်္ဂလာပါ", "khm_Khmr": "សួស្តី", "bod_Tibt": "བོད",
-    "srp_Cyrl": "Zdravo Здраво",
+    "arb_Arab": "مرحبا", "hin_Deva": "नमस्ते", "tha_Thai": "สวัสดี", "kor_Hang": "안녕",
+    "zho_Hans": "你好", "jpn_Jpan": "こんにちはカタカナ漢字", "zho_Hant": "漢語", "amh_Ethi": "ሰላም",
+    "kat_Geor": "გამარჯობა", "hye_Armn": "բարև", "tam_Taml": "வணக்கம்", "mya_Mymr": "မင်္ဂလာပါ",
+    "khm_Khmr": "សួស្តី", "bod_Tibt": "བོད", "srp_Cyrl": "Zdravo Здраво",
 }  # fmt: skip
 NAMES = {
-    "Latn": "LATIN", "Cyrl": "CYRILLIC", "Grek": "GREEK", "Arab": "ARABIC", "Deva": "DEVANAGARI", "Thai": "THAI",
-    "Hebr": "HEBREW", "Ethi": "ETHIOPIC", "Geor": "GEORGIAN", "Tibt": "TIBETAN", "Khmr": "KHMER",
+    "Latn": "LATIN", "Cyrl": "CYRILLIC", "Grek": "GREEK", "Arab": "ARABIC", "Deva": "DEVANAGARI",
+    "Thai": "THAI", "Hebr": "HEBREW", "Ethi": "ETHIOPIC", "Geor": "GEORGIAN", "Tibt": "TIBETAN",
+    "Khmr": "KHMER",
 }  # fmt: skip
 
 
@@ -41,7 +42,11 @@ def test_blocks_agree_with_the_names_of_their_letters():
     number = {script: i for i, script in enumerate(BLOCKS, start=1)}
     table = script_numbers()
     for script, name in NAMES.items():
-        letters = [c for c in range(0x3000) if unicodedata.name(chr(c), "").startswith(f"{name} ") and chr(c).isalpha()]
+        letters = [
+            c
+            for c in range(0x3000)
+            if unicodedata.name(chr(c), "").startswith(f"{name} ") and chr(c).isalpha()
+        ]
         share = sum(table[c] == number[script] for c in letters) / len(letters)
         assert share > 0.97, script
 

@@ -50,14 +50,20 @@ def test_segmenting_again_changes_nothing_for_words():
 
 @pytest.mark.parametrize(
     ("language", "module", "package"),
-    [("eng_Latn", "sacremoses", "sacremoses"), ("zho_Hans", "jieba", "jieba"), ("jpn_Jpan", "sudachipy", "sudachipy")],
+    [
+        ("eng_Latn", "sacremoses", "sacremoses"),
+        ("zho_Hans", "jieba", "jieba"),
+        ("jpn_Jpan", "sudachipy", "sudachipy"),
+    ],
 )
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, language, module, package):
     for cached in (segmentation._words, segmentation._chinese, segmentation._japanese):
         cached.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] == module] + [module]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match=rf"{package} is needed .*interlingua\[pretokenizers\]"):
+    with pytest.raises(
+        MissingExtraError, match=rf"{package} is needed .*interlingua\[pretokenizers\]"
+    ):
         ems("x", language)
 
 

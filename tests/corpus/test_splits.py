@@ -25,7 +25,9 @@ def test_held_out_sentences_occur_nowhere_in_training(triples, per_group, max_sh
     assert not forbidden & (set(sources[train]) | set(targets[train]))
     # nothing is dropped without need, and nothing empty is held out
     lost = ~held & ~train
-    assert all(s in forbidden or t in forbidden for s, t in zip(sources[lost], targets[lost], strict=True))
+    assert all(
+        s in forbidden or t in forbidden for s, t in zip(sources[lost], targets[lost], strict=True)
+    )
     assert split.dropped == lost.sum()
     assert 0 not in forbidden
     for group in set(groups.tolist()):
@@ -37,8 +39,14 @@ def test_held_out_sentences_occur_nowhere_in_training(triples, per_group, max_sh
 def star(languages, sentences):
     """Each language pairs its own words with the same English sentences, as catalogues do."""
     english = text_keys([f"english {i}" for i in range(sentences)])
-    foreign = [text_keys([f"language {k} word {i}" for i in range(sentences)]) for k in range(languages)]
-    return np.concatenate(foreign), np.tile(english, languages), np.repeat(np.arange(languages), sentences)
+    foreign = [
+        text_keys([f"language {k} word {i}" for i in range(sentences)]) for k in range(languages)
+    ]
+    return (
+        np.concatenate(foreign),
+        np.tile(english, languages),
+        np.repeat(np.arange(languages), sentences),
+    )
 
 
 def test_language_pairs_hold_out_translations_of_the_same_sentences():
@@ -53,7 +61,9 @@ def test_language_pairs_hold_out_translations_of_the_same_sentences():
 
 def test_seeds_differ_and_repeat():
     sources, targets, groups = star(3, 400)
-    first, again, other = (hold_out(sources, targets, groups, per_group=50, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (
+        hold_out(sources, targets, groups, per_group=50, seed=seed) for seed in (1, 1, 2)
+    )
     assert (first.held_out == again.held_out).all()
     assert (first.held_out & other.held_out).sum() < 50
 
@@ -80,4 +90,6 @@ def test_groups_need_not_be_sorted(order):
     shuffled = np.random.default_rng(order[0]).permutation(len(sources))
     split = hold_out(sources[shuffled], targets[shuffled], groups[shuffled], per_group=5)
     straight = hold_out(sources, targets, groups, per_group=5)
-    assert set(sources[shuffled][split.held_out].tolist()) == set(sources[straight.held_out].tolist())
+    assert set(sources[shuffled][split.held_out].tolist()) == set(
+        sources[straight.held_out].tolist()
+    )

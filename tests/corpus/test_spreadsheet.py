@@ -59,14 +59,21 @@ def test_csv_is_what_excel_and_python_read(tmp_path):
         ("sep=;\nsrc;tgt\nJa;Yes\n", [("Ja", "Yes")]),
         ("1.25,Ja,Yes\n0.5,Nein,No\n", [("Ja", "Yes"), ("Nein", "No")]),
         ('"Ja, gern","Yes, please"\n\nNein,No\n', [("Ja, gern", "Yes, please"), ("Nein", "No")]),
-        ("Wort;word\nHallo, Welt;Hello, world\n", [("Wort", "word"), ("Hallo, Welt", "Hello, world")]),
+        (
+            "Wort;word\nHallo, Welt;Hello, world\n",
+            [("Wort", "word"), ("Hallo, Welt", "Hello, world")],
+        ),
         ("", []),
     ],
 )
 def test_delimiters_headers_and_quotes(tmp_path, content, found):
     path = tmp_path / "x.csv"
     path.write_text(content, encoding="utf-8", newline="")
-    named = {} if "de,en" in content or "English" in content else {"source_language": "de", "target_language": "en"}
+    named = (
+        {}
+        if "de,en" in content or "English" in content
+        else {"source_language": "de", "target_language": "en"}
+    )
     skipped = Counter()
     assert rows(path, skipped=skipped, **named) == found
     assert skipped["empty line"] == content.count("\n\n")
@@ -77,15 +84,24 @@ def test_columns_called_by_languages_name_them_and_may_be_chosen(tmp_path):
     path.write_text("key,en-US,fr-FR,de\nk,one,un,eins\n")
     (pair,) = read_pairs(path, source_language="fr", target_language="en")
     assert pair == TextPair("un", "one", "fra_Latn", "eng_Latn")
-    with pytest.raises(DataError, match=r"x\.csv:1: its first row holds 4 cells .*name the columns source and target"):
+    with pytest.raises(
+        DataError,
+        match=r"x\.csv:1: its first row holds 4 cells .*name the columns source and target",
+    ):
         rows(path)
 
 
 def test_the_first_row_by_hand():
     assert find_columns(["a", "b"], "x") == Columns(0, 1)
-    assert find_columns(["Score", "TARGET", "source_language", "Source"], "x") == Columns(3, 1, 0, 2, header=True)
-    assert find_columns(["no", "never"], "x") == Columns(0, 1)  # "no" alone is a word, and no header
-    assert find_columns(["en_text", "th_text"], "x") == Columns(0, 1, header=True, languages=("eng_Latn", "tha_Thai"))
+    assert find_columns(["Score", "TARGET", "source_language", "Source"], "x") == Columns(
+        3, 1, 0, 2, header=True
+    )
+    assert find_columns(["no", "never"], "x") == Columns(
+        0, 1
+    )  # "no" alone is a word, and no header
+    assert find_columns(["en_text", "th_text"], "x") == Columns(
+        0, 1, header=True, languages=("eng_Latn", "tha_Thai")
+    )
     assert find_columns(["text", "no_text"], "x") == Columns(0, 1)
     assert find_columns(["0.5", "a", "b"], "x") == Columns(1, 2, 0)
     assert find_columns(["probability", "source", "target"], "x").score == 0
@@ -97,7 +113,11 @@ def test_the_first_row_by_hand():
     [
         ("source,target\na,b\nc\n", 3, "1 columns, expected 2"),
         ("source,target\na,b,c\n", 2, "3 columns, expected 2"),
-        ('source,target\na,b\n"c,d\ne,f\n', 3, "unexpected end of data, in the row that begins here"),
+        (
+            'source,target\na,b\n"c,d\ne,f\n',
+            3,
+            "unexpected end of data, in the row that begins here",
+        ),
         ("score,source,target\nx,a,b\n", 2, "'x' stands where a score is expected"),
         ("source,target,source_language\na,b,qqq\n", 2, "unknown language 'qqq'"),
     ],
@@ -117,8 +137,14 @@ def test_unknown_languages_are_one_line(tmp_path):
 
 
 def test_a_workbook_as_people_make_it(tmp_path):
-    path = sheet(tmp_path / "x.xlsx", ["Nr", "German", "English", None], [1, "Ja", "Yes", None], [],
-                 [2, 7, 2.5, None], [3, None, "lost", "note"])  # fmt: skip
+    path = sheet(
+        tmp_path / "x.xlsx",
+        ["Nr", "German", "English", None],
+        [1, "Ja", "Yes", None],
+        [],
+        [2, 7, 2.5, None],
+        [3, None, "lost", "note"],
+    )
     skipped = Counter()
     with pytest.raises(DataError, match=r"x\.xlsx:5: 4 columns, expected 3"):
         rows(path, skipped=skipped)

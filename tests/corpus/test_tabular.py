@@ -64,7 +64,8 @@ def test_tabs_and_line_ends_in_a_text_become_spaces(tmp_path):
 def test_jsonl_keys(tmp_path):
     path = write(
         tmp_path / "x.jsonl",
-        '{"source": "eins", "target": "one", "source_language": "de", "target_language": "en", "score": 1, "id": 3}\n\n'
+        '{"source": "eins", "target": "one", "source_language": "de", "target_language": "en",'
+        ' "score": 1, "id": 3}\n\n'
         '{"translation": {"fr": "deux", "en": "two"}}\n',
     )
     assert list(read_pairs(path)) == [
@@ -81,13 +82,22 @@ def test_jsonl_keys(tmp_path):
         ('{"source": "a"}', "the key 'target' is missing"),
         ('{"source": "a", "target": 1}', "the key 'target' is not a text"),
         ('{"source": "a", "target": "b"}', "languages are unknown"),
-        ('{"source": "a", "target": "b", "source_language": "de", "target_language": "qqq"}', "qqq"),
-        ('{"source": "a", "target": "b", "source_language": "de", "target_language": "en", "score": "x"}', "score is"),
+        (
+            '{"source": "a", "target": "b", "source_language": "de", "target_language": "qqq"}',
+            "qqq",
+        ),
+        (
+            '{"source": "a", "target": "b", "source_language": "de", "target_language": "en",'
+            ' "score": "x"}',
+            "score is",
+        ),
         ('{"translation": {"de": "a", "en": "b", "fr": "c"}}', "holds 3 languages"),
     ],
 )
 def test_broken_jsonl_names_the_line(tmp_path, text, message):
-    path = write(tmp_path / "x.jsonl", '{"translation": {"fr": "deux", "en": "two"}}\n' + text + "\n")
+    path = write(
+        tmp_path / "x.jsonl", '{"translation": {"fr": "deux", "en": "two"}}\n' + text + "\n"
+    )
     with pytest.raises(DataError, match=message) as caught:
         list(read_pairs(path))
     assert str(caught.value).startswith(f"{path}:2: ")
@@ -95,7 +105,9 @@ def test_broken_jsonl_names_the_line(tmp_path, text, message):
 
 def test_two_of_many_translations_are_chosen_by_name():
     item = {"de": "a", "en": "b", "fr": "c"}
-    assert pair_of_translation(item, "fra_Latn", "deu_Latn") == TextPair("c", "a", "fra_Latn", "deu_Latn")
+    assert pair_of_translation(item, "fra_Latn", "deu_Latn") == TextPair(
+        "c", "a", "fra_Latn", "deu_Latn"
+    )
     with pytest.raises(ValueError, match="not a text"):
         pair_of_translation({"de": None, "en": "b"}, None, None)
 

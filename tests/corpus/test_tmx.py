@@ -11,13 +11,20 @@ from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import DataError
 
 HEADER = (
-    '<header creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en" {} datatype="x"/>'
+    '<header creationtool="x" creationtoolversion="1" segtype="sentence" o-tmf="x" adminlang="en"'
+    ' {} datatype="x"/>'
 )
 
 
-def tmx(path, units, header='srclang="en"', start='<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'):
+def tmx(
+    path,
+    units,
+    header='srclang="en"',
+    start='<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n',
+):
     path.write_text(
-        f'{start}<tmx version="1.4">\n{HEADER.format(header)}\n<body>\n{units}\n</body>\n</tmx>\n', encoding="utf-8"
+        f'{start}<tmx version="1.4">\n{HEADER.format(header)}\n<body>\n{units}\n</body>\n</tmx>\n',
+        encoding="utf-8",
     )
     return path
 
@@ -37,7 +44,8 @@ def variant(code, text, attribute="xml:lang"):
 )
 def test_spellings_of_languages(tmp_path, codes, attribute):
     path = tmx(
-        tmp_path / "x.tmx", f"<tu>{variant(codes[1], 'eins', attribute)}{variant(codes[0], 'one', attribute)}</tu>"
+        tmp_path / "x.tmx",
+        f"<tu>{variant(codes[1], 'eins', attribute)}{variant(codes[0], 'one', attribute)}</tu>",
     )
     assert list(read_pairs(path)) == [TextPair("one", "eins", "eng_Latn", "deu_Latn")]
 
@@ -46,7 +54,10 @@ def test_which_pairs_a_unit_gives(tmp_path):
     unit = f"<tu>{variant('de', 'eins')}{variant('en', 'one')}{variant('fr', 'un')}</tu>"
     path = tmx(tmp_path / "x.tmx", unit + f"<tu>{variant('de', 'zwei')}</tu>")
     skipped = Counter()
-    assert [(p.source, p.target) for p in read_pairs(path, skipped=skipped)] == [("one", "eins"), ("one", "un")]
+    assert [(p.source, p.target) for p in read_pairs(path, skipped=skipped)] == [
+        ("one", "eins"),
+        ("one", "un"),
+    ]
     assert skipped["no such languages"] == 1
     chosen = read_pairs(path, source_language="fr", target_language="de")
     assert list(chosen) == [TextPair("un", "eins", "fra_Latn", "deu_Latn")]
@@ -56,14 +67,20 @@ def test_which_pairs_a_unit_gives(tmp_path):
 
 
 def test_inline_elements(tmp_path):
-    text = 'a <bpt i="1">&lt;b&gt;</bpt>bold<ept i="1">&lt;/b&gt;</ept> <hi>high</hi> &amp; <ph>{0}</ph>end'
+    text = (
+        'a <bpt i="1">&lt;b&gt;</bpt>bold<ept i="1">&lt;/b&gt;</ept> <hi>high</hi> &amp;'
+        " <ph>{0}</ph>end"
+    )
     path = tmx(tmp_path / "x.tmx", f"<tu>{variant('en', text)}{variant('de', ' x ')}</tu>")
     assert next(read_pairs(path)) == TextPair("a bold high & end", "x", "eng_Latn", "deu_Latn")
 
 
 @pytest.mark.parametrize(
     ("units", "line", "message"),
-    [("<tu>\n<tuv></tu>", 7, "not well-formed XML"), (f"<tu>{variant('qqq', 'a')}</tu>", None, "qqq")],
+    [
+        ("<tu>\n<tuv></tu>", 7, "not well-formed XML"),
+        (f"<tu>{variant('qqq', 'a')}</tu>", None, "qqq"),
+    ],
 )
 def test_broken_files_name_the_line(tmp_path, units, line, message):
     path = tmx(tmp_path / "x.tmx", units)
@@ -82,11 +99,14 @@ def test_no_body_and_an_entity_bomb(tmp_path):
         + "a" * 100
         + '">'
         + "".join(
-            f'<!ENTITY {name} "{("&" + before + ";") * 50}">' for before, name in zip("abcd", "bcde", strict=True)
+            f'<!ENTITY {name} "{("&" + before + ";") * 50}">'
+            for before, name in zip("abcd", "bcde", strict=True)
         )
     )
     bomb = tmx(
-        tmp_path / "y.tmx", f"<tu>{variant('en', '&e;')}{variant('de', 'x')}</tu>", start=f"<!DOCTYPE tmx [{entities}]>"
+        tmp_path / "y.tmx",
+        f"<tu>{variant('en', '&e;')}{variant('de', 'x')}</tu>",
+        start=f"<!DOCTYPE tmx [{entities}]>",
     )
     with pytest.raises(DataError, match="not well-formed XML"):
         list(read_pairs(bomb))
@@ -99,7 +119,10 @@ def test_scores_and_control_characters(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):
-    write_pairs((TextPair(f"Satz {i} " * 10, "x", "deu_Latn", "eng_Latn") for i in range(20_000)), tmp_path / "x.tmx")
+    write_pairs(
+        (TextPair(f"Satz {i} " * 10, "x", "deu_Latn", "eng_Latn") for i in range(20_000)),
+        tmp_path / "x.tmx",
+    )
     assert (tmp_path / "x.tmx").stat().st_size > 3_000_000
     tracemalloc.start()
     assert sum(1 for _ in read_pairs(tmp_path / "x.tmx")) == 20_000
@@ -116,8 +139,9 @@ def test_a_script_is_written_where_a_language_has_several(tmp_path):
     assert re.findall(r'tuv xml:lang="([^"]+)"', written) == ["de", "zh-Hans", "sr-Cyrl", "th"]
     back = list(read_pairs(tmp_path / "t.tmx"))
     assert [(pair.source_language, pair.target_language) for pair in back] == [
-        ("deu_Latn", "zho_Hans"), ("srp_Cyrl", "tha_Thai"),
-    ]  # fmt: skip
+        ("deu_Latn", "zho_Hans"),
+        ("srp_Cyrl", "tha_Thai"),
+    ]
 
 
 KEPT = """<tu tuid="u-1" creationdate="20200101T000000Z" changeid="ann" srclang="en-US">
@@ -138,8 +162,11 @@ def test_a_unit_keeps_what_it_holds_besides_texts(tmp_path):
     assert found.find("header").get("o-encoding") == "UTF-8"
     (unit,) = found.iter("tu")
     assert unit.attrib == {
-        "tuid": "u-1", "creationdate": "20200101T000000Z", "changeid": "ann", "srclang": "en-US"
-    }  # fmt: skip
+        "tuid": "u-1",
+        "creationdate": "20200101T000000Z",
+        "changeid": "ann",
+        "srclang": "en-US",
+    }
     props = [(prop.get("type"), prop.text) for prop in unit.findall("prop")]
     assert props == [("score", "1.25"), ("domain", "law & order")]
     assert unit.findtext("note") == "for the manual"

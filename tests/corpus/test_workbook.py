@@ -15,7 +15,12 @@ openpyxl = pytest.importorskip("openpyxl")
 
 def test_rows_have_one_width_and_their_numbers(tmp_path):
     path = sheet(tmp_path / "x.xlsx", [], ["a", "b", None], [], [1.5, 2.0], ["c"])
-    assert list(read_rows(path)) == [(2, ["a", "b"]), (3, ["", ""]), (4, ["1.5", "2"]), (5, ["c", ""])]
+    assert list(read_rows(path)) == [
+        (2, ["a", "b"]),
+        (3, ["", ""]),
+        (4, ["1.5", "2"]),
+        (5, ["c", ""]),
+    ]
 
 
 def test_no_formula_is_made_of_a_text(tmp_path):
@@ -49,7 +54,9 @@ def test_a_row_far_below_the_last_is_refused(tmp_path, monkeypatch):
         for name in old.namelist():
             content = old.read(name)
             if name.endswith("sheet1.xml"):
-                content = content.replace(b"</sheetData>", b'<row r="99999999999"><c r="A9"/></row></sheetData>')
+                content = content.replace(
+                    b"</sheetData>", b'<row r="99999999999"><c r="A9"/></row></sheetData>'
+                )
             new.writestr(name, content)
     monkeypatch.setattr("interlingua.corpus.workbook.MAX_ROWS", 1000)
     with pytest.raises(DataError, match="has more than 1,000 rows"):
@@ -60,7 +67,10 @@ def test_what_excel_can_not_hold_is_refused(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="Excel's cells hold 32,767"):
         write_pairs([HARD[0]._replace(source="x" * (MAX_CHARACTERS + 1))], tmp_path / "x.xlsx")
     monkeypatch.setattr("interlingua.corpus.workbook.MAX_ROWS", 3)
-    with pytest.raises(DataError, match="at most 3 rows"), open_writer(tmp_path / "x.xlsx") as write:
+    with (
+        pytest.raises(DataError, match="at most 3 rows"),
+        open_writer(tmp_path / "x.xlsx") as write,
+    ):
         for _ in range(4):
             write(["a", "b\x01"])
     assert list(tmp_path.iterdir()) == []

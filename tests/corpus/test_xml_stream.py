@@ -13,7 +13,11 @@ def write(tmp_path, text, encoding="utf-8"):
 
 def test_each_entry_is_whole_when_its_end_comes(tmp_path):
     path = write(tmp_path, "<l>" + "".join(f"<i><t>{n}</t></i>" for n in range(50_000)) + "</l>")
-    found = [element.findtext("t") for event, element in xml_events(path, "i") if (event, element.tag) == ("end", "i")]
+    found = [
+        element.findtext("t")
+        for event, element in xml_events(path, "i")
+        if (event, element.tag) == ("end", "i")
+    ]
     assert found == [str(n) for n in range(50_000)]
 
 

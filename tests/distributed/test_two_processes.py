@@ -1,4 +1,7 @@
-"""Two processes, for every method: one on both their batches, sharded or not; and a resumed run ends the same."""
+"""Two processes, for every method: one on both their batches, sharded or not.
+
+And a resumed run ends the same.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +28,32 @@ def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("distributed")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     for strategy in ("ddp", "fsdp"):
-        command = [sys.executable, "-W", "ignore", "-m", "tests.distributed.worker", strategy, str(folder), *CASES]
-        done = subprocess.run(command, env=environment, timeout=280, capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "tests.distributed.worker",
+            strategy,
+            str(folder),
+            *CASES,
+        ]
+        done = subprocess.run(
+            command, env=environment, timeout=280, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr[-3000:]
-    return {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in ("ddp", "fsdp")}
+    return {
+        name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("ddp", "fsdp")
+    }
 
 
 @pytest.mark.parametrize("method", CASES)
 def test_sharded_weights_are_the_replicated_ones(found, method):
     # the norm of all gradients is summed in another order, and it is among the losses
-    assert found["fsdp"][method]["losses"] == pytest.approx(found["ddp"][method]["losses"], rel=1e-6)
+    assert found["fsdp"][method]["losses"] == pytest.approx(
+        found["ddp"][method]["losses"], rel=1e-6
+    )
     assert found["fsdp"][method]["straight"] == found["ddp"][method]["straight"]
 
 

@@ -1,4 +1,5 @@
-"""Run by torch in two processes: trains every method a few steps, sharded or not, and writes what came out."""
+"""Run by torch in two processes: trains every method a few steps, sharded or not, and writes what
+came out."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "hard_kinds": ["word_order"],
     },
     "combination": {
-        "terms": {label: term | (HIDE if label in ("hide", "momentum") else {}) for label, term in TERMS.items()}
+        "terms": {
+            label: term | (HIDE if label in ("hide", "momentum") else {})
+            for label, term in TERMS.items()
+        }
     },
     "cross_encoder": {"head_dropout": 0.0},
     "ems": {"negatives": "processes"},
@@ -40,9 +44,13 @@ NESTED = "+matryoshka"
 """Ends the name of a case whose embeddings can be cut."""
 CONTRAST = "+contrast"
 """Ends the name of InfoXLM's case without language models, where nothing reads the upper layers."""
-VARIANTS = {NESTED: PREFIXES, CONTRAST: {"tlm_weight": 0.0, "mlm_weight": 0.0, "contrast_depth": 0.5}}
+VARIANTS = {
+    NESTED: PREFIXES,
+    CONTRAST: {"tlm_weight": 0.0, "mlm_weight": 0.0, "contrast_depth": 0.5},
+}
 BY_PROCESS = {"mexma"}
-"""Whose means are over a process's tokens, as in the released code: two processes are two micro-batches."""
+"""Whose means are over a process's tokens, as in the released code: two processes are two
+micro-batches."""
 
 
 def of_case(case: str) -> tuple[str, dict[str, Any]]:
@@ -52,7 +60,8 @@ def of_case(case: str) -> tuple[str, dict[str, Any]]:
 
 
 def run(engine: Engine, case: str, folder: Path) -> dict[str, object]:
-    """Four steps straight, then two resumed from the second: losses and the digests of all weights."""
+    """Four steps straight, then two resumed from the second: losses and the digests of all
+    weights."""
     method, options = of_case(case)
     losses: list[float] = []
     digests = []
@@ -74,18 +83,23 @@ def run(engine: Engine, case: str, folder: Path) -> dict[str, object]:
             objective.after_step(step)
             losses += [engine.mean(value).item() for _, value in sorted(found.items())]
             if step + 1 == 2 and not first:
-                save_checkpoint(folder, objective, optimizer, TrainState(step=2), write=engine.is_main)
+                save_checkpoint(
+                    folder, objective, optimizer, TrainState(step=2), write=engine.is_main
+                )
                 engine.barrier()
         weights = weights_of(objective)
         engine.refresh(unsharded, objective)
         if engine.is_main:
-            assert all(torch.equal(weights_of(unsharded)[name], weight) for name, weight in weights.items())
+            assert all(
+                torch.equal(weights_of(unsharded)[name], weight) for name, weight in weights.items()
+            )
         digests.append(digest(weights))
     return {"losses": losses, "straight": digests[0], "resumed": digests[1]}
 
 
 def apart(engine: Engine, case: str) -> float:
-    """How far loss and gradients of two processes are from those of one with both their batches, over the largest.
+    """How far loss and gradients of two processes are from those of one with both their batches,
+    over the largest.
 
     Two rounds, so that there is something in a queue; they move no weights but teachers'.
     """
@@ -107,7 +121,9 @@ def apart(engine: Engine, case: str) -> float:
         ]
         largest = max(b.abs().max() for _, b in pairs)
         differences = [(a - b).abs().max() / largest for a, b in pairs]
-        differences.append((engine.mean(found["loss"]) - loss.detach()).abs() / loss.detach().abs().clamp(min=1))
+        differences.append(
+            (engine.mean(found["loss"]) - loss.detach()).abs() / loss.detach().abs().clamp(min=1)
+        )
         furthest = max(furthest, *map(float, differences))
         for objective in (shared, alone):
             objective.after_step(step)
@@ -125,11 +141,18 @@ def digest(weights: dict[str, torch.Tensor]) -> str:
 def main() -> None:
     strategy, folder, *cases = sys.argv[1:]
     config = RunConfig(
-        output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2, strategy=strategy
+        output=Path("unused"),
+        max_steps=1,
+        device="cpu",
+        precision="fp32",
+        threads=1,
+        devices=2,
+        strategy=strategy,
     )
     with Engine(config) as engine:
         found = {
-            case: {**run(engine, case, Path(folder, strategy, case)), "apart": apart(engine, case)} for case in cases
+            case: {**run(engine, case, Path(folder, strategy, case)), "apart": apart(engine, case)}
+            for case in cases
         }
         if engine.is_main:
             Path(folder, f"{strategy}.json").write_text(json.dumps(found), encoding="utf-8")

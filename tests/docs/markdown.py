@@ -1,7 +1,8 @@
-"""Follows a how-to: writes its files and runs its commands in the order of the page, then its Python part.
+"""Follows a how-to: writes its files and runs its commands in the order of the page, then its
+Python part.
 
-A fenced ``toml`` block whose first line is ``# name.toml`` is a file; a fenced ``console`` block holds commands
-behind ``$ ``; what stands below a command is for the reader.
+A fenced ``toml`` block whose first line is ``# name.toml`` is a file; a fenced ``console`` block
+holds commands behind ``$ ``; what stands below a command is for the reader.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def steps(page: Path) -> list[Step]:
             found.append(Step(first[2:].strip(), body, None))
         elif language == "console":
             joined = re.sub(r"\\\n\s*", "", body)
-            found += [Step(None, "", line[2:]) for line in joined.splitlines() if line.startswith("$ ")]
+            found += [
+                Step(None, "", line[2:]) for line in joined.splitlines() if line.startswith("$ ")
+            ]
     return found
 
 
@@ -80,7 +83,10 @@ def follow(
 
 
 def run_python(page: Path, folder: Path) -> dict[str, Any]:
-    """Runs the Python parts of a page, one after the other, in a folder; the names they have set."""
+    """Runs the Python parts of a page, one after the other, in a folder.
+
+    The names they have set.
+    """
     parts = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
     assert parts
     code = "\n".join(parts)

@@ -1,6 +1,7 @@
 """A PostgreSQL with pgvector for one test, on a folder of its own that is gone with the test.
 
-The programs are Debian's, or those of the package pgserver, which has both for systems without Debian's pgvector.
+The programs are Debian's, or those of the package pgserver, which has both for systems without
+Debian's pgvector.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ VARIABLE = "INTERLINGUA_TEST_POSTGRES"
 
 
 def programs() -> Path | None:
-    """The folder of a PostgreSQL that has pgvector: on the search path, where Debian puts it, or of pgserver."""
+    """The folder of a PostgreSQL that has pgvector: on the search path, where Debian puts it, or of
+    pgserver."""
     on_path = shutil.which("initdb")
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     for folder in [*([Path(on_path).resolve().parent] if on_path else []), *folders]:
@@ -33,7 +35,11 @@ def programs() -> Path | None:
     if package is None or package.origin is None:
         return None
     installed = Path(package.origin).parent / "pginstall"
-    return installed / "bin" if (installed / "share/postgresql/extension/vector.control").is_file() else None
+    return (
+        installed / "bin"
+        if (installed / "share/postgresql/extension/vector.control").is_file()
+        else None
+    )
 
 
 @contextlib.contextmanager
@@ -57,8 +63,18 @@ def running(folder: Path) -> Iterator[str]:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=place)
 
     try:
-        run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
-        run("pg_ctl", "-w", "-l", str(place / "log"), "-o", f"-p {port} -k {place} -h 127.0.0.1", "start")
+        run(
+            "initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"
+        )
+        run(
+            "pg_ctl",
+            "-w",
+            "-l",
+            str(place / "log"),
+            "-o",
+            f"-p {port} -k {place} -h 127.0.0.1",
+            "start",
+        )
         try:
             yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
         finally:

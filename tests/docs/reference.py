@@ -1,4 +1,5 @@
-"""Reference pages are made from the code: a test compares them, and ``UPDATE_DOCS=1 make test`` writes them anew."""
+"""Reference pages are made from the code: a test compares them, and ``UPDATE_DOCS=1 make test``
+writes them anew."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from interlingua.train.template import field_texts
 
 
 def key_table(section: str, cls: type, given: object = None) -> list[str]:
-    """Each field of a config, inherited ones too, with its default and the string that stands under it.
+    """Each field of a config, inherited ones too, with its default and the string that stands under
+    it.
 
     Args:
         section: its name.
@@ -30,4 +32,6 @@ def check_page(page: Path, text: str) -> None:
     """Fails where the page is not this text, or writes it if asked to."""
     if os.environ.get("UPDATE_DOCS"):
         page.write_text(text, encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == text, f"docs/reference/{page.name} is old; run: UPDATE_DOCS=1 make test"
+    assert page.read_text(encoding="utf-8") == text, (
+        f"docs/reference/{page.name} is old; run: UPDATE_DOCS=1 make test"
+    )

@@ -1,4 +1,7 @@
-"""docs/how-to/analyse.md: its commands run in their order on tiny models; its tables name everything there is."""
+"""docs/how-to/analyse.md: its commands run in their order on tiny models.
+
+Its tables name everything there is.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ def workplace(tmp_path_factory):
     for seed, name in enumerate(("model", "later")):
         torch.manual_seed(seed)
         Encoder.from_scratch(config, vocabulary, "cls").save(folder / "runs" / "ems" / name)
-    lines = {code: [f"{code[:2]} {n} cat{n + 1}" for n in range(6)] for code in ("deu_Latn", "rus_Cyrl", "eng_Latn")}
+    lines = {
+        code: [f"{code[:2]} {n} cat{n + 1}" for n in range(6)]
+        for code in ("deu_Latn", "rus_Cyrl", "eng_Latn")
+    }
     write_lines(folder / "data" / "flores200_devtest", lines)
     return folder
 

@@ -22,7 +22,12 @@ def test_every_family_is_in_the_first_table():
 def test_every_executor_and_limit_is_named():
     rows = re.findall(r"^\| `(\w+)` \| (?:BERT's layer in|all shapes)", TEXT, re.M)
     assert rows == list(executors.EXECUTORS)
-    for value in (executors.VARIABLE, executors.MEAN_COSINE, executors.LOWEST_COSINE, executors.TRIAL_SECONDS):
+    for value in (
+        executors.VARIABLE,
+        executors.MEAN_COSINE,
+        executors.LOWEST_COSINE,
+        executors.TRIAL_SECONDS,
+    ):
         assert str(value) in TEXT
     assert f"{executors.MARGIN - 1:.0%}".replace("%", " %") in TEXT
 

@@ -1,4 +1,5 @@
-"""The papers that the methods come from are cited by their authors and by sections and tables that they have."""
+"""The papers that the methods come from are cited by their authors and by sections and tables that
+they have."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ YEARS = {"Ham and Kim": "2021", "Hu et al.": "2022", "Janeiro et al.": "2024", "
 @pytest.mark.parametrize("authors", YEARS)
 def test_a_paper_has_one_year(authors):
     cited = re.compile(rf"{re.escape(authors)},? \(?((?:19|20)\d\d)")
-    years = {year: path for path in TEXTS for year in cited.findall(path.read_text(encoding="utf-8"))}
+    years = {
+        year: path for path in TEXTS for year in cited.findall(path.read_text(encoding="utf-8"))
+    }
     assert years.keys() == {YEARS[authors]}, years
 
 

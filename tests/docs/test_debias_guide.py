@@ -1,4 +1,7 @@
-"""docs/how-to/debias.md: its commands run in their order on a tiny model; its table names every method."""
+"""docs/how-to/debias.md: its commands run in their order on a tiny model.
+
+Its table names every method.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ from tests.docs.markdown import follow, run_python
 from tests.encoder.conftest import tiny_vocabulary
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "debias.md"
-FUNCTION = "def embed(texts):\n    return [[len(t), t.count('e'), t.count('t'), 1.0] for t in texts]\n"
+FUNCTION = (
+    "def embed(texts):\n    return [[len(t), t.count('e'), t.count('t'), 1.0] for t in texts]\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +33,11 @@ def workplace(tmp_path_factory):
     Encoder.from_scratch(config, vocabulary).save(folder / "runs" / "ems" / "model")
     (folder / "texts").mkdir()
     rng = np.random.default_rng(0)
-    words = {"de": ["Katze", "Matte", "der"], "en": ["cat", "mat", "the"], "ru": ["Кошка", "коврике", "на"]}
+    words = {
+        "de": ["Katze", "Matte", "der"],
+        "en": ["cat", "mat", "the"],
+        "ru": ["Кошка", "коврике", "на"],
+    }
     for code, known in words.items():
         lines = [" ".join(rng.choice(known, 5)) for _ in range(50)]
         (folder / "texts" / f"{code}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -49,7 +58,12 @@ def printed(workplace):
 
 def test_every_command_runs_and_writes_its_output(printed, workplace):
     assert len(printed) == 7
-    for name in ("runs/ems/debiased/model.safetensors", "mapped/vectors.npy", "mapped-all/vectors.npy", "out.npy"):
+    for name in (
+        "runs/ems/debiased/model.safetensors",
+        "mapped/vectors.npy",
+        "mapped-all/vectors.npy",
+        "out.npy",
+    ):
         assert (workplace / name).is_file()
 
 

@@ -1,4 +1,7 @@
-"""docs/how-to/evaluate.md: its commands run in their order on a tiny model and tiny data; docs/reference/results.md."""
+"""docs/how-to/evaluate.md: its commands run in their order on a tiny model and tiny data.
+
+Docs/reference/results.md.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from tests.docs.markdown import follow, run_python
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE = DOCS / "how-to" / "evaluate.md"
-FUNCTION = "import numpy as np\n\ndef embed(texts):\n    return np.array([[len(t), t.count(' '), 1] for t in texts])\n"
+FUNCTION = (
+    "import numpy as np\n\ndef embed(texts):\n    return np.array([[len(t), t.count(' '), 1] for t"
+    " in texts])\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +35,18 @@ def workplace(tmp_path_factory, word_vocabulary):
     tatoeba.mkdir(parents=True)
     flores.mkdir()
     for code in ("deu", "swh", "cmn"):
-        (tatoeba / f"{code}-eng.tsv").write_text("".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(9)))
+        (tatoeba / f"{code}-eng.tsv").write_text(
+            "".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(9))
+        )
     for code in ("deu_Latn", "rus_Cyrl", "eng_Latn"):
         lines = (" ".join(f"{code[:2]}{n + step}" for step in (0, 2, 4, 8)) for n in range(9))
         (flores / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
     ntrex = folder / "data" / "NTREX-128"
     ntrex.mkdir()
     for name in ("src.eng", "ref.deu", "ref.fra-CA"):
-        (ntrex / f"newstest2019-{name}.txt").write_text("".join(f"{name[4:6]}{n}\n" for n in range(9)))
+        (ntrex / f"newstest2019-{name}.txt").write_text(
+            "".join(f"{name[4:6]}{n}\n" for n in range(9))
+        )
     write_similarity(folder / "data")
     write_retrieval(folder)
     write_mining(folder / "data")
@@ -50,8 +60,15 @@ def workplace(tmp_path_factory, word_vocabulary):
 
 def write_similarity(data):
     rows = "".join(f"{n / 2}\tde{n} de{n + 1}\ten{n} en{2 * n}\n" for n in range(9))
-    for path in ("sts17/track5.en-en.tsv", "sts17/track2.ar-en.tsv", "stsb/de.test.tsv", "stsb/en.test.tsv",
-                 "stsb/de.dev.tsv", "stsb/en.dev.tsv", "sick/test.tsv"):  # fmt: skip
+    for path in (
+        "sts17/track5.en-en.tsv",
+        "sts17/track2.ar-en.tsv",
+        "stsb/de.test.tsv",
+        "stsb/en.test.tsv",
+        "stsb/de.dev.tsv",
+        "stsb/en.dev.tsv",
+        "sick/test.tsv",
+    ):
         (data / path).parent.mkdir(exist_ok=True)
         (data / path).write_text(rows)
 
@@ -62,13 +79,19 @@ def write_retrieval(folder):
     write_xquad_r(folder / "data" / "xquad_r")
     (folder / "my_translations").mkdir()
     for name in ("German.txt", "pt-BR.txt", "en.txt"):
-        (folder / "my_translations" / name).write_text("".join(f"{name[:2].lower()}{n} en{n}\n" for n in range(9)))
+        (folder / "my_translations" / name).write_text(
+            "".join(f"{name[:2].lower()}{n} en{n}\n" for n in range(9))
+        )
     (own / "qrels").mkdir(parents=True)
     for code in ("sw", "en"):
-        (goldp / f"{code}.dev.questions.tsv").write_text("".join(f"q{n}\t{n}\tde{n}\t\n" for n in range(9)))
+        (goldp / f"{code}.dev.questions.tsv").write_text(
+            "".join(f"q{n}\t{n}\tde{n}\t\n" for n in range(9))
+        )
         (goldp / f"{code}.dev.passages.txt").write_text("".join(f"de{n} en{n}\n" for n in range(9)))
     for name in ("corpus", "queries"):
-        (own / f"{name}.jsonl").write_text("".join(f'{{"_id": "{n}", "text": "de{n}"}}\n' for n in range(9)))
+        (own / f"{name}.jsonl").write_text(
+            "".join(f'{{"_id": "{n}", "text": "de{n}"}}\n' for n in range(9))
+        )
     (own / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n0\t0\t1\n1\t1\t1\n")
 
 
@@ -77,7 +100,10 @@ def write_xquad_r(folder):
     for code in ("de", "en"):
         sentences = [f"{code}{n} {code}{n + 1}" for n in range(9)]
         breaks = [[10 * n, 10 * n + 9] for n in range(9)]
-        asked = [{"id": f"q{n}", "question": f"{code}{n}", "answers": [{"answer_start": 10 * n}]} for n in range(9)]
+        asked = [
+            {"id": f"q{n}", "question": f"{code}{n}", "answers": [{"answer_start": 10 * n}]}
+            for n in range(9)
+        ]
         paragraph = {"sentences": sentences, "sentence_breaks": breaks, "qas": asked}
         (folder / f"{code}.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
 
@@ -86,26 +112,41 @@ def write_mining(data):
     (data / "bucc").mkdir()
     (data / "paracrawl").mkdir()
     for code, word in (("zh", "de"), ("en", "en")):
-        (data / "bucc" / f"dev.{code}").write_text("".join(f"{code}-{n}\t{word}{n} {word}{n + 2}\n" for n in range(12)))
+        (data / "bucc" / f"dev.{code}").write_text(
+            "".join(f"{code}-{n}\t{word}{n} {word}{n + 2}\n" for n in range(12))
+        )
     (data / "bucc" / "dev.gold").write_text("".join(f"zh-{n}\ten-{n}\n" for n in (2, 3, 7, 8)))
-    (data / "paracrawl" / "en-de.txt").write_text("".join(f"en{n} en{n + 1}\tde{n}\n" for n in range(30)))
+    (data / "paracrawl" / "en-de.txt").write_text(
+        "".join(f"en{n} en{n + 1}\tde{n}\n" for n in range(30))
+    )
 
 
 def write_classification(folder):
     sib, reviews = folder / "data" / "sib200", folder / "my_reviews"
     plain, pairs = folder / "data" / "senteval_cls", folder / "data" / "xnli"
-    for made in (reviews, plain, pairs, *(sib / code for code in ("deu_Latn", "eng_Latn", "spa_Latn"))):
+    for made in (
+        reviews,
+        plain,
+        pairs,
+        *(sib / code for code in ("deu_Latn", "eng_Latn", "spa_Latn")),
+    ):
         made.mkdir(parents=True)
     for code, word in (("deu_Latn", "de"), ("eng_Latn", "en"), ("spa_Latn", "de")):
         for split, size in (("train", 24), ("dev", 6), ("test", 9)):
-            rows = [(n, ("sports", "health")[n % 2], f"{word}{n % 2} {word}{n}.") for n in range(size)]
-            (sib / code / f"{split}.tsv").write_text("".join(f"{n}\t{topic}\t{text}\n" for n, topic, text in rows))
+            rows = [
+                (n, ("sports", "health")[n % 2], f"{word}{n % 2} {word}{n}.") for n in range(size)
+            ]
+            (sib / code / f"{split}.tsv").write_text(
+                "".join(f"{n}\t{topic}\t{text}\n" for n, topic, text in rows)
+            )
             if word == code[:2]:
                 own = "".join(f"{topic}\t{text} {text}\n" for _, topic, text in rows)
                 (reviews / f"{word}.{split}.tsv").write_text(own)
     (plain / "custrev.all").write_text("".join(f"{n % 2} en{n % 2} en{n}\n" for n in range(60)))
     for code in ("de", "en"):
-        rows = "".join(f"{code}{n}\ten{n + n % 2}\t{('entailment', 'neutral')[n % 2]}\n" for n in range(9))
+        rows = "".join(
+            f"{code}{n}\ten{n + n % 2}\t{('entailment', 'neutral')[n % 2]}\n" for n in range(9)
+        )
         (pairs / f"dev-{code}.tsv").write_text(rows)
 
 
@@ -140,7 +181,8 @@ def test_compare_shows_them_all(said):
     assert "| sts17_sts17: all_2 |" in joined
     assert "### tatoeba_tatoeba_laser: accuracy" in markdown
     assert all(
-        name in markdown for name in ("theirs", "my_code:embed", "prompt='query: ')", "languages=de+Swahili+cmn")
+        name in markdown
+        for name in ("theirs", "my_code:embed", "prompt='query: ')", "languages=de+Swahili+cmn")
     )
     assert any(",swh-eng,accuracy_forward,theirs," in line for line in table.splitlines())
     assert (page, latex) == ("written: report.html\n", "written: table.tex\n")
@@ -153,16 +195,41 @@ def test_the_python_part_runs(said, workplace, capsys):
 
 def test_the_reference_names_every_key(said, workplace):
     reference = (DOCS / "reference" / "results.md").read_text(encoding="utf-8")
-    tasks = ("tatoeba_tatoeba_laser", "xsim_flores200_devtest", "stsb_stsb", "sick_sick", "tydi_goldp_tydiqa_goldp",
-             "zero_shot_folder_my_reviews", "zero_shot_sib200", "few_shot_sib200", "senteval_senteval_cls",
-             "pair_xnli", "bucc_margin_bucc", "bucc_best_f1_bucc", "bucc_mteb_bucc", "paracrawl_retrieval",
-             "mteb_STS17", "xsim_pp_generated_flores200_devtest", "ntrex_xsim_NTREX-128",
-             "ntrex_f1_NTREX-128", "mixed_pool_my_translations", "lareqa_xquad_r",
-             "xquad_r_xquad_r")  # fmt: skip
+    tasks = (
+        "tatoeba_tatoeba_laser",
+        "xsim_flores200_devtest",
+        "stsb_stsb",
+        "sick_sick",
+        "tydi_goldp_tydiqa_goldp",
+        "zero_shot_folder_my_reviews",
+        "zero_shot_sib200",
+        "few_shot_sib200",
+        "senteval_senteval_cls",
+        "pair_xnli",
+        "bucc_margin_bucc",
+        "bucc_best_f1_bucc",
+        "bucc_mteb_bucc",
+        "paracrawl_retrieval",
+        "mteb_STS17",
+        "xsim_pp_generated_flores200_devtest",
+        "ntrex_xsim_NTREX-128",
+        "ntrex_f1_NTREX-128",
+        "mixed_pool_my_translations",
+        "lareqa_xquad_r",
+        "xquad_r_xquad_r",
+    )
     for task in tasks:
         content = json.loads(next(workplace.rglob(f"{task}*.json")).read_text())
         own = content["interlingua"]
-        keys = [*content, *content["scores"]["test"][0], *own, *own["provenance"], *own["provenance"]["model"]]
+        keys = [
+            *content,
+            *content["scores"]["test"][0],
+            *own,
+            *own["provenance"],
+            *own["provenance"]["model"],
+        ]
         keys += own["settings"]
-        bare = [re.sub("^(bm25|hybrid)_|_all_languages$", "", key) for key in keys]  # explained for all metrics alike
+        bare = [
+            re.sub("^(bm25|hybrid)_|_all_languages$", "", key) for key in keys
+        ]  # explained for all metrics alike
         assert [key for key in bare if key not in reference] == []

@@ -59,6 +59,8 @@ def test_the_python_parts_run(done, workplace):
         for part in code:
             names.append({})
             exec(compile(part, PAGE.name, "exec"), names[-1])
-    own = Encoder.load(workplace / "model").encode(["The cat sits on the mat.", "Die Katze sitzt auf der Matte."])
+    own = Encoder.load(workplace / "model").encode(
+        ["The cat sits on the mat.", "Die Katze sitzt auf der Matte."]
+    )
     np.testing.assert_allclose(names[0]["vectors"], own, atol=1e-5)
     assert names[1]["vectors"].shape == (2, 32)

@@ -1,4 +1,5 @@
-"""docs/how-to/filter-and-train.md: its commands run in the order of the page, and wrong pairs reach no split."""
+"""docs/how-to/filter-and-train.md: its commands run in the order of the page, and wrong pairs reach
+no split."""
 
 from __future__ import annotations
 
@@ -33,6 +34,8 @@ def test_wrong_pairs_are_not_held_out(workplace):
     assert 100 < manifest.sources[0].dropped["below_min_score"] < 250
     assert manifest.sources[1].dropped.get("below_min_score", 0) == 0
     for name in ("heldout", "valid_text"):
-        lines = (workplace / "prepared" / name / "deu-eng.tsv").read_text(encoding="utf-8").splitlines()
+        lines = (
+            (workplace / "prepared" / name / "deu-eng.tsv").read_text(encoding="utf-8").splitlines()
+        )
         assert len(lines) == 10
         assert all(is_right(TextPair(*line.split("\t"), "deu_Latn", "eng_Latn")) for line in lines)

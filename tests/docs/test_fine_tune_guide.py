@@ -1,4 +1,5 @@
-"""docs/how-to/fine-tune.md: its files are written and its commands run, on a tiny model and corpus."""
+"""docs/how-to/fine-tune.md: its files are written and its commands run, on a tiny model and
+corpus."""
 
 from __future__ import annotations
 
@@ -25,10 +26,14 @@ def workplace(tmp_path_factory, word_vocabulary):
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     encoder = Encoder.from_scratch(config, word_vocabulary)
-    encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "en1: ", "passage": "en2: "})
+    encoder.settings = dataclasses.replace(
+        encoder.settings, prompts={"query": "en1: ", "passage": "en2: "}
+    )
     encoder.save(folder / "model")
     rows = pairs("deu_Latn", 700, seed=0)
-    (folder / "bitext.de-en.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows), encoding="utf-8")
+    (folder / "bitext.de-en.tsv").write_text(
+        "".join(f"{a}\t{b}\n" for a, b in rows), encoding="utf-8"
+    )
     return folder
 
 
@@ -43,11 +48,18 @@ def test_every_command_ends_well(done):
 
 
 def test_the_start_is_evaluated_and_the_rate_is_a_fine_tunings(done, workplace):
-    lines = (workplace / "runs" / "finetuned" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (workplace / "runs" / "finetuned" / "metrics.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     evaluations = [record for record in map(json.loads, lines) if record["kind"] == "evaluation"]
     assert evaluations[0]["step"] == 0
     assert evaluations[0]["best"]
-    assert load_train_config(workplace / "runs" / "finetuned" / "config.toml").optimizer.learning_rate == 5e-5
+    assert (
+        load_train_config(workplace / "runs" / "finetuned" / "config.toml").optimizer.learning_rate
+        == 5e-5
+    )
 
 
 def test_the_model_puts_the_prompt_of_its_training_before_texts(done, workplace):

@@ -1,4 +1,5 @@
-"""docs/how-to/integrations.md: its command is run on a tiny model, then its Python parts, if their package is here."""
+"""docs/how-to/integrations.md: its command is run on a tiny model, then its Python parts, if their
+package is here."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def workplace(tmp_path_factory, word_vocabulary):
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(folder / "model")
     for language, texts in LINES.items():
-        (folder / f"news.{language}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        (folder / f"news.{language}.txt").write_text(
+            "".join(f"{text}\n" for text in texts), encoding="utf-8"
+        )
     return folder
 
 
@@ -46,7 +49,9 @@ def test_parquet_holds_what_encode_gives(workplace):
     follow(PAGE, workplace)
     names = run_part("pyarrow", workplace)
     assert names["texts"] == LINES["en"] + LINES["de"]
-    assert np.array_equal(names["vectors"], Encoder.load(workplace / "model").encode(names["texts"]))
+    assert np.array_equal(
+        names["vectors"], Encoder.load(workplace / "model").encode(names["texts"])
+    )
 
 
 def ranked(workplace: Path) -> list[str]:

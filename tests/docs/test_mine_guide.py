@@ -1,4 +1,7 @@
-"""docs/how-to/mine.md: its commands run in their order on invented words; its table names every check."""
+"""docs/how-to/mine.md: its commands run in their order on invented words.
+
+Its table names every check.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,23 @@ def workplace(tmp_path_factory):
         write_lines(folder / f"crawl.{language}.tsv", pages)
     draw = random.Random(5)
     held_out = [sentence(draw) for _ in range(300)]
-    write_lines(folder / "heldout.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in held_out])
+    write_lines(
+        folder / "heldout.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in held_out]
+    )
     (folder / "my_code.py").write_text("from tests.mining.invented import embed as embed\n")
     return folder
 
 
 def unfiltered(folder):
     """What one process writes, without calibration."""
-    command = ["mine", "tests.mining.invented:embed", "news.de.txt", "news.en.txt", "-o", "alone.tsv"]
+    command = [
+        "mine",
+        "tests.mining.invented:embed",
+        "news.de.txt",
+        "news.en.txt",
+        "-o",
+        "alone.tsv",
+    ]
     with contextlib.chdir(folder), pytest.raises(SystemExit):
         main.main([*command, "--backend", "function", "--quiet"])
     return (folder / "alone.tsv").read_bytes()
@@ -93,11 +105,19 @@ def test_the_python_part_runs(said, workplace, capsys, monkeypatch):
 
 
 def test_the_table_names_every_check_and_its_limit():
-    table = {line.split("`")[1]: line for line in GUIDE.read_text(encoding="utf-8").splitlines() if line[:3] == "| `"}
+    table = {
+        line.split("`")[1]: line
+        for line in GUIDE.read_text(encoding="utf-8").splitlines()
+        if line[:3] == "| `"
+    }
     assert list(table) == list(CHECKS)
     for name in CHECKS:
         rule = find_check(name)
-        limit = f"from {rule.default_limit:g} on" if rule.is_upper_limit else f"below {rule.default_limit:g}"
+        limit = (
+            f"from {rule.default_limit:g} on"
+            if rule.is_upper_limit
+            else f"below {rule.default_limit:g}"
+        )
         assert limit in table[name]
         assert ("if requested" in table[name]) == (name not in DROPPED)
 

@@ -1,4 +1,5 @@
-"""docs/how-to/search-your-documents.md: its Python and its commands are run, where the package of the model is."""
+"""docs/how-to/search-your-documents.md: its Python and its commands are run, where the package of
+the model is."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ LANGUAGES = ("de", "en", "fr", "pt", "ru", "ja", "es")
 JAPANESE = "図書館の本は二週間借りられます。"
 
 
-with_model = pytest.mark.skipif(not has_model(), reason="the model of interlingua-mini is not installed")
+with_model = pytest.mark.skipif(
+    not has_model(), reason="the model of interlingua-mini is not installed"
+)
 
 
 @pytest.fixture
@@ -42,7 +45,9 @@ def test_commands_name_no_model():
     commands = [shlex.split(step.command) for step in steps(PAGE)]
     verbs = [words[1] for words in commands if words[0] == "interlingua"]
     assert verbs == ["index", "serve", "search"]
-    assert not any("models/" in word for words in commands for word in words if words[0] == "interlingua")
+    assert not any(
+        "models/" in word for words in commands for word in words if words[0] == "interlingua"
+    )
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file")  # that five lines leave to the interpreter
@@ -61,7 +66,9 @@ def test_the_commands_find_the_same(folder):
     printed = {}
     with contextlib.chdir(folder):
         for step in steps(PAGE):
-            command = step.command.replace("texts/*.txt", " ".join(f"texts/{code}.txt" for code in LANGUAGES))
+            command = step.command.replace(
+                "texts/*.txt", " ".join(f"texts/{code}.txt" for code in LANGUAGES)
+            )
             program, *arguments = shlex.split(command)
             if program == "pip" or arguments[0] == "serve":  # serving is tested elsewhere
                 continue

@@ -1,4 +1,5 @@
-"""docs/how-to/plug-ins.md: its package is built and installed, and every name that it adds is used."""
+"""docs/how-to/plug-ins.md: its package is built and installed, and every name that it adds is
+used."""
 
 from __future__ import annotations
 
@@ -71,7 +72,11 @@ def run(command):
     program, *arguments = shlex.split(command)
     assert program == "interlingua"
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as stop:
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as stop,
+    ):
         main.main(arguments)
     return Ran(stop.value.code or 0, out.getvalue(), err.getvalue())
 
@@ -81,14 +86,27 @@ def workplace(tmp_path_factory):
     """The page's files, its package in ``site``, and what its commands read."""
     folder = tmp_path_factory.mktemp("plug-ins")
     write_files(folder)
-    install = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-build-isolation"]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--disable-pip-version-check",
+        "--no-build-isolation",
+    ]
     install += ["--no-deps", "--no-index", "--target", "site", "./extras"]
     subprocess.run(install, cwd=folder, check=True, env={**os.environ, "PYTHONPATH": ""})
-    write_lines(folder / "news.de-en.bars", [f"{a} ||| {b}" for a, b in pairs("deu_Latn", 300, seed=0)])
+    write_lines(
+        folder / "news.de-en.bars", [f"{a} ||| {b}" for a, b in pairs("deu_Latn", 300, seed=0)]
+    )
     sources, targets, _ = corpora(30, 40)
     write_lines(folder / "news.de", sources)
     write_lines(folder / "news.en", targets)
-    rows = [("eine Katze schläft", "eine Katze schlaeft", "two dogs run"), ("zwei Hunde", "two dogs", "zwei Hunde!")]
+    rows = [
+        ("eine Katze schläft", "eine Katze schlaeft", "two dogs run"),
+        ("zwei Hunde", "two dogs", "zwei Hunde!"),
+    ]
     write_lines(folder / "choices" / "deu_Latn-eng_Latn.tsv", ["\t".join(row) for row in rows])
     return folder
 
@@ -120,7 +138,9 @@ def test_all_commands_end_well_but_the_wrong_one(ran):
 
 def test_the_installed_method_was_trained(workplace, ran):
     lines = (workplace / "run" / "metrics.jsonl").read_text().splitlines()
-    assert any({"close", "apart"} <= {key.rpartition("/")[2] for key in json.loads(line)} for line in lines)
+    assert any(
+        {"close", "apart"} <= {key.rpartition("/")[2] for key in json.loads(line)} for line in lines
+    )
     assert interlingua.load("run").dim > 0
 
 
@@ -132,7 +152,9 @@ def test_the_installed_format_was_prepared(workplace, ran):
 def test_the_installed_task_scored_the_installed_backend(workplace, ran):
     [file] = (workplace / "results" / "letters").rglob("right_of_two*.json")
     result = json.loads(file.read_text())["interlingua"]
-    assert result["groups"]["all_1"]["accuracy"] == 0.5  # the second row's other sentence is its source
+    assert (
+        result["groups"]["all_1"]["accuracy"] == 0.5
+    )  # the second row's other sentence is its source
     assert result["settings"]["limit"] == 50
     assert "letters.width=128" in result["provenance"]["model"]["overrides"]
 
@@ -153,14 +175,25 @@ def test_the_verbs_take_all_by_their_places(workplace, ran, tmp_path):
     pair = TextPair("ein Haus", "a house", "deu_Latn", "eng_Latn")
     write_pairs([pair], tmp_path / "one.de-en.txt", format="my_extras.format:Bars")
     assert list(read_pairs(tmp_path / "one.de-en.txt", format="my_extras.format:Bars")) == [pair]
-    how = {"backend": "my_extras.backend:Letters", "settings": ["Letters.width=64", "RightOfTwo.limit=1"]}
-    [result] = interlingua.evaluate("letters", "my_extras.task:RightOfTwo", "choices", output=None, **how)
+    how = {
+        "backend": "my_extras.backend:Letters",
+        "settings": ["Letters.width=64", "RightOfTwo.limit=1"],
+    }
+    [result] = interlingua.evaluate(
+        "letters", "my_extras.task:RightOfTwo", "choices", output=None, **how
+    )
     assert (result.settings["limit"], result.subsets[0].pairs) == (1, 1)
     config = {
         "data": {"corpus": str(workplace / "corpus")},
         "encoder": {"preset": "ems-tiny"},
         "method": {"name": "my_extras.method:Closer", "apart_weight": 1.0},
-        "run": {"output": str(tmp_path / "run"), "max_steps": 2, "device": "cpu", "threads": 1, "precision": "fp32"},
+        "run": {
+            "output": str(tmp_path / "run"),
+            "max_steps": 2,
+            "device": "cpu",
+            "threads": 1,
+            "precision": "fp32",
+        },
     }
     [trained] = interlingua.train(config)
     assert trained.step == 2
@@ -170,8 +203,27 @@ def test_the_verbs_take_all_by_their_places(workplace, ran, tmp_path):
 WRONG = {
     "method": ("train", "train.toml", "--set", "method.name={}"),
     "task": ("evaluate", "letters", "--backend", "letters", "--suite", "{}", "--data", "choices"),
-    "check": ("mine", "letters", "news.de", "news.en", "-o", "x.tsv", "--backend", "letters", "--check", "{}"),
-    "format": ("score", "letters", "news.de-en.bars", "--backend", "letters", "--input-format", "{}"),
+    "check": (
+        "mine",
+        "letters",
+        "news.de",
+        "news.en",
+        "-o",
+        "x.tsv",
+        "--backend",
+        "letters",
+        "--check",
+        "{}",
+    ),
+    "format": (
+        "score",
+        "letters",
+        "news.de-en.bars",
+        "--backend",
+        "letters",
+        "--input-format",
+        "{}",
+    ),
     "backend": ("embed", "letters", "news.de", "-o", "x.npy", "--backend", "{}"),
     "analysis": ("analyse", "letters", "--backend", "letters", "--only", "{}", "--data", "choices"),
 }
@@ -180,7 +232,8 @@ NAMES = ["nothing_of_the_kind", "my_extras.nothing:Class", "my_extras.check:Word
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize(
-    "name", ["nothing_of_the_kind", "my_extras.nothing:Class", "my_extras.check:Wordz", "json:loads"]
+    "name",
+    ["nothing_of_the_kind", "my_extras.nothing:Class", "my_extras.check:Wordz", "json:loads"],
 )
 def test_a_wrong_name_is_one_line_and_exit_code_2(workplace, ran, kind, name):
     result = run(shlex.join(["interlingua", *(part.format(name) for part in WRONG[kind])]))
@@ -203,8 +256,12 @@ def test_two_packages_with_one_name_are_refused(tmp_path, monkeypatch):
     for package in ("one", "two"):
         described = tmp_path / f"{package}-1.0.dist-info"
         described.mkdir()
-        (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (described / "entry_points.txt").write_text(f"[interlingua.checks]\nlong = {package}.check:Long\nhub = x:Y\n")
+        (described / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n"
+        )
+        (described / "entry_points.txt").write_text(
+            f"[interlingua.checks]\nlong = {package}.check:Long\nhub = x:Y\n"
+        )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=r"one\.check:Long, two\.check:Long"):
         registry.resolve(registry.CHECKS, "long")

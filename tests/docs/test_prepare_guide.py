@@ -1,4 +1,7 @@
-"""docs/how-to/prepare.md: its commands run on its own corpus; docs/reference/prepare.md names every key."""
+"""docs/how-to/prepare.md: its commands run on its own corpus.
+
+Docs/reference/prepare.md names every key.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +52,22 @@ def test_every_step_runs(workplace):
 def test_the_guide_names_every_format_and_everything_in_the_folder(workplace):
     guide = GUIDE.read_text(encoding="utf-8")
     assert [name for name in FORMATS if f"| `{name}` |" not in guide] == []
-    assert [path.name for path in (workplace / "prepared").iterdir() if f"`{path.name}" not in guide] == []
+    assert [
+        path.name for path in (workplace / "prepared").iterdir() if f"`{path.name}" not in guide
+    ] == []
 
 
 def by_default(section):
-    """A section as it is where the file does not have it; the validation set is not empty then, as the test set is."""
+    """A section as it is where the file does not have it.
+
+    The validation set is not empty then, as the test set is.
+    """
     field = configs.PrepareConfig.__dataclass_fields__.get(section)
-    return None if field is None or field.default_factory is dataclasses.MISSING else field.default_factory()
+    return (
+        None
+        if field is None or field.default_factory is dataclasses.MISSING
+        else field.default_factory()
+    )
 
 
 def test_the_reference_has_the_defaults_in_use():

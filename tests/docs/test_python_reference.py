@@ -1,4 +1,7 @@
-"""docs/reference/python.md is made from the options dataclasses; `UPDATE_DOCS=1 make test` writes it anew."""
+"""docs/reference/python.md is made from the options dataclasses.
+
+`UPDATE_DOCS=1 make test` writes it anew.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,11 @@ def section(verb, function):
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     ]
-    return [*lines, "", f"Without their names: {', '.join(f'`{name}`' for name in positional) or 'none'}."]
+    return [
+        *lines,
+        "",
+        f"Without their names: {', '.join(f'`{name}`' for name in positional) or 'none'}.",
+    ]
 
 
 def _shown(value):

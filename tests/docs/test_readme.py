@@ -1,4 +1,5 @@
-"""README.md: what a newcomer sees first is there, its numbers are those of the results, and its code runs."""
+"""README.md: what a newcomer sees first is there, its numbers are those of the results, and its
+code runs."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ PRINTED = {
 
 
 def readme_table():
-    head, _, *rows = re.search(r"(?:^\| (?:accuracy|LaBSE|MEXMA|mUSE|multi|ours|-).*\n|^\|---.*\n)+", README, re.M)[
-        0
-    ].splitlines()
+    head, _, *rows = re.search(
+        r"(?:^\| (?:accuracy|LaBSE|MEXMA|mUSE|multi|ours|-).*\n|^\|---.*\n)+", README, re.M
+    )[0].splitlines()
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     assert len(head.strip("|").split("|")) == 6
     return {row[0]: row[1:] for row in cells}
@@ -84,7 +85,10 @@ def measured():
 
 def test_install_code_table_and_picture_come_first():
     begins = "\n".join(README.splitlines()[:45])
-    places = [begins.find(part) for part in ("pip install", "```python", "| MEXMA", "](docs/mixed-pool.svg)")]
+    places = [
+        begins.find(part)
+        for part in ("pip install", "```python", "| MEXMA", "](docs/mixed-pool.svg)")
+    ]
     assert -1 not in places
     assert places == sorted(places)
     [code] = re.findall(r"```python\n(.*?)```", begins, re.S)

@@ -1,4 +1,5 @@
-"""docs/reproduce.md: each table of the four papers is on it, and each file and task that a command names is there."""
+"""docs/reproduce.md: each table of the four papers is on it, and each file and task that a command
+names is there."""
 
 from __future__ import annotations
 
@@ -28,7 +29,12 @@ TABLES = {
     "MEXMA": [*map(str, range(1, 31))],
     "EMS": ROMAN,
 }
-PAPERS = {"calibrated": "Ham and Kim", "multilingual_ir": "Hu et al", "mexma": "Janeiro", "ems": "Mao"}
+PAPERS = {
+    "calibrated": "Ham and Kim",
+    "multilingual_ir": "Hu et al",
+    "mexma": "Janeiro",
+    "ems": "Mao",
+}
 
 
 def section(title):
@@ -38,9 +44,13 @@ def section(title):
 
 def commands():
     """Every command of the page, with the rows of a loop written out."""
-    outside = re.sub(r"^```.*?^```", "", PAGE, flags=re.M | re.S)  # a fence would pair up with a command's own marks
+    outside = re.sub(
+        r"^```.*?^```", "", PAGE, flags=re.M | re.S
+    )  # a fence would pair up with a command's own marks
     lines = re.sub(r" \\\n +", " ", PAGE)
-    found = re.findall(r"^\$ (.+)$", lines, re.M) + re.findall(r"`([^`]+)`", outside.replace("\n", " "))
+    found = re.findall(r"^\$ (.+)$", lines, re.M) + re.findall(
+        r"`([^`]+)`", outside.replace("\n", " ")
+    )
     for text in found:
         loop = re.fullmatch(r"for row in (.+?); do (.+); done", text)
         if loop:
@@ -60,17 +70,27 @@ def test_every_row_has_a_command_or_a_reason():
     for row in re.findall(r"^\| (?:Table|Figure|section) .+$", PAGE, re.M):
         cells = [cell.strip() for cell in row.strip("|").split(" | ")]
         assert len(cells) == 4, row
-        assert "`" in cells[1] or cells[1].startswith(("not reproducible", "averages of Tables")), row
+        assert "`" in cells[1] or cells[1].startswith(("not reproducible", "averages of Tables")), (
+            row
+        )
 
 
 def test_every_file_of_a_command_is_there():
-    files = {path for command in commands() for path in re.findall(r"(?:experiments|tools)/[\w./-]+", command)}
+    files = {
+        path
+        for command in commands()
+        for path in re.findall(r"(?:experiments|tools)/[\w./-]+", command)
+    }
     assert len(files) > 50
     assert [path for path in sorted(files) if not (ROOT / path).is_file()] == []
 
 
 def test_every_run_measured_is_one_that_its_file_makes():
-    runs = {path for command in commands() for path in re.findall(r"(?:evaluate|analyse) (runs/[\w./-]+)", command)}
+    runs = {
+        path
+        for command in commands()
+        for path in re.findall(r"(?:evaluate|analyse) (runs/[\w./-]+)", command)
+    }
     assert runs
     for run in runs:
         _, method, name = run.split("/")
@@ -106,15 +126,20 @@ def test_every_corpus_trained_on_is_prepared_by_a_command():
 def test_every_evaluation_set_kept_out_is_fetched_by_a_command():
     text = " ".join(commands())
     fetched = set(" ".join(re.findall(r"get_data\.py ([\w ]+) --out", text)).split())
-    wanted = {"STS2017-extended": "sts17_extended"}  # by the folder that a set lands in, where it has another name
+    wanted = {
+        "STS2017-extended": "sts17_extended"
+    }  # by the folder that a set lands in, where it has another name
     for command in single_commands():
         if command.startswith("interlingua prepare"):
-            folders = [Path(folder).name for folder in config_of(command)[1].get("decontaminate", [])]
+            folders = [
+                Path(folder).name for folder in config_of(command)[1].get("decontaminate", [])
+            ]
             assert {wanted.get(folder, folder) for folder in folders} <= fetched, command
 
 
 def test_evaluation_sets_kept_out_are_found_where_they_land(monkeypatch):
-    """The page sets the variable to a folder below the repository, and the files of experiments/ name it."""
+    """The page sets the variable to a folder below the repository, and the files of experiments/
+    name it."""
     (variable, folder) = re.search(r"export (\w+)=(\S+)", PAGE).groups()
     monkeypatch.setenv(variable, folder)
     monkeypatch.chdir(ROOT)
@@ -150,7 +175,8 @@ def test_every_file_of_a_paper_is_on_the_page(folder):
 
 
 def test_every_command_line_is_understood(monkeypatch):
-    """Options by the parser of the command line, and files with their overrides as the verbs load them."""
+    """Options by the parser of the command line, and files with their overrides as the verbs load
+    them."""
     monkeypatch.setenv("INTERLINGUA_DATA", "data")
     monkeypatch.chdir(ROOT)
     parsers = {}

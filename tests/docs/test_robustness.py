@@ -1,4 +1,7 @@
-"""docs/reference/robustness.md: each promise names a test that exists; no model is loaded with its code."""
+"""docs/reference/robustness.md: each promise names a test that exists.
+
+No model is loaded with its code.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,11 @@ def test_every_row_of_the_page_names_a_test():
 
 
 def loads_of_models():
-    for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("benchmarks/*.py"), *ROOT.glob("tools/*.py")]:
+    for path in [
+        *ROOT.glob("src/**/*.py"),
+        *ROOT.glob("benchmarks/*.py"),
+        *ROOT.glob("tools/*.py"),
+    ]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))

@@ -35,11 +35,17 @@ def workplace(tmp_path_factory, word_vocabulary):
     noisy = bitext(200, wrong=0.4, repeated=0)
     write_pairs(noisy, folder / "noisy.de-en.tsv")
     write_pairs(bitext(60, seed=7, wrong=0, repeated=0), folder / "trusted.de-en.tsv")
-    judged = "".join(f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in noisy[:120])
+    judged = "".join(
+        f"{int(is_right(pair))}\t{pair.source}\t{pair.target}\n" for pair in noisy[:120]
+    )
     (folder / "judged.tsv").write_text(judged, encoding="utf-8")
     for seed in (1, 2):
         written(folder, seed, 20)
-    for name, path in (("1.de", "chapter.de.txt"), ("1.en", "chapter.en.txt"), ("1.gold", "chapter.gold")):
+    for name, path in (
+        ("1.de", "chapter.de.txt"),
+        ("1.en", "chapter.en.txt"),
+        ("1.gold", "chapter.gold"),
+    ):
         (folder / name).rename(folder / path)
     rows = "chapter.de.txt\tchapter.en.txt\t\tchapter.gold\n2.de\t2.en\n"
     (folder / "documents.tsv").write_text(rows, encoding="utf-8")
@@ -47,9 +53,16 @@ def workplace(tmp_path_factory, word_vocabulary):
 
 
 def test_score(workplace, capsys):
-    done = follow(DOCS / "how-to" / "score.md", workplace, instead={"hf:intfloat/multilingual-e5-small": "model"})
+    done = follow(
+        DOCS / "how-to" / "score.md",
+        workplace,
+        instead={"hf:intfloat/multilingual-e5-small": "model"},
+    )
     assert len(done) == 5
-    kept, rest = ((workplace / name).read_text(encoding="utf-8").splitlines() for name in ("clean.tsv", "rest.tsv"))
+    kept, rest = (
+        (workplace / name).read_text(encoding="utf-8").splitlines()
+        for name in ("clean.tsv", "rest.tsv")
+    )
     assert len(kept) + len(rest) == 200
     assert {line.split("\t")[0] for line in rest} <= {"below the threshold"}
     known = json.loads((workplace / "de-en.json").read_text(encoding="utf-8"))["pairs"]
@@ -69,10 +82,17 @@ def test_the_python_parts_run(workplace, monkeypatch, page, name):
 
 
 def test_align(workplace, capsys):
-    done = follow(DOCS / "how-to" / "align.md", workplace, instead={"hf:intfloat/multilingual-e5-small": "model"})
+    done = follow(
+        DOCS / "how-to" / "align.md",
+        workplace,
+        instead={"hf:intfloat/multilingual-e5-small": "model"},
+    )
     assert len(done) == 4
     assert read_links(workplace / "chapter.align")
-    assert sorted(path.name for path in (workplace / "links").iterdir()) == ["2.de.align", "chapter.de.txt.align"]
+    assert sorted(path.name for path in (workplace / "links").iterdir()) == [
+        "2.de.align",
+        "chapter.de.txt.align",
+    ]
     pairs = list(read_pairs(workplace / "bitext.tsv", source_language="de", target_language="en"))
     assert pairs[0].score is not None
     assert "strict: precision" in capsys.readouterr().err
@@ -80,7 +100,9 @@ def test_align(workplace, capsys):
 
 def test_all_checks_of_the_page_are_there():
     page = (DOCS / "how-to" / "score.md").read_text(encoding="utf-8")
-    assert {"duplicate", "hub", "script", "copied", "length", "numbers"} <= {name for name in CHECKS if name in page}
+    assert {"duplicate", "hub", "script", "copied", "length", "numbers"} <= {
+        name for name in CHECKS if name in page
+    }
 
 
 def test_the_method_names_functions_and_tests_that_are_there():

@@ -33,7 +33,10 @@ def workplace(tmp_path_factory, word_vocabulary):
     for code in LANGUAGES:
         lines = [f"{code[:2]}{n % WORDS} {code[:2]}{(n * 7 + 1) % WORDS} Pago" for n in range(40)]
         (folder / "texts" / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
-    records = [{"id": f"n{n}", "text": f"en{n}", "language": "en", "year": year} for n, year in enumerate((1999, 2024))]
+    records = [
+        {"id": f"n{n}", "text": f"en{n}", "language": "en", "year": year}
+        for n, year in enumerate((1999, 2024))
+    ]
     (folder / "news.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return folder
 
@@ -45,7 +48,9 @@ def done(workplace):
     printed = {}
     with contextlib.chdir(workplace):
         for step in steps(PAGE):
-            command = step.command.replace("texts/*.txt", files).replace("texts/en.txt", "texts/eng_Latn.txt")
+            command = step.command.replace("texts/*.txt", files).replace(
+                "texts/en.txt", "texts/eng_Latn.txt"
+            )
             program, *arguments = shlex.split(command)
             if program == "pip" or arguments[0] == "serve":
                 continue
@@ -62,7 +67,9 @@ def test_every_command_ends_well(done):
 
 
 def test_a_balanced_search_finds_every_language(done):
-    outputs = {"feedback" in command: text for command, text in done.items() if "--per-language" in command}
+    outputs = {
+        "feedback" in command: text for command, text in done.items() if "--per-language" in command
+    }
     assert set(outputs) == {False, True}
     for output in outputs.values():
         assert {line.split()[2] for line in output.splitlines()} == set(LANGUAGES)
@@ -71,7 +78,9 @@ def test_a_balanced_search_finds_every_language(done):
 def test_words_and_conditions_find_what_they_name(done):
     by_words = next(text for command, text in done.items() if "--mode text" in command)
     assert len(by_words.splitlines()) == 10
-    by_year = next(text for command, text in done.items() if "--where" in command and "search" in command)
+    by_year = next(
+        text for command, text in done.items() if "--where" in command and "search" in command
+    )
     assert [line.split()[3] for line in by_year.splitlines()] == ["n1"]
 
 

@@ -1,4 +1,5 @@
-"""docs/how-to/serve.md: its requests are answered, its paths, flags and defaults are those of the server."""
+"""docs/how-to/serve.md: its requests are answered, its paths, flags and defaults are those of the
+server."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def client(word_vocabulary):
 @pytest.mark.parametrize("words", CURLS, ids=[words[1].partition("/")[2] for words in CURLS])
 def test_its_requests_are_answered(client, words):
     path = "/" + words[1].partition("/")[2]
-    reply = client.post(path, content=words[words.index("-d") + 1], headers={"content-type": "application/json"})
+    reply = client.post(
+        path, content=words[words.index("-d") + 1], headers={"content-type": "application/json"}
+    )
     assert reply.status_code == 200, reply.text
 
 
@@ -56,7 +59,9 @@ def test_the_python_part_runs(client):
 def test_its_paths_are_those_of_the_server(client):
     rows = re.findall(r"^\| (`/.*?) \|", TEXT, flags=re.MULTILINE)
     named = {path for row in rows for path in re.findall(r"`(/\S+?)`", row)}
-    served = {path for path in json.loads(client.get("/openapi.json").text)["paths"] if "{" not in path}
+    served = {
+        path for path in json.loads(client.get("/openapi.json").text)["paths"] if "{" not in path
+    }
     assert named == served | {"/openapi.json", "/search"}  # /search is there with an index alone
 
 
@@ -71,4 +76,6 @@ def test_its_defaults_are_those_of_the_settings():
     rows = re.findall(r"^\| `--([\w-]+)` \| ([\d,]+)( MiB)? \|", TEXT, flags=re.MULTILINE)
     assert len(rows) == 6
     for flag, number, unit in rows:
-        assert defaults[flag.replace("-", "_")] == int(number.replace(",", "")) * (1024**2 if unit else 1)
+        assert defaults[flag.replace("-", "_")] == int(number.replace(",", "")) * (
+            1024**2 if unit else 1
+        )

@@ -1,4 +1,5 @@
-"""The site without mkdocs: every page is in its navigation, no relative link is dead, the API's names exist."""
+"""The site without mkdocs: every page is in its navigation, no relative link is dead, the API's
+names exist."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def pages_of(nav):
 def anchors(page):
     """What a heading can be linked by."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
+    }
 
 
 def test_every_page_is_in_the_navigation_once():
@@ -42,7 +45,9 @@ def test_every_page_is_in_the_navigation_once():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_no_relative_link_is_dead(page):
     dead = []
-    for target, anchor in LINK.findall(re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)):
+    for target, anchor in LINK.findall(
+        re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    ):
         path = page.parent / target if target else page
         is_missing = not path.exists()
         if is_missing or (anchor and path.suffix == ".md" and anchor not in anchors(path)):
@@ -54,7 +59,9 @@ def test_no_relative_link_is_dead(page):
 def test_names_of_the_api_pages_exist(name):
     module, _, attribute = name.rpartition(".")
     try:
-        found = importlib.import_module(name if importlib.util.find_spec(module).submodule_search_locations else module)
+        found = importlib.import_module(
+            name if importlib.util.find_spec(module).submodule_search_locations else module
+        )
     except MissingExtraError as error:
         pytest.skip(str(error))
     if found.__name__ != name:
@@ -72,5 +79,8 @@ def test_the_site_needs_no_other_server():
 def test_links_of_the_repositorys_top_lead_to_pages_or_become_text(page, name):
     on_the_site = with_site_links(from_top((ROOT / name).read_text(encoding="utf-8")), page)
     targets = [target for target, _ in LINK.findall(on_the_site) if target]
-    shown = {*pages_of(CONFIG["nav"]), *(str(picture.relative_to(DOCS)) for picture in DOCS.rglob("*.svg"))}
+    shown = {
+        *pages_of(CONFIG["nav"]),
+        *(str(picture.relative_to(DOCS)) for picture in DOCS.rglob("*.svg")),
+    }
     assert [target for target in targets if target not in shown] == []

@@ -1,4 +1,5 @@
-"""docs/how-to/small-vectors.md: its commands run in their order on a tiny model, then its Python part."""
+"""docs/how-to/small-vectors.md: its commands run in their order on a tiny model, then its Python
+part."""
 
 from __future__ import annotations
 
@@ -38,13 +39,18 @@ def workplace(tmp_path_factory, word_vocabulary, prepared):
         data.mkdir(parents=True)
     (goldp / "en.dev.questions.tsv").write_text("en-0\t1\ten1 en2\tanswer\n")
     (goldp / "en.dev.passages.txt").write_text("en7 en8\nen1 en3\nen9\n")
-    (tatoeba / "deu-eng.tsv").write_text("".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(9)))
+    (tatoeba / "deu-eng.tsv").write_text(
+        "".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(9))
+    )
     return folder
 
 
 @pytest.fixture(scope="module")
 def said(workplace):
-    """Command -> what it printed; widths are a tenth of the page's, the model being a tenth as wide."""
+    """Command -> what it printed.
+
+    Widths are a tenth of the page's, the model being a tenth as wide.
+    """
     text = PAGE.read_text(encoding="utf-8")
     text = text.replace("[384, 256, 128, 64]", "[32, 16, 12, 8]")
     text = text.replace("max_steps = 1000", 'max_steps = 3\nthreads = 1\ndevice = "cpu"')
@@ -56,7 +62,12 @@ def said(workplace):
 def test_every_command_runs(said, workplace):
     assert len(said) == 13
     assert np.load(workplace / "news.npy").shape == (3, 2)
-    assert Encoder.load(workplace / "runs" / "nested" / "model").settings.matryoshka_dims == (32, 16, 12, 8)
+    assert Encoder.load(workplace / "runs" / "nested" / "model").settings.matryoshka_dims == (
+        32,
+        16,
+        12,
+        8,
+    )
     assert Encoder.load(workplace / "turned").post_pooling.kinds == ("Dense",)
     small = Encoder.load(workplace / "small")
     assert (small.dim, list(small.settings.int8_ranges)) == (12, [12, 8])
@@ -74,7 +85,9 @@ def test_the_search_in_python_is_exact(said, workplace):
     assert found.indices.tolist() == np.argsort(-similarities)[:, :2].tolist()
 
 
-@pytest.mark.parametrize("method", sorted(name for name in METHODS if resolve(METHODS, name).nested_terms))
+@pytest.mark.parametrize(
+    "method", sorted(name for name in METHODS if resolve(METHODS, name).nested_terms)
+)
 def test_the_table_of_terms_is_what_methods_do(method):
     rows = [line.split("|")[1:4] for line in METHOD_PAGE.read_text(encoding="utf-8").splitlines()]
     table = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if len(row) == 3}

@@ -52,7 +52,9 @@ def names(workplace):
 
 def test_pairs_of_each_kind_become_files(names, workplace):
     for kind in ("iterable", "dataset", "pandas", "polars"):
-        assert len((workplace / f"{kind}.de-en.tsv").read_text(encoding="utf-8").splitlines()) == 100
+        assert (
+            len((workplace / f"{kind}.de-en.tsv").read_text(encoding="utf-8").splitlines()) == 100
+        )
 
 
 def test_the_pairs_are_trained_on(names, workplace):

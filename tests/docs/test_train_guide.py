@@ -1,4 +1,7 @@
-"""docs/how-to/train.md: its commands run in their order on a tiny corpus; docs/reference/train.md names every key."""
+"""docs/how-to/train.md: its commands run in their order on a tiny corpus.
+
+Docs/reference/train.md names every key.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,21 @@ def workplace(tmp_path_factory, prepared):
 
 
 def test_every_command_runs(workplace):
-    assert sorted(path.name for path in (workplace / "runs").iterdir()) == ["all", "branch", "budget", "one"]
+    assert sorted(path.name for path in (workplace / "runs").iterdir()) == [
+        "all",
+        "branch",
+        "budget",
+        "one",
+    ]
     guide = GUIDE.read_text(encoding="utf-8")
     for path in (workplace / "runs" / "one").iterdir():
         assert f"`{path.name}" in guide, f"{path.name} is not explained"
 
 
 def test_the_guide_names_what_may_change():
-    (sentence,) = [part for part in GUIDE.read_text(encoding="utf-8").split(". ") if "may change" in part]
+    (sentence,) = [
+        part for part in GUIDE.read_text(encoding="utf-8").split(". ") if "may change" in part
+    ]
     assert [key for key in MAY_CHANGE if f"`{key}`" not in sentence] == []
 
 
@@ -88,4 +98,8 @@ def test_every_section_is_in_the_reference(prepared, tmp_path):
         "run": {"output": str(tmp_path), "max_steps": 1},
     }
     reference = REFERENCE.read_text(encoding="utf-8")
-    assert [name for name in to_mapping(configs.train_config_from(table)) if f"## [{name}]" not in reference] == []
+    assert [
+        name
+        for name in to_mapping(configs.train_config_from(table))
+        if f"## [{name}]" not in reference
+    ] == []

@@ -1,4 +1,5 @@
-"""docs/how-to/vector-stores.md: its Python parts are run on a tiny model, where the store and its client are there."""
+"""docs/how-to/vector-stores.md: its Python parts are run on a tiny model, where the store and its
+client are there."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ def workplace(tmp_path, word_vocabulary):
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
     for language, texts in LINES.items():
-        (tmp_path / f"news.{language}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        (tmp_path / f"news.{language}.txt").write_text(
+            "".join(f"{text}\n" for text in texts), encoding="utf-8"
+        )
     return tmp_path
 
 

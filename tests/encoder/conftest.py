@@ -26,7 +26,10 @@ FRAME = {"cls_token": "<s>", "sep_token": "</s>", "bos_token": "<s>", "eos_token
 
 
 def tiny_vocabulary(*, frame: bool) -> Vocabulary:
-    """A BPE of the sentences above; with ``frame`` it puts <s> and </s> around each text, as XLM-R's."""
+    """A BPE of the sentences above.
+
+    With ``frame`` it puts <s> and </s> around each text, as XLM-R's.
+    """
     special = ["<pad>", "<unk>", "<mask>"] + ["<s>", "</s>"] * frame
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.normalizer = normalizers.NFKC()
@@ -35,7 +38,9 @@ def tiny_vocabulary(*, frame: bool) -> Vocabulary:
     tokenizer.train_from_iterator(SENTENCES, trainer)
     if frame:
         ids = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]
-        tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ids)
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>", special_tokens=ids
+        )
     return Vocabulary(tokenizer.to_str(), special_tokens={**ROLES, **(FRAME if frame else {})})
 
 
@@ -84,7 +89,9 @@ def random_batch():
 
     def make(lengths, *, low=5, high=100, seed=0):
         generator = torch.Generator().manual_seed(seed)
-        ids = [torch.randint(low, high, (length,), generator=generator).numpy() for length in lengths]
+        ids = [
+            torch.randint(low, high, (length,), generator=generator).numpy() for length in lengths
+        ]
         return TokenBatch.from_lists(ids, ["eng_Latn"] * len(ids))
 
     return make

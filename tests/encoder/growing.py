@@ -17,7 +17,9 @@ def _vocabulary(tokenizer, added):
 def unigram(pieces, *, added=(), scores=None, frame=False):
     """As XLM-R's: earlier pieces score more."""
     entries = [(token, 0.0) for token in SPECIAL.values()]
-    entries += [(piece, (scores or {}).get(piece, -1.0 - place / 8)) for place, piece in enumerate(pieces)]
+    entries += [
+        (piece, (scores or {}).get(piece, -1.0 - place / 8)) for place, piece in enumerate(pieces)
+    ]
     tokenizer = Tokenizer(models.Unigram(entries, unk_id=1))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     if frame:

@@ -22,9 +22,18 @@ SENTENCES = {
         "Pouvez-vous me dire où se trouve la gare la plus proche ?",
         "Veuillez enregistrer vos modifications avant de fermer la fenêtre.",
     ],
-    "tur_Latn": ["Kedi minderin üzerinde oturdu ve pencereden dışarı baktı.", "İSTANBUL'da ılık bir akşamdı."],
-    "vie_Latn": ["Con mèo ngồi trên tấm thảm và nhìn ra ngoài cửa sổ.", "Trời mưa cả ngày nên chúng tôi ở nhà."],
-    "rus_Cyrl": ["Кошка сидела на коврике и смотрела в окно.", "Скажите, пожалуйста, где ближайший вокзал?"],
+    "tur_Latn": [
+        "Kedi minderin üzerinde oturdu ve pencereden dışarı baktı.",
+        "İSTANBUL'da ılık bir akşamdı.",
+    ],
+    "vie_Latn": [
+        "Con mèo ngồi trên tấm thảm và nhìn ra ngoài cửa sổ.",
+        "Trời mưa cả ngày nên chúng tôi ở nhà.",
+    ],
+    "rus_Cyrl": [
+        "Кошка сидела на коврике и смотрела в окно.",
+        "Скажите, пожалуйста, где ближайший вокзал?",
+    ],
     "ell_Grek": ["Η γάτα κάθισε στο χαλί και κοίταξε έξω από το παράθυρο.", "Πού είναι ο σταθμός;"],
     "heb_Hebr": ["החתול ישב על השטיח והביט מהחלון.", "ירד גשם כל היום."],
     "arb_Arab": ["جلست القطة على السجادة ونظرت من النافذة.", "أين أقرب محطة قطار؟"],

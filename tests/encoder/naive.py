@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 
 def naive_layer(layer, x, *, context=None, shown=None):
-    """Post-LN layer on one sentence (L, D): queries from ``x``, keys and values from ``context``, of those shown."""
+    """Post-LN layer on one sentence (L, D): queries from ``x``, keys and values from ``context``,
+    of those shown."""
     context = x if context is None else context
     count, width = len(x), x.shape[1] // layer.spec.heads
     shown = torch.ones(count, count, dtype=torch.bool) if shown is None else shown
@@ -20,7 +21,9 @@ def naive_layer(layer, x, *, context=None, shown=None):
         for head in range(layer.spec.heads):
             at = slice(head * width, (head + 1) * width)
             seen = [j for j in range(count) if shown[i, j]]
-            weights = torch.softmax(torch.stack([q[i, at] @ k[j, at] / math.sqrt(width) for j in seen]), 0)
+            weights = torch.softmax(
+                torch.stack([q[i, at] @ k[j, at] / math.sqrt(width) for j in seen]), 0
+            )
             heads.append(sum(weight * v[j, at] for weight, j in zip(weights, seen, strict=True)))
         rows.append(torch.cat(heads))
     x = layer.attention_norm(x + layer.attention_output(torch.stack(rows)))

@@ -19,7 +19,12 @@ MODERNBERT = {
     "layer_norm_eps": 1e-5,
 }
 """Fields of a ``BackboneConfig``; the second layer and the third are local."""
-SIZES = {"hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 48}
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+}
 THEIRS = {
     "ModernBert": {
         **SIZES,

@@ -10,7 +10,11 @@ from interlingua.encoder.altered_sentences import AlteredSentences, HardRequest
 from interlingua.errors import ConfigError
 from tests.methods.test_distill import byte_vocabulary
 
-TEXTS = ["Anna never paid 480 euros in Berlin before noon.", "Yes.", "He bought 12 houses, and they were not old."]
+TEXTS = [
+    "Anna never paid 480 euros in Berlin before noon.",
+    "Yes.",
+    "He bought 12 houses, and they were not old.",
+]
 
 
 def batch(vocabulary, texts=TEXTS):
@@ -19,12 +23,16 @@ def batch(vocabulary, texts=TEXTS):
 
 def made(*, kinds=("number", "negation"), most=2, seed=1, step=0, max_tokens=200, **more):
     vocabulary = byte_vocabulary()
-    alter = AlteredSentences(vocabulary, "eng_Latn", HardRequest(kinds, most), max_tokens=max_tokens)
+    alter = AlteredSentences(
+        vocabulary, "eng_Latn", HardRequest(kinds, most), max_tokens=max_tokens
+    )
     found = alter(batch(vocabulary), seed=seed, step=step, **more)
     if found is None:
         return None
     ids = found.sentences.input_ids.split(found.sentences.lengths.tolist())
-    return list(zip(found.owners.tolist(), [vocabulary.decode(one.tolist()) for one in ids], strict=True))
+    return list(
+        zip(found.owners.tolist(), [vocabulary.decode(one.tolist()) for one in ids], strict=True)
+    )
 
 
 def test_each_form_belongs_to_its_sentence_and_differs_from_it():
@@ -59,7 +67,9 @@ def test_names_come_from_the_sentences_that_are_learned():
     vocabulary = byte_vocabulary()
     alter = AlteredSentences(vocabulary, "eng_Latn", HardRequest(("entity",), 3), max_tokens=200)
     assert alter.needs_names
-    alter.learn_names([f"We saw {name} again in {name}." for name in ("Madrid", "Paris", "Berlin", "Dublin")])
+    alter.learn_names(
+        [f"We saw {name} again in {name}." for name in ("Madrid", "Paris", "Berlin", "Dublin")]
+    )
     found = alter(batch(vocabulary, ["They went to Berlin by train."]), seed=1, step=0)
     ids = found.sentences.input_ids.split(found.sentences.lengths.tolist())
     texts = {vocabulary.decode(one.tolist()) for one in ids}

@@ -1,4 +1,7 @@
-"""Targets and negatives of a batch; that they are right is tested with the method, tests/methods/test_anchor.py."""
+"""Targets and negatives of a batch.
+
+That they are right is tested with the method, tests/methods/test_anchor.py.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from tests.methods.test_distill import byte_encoder, byte_vocabulary, saved_teac
 
 def anchors(encoder=None, *, teachers=(), prompts=(), **request):
     return Anchors(
-        encoder or tiny_encoder(), teachers=teachers, prompts=prompts, bank=BankRequest("", "en", **request)
+        encoder or tiny_encoder(),
+        teachers=teachers,
+        prompts=prompts,
+        bank=BankRequest("", "en", **request),
     ).train()
 
 
@@ -31,7 +37,10 @@ def test_without_a_name_the_teacher_is_a_copy_of_the_student():
 def test_a_reading_has_the_sides_that_are_asked_for():
     found, pairs = anchors(), tiny_pairs()
     both = found.reading(pairs, translations=True, originals=True)
-    assert [side.input_ids.tolist() for side in both.sides] == [pairs.a.input_ids.tolist(), pairs.b.input_ids.tolist()]
+    assert [side.input_ids.tolist() for side in both.sides] == [
+        pairs.a.input_ids.tolist(),
+        pairs.b.input_ids.tolist(),
+    ]
     assert all(torch.equal(target, both.anchors) for target in both.targets)
     assert both.altered is None
     one = found.reading(pairs, translations=False, originals=True)
@@ -50,7 +59,9 @@ def test_a_pair_may_be_stored_either_way_round():
 def test_negatives_repeat_for_each_side():
     found, pairs = anchors(), tiny_pairs(languages=("deu_Latn", "fra_Latn"))
     once, twice = (
-        found.negatives(pairs, found.reading(pairs, translations=True, originals=both), lambda rows: rows)
+        found.negatives(
+            pairs, found.reading(pairs, translations=True, originals=both), lambda rows: rows
+        )
         for both in (False, True)
     )
     assert twice.same_sentence.tolist() == [*once.same_sentence.tolist()] * 2

@@ -20,7 +20,9 @@ def naive_attention(qkv, heads):
         for head in range(heads):
             q, k, v = (qkv[start:end, part * width + head * size :][:, :size] for part in range(3))
             for i in range(end - start):
-                weights = [math.exp(float(q[i] @ k[j]) / math.sqrt(size)) for j in range(end - start)]
+                weights = [
+                    math.exp(float(q[i] @ k[j]) / math.sqrt(size)) for j in range(end - start)
+                ]
                 row = sum(w * v[j] for j, w in enumerate(weights)) / sum(weights)
                 out[start + i, head * size : (head + 1) * size] = row
     return out
@@ -60,7 +62,9 @@ def test_attention_gradients():
 
 def test_attention_dropout_keeps_the_expectation():
     torch.manual_seed(0)
-    qkv = torch.cat([torch.zeros(400, 8), torch.ones(400, 4)], dim=1).requires_grad_()  # all values 1
+    qkv = torch.cat(
+        [torch.zeros(400, 8), torch.ones(400, 4)], dim=1
+    ).requires_grad_()  # all values 1
     layout = Layout.of(torch.tensor([0, 400]))
     context = attend(qkv, layout, heads=1, dropout_rate=0.5)
     assert context.std() > 0.01
@@ -87,6 +91,14 @@ def test_the_installed_torch_has_the_kernel_as_it_is_called():
     schema = torch.ops.aten._flash_attention_forward.default._schema
     names = [argument.name for argument in schema.arguments]
     bounds = ["cum_seq_q", "cum_seq_k", "max_q", "max_k"]
-    assert names[:10] == ["query", "key", "value", *bounds, "dropout_p", "is_causal", "return_debug_mask"]
+    assert names[:10] == [
+        "query",
+        "key",
+        "value",
+        *bounds,
+        "dropout_p",
+        "is_causal",
+        "return_debug_mask",
+    ]
     assert {"window_size_left", "window_size_right"} <= set(names)
     assert schema.returns[0].name == "output"

@@ -9,7 +9,9 @@ from tests.encoder.shapes import transformers_model
 from tests.encoder.test_backbone import huggingface_model, loaded
 
 
-@pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "ModernBert", "ModernBert, the last layer local"])
+@pytest.mark.parametrize(
+    "kind", ["bert", "xlm-roberta", "ModernBert", "ModernBert, the last layer local"]
+)
 def test_it_is_hugging_faces_attention(kind, tmp_path, random_batch):
     kinds = ["full_attention"] * 3 + ["sliding_attention"]
     options = {"layer_types": kinds} if "," in kind else {}
@@ -20,7 +22,9 @@ def test_it_is_hugging_faces_attention(kind, tmp_path, random_batch):
     batch = random_batch([5, 1, 9, 5, 30])
     ids, mask = batch.padded(model.config.pad_token_id)
     with torch.no_grad():
-        theirs = model(input_ids=ids, attention_mask=mask.long(), output_attentions=True).attentions[-1][:, :, 0]
+        theirs = model(
+            input_ids=ids, attention_mask=mask.long(), output_attentions=True
+        ).attentions[-1][:, :, 0]
     ours = first_token_attention(backbone, batch)
     torch.testing.assert_close(ours, theirs.transpose(1, 2)[mask], rtol=1e-4, atol=1e-6)
 

@@ -104,7 +104,9 @@ def test_a_sentence_does_not_see_its_neighbors(encoder, random_batch):
     together = backbone(batch.input_ids, batch.cu_seqlens)
     bounds = batch.cu_seqlens.tolist()
     for start, end in pairwise(bounds):
-        alone = backbone(batch.input_ids[start:end], torch.tensor([0, end - start], dtype=torch.int32))
+        alone = backbone(
+            batch.input_ids[start:end], torch.tensor([0, end - start], dtype=torch.int32)
+        )
         assert torch.allclose(together[start:end], alone, atol=1e-5)
 
 
@@ -174,7 +176,9 @@ def test_mistakes_in_the_shape_are_named():
 
 
 def test_attention_dropout_can_be_set_and_is_not_saved_with_the_model():
-    config = BackboneConfig(vocab_size=9, hidden_size=8, num_attention_heads=2, attention_probs_dropout_prob=0.3)
+    config = BackboneConfig(
+        vocab_size=9, hidden_size=8, num_attention_heads=2, attention_probs_dropout_prob=0.3
+    )
     backbone = Backbone(config).train()
     assert {layer.dropout_rates()[1] for layer in backbone.layers} == {0.3}
     backbone.set_attention_dropout(0.05)
@@ -190,7 +194,9 @@ def test_given_positions_take_the_place_of_those_in_the_sequence(encoder, random
     batch = random_batch([3, 5, 2])
     own = torch.tensor([0, 1, 2, 0, 1, 2, 3, 4, 0, 1])
     expected = encoder.backbone(batch.input_ids, batch.cu_seqlens)
-    torch.testing.assert_close(encoder.backbone(batch.input_ids, batch.cu_seqlens, positions=own), expected)
+    torch.testing.assert_close(
+        encoder.backbone(batch.input_ids, batch.cu_seqlens, positions=own), expected
+    )
     shifted = encoder.backbone(batch.input_ids, batch.cu_seqlens, positions=own + (own == 4))
     changed = (shifted != expected).any(dim=1)
     assert changed.tolist() == [False] * 3 + [True] * 5 + [False] * 2
@@ -208,8 +214,14 @@ def test_states_of_a_lower_layer(encoder, random_batch):
 
 @pytest.mark.parametrize("autocast", [False, True])
 def test_recomputed_activations_give_the_same_gradients_and_are_not_kept(random_batch, autocast):
-    config = BackboneConfig(vocab_size=100, hidden_size=32, num_hidden_layers=3, num_attention_heads=2,
-                            intermediate_size=64, hidden_dropout_prob=0.2)  # fmt: skip
+    config = BackboneConfig(
+        vocab_size=100,
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=64,
+        hidden_dropout_prob=0.2,
+    )
     torch.manual_seed(0)
     backbone, batch = Backbone(config).train(), random_batch([7, 3, 12])
     found, kept = [], []
@@ -218,7 +230,9 @@ def test_recomputed_activations_give_the_same_gradients_and_are_not_kept(random_
             layer.recomputes = recomputes
         sizes = []
         torch.manual_seed(1)
-        with torch.autograd.graph.saved_tensors_hooks(lambda x, s=sizes: s.append(x.nbytes) or x, lambda x: x):
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda x, s=sizes: s.append(x.nbytes) or x, lambda x: x
+        ):
             with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
                 states = backbone(batch.input_ids, batch.cu_seqlens)
             kept.append(sum(sizes))

@@ -33,7 +33,13 @@ both_shapes = pytest.mark.parametrize("shape", [{}, TILED], ids=["any", "tiled"]
 
 def backbone_with(**changes):
     torch.manual_seed(0)
-    shape = {"vocab_size": 100, "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 144, **changes}
+    shape = {
+        "vocab_size": 100,
+        "hidden_size": 96,
+        "num_attention_heads": 3,
+        "intermediate_size": 144,
+        **changes,
+    }
     backbone = Backbone(BackboneConfig(**shape))
     backbone.initialize("torch")
     for parameter in backbone.parameters():  # biases and norms that do something
@@ -46,23 +52,39 @@ def backbone_with(**changes):
 @both_shapes
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 def test_float32_is_the_backbone_for_every_activation(activation, shape, variant, random_batch):
-    backbone, batch = backbone_with(hidden_act=activation, **shape), random_batch([1, 17, 4, 4, 90, 64, 65])
+    backbone, batch = (
+        backbone_with(hidden_act=activation, **shape),
+        random_batch([1, 17, 4, 4, 90, 64, 65]),
+    )
     states = CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
     bound = PAIRS_ERROR if variant == "amx" and shape else 1e-5
     assert (states - backbone(batch.input_ids, batch.cu_seqlens)).abs().max() < bound
 
 
 @needs_kernel
-@pytest.mark.parametrize("shape", [
-    {"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 16},
-    {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
-    {"hidden_size": 192, "num_attention_heads": 4, "intermediate_size": 64},
-    {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 64},
-    {"hidden_size": 128, "num_attention_heads": 1, "intermediate_size": 576},
-    {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 256, "num_hidden_layers": 1},
-    {"model_type": "xlm-roberta", "pad_token_id": 1, "type_vocab_size": 1, "max_position_embeddings": 400},
-    {"model_type": "bert", "type_vocab_size": 2, "num_hidden_layers": 1},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 16},
+        {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
+        {"hidden_size": 192, "num_attention_heads": 4, "intermediate_size": 64},
+        {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 64},
+        {"hidden_size": 128, "num_attention_heads": 1, "intermediate_size": 576},
+        {
+            "hidden_size": 64,
+            "num_attention_heads": 2,
+            "intermediate_size": 256,
+            "num_hidden_layers": 1,
+        },
+        {
+            "model_type": "xlm-roberta",
+            "pad_token_id": 1,
+            "type_vocab_size": 1,
+            "max_position_embeddings": 400,
+        },
+        {"model_type": "bert", "type_vocab_size": 2, "num_hidden_layers": 1},
+    ],
+)
 def test_shapes_of_every_kind(shape, variant, random_batch):
     backbone, batch = backbone_with(**shape), random_batch([3, 130, 1, 16, 15])
     states = CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
@@ -98,15 +120,19 @@ def test_fewer_bits_are_close(dtype, bound, activation, shape, random_batch, var
 
 
 @needs_kernel
-@pytest.mark.parametrize("shape", [
-    {},
-    {"hidden_size": 16, "num_attention_heads": 1, "intermediate_size": 16},
-    {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
-    {"hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536},
-    {"hidden_size": 256, "num_attention_heads": 2, "intermediate_size": 512},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {},
+        {"hidden_size": 16, "num_attention_heads": 1, "intermediate_size": 16},
+        {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
+        {"hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536},
+        {"hidden_size": 256, "num_attention_heads": 2, "intermediate_size": 512},
+    ],
+)
 def test_bytes_are_those_of_plain_torch(shape, random_batch):
-    """Up to where a number between two steps goes, which bfloat16 in attention decides now and then."""
+    """Up to where a number between two steps goes, which bfloat16 in attention decides now and
+    then."""
     backbone, batch = backbone_with(**shape), random_batch([17, 1, 64, 5, 12, 13, 33])
     states = CompiledBackbone(backbone, torch.int8)(batch.input_ids, batch.cu_seqlens)
     plain = FrozenBackbone(backbone, torch.int8)(batch.input_ids, batch.cu_seqlens)
@@ -121,12 +147,16 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(dtype, shape, ran
     backbone, batch = backbone_with(**shape), random_batch(lengths)
     frozen = CompiledBackbone(backbone, dtype)
     together = frozen(batch.input_ids, batch.cu_seqlens)
-    for start, stop in zip(batch.cu_seqlens[:-1].tolist(), batch.cu_seqlens[1:].tolist(), strict=True):
+    for start, stop in zip(
+        batch.cu_seqlens[:-1].tolist(), batch.cu_seqlens[1:].tolist(), strict=True
+    ):
         alone = frozen(batch.input_ids[start:stop], torch.tensor([0, stop - start]))
         assert torch.equal(alone, together[start:stop])
 
 
-@pytest.mark.parametrize("shape", [{}, {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208}])
+@pytest.mark.parametrize(
+    "shape", [{}, {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208}]
+)
 def test_variants_give_the_same_float32_to_the_last_bit(shape, use_variant, random_batch):
     """They add in the same order; what stays out is one processor against another."""
     backbone, batch = backbone_with(**shape), random_batch([7, 300, 1, 33, 16])
@@ -134,7 +164,9 @@ def test_variants_give_the_same_float32_to_the_last_bit(shape, use_variant, rand
     for name in VARIANTS:
         use_variant(name)
         if library("layers") is not None:
-            found.append(CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens))
+            found.append(
+                CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
+            )
     if len(found) < 2:
         pytest.skip("needs a processor that runs two variants")
     for states in found[1:]:
@@ -143,7 +175,8 @@ def test_variants_give_the_same_float32_to_the_last_bit(shape, use_variant, rand
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int8])
 def test_tiles_give_what_vectors_give_to_rounding(dtype, use_variant, random_batch):
-    """Sums in another order, float32 as pairs of bfloats, and in attention powers that were not shifted."""
+    """Sums in another order, float32 as pairs of bfloats, and in attention powers that were not
+    shifted."""
     backbone, batch = backbone_with(**TILED), random_batch([7, 300, 1, 33, 16])
     found = []
     for name in BFLOATS:
@@ -194,7 +227,9 @@ def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
     assert frozen(torch.tensor([], dtype=torch.int64), torch.tensor([0])).shape == (0, 96)
 
 
-@pytest.mark.parametrize("starts", [[0, 4], [0, 2], [0, 4, 3], [1, 3], [-1, 3], [0, 5, 3], [0, 3, 2, 3], []])
+@pytest.mark.parametrize(
+    "starts", [[0, 4], [0, 2], [0, 4, 3], [1, 3], [-1, 3], [0, 5, 3], [0, 3, 2, 3], []]
+)
 def test_wrong_boundaries_do_not_reach_the_kernel(monkeypatch, starts):
     """The kernel is not needed, as it must not be called."""
     frozen = CompiledBackbone(backbone_with(), torch.float32)
@@ -210,10 +245,14 @@ def test_wrong_boundaries_do_not_reach_the_kernel(monkeypatch, starts):
 
 def test_the_kernel_is_taken_where_it_can_be(monkeypatch):
     fitting = backbone_with()
-    assert isinstance(freeze(fitting, torch.float32), CompiledBackbone) == (library("layers") is not None)
+    assert isinstance(freeze(fitting, torch.float32), CompiledBackbone) == (
+        library("layers") is not None
+    )
     assert not CompiledBackbone.takes(fitting, torch.float16)
     assert isinstance(freeze(backbone_with(hidden_size=24), torch.float32), FrozenBackbone)
-    assert isinstance(freeze(fitting, torch.int8), CompiledBackbone) == (library("layers") is not None)
+    assert isinstance(freeze(fitting, torch.int8), CompiledBackbone) == (
+        library("layers") is not None
+    )
     assert isinstance(freeze(backbone_with(hidden_size=24), torch.int8), FrozenBackbone)
     monkeypatch.setattr(compiled, "library", lambda name: None)
     for dtype in (torch.float32, torch.int8):

@@ -28,7 +28,8 @@ def square(number):
 
 
 def square_in_company(number, folder):
-    """Waits until two processes have a task, so that the first one to start can't take all of them."""
+    """Waits until two processes have a task, so that the first one to start can't take all of
+    them."""
     (folder / str(os.getpid())).touch()
     end = time.monotonic() + 60
     while len(list(folder.iterdir())) < 2 and time.monotonic() < end:
@@ -39,7 +40,9 @@ def square_in_company(number, folder):
 def test_results_come_in_order_and_tasks_are_taken_as_needed(tmp_path):
     taken = []
     with on_devices(2, "cpu") as workers:
-        found = workers.run(square_in_company, ((taken.append(n) or n + 100, tmp_path) for n in range(12)))
+        found = workers.run(
+            square_in_company, ((taken.append(n) or n + 100, tmp_path) for n in range(12))
+        )
         first = next(found)
         assert len(taken) == 2 * workers.slots == 4
         results = [first, *found]
@@ -95,7 +98,9 @@ if __name__ == "__main__":
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_processes_end_when_their_parent_is_killed(tmp_path):
     (tmp_path / "parent.py").write_text(PARENT)
-    with subprocess.Popen([sys.executable, tmp_path / "parent.py"], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "parent.py"], stdout=subprocess.PIPE, text=True
+    ) as parent:
         children = {int(number) for number in parent.stdout.readline().split()}
         parent.kill()
     assert children

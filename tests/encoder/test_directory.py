@@ -40,11 +40,16 @@ def test_a_prompt_is_a_name_or_a_text_that_ends_as_one():
     assert settings.prompt_text("query") == settings.prompt_text(None) == "Frage: "
     for text in ("", "passage: ", "passage:", "为这个句子生成表示：", "Find this:\n"):
         assert settings.prompt_text(text) == text
-    with pytest.raises(ConfigError, match=r"no prompt called 'passage', only query; .*end it with a colon or a space"):
+    with pytest.raises(
+        ConfigError,
+        match=r"no prompt called 'passage', only query; .*end it with a colon or a space",
+    ):
         settings.prompt_text("passage")
     with pytest.raises(ConfigError, match="no prompt called 'query', nor any other;"):
         EncodingSettings().prompt_text("query")
-    assert EncodingSettings(default_prompt="document").prompt_text(None) == ""  # its text is empty and not kept
+    assert (
+        EncodingSettings(default_prompt="document").prompt_text(None) == ""
+    )  # its text is empty and not kept
 
 
 def test_pooling_is_written_under_new_and_old_keys(folder):
@@ -87,7 +92,9 @@ def test_other_poolings_are_refused_not_guessed(stored, folder):
 
 def test_other_modules_are_refused(folder):
     modules = json.loads((folder / "modules.json").read_text())
-    modules.append({"idx": 3, "name": "3", "path": "3_LSTM", "type": "sentence_transformers.models.LSTM"})
+    modules.append(
+        {"idx": 3, "name": "3", "path": "3_LSTM", "type": "sentence_transformers.models.LSTM"}
+    )
     (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(CheckpointError, match="module LSTM"):
         read_directory(folder)
@@ -95,7 +102,9 @@ def test_other_modules_are_refused(folder):
 
 def test_a_plain_hugging_face_folder_pools_by_mean_and_keeps_lengths(folder):
     (folder / "modules.json").unlink()
-    assert read_directory(folder)[2] == EncodingSettings(pooling="mean", normalize=False, max_tokens=120)
+    assert read_directory(folder)[2] == EncodingSettings(
+        pooling="mean", normalize=False, max_tokens=120
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,5 +128,7 @@ def test_a_broken_or_missing_config_is_one_line(folder):
     with pytest.raises(CheckpointError, match=r"config.json: can't be read"):
         Encoder.load(folder)
     (folder / "config.json").unlink()
-    with pytest.raises(CheckpointError, match=r"config.json: no such file; is this a model directory"):
+    with pytest.raises(
+        CheckpointError, match=r"config.json: no such file; is this a model directory"
+    ):
         Encoder.load(folder)

@@ -15,7 +15,9 @@ def test_no_rate_returns_the_tensor_itself():
 def test_a_rate_near_the_ends_drops_a_256th_or_all_but_that(rate):
     torch.manual_seed(0)
     y = dropout(torch.ones(1_000_000), rate)
-    assert float((y == 0).float().mean()) == pytest.approx(1 / 256 if rate < 0.5 else 255 / 256, rel=0.05)
+    assert float((y == 0).float().mean()) == pytest.approx(
+        1 / 256 if rate < 0.5 else 255 / 256, rel=0.05
+    )
     assert float(y.mean()) == pytest.approx(1, abs=0.05)
 
 

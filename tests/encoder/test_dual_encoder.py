@@ -15,11 +15,20 @@ from tests.encoder.conftest import SENTENCES, tiny_vocabulary
 @pytest.fixture
 def towers():
     vocabulary = tiny_vocabulary(frame=True)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+    }
     made = []
     for seed in (0, 1):
         torch.manual_seed(seed)
-        made.append(Encoder.from_scratch(BackboneConfig(vocab_size=vocabulary.size, **sizes), vocabulary, "cls").eval())
+        made.append(
+            Encoder.from_scratch(
+                BackboneConfig(vocab_size=vocabulary.size, **sizes), vocabulary, "cls"
+            ).eval()
+        )
     return made
 
 
@@ -39,7 +48,9 @@ def test_each_tower_reads_its_own(towers):
 
 def test_one_tower_for_both(towers):
     shared = DualEncoder(towers[0])
-    np.testing.assert_array_equal(shared.encode_queries(SENTENCES), shared.encode_passages(SENTENCES))
+    np.testing.assert_array_equal(
+        shared.encode_queries(SENTENCES), shared.encode_passages(SENTENCES)
+    )
 
 
 def test_prompts_of_the_model_come_first(towers):
@@ -54,7 +65,9 @@ def test_inner_products_have_their_length_where_they_were_trained_so(towers):
     np.testing.assert_allclose(lengths, 1, rtol=1e-5)
     plain = DualEncoder(with_settings(towers[0], normalize=False)).encode_passages(SENTENCES)
     np.testing.assert_array_equal(plain, towers[0].encode(SENTENCES, normalize=False))
-    np.testing.assert_allclose(np.linalg.norm(plain, axis=1), 4, rtol=1e-4)  # as the last LayerNorm left them
+    np.testing.assert_allclose(
+        np.linalg.norm(plain, axis=1), 4, rtol=1e-4
+    )  # as the last LayerNorm left them
 
 
 def test_titles_are_read_as_in_training(towers):
@@ -81,9 +94,13 @@ def test_saved_and_loaded(towers, tmp_path, separate):
     loaded = DualEncoder.load(tmp_path / "model")
     assert (loaded.questions is loaded.passages) is not separate
     np.testing.assert_array_equal(loaded.encode_queries(SENTENCES), both.encode_queries(SENTENCES))
-    np.testing.assert_array_equal(loaded.encode_passages(SENTENCES), both.encode_passages(SENTENCES))
+    np.testing.assert_array_equal(
+        loaded.encode_passages(SENTENCES), both.encode_passages(SENTENCES)
+    )
     # by itself the folder is the passage tower
-    np.testing.assert_array_equal(Encoder.load(tmp_path / "model").encode(SENTENCES), both.encode_passages(SENTENCES))
+    np.testing.assert_array_equal(
+        Encoder.load(tmp_path / "model").encode(SENTENCES), both.encode_passages(SENTENCES)
+    )
 
 
 def test_an_old_question_tower_does_not_stay(towers, tmp_path):

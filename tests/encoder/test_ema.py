@@ -9,13 +9,17 @@ from interlingua.encoder.ema import EmaTeacher, cosine_decay
 def test_decay_schedule():
     """Reference values, tau_base 0.9 and K 4, and tau_base 0.99999 and K 105,000."""
     small = [0.9, 0.914644660941, 0.95, 0.985355339059, 1.0]
-    assert [cosine_decay(k, base=0.9, total_steps=4) for k in range(5)] == pytest.approx(small, abs=1e-12)
+    assert [cosine_decay(k, base=0.9, total_steps=4) for k in range(5)] == pytest.approx(
+        small, abs=1e-12
+    )
     quarters = [0.99999, 0.999991464466, 0.999995, 0.999998535534, 1.0]
     steps = [0, 26_250, 52_500, 78_750, 105_000]
-    assert [cosine_decay(k, base=0.99999, total_steps=105_000) for k in steps] == pytest.approx(quarters, abs=1e-12)
-    assert sum(1 - cosine_decay(k, base=0.99999, total_steps=105_000) for k in range(105_000)) == pytest.approx(
-        0.525005, abs=1e-6
+    assert [cosine_decay(k, base=0.99999, total_steps=105_000) for k in steps] == pytest.approx(
+        quarters, abs=1e-12
     )
+    assert sum(
+        1 - cosine_decay(k, base=0.99999, total_steps=105_000) for k in range(105_000)
+    ) == pytest.approx(0.525005, abs=1e-6)
 
 
 def test_one_step(encoder):
@@ -44,7 +48,8 @@ def test_a_tiny_update_is_not_lost(encoder):
 
 @pytest.mark.parametrize("compensated", [True, False])
 def test_a_compensated_average_is_that_of_float64(encoder, compensated):
-    """The paper's decay and a student 0.1 % away: an update is 1e-8 of the weight, below float32's resolution."""
+    """The paper's decay and a student 0.1 % away: an update is 1e-8 of the weight, below float32's
+    resolution."""
     decay, steps = 0.99999, 400
     with torch.no_grad():
         for weight in encoder.parameters():
@@ -57,7 +62,9 @@ def test_a_compensated_average_is_that_of_float64(encoder, compensated):
     for _ in range(steps):
         teacher.update(encoder, decay)
     errors, distances, still = [], [], []
-    for before, mine, weight in zip(start, teacher.encoder.parameters(), encoder.parameters(), strict=True):
+    for before, mine, weight in zip(
+        start, teacher.encoder.parameters(), encoder.parameters(), strict=True
+    ):
         exact = weight.double() + (before - weight.double()) * decay**steps
         errors.append((mine.double() - exact).abs().max())
         distances.append((exact - before).abs().max())
@@ -73,7 +80,9 @@ def test_the_teacher_of_a_half_precision_student_moves_in_float32(encoder):
     with torch.no_grad():
         encoder.backbone.embedding_norm.weight += 1
     teacher.update(encoder, 0.9999)
-    assert teacher.encoder.backbone.embedding_norm.weight[0].item() == pytest.approx(1.0001, abs=1e-6)
+    assert teacher.encoder.backbone.embedding_norm.weight[0].item() == pytest.approx(
+        1.0001, abs=1e-6
+    )
 
 
 def test_teacher_never_trains(encoder, random_batch):

@@ -92,7 +92,12 @@ def test_from_a_store_to_a_store(tmp_path, store):
     told = []
     job = EmbedJob(files=["memory://texts/*.txt"], output="memory://vectors/")
     job.run(encode, model="m", progress=lambda *at: told.append(at))
-    assert told == [(0, 10), (5, 10), (5, 8), (8, 8)]  # what is not here yet is taken for as long as what is
+    assert told == [
+        (0, 10),
+        (5, 10),
+        (5, 8),
+        (8, 8),
+    ]  # what is not here yet is taken for as long as what is
     for number, size in enumerate((5, 3)):
         found = np.load(io.BytesIO(store.cat(f"/vectors/part-{number}.npy")))
         np.testing.assert_array_equal(found, embed(lines(size)))
@@ -101,11 +106,17 @@ def test_from_a_store_to_a_store(tmp_path, store):
 
 
 @pytest.mark.parametrize("output", ["memory://vectors/", "memory://vectors/one.npy"])
-def test_a_store_that_takes_nothing_is_found_out_before_the_work(tmp_path, store, monkeypatch, output):
+def test_a_store_that_takes_nothing_is_found_out_before_the_work(
+    tmp_path, store, monkeypatch, output
+):
     (tmp_path / "a.txt").write_bytes(written(lines(5)))
     monkeypatch.setattr(type(store), "pipe_file", refuses)
-    with pytest.raises(DataError, match="RuntimeError: no credentials; check the path, the network"):
-        EmbedJob(files=[str(tmp_path / "a.txt")], output=output).run(lambda *_: pytest.fail("embeds"), model="m")
+    with pytest.raises(
+        DataError, match="RuntimeError: no credentials; check the path, the network"
+    ):
+        EmbedJob(files=[str(tmp_path / "a.txt")], output=output).run(
+            lambda *_: pytest.fail("embeds"), model="m"
+        )
 
 
 def test_standard_input(tmp_path, monkeypatch):
@@ -135,7 +146,9 @@ def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
     path.write_bytes(gzip.compress(written(lines(99)))[:-9])
     (tmp_path / "a.npy").write_bytes(written(lines(9)))
     with pytest.raises(ConfigError, match="is read as well and would be lost"):
-        EmbedJob(files=[str(tmp_path / "a.npy")], output=str(tmp_path / "a.npy")).run(encode, model="m")
+        EmbedJob(files=[str(tmp_path / "a.npy")], output=str(tmp_path / "a.npy")).run(
+            encode, model="m"
+        )
     (tmp_path / "a.npy").unlink()
     with pytest.raises(DataError, match="cut short"):
         EmbedJob(files=[str(path)], output=str(tmp_path / "a.npy")).run(encode, model="m")
@@ -147,7 +160,9 @@ def test_two_files_of_one_name_are_refused(tmp_path):
         (tmp_path / folder).mkdir()
         names.append(str(tmp_path / folder / "a.txt"))
         Path(names[-1]).write_text("a\n")
-    with pytest.raises(ConfigError, match="several of the 2 files would go to one of the same name"):
+    with pytest.raises(
+        ConfigError, match="several of the 2 files would go to one of the same name"
+    ):
         EmbedJob(files=names, output=str(tmp_path / "v")).run(encode, model="m")
 
 
@@ -158,10 +173,17 @@ def test_a_window_is_a_task():
 
 def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
     job = EmbedJob(files=[parts], output=str(tmp_path / "v"))
-    with exclusive(tmp_path / "v", remedy="x"), pytest.raises(ConfigError, match=r"v is in use by process .* --output"):
+    with (
+        exclusive(tmp_path / "v", remedy="x"),
+        pytest.raises(ConfigError, match=r"v is in use by process .* --output"),
+    ):
         job.run(encode, model="m")
     job.run(encode, model="m")
-    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [RECORD, "part-0.npy", "part-1.npy"]
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [
+        RECORD,
+        "part-0.npy",
+        "part-1.npy",
+    ]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "s3://bucket/t.tsv", "t.npz"])
@@ -186,10 +208,15 @@ def test_lines_that_can_not_be_read_become_blank_rows(tmp_path):
     job = EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "a.npy"), on_error="skip")
     said = job.run(encode, model="m")
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1 de2", "", "de3 de4"]))
-    assert f"1 lines could not be read and were left out; all of them are in {tmp_path}/a.npy.bad-lines.tsv" in said[1]
+    assert (
+        "1 lines could not be read and were left out; all of them are in"
+        f" {tmp_path}/a.npy.bad-lines.tsv" in said[1]
+    )
     assert "a.txt\t2\tnot UTF-8\tde3 \\xff\n" in (tmp_path / "a.npy.bad-lines.tsv").read_text()
     with pytest.raises(DataError, match=r"a\.txt:2: not UTF-8"):
-        EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "b.npy")).run(encode, model="m")
+        EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "b.npy")).run(
+            encode, model="m"
+        )
     with pytest.raises(ConfigError, match="on_error is 'ignore'"):
         EmbedJob(files=["a.txt"], output="b.npy", on_error="ignore")
 
@@ -200,10 +227,14 @@ def test_bad_rows_of_tables_and_damaged_files_in_a_folder(tmp_path):
     (tmp_path / "n.txt.gz").write_bytes(whole[: len(whole) // 2])
     files = [str(tmp_path / "m.csv"), str(tmp_path / "n.txt.gz")]
     said = EmbedJob(files=files, output=f"{tmp_path}/out/", on_error="skip").run(encode, model="m")
-    np.testing.assert_array_equal(np.load(tmp_path / "out" / "m.npy"), embed(["de1 de2", "", "de3 de4"]))
+    np.testing.assert_array_equal(
+        np.load(tmp_path / "out" / "m.npy"), embed(["de1 de2", "", "de3 de4"])
+    )
     rows = len(np.load(tmp_path / "out" / "n.npy"))
     assert 0 < rows < 5000
-    assert any("n.txt.gz: " in line and f"kept: {rows:,} lines before that" in line for line in said)
+    assert any(
+        "n.txt.gz: " in line and f"kept: {rows:,} lines before that" in line for line in said
+    )
     assert len((tmp_path / "out" / "bad-lines.tsv").read_text().splitlines()) == 3
 
 
@@ -216,9 +247,13 @@ def test_standard_input_with_a_bad_line(tmp_path, monkeypatch):
 def test_a_table_without_a_known_column_is_refused(tmp_path):
     (tmp_path / "m.csv").write_text("id,review\n1,de1 de2\n")
     with pytest.raises(DataError, match="--column"):
-        EmbedJob(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy")).run(encode, model="m")
+        EmbedJob(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy")).run(
+            encode, model="m"
+        )
     with pytest.raises(ConfigError, match="'review'"):
-        EmbedJob(files=["x.txt"], output=str(tmp_path / "a.npy"), column="review").run(encode, model="m")
+        EmbedJob(files=["x.txt"], output=str(tmp_path / "a.npy"), column="review").run(
+            encode, model="m"
+        )
     assert not (tmp_path / "a.npy").exists()
 
 
@@ -241,7 +276,9 @@ def test_parquet_holds_the_lines_of_all_files(tmp_path, parts):
 def test_parquet_from_windows_has_the_same_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 4)
     (tmp_path / "a.txt").write_bytes(written([*lines(9), "", "de1"]))
-    EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(encode, model="m")
+    EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(
+        encode, model="m"
+    )
     found = table_of(tmp_path / "v.parquet")
     assert found["text"].to_pylist() == [*lines(9), "", "de1"]
     np.testing.assert_array_equal(found["vector"].to_pylist(), embed([*lines(9), "", "de1"]))
@@ -261,7 +298,8 @@ def test_parquet_by_workers_keeps_the_order(tmp_path, parts, monkeypatch):
 
     monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 2)
     monkeypatch.setattr(
-        "interlingua.encoder.embed_files.connected", lambda address, cores: contextlib.nullcontext(Ahead())
+        "interlingua.encoder.embed_files.connected",
+        lambda address, cores: contextlib.nullcontext(Ahead()),
     )
     EmbedJob(files=[parts], output=str(tmp_path / "v.parquet"), ray="local").run(encode, model="m")
     found = table_of(tmp_path / "v.parquet")
@@ -271,7 +309,9 @@ def test_parquet_by_workers_keeps_the_order(tmp_path, parts, monkeypatch):
 
 def test_parquet_of_an_empty_file_has_no_rows(tmp_path):
     (tmp_path / "a.txt").write_text("")
-    EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(encode, model="m")
+    EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(
+        encode, model="m"
+    )
     found = table_of(tmp_path / "v.parquet")
     assert (found.num_rows, found.column_names) == (0, ["text", "vector"])
 

@@ -22,7 +22,9 @@ def one_by_one(encoder, texts):
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 16_384])
 @pytest.mark.parametrize("window", [3, 16_384])
-def test_vectors_come_in_the_order_of_the_texts(encoder, sentences, batch_tokens, window, monkeypatch):
+def test_vectors_come_in_the_order_of_the_texts(
+    encoder, sentences, batch_tokens, window, monkeypatch
+):
     monkeypatch.setattr(encode_module, "WINDOW_TEXTS", window)
     vectors = encoder.encode((text for text in sentences), batch_tokens=batch_tokens)
     assert vectors.dtype == np.float32
@@ -32,7 +34,9 @@ def test_vectors_come_in_the_order_of_the_texts(encoder, sentences, batch_tokens
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
 @pytest.mark.parametrize("include_special", [True, False])
 def test_every_pooling_is_the_training_path_s(framed_encoder, sentences, pooling, include_special):
-    framed_encoder.settings = EncodingSettings(pooling=pooling, include_special=include_special, max_tokens=64)
+    framed_encoder.settings = EncodingSettings(
+        pooling=pooling, include_special=include_special, max_tokens=64
+    )
     difference = framed_encoder.encode(sentences) - one_by_one(framed_encoder, sentences)
     assert np.abs(difference).max() < 1e-5
 
@@ -63,7 +67,9 @@ def test_prompts_by_name_by_text_and_by_default(encoder, sentences):
     assert np.array_equal(encoder.encode(sentences, prompt="query"), prefixed)
     assert np.array_equal(encoder.encode(sentences, prompt="ask: "), prefixed)
     assert np.array_equal(encoder.encode(sentences), plain)
-    encoder.settings = EncodingSettings(prompts={"query": "ask: "}, default_prompt="query", max_tokens=120)
+    encoder.settings = EncodingSettings(
+        prompts={"query": "ask: "}, default_prompt="query", max_tokens=120
+    )
     assert np.array_equal(encoder.encode(sentences), prefixed)
     assert np.array_equal(encoder.encode(sentences, prompt=""), plain)
 
@@ -76,7 +82,11 @@ def test_long_texts_are_cut_and_counted(encoder, sentences, caplog, monkeypatch)
     lengths = [len(ids) for ids in encoder.vocabulary.encode(sentences)]
     long = [row for row, length in enumerate(lengths) if length > 6]
     assert 0 < len(long) < len(sentences)
-    assert (report.texts, report.max_tokens, report.tokens) == (8, 6, sum(min(6, length) for length in lengths))
+    assert (report.texts, report.max_tokens, report.tokens) == (
+        8,
+        6,
+        sum(min(6, length) for length in lengths),
+    )
     assert list(report.cut_rows) == long
     assert np.abs(vectors - one_by_one(encoder, sentences)).max() < 1e-5
     encoder.encode(sentences[long[0] :], report=report)
@@ -130,7 +140,10 @@ def test_a_limit_is_warned_of_once(encoder, sentences, caplog, monkeypatch):
 
 def test_closing_tokens_survive_the_cut(framed_encoder, sentences):
     framed_encoder.settings = EncodingSettings(max_tokens=6)
-    assert np.abs(framed_encoder.encode(sentences) - one_by_one(framed_encoder, sentences)).max() < 1e-5
+    assert (
+        np.abs(framed_encoder.encode(sentences) - one_by_one(framed_encoder, sentences)).max()
+        < 1e-5
+    )
 
 
 def test_empty_texts_and_no_texts(encoder):
@@ -213,7 +226,9 @@ def test_threads_have_several_batches_each(encoder, sentences, monkeypatch):
     monkeypatch.setattr(encode_module, "MIN_SHARE_TOKENS", 10)
     original = encode_module._BatchRunner.pooled
     monkeypatch.setattr(
-        encode_module._BatchRunner, "pooled", lambda *given: made.append(len(given[2])) or original(*given)
+        encode_module._BatchRunner,
+        "pooled",
+        lambda *given: made.append(len(given[2])) or original(*given),
     )
     before = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -252,4 +267,6 @@ def test_batches_respect_the_budget():
 def test_tokens_have_the_vectors_of_their_text(encoder, sentences):
     ids = encoder.vocabulary.encode(sentences, max_tokens=encoder.max_tokens)
     assert np.array_equal(encode_tokens(encoder, ids), encoder.encode(sentences))
-    assert np.array_equal(encode_tokens(encoder, ids, normalize=False), encoder.encode(sentences, normalize=False))
+    assert np.array_equal(
+        encode_tokens(encoder, ids, normalize=False), encoder.encode(sentences, normalize=False)
+    )

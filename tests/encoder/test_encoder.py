@@ -24,7 +24,9 @@ KINDS = ["ems", "bert", "roberta", "xlm-roberta"]
 def make_encoder(kind, plain, framed):
     torch.manual_seed(2)
     if kind == "ems":
-        return Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=plain.size), plain).eval()
+        return Encoder.from_scratch(
+            BackboneConfig.preset("ems-tiny", vocab_size=plain.size), plain
+        ).eval()
     config = BackboneConfig(
         vocab_size=framed.size,
         hidden_size=32,
@@ -50,17 +52,28 @@ def test_packed_is_padded_for_every_pooling(framed_encoder, sentences, pooling, 
     """The rectangle of Hugging Face: padded states, masked by hand."""
     transformers = pytest.importorskip("transformers")
     encoder = framed_encoder
-    encoder.settings = EncodingSettings(pooling=pooling, include_special=include_special, max_tokens=64)
+    encoder.settings = EncodingSettings(
+        pooling=pooling, include_special=include_special, max_tokens=64
+    )
     batch = TokenBatch.from_lists(encoder.vocabulary.encode(sentences), [""] * len(sentences))
     ids, mask = batch.padded(encoder.vocabulary.pad_id)
-    keys = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    keys = (
+        "vocab_size",
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "intermediate_size",
+    )
     shape = {key: getattr(encoder.backbone.config, key) for key in keys}
     model = transformers.BertModel(
-        transformers.BertConfig(**shape, max_position_embeddings=64, type_vocab_size=2), add_pooling_layer=False
+        transformers.BertConfig(**shape, max_position_embeddings=64, type_vocab_size=2),
+        add_pooling_layer=False,
     ).eval()
     from interlingua.encoder.weights import to_huggingface_names
 
-    model.load_state_dict(to_huggingface_names(encoder.backbone.state_dict(), encoder.backbone.config))
+    model.load_state_dict(
+        to_huggingface_names(encoder.backbone.state_dict(), encoder.backbone.config)
+    )
     states = model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
     if not include_special:
         frame = [encoder.vocabulary.tokenizer.token_to_id(token) for token in ("<s>", "</s>")]
@@ -92,7 +105,9 @@ def test_round_trip_through_sentence_transformers(
     sentence_transformers = pytest.importorskip("sentence_transformers")
     encoder = make_encoder(kind, plain_vocabulary, framed_vocabulary)
     limit = 20
-    encoder.settings = EncodingSettings(pooling=pooling, max_tokens=limit, prompts={"query": "cat: "})
+    encoder.settings = EncodingSettings(
+        pooling=pooling, max_tokens=limit, prompts={"query": "cat: "}
+    )
     assert any(len(ids) > limit for ids in encoder.vocabulary.encode(sentences))
     encoder.save(tmp_path / "m")
     logging.Logger.warning_once.cache_clear()  # transformers' own
@@ -115,7 +130,9 @@ def test_transformers_reads_backbone_and_tokenizer(framed_encoder, sentences, tm
     model = transformers.AutoModel.from_pretrained(tmp_path / "m", add_pooling_layer=False).eval()
     inputs = tokenizer(sentences[0], return_tensors="pt")
     batch = TokenBatch.from_lists([inputs["input_ids"][0].numpy()], [""])
-    assert (model(**inputs).last_hidden_state[0] - framed_encoder.tokens(batch).states).abs().max() < 1e-5
+    assert (
+        model(**inputs).last_hidden_state[0] - framed_encoder.tokens(batch).states
+    ).abs().max() < 1e-5
 
 
 def test_weights_can_be_stored_in_half_precision(encoder, sentences, tmp_path):
@@ -231,7 +248,10 @@ def test_what_was_laid_out_is_not_stored(encoder, sentences):
 
 
 def test_unknown_and_mask_tokens_are_not_the_frame(framed_encoder):
-    names = [framed_encoder.vocabulary.tokenizer.id_to_token(i) for i in framed_encoder.special_ids.tolist()]
+    names = [
+        framed_encoder.vocabulary.tokenizer.id_to_token(i)
+        for i in framed_encoder.special_ids.tolist()
+    ]
     assert names == ["<pad>", "<s>", "</s>"]
     assert "special_ids" not in framed_encoder.state_dict()
 

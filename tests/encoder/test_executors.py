@@ -116,7 +116,9 @@ def test_what_decides_the_speed_is_measured_anew(monkeypatch, change):
     with_kernel(monkeypatch, Slow)
     choose(made(), torch.float32)
     calls = []
-    monkeypatch.setattr(executors, "_rates", lambda frozen, _: calls.extend(frozen) or dict.fromkeys(frozen, 1.0))
+    monkeypatch.setattr(
+        executors, "_rates", lambda frozen, _: calls.extend(frozen) or dict.fromkeys(frozen, 1.0)
+    )
     if change == "processor":
         monkeypatch.setattr(executors, "processor", lambda: "another")
     if change == "executors":
@@ -186,7 +188,9 @@ def test_every_executor_gives_equal_states(shape, random_batch):
     for executor in EXECUTORS.values():
         if executor.refusal(backbone, torch.float32) is None:
             frozen = executor.make(backbone, torch.float32)
-            torch.testing.assert_close(frozen(batch.input_ids, batch.cu_seqlens), expected, atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(
+                frozen(batch.input_ids, batch.cu_seqlens), expected, atol=1e-5, rtol=1e-5
+            )
 
 
 def rates_of(monkeypatch, rates, cosines):
@@ -213,7 +217,11 @@ CLOSE = (0.99995, 0.9995)
 )
 def test_auto_is_the_fastest_that_stays_close(monkeypatch, rates, cosines, expected):
     dtypes = (torch.float32, torch.bfloat16, torch.int8)
-    rates_of(monkeypatch, dict(zip(dtypes, rates, strict=True)), dict(zip(dtypes[1:], cosines, strict=True)))
+    rates_of(
+        monkeypatch,
+        dict(zip(dtypes, rates, strict=True)),
+        dict(zip(dtypes[1:], cosines, strict=True)),
+    )
     found = automatic_dtype(made())
     assert isinstance(found, AutomaticDtype)
     assert found.dtype == expected

@@ -54,7 +54,14 @@ def test_states_are_those_of_transformers(name, attention, tmp_path, random_batc
     "options",
     [
         {"norm_bias": True, "mlp_bias": True, "attention_bias": True},
-        {"layer_types": ["sliding_attention", "full_attention", "full_attention", "sliding_attention"]},
+        {
+            "layer_types": [
+                "sliding_attention",
+                "full_attention",
+                "full_attention",
+                "sliding_attention",
+            ]
+        },
         {"global_attn_every_n_layers": 2, "global_rope_theta": 80_000.0, "local_rope_theta": 500.0},
         {"hidden_activation": "silu", "norm_eps": 1e-3},
     ],
@@ -83,7 +90,11 @@ def test_gradients_are_those_of_transformers(name, tmp_path, random_batch):
     words = model.get_input_embeddings().weight.grad
     assert torch.allclose(backbone.word_embeddings.weight.grad, words, rtol=1e-4, atol=1e-4)
     ours = sum(parameter.grad.square().sum() for parameter in backbone.parameters())
-    theirs = sum(parameter.grad.square().sum() for parameter in model.parameters() if parameter.grad is not None)
+    theirs = sum(
+        parameter.grad.square().sum()
+        for parameter in model.parameters()
+        if parameter.grad is not None
+    )
     assert ours.item() == pytest.approx(theirs.item(), rel=1e-4)
 
 
@@ -95,13 +106,17 @@ def test_what_is_saved_is_read_by_transformers(name, tmp_path, random_batch):
     backbone = loaded(model, tmp_path / "theirs")
     folder = tmp_path / "ours"
     folder.mkdir()
-    write_directory(folder, backbone.config, backbone.state_dict(), EncodingSettings(), {"pad_token": "<pad>"})
+    write_directory(
+        folder, backbone.config, backbone.state_dict(), EncodingSettings(), {"pad_token": "<pad>"}
+    )
     config, weights, _ = read_directory(folder)
     assert config == backbone.config
     assert all(torch.equal(tensor, backbone.state_dict()[key]) for key, tensor in weights.items())
     limits = json.loads((folder / "sentence_bert_config.json").read_text())
     options = limits.get("model_args", {})  # what sentence-transformers gives it
-    again, report = transformers.AutoModel.from_pretrained(folder, output_loading_info=True, **options)
+    again, report = transformers.AutoModel.from_pretrained(
+        folder, output_loading_info=True, **options
+    )
     assert type(again) is type(model)
     assert (set(report["missing_keys"]), set(report["unexpected_keys"])) == (set(), set())
     batch = random_batch(LENGTHS)
@@ -114,8 +129,14 @@ def test_modernbert_of_older_versions_is_the_same_shape(tmp_path):
     new = read_directory(tmp_path)[0]
     raw = json.loads((tmp_path / "config.json").read_text())
     del raw["layer_types"], raw["rope_parameters"]
-    old = {"global_attn_every_n_layers": 3, "global_rope_theta": 160_000.0, "local_rope_theta": 10_000.0}
-    (tmp_path / "config.json").write_text(json.dumps({**raw, **old, "position_embedding_type": "absolute"}))
+    old = {
+        "global_attn_every_n_layers": 3,
+        "global_rope_theta": 160_000.0,
+        "local_rope_theta": 10_000.0,
+    }
+    (tmp_path / "config.json").write_text(
+        json.dumps({**raw, **old, "position_embedding_type": "absolute"})
+    )
     assert read_directory(tmp_path)[0] == new
 
 
@@ -146,14 +167,25 @@ def test_keys_of_another_family_change_nothing(tmp_path):
     transformers_model("Bert").save_pretrained(tmp_path)
     before = read_directory(tmp_path)[0]
     raw = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**raw, "gated": True, "norm_first": True, "n_heads": 0}))
+    (tmp_path / "config.json").write_text(
+        json.dumps({**raw, "gated": True, "norm_first": True, "n_heads": 0})
+    )
     assert read_directory(tmp_path)[0] == before
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
-def test_modernbert_encoder_is_saved_loaded_and_pooled(pooling, framed_vocabulary, sentences, tmp_path):
-    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
-    config = BackboneConfig(vocab_size=framed_vocabulary.size, max_position_embeddings=64, **sizes, **MODERNBERT)
+def test_modernbert_encoder_is_saved_loaded_and_pooled(
+    pooling, framed_vocabulary, sentences, tmp_path
+):
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+    }
+    config = BackboneConfig(
+        vocab_size=framed_vocabulary.size, max_position_embeddings=64, **sizes, **MODERNBERT
+    )
     torch.manual_seed(0)
     encoder = Encoder.from_scratch(config, framed_vocabulary, pooling).eval()
     encoder.save(tmp_path / "model")

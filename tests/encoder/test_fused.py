@@ -1,4 +1,5 @@
-"""The kernel of the layers in training against the layers spelled out in torch, forward and backward."""
+"""The kernel of the layers in training against the layers spelled out in torch, forward and
+backward."""
 
 from __future__ import annotations
 
@@ -30,18 +31,38 @@ def variant(use_variant, request):
 
 def backbone_with(*, dropout=0.0, **changes):
     torch.manual_seed(0)
-    shape = {"vocab_size": 100, "hidden_size": 96, "num_attention_heads": 3, "intermediate_size": 144, **changes}
+    shape = {
+        "vocab_size": 100,
+        "hidden_size": 96,
+        "num_attention_heads": 3,
+        "intermediate_size": 144,
+        **changes,
+    }
     rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    backbone = Backbone(BackboneConfig(num_hidden_layers=2, max_position_embeddings=300, **shape, **rates)).train()
-    for name, weight in backbone.named_parameters():  # biases and norms that do something, attention that is not even
-        weight.data.mul_(1.0 if "embeddings" in name else 2.0).add_(0.3 * torch.randn_like(weight) * (weight.ndim == 1))
+    backbone = Backbone(
+        BackboneConfig(num_hidden_layers=2, max_position_embeddings=300, **shape, **rates)
+    ).train()
+    for (
+        name,
+        weight,
+    ) in (
+        backbone.named_parameters()
+    ):  # biases and norms that do something, attention that is not even
+        weight.data.mul_(1.0 if "embeddings" in name else 2.0).add_(
+            0.3 * torch.randn_like(weight) * (weight.ndim == 1)
+        )
     return backbone
 
 
 def states_and_gradients(backbone, batch, *, autocast=False):
     """Both from the same random numbers, the gradients by name and in float64."""
-    shape, draw = (len(batch.input_ids), backbone.config.hidden_size), torch.Generator().manual_seed(1)
-    weights = torch.randn(shape, generator=draw, dtype=torch.float32)  # the same under another default dtype
+    shape, draw = (
+        (len(batch.input_ids), backbone.config.hidden_size),
+        torch.Generator().manual_seed(1),
+    )
+    weights = torch.randn(
+        shape, generator=draw, dtype=torch.float32
+    )  # the same under another default dtype
     backbone.zero_grad()
     torch.manual_seed(7)
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
@@ -53,7 +74,10 @@ def states_and_gradients(backbone, batch, *, autocast=False):
 
 
 def distances(one, other):
-    """Relative distance of the states, and of each gradient; that of the keys' bias is 0 but for rounding."""
+    """Relative distance of the states, and of each gradient.
+
+    That of the keys' bias is 0 but for rounding.
+    """
     (states, gradients), (expected, wanted) = one, other
     names = [name for name in wanted if not name.endswith("key.bias")]
     pairs = [(states, expected), *((gradients[name], wanted[name]) for name in names)]
@@ -80,12 +104,15 @@ def test_float32_is_the_layer_in_torch(activation, random_batch, both):
 
 
 @needs_kernel
-@pytest.mark.parametrize("shape", [
-    {"hidden_size": 16, "num_attention_heads": 1, "intermediate_size": 16},
-    {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 48},
-    {"hidden_size": 160, "num_attention_heads": 2, "intermediate_size": 64},
-    {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"hidden_size": 16, "num_attention_heads": 1, "intermediate_size": 16},
+        {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 48},
+        {"hidden_size": 160, "num_attention_heads": 2, "intermediate_size": 64},
+        {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
+    ],
+)
 def test_widths_of_every_kind_and_the_same_elements_dropped(shape, random_batch, both):
     assert max(distances(*both(backbone_with(**shape, dropout=0.2), random_batch(LENGTHS)))) < 1e-5
 
@@ -217,7 +244,10 @@ assert max(distances(found, expected)) < 1e-6
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
 def test_gradients_are_the_same_under_another_default_dtype(dtype):
-    """In a process of its own: buffers of too few bytes would corrupt the heap. Without the kernel, that of torch."""
+    """In a process of its own: buffers of too few bytes would corrupt the heap.
+
+    Without the kernel, that of torch.
+    """
     command = [sys.executable, "-c", UNDER_ANOTHER_DEFAULT, dtype]
     ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
     assert ran.returncode == 0, ran.stderr

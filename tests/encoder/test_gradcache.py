@@ -16,14 +16,21 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from tests.encoder.conftest import tiny_vocabulary
 
-SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
+SIZES = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 128,
+}
 
 
 def encoder_of(*, dropout=0.0, dtype=torch.float64, pooling="mean"):
     torch.manual_seed(0)
     vocabulary = tiny_vocabulary(frame=True)
     rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    config = BackboneConfig(vocab_size=vocabulary.size, max_position_embeddings=32, **SIZES, **rates)
+    config = BackboneConfig(
+        vocab_size=vocabulary.size, max_position_embeddings=32, **SIZES, **rates
+    )
     return Encoder.from_scratch(config, vocabulary, pooling).to(dtype).train()
 
 
@@ -43,11 +50,16 @@ def contrast(embeddings):
 def gradients(encoder, loss):
     encoder.zero_grad()
     loss.backward()
-    return {name: weight.grad.clone() for name, weight in encoder.named_parameters() if weight.grad is not None}
+    return {
+        name: weight.grad.clone()
+        for name, weight in encoder.named_parameters()
+        if weight.grad is not None
+    }
 
 
 def assert_same_but_for_the_look_up(found, expected):
-    """Bit for bit, but the rows of the word embeddings, which are looked up once here and for each part there."""
+    """Bit for bit, but the rows of the word embeddings, which are looked up once here and for each
+    part there."""
     table = "backbone.word_embeddings.weight"
     assert all(torch.equal(found[name], expected[name]) for name in expected.keys() - {table})
     torch.testing.assert_close(found[table], expected[table])
@@ -115,7 +127,9 @@ def test_bfloat16_autocast_is_remembered():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = contrast(encoder(batch))
     assert torch.equal(loss, plain)
-    assert_same_but_for_the_look_up(gradients(encoder, loss), expected)  # outside of autocast, as in the loop
+    assert_same_but_for_the_look_up(
+        gradients(encoder, loss), expected
+    )  # outside of autocast, as in the loop
 
 
 @torch.no_grad()
@@ -130,9 +144,13 @@ def test_without_gradients_parts_are_only_computed_once():
 
 def peak_bytes(run):
     """The most that was allocated at a time."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as profile:
         run()
-    events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+    events = [
+        event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"
+    ]
     now = most = 0
     for event in sorted(events, key=lambda event: event.start_ns()):
         now += event.nbytes()
@@ -169,7 +187,8 @@ with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
     objective.encoder.gradcache_sentences = 2
     model = engine.setup(objective)
     batch, rows = tiny_batch(method), range(3 * engine.rank, 3 * engine.rank + 3)
-    loss = model(batch._replace(a=take(batch.a, rows), b=take(batch.b, rows), first_row=rows[0])).loss
+    a, b = take(batch.a, rows), take(batch.b, rows)
+    loss = model(batch._replace(a=a, b=b, first_row=rows[0])).loss
     engine.backward(loss)
     gradients = {name: whole(weight.grad) for name, weight in objective.named_parameters()}
     save_file({"loss": engine.mean(loss), **gradients}, Path(folder, f"{engine.rank}.safetensors"))

@@ -8,7 +8,9 @@ from interlingua.errors import CheckpointError
 
 def test_only_the_prefix_makes_a_name_of_the_hub():
     assert hub_name("hf:owner/name") == "owner/name"
-    assert [hub_name(path) for path in ("owner/name", "./hf:owner", "HF:owner/name", "")] == [None] * 4
+    assert [hub_name(path) for path in ("owner/name", "./hf:owner", "HF:owner/name", "")] == [
+        None
+    ] * 4
 
 
 def test_what_looks_like_a_name_of_the_hub_gets_a_hint():
@@ -19,7 +21,9 @@ def test_what_looks_like_a_name_of_the_hub_gets_a_hint():
 @pytest.mark.parametrize("name", ["../../etc", "a/b/c", "", "a b", "a/../b", "a\n"])
 def test_a_name_that_is_none_is_refused_before_the_hub_is_asked(monkeypatch, name):
     asked = []
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *given, **_: asked.append(given))
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda *given, **_: asked.append(given)
+    )
     with pytest.raises(CheckpointError, match="names no model of the hub"):
         hub_snapshot(name, ["*.json"])
     assert not asked

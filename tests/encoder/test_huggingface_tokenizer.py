@@ -18,10 +18,17 @@ FRAME = {"cls_token": "<s>", "sep_token": "</s>", "bos_token": "<s>", "eos_token
 @pytest.fixture
 def folder(framed_vocabulary, tmp_path):
     """A tokenizer as transformers saves it, with padding and truncation switched on."""
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=framed_vocabulary.tokenizer, **ROLES, **FRAME)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=framed_vocabulary.tokenizer, **ROLES, **FRAME
+    )
     tokenizer.save_pretrained(tmp_path / "model")
     definition = json.loads((tmp_path / "model" / "tokenizer.json").read_text())
-    definition["truncation"] = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
+    definition["truncation"] = {
+        "direction": "Right",
+        "max_length": 8,
+        "strategy": "LongestFirst",
+        "stride": 0,
+    }
     (tmp_path / "model" / "tokenizer.json").write_text(json.dumps(definition))
     return tmp_path / "model"
 
@@ -30,14 +37,20 @@ def test_ids_are_those_of_transformers(folder):
     vocabulary = Vocabulary.from_huggingface(folder)
     reference = AutoTokenizer.from_pretrained(str(folder))
     assert vocabulary.encode(TEXTS + AWKWARD) == reference(TEXTS + AWKWARD)["input_ids"]
-    assert vocabulary.encode(TEXTS, max_tokens=8) == reference(TEXTS, truncation=True, max_length=8)["input_ids"]
+    assert (
+        vocabulary.encode(TEXTS, max_tokens=8)
+        == reference(TEXTS, truncation=True, max_length=8)["input_ids"]
+    )
 
 
 def test_roles_come_from_the_configuration(folder):
     vocabulary = Vocabulary.from_huggingface(folder)
     assert vocabulary.special_tokens == {**ROLES, **FRAME}
     reference = AutoTokenizer.from_pretrained(str(folder))
-    assert (vocabulary.pad_id, vocabulary.mask_id) == (reference.pad_token_id, reference.mask_token_id)
+    assert (vocabulary.pad_id, vocabulary.mask_id) == (
+        reference.pad_token_id,
+        reference.mask_token_id,
+    )
     assert vocabulary.special_ids == tuple(sorted(set(reference.all_special_ids)))
     assert vocabulary.closing_tokens == 1
     assert vocabulary.language_tags == {}
@@ -73,7 +86,9 @@ def test_a_folder_without_tokenizer_json_goes_through_transformers(tmp_path):
 @pytest.mark.parametrize("content", ["{", "[1]"])
 def test_a_damaged_tokenizer_is_named(tmp_path, content):
     (tmp_path / "tokenizer.json").write_text(content)
-    with pytest.raises(DataError, match=r"tokenizer\.json: (can't be read as JSON|not a JSON object)"):
+    with pytest.raises(
+        DataError, match=r"tokenizer\.json: (can't be read as JSON|not a JSON object)"
+    ):
         Vocabulary.from_huggingface(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {}}}')
     with pytest.raises(DataError, match=r"not a tokenizer\.json"):
@@ -99,10 +114,15 @@ def test_the_hub_is_asked_once_and_for_the_tokenizer_alone(folder, monkeypatch):
         raise OSError("no connection")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert Vocabulary.of_model("hf:owner/model").digest() == Vocabulary.from_huggingface(folder).digest()
+    assert (
+        Vocabulary.of_model("hf:owner/model").digest()
+        == Vocabulary.from_huggingface(folder).digest()
+    )
     with pytest.raises(DataError, match=r"^hf:nowhere/x: the hub gave no such model"):
         Vocabulary.of_model("hf:nowhere/x")
-    assert asked == [(name, ["*.json", "*.model", "*.txt"]) for name in ("owner/model", "nowhere/x")]
+    assert asked == [
+        (name, ["*.json", "*.model", "*.txt"]) for name in ("owner/model", "nowhere/x")
+    ]
 
 
 @pytest.mark.parametrize("kind", ["bert", "own"])
@@ -112,7 +132,10 @@ def test_code_of_a_tokenizer_is_never_run(tmp_path, monkeypatch, kind):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
     code = f"from pathlib import Path\nPath({str(ran)!r}).write_text('x')\nclass T:\n    pass\n"
     (tmp_path / "tokenization_own.py").write_text(code)
-    named = {"tokenizer_class": "T", "auto_map": {"AutoTokenizer": ["tokenization_own.T", "tokenization_own.T"]}}
+    named = {
+        "tokenizer_class": "T",
+        "auto_map": {"AutoTokenizer": ["tokenization_own.T", "tokenization_own.T"]},
+    }
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(named))
     asked = []
 

@@ -22,7 +22,11 @@ def labeled():
 
 
 def blocks(labeled, size=17):
-    return [(name, rows[i : i + size]) for name, rows in labeled.items() for i in range(0, len(rows), size)]
+    return [
+        (name, rows[i : i + size])
+        for name, rows in labeled.items()
+        for i in range(0, len(rows), size)
+    ]
 
 
 def test_statistics_streamed_equal_statistics_at_once(labeled):
@@ -31,15 +35,23 @@ def test_statistics_streamed_equal_statistics_at_once(labeled):
     np.testing.assert_allclose(found.means, means)
     center = means.mean(axis=0)
     covariance = np.mean(
-        [(labeled[name] - center).T @ (labeled[name] - center) / len(labeled[name]) for name in LANGUAGES], axis=0
+        [
+            (labeled[name] - center).T @ (labeled[name] - center) / len(labeled[name])
+            for name in LANGUAGES
+        ],
+        axis=0,
     )
     np.testing.assert_allclose(found.covariance, covariance, atol=1e-9)
     assert found.counts == (50, 60, 70, 80)
 
 
 def test_center_of_two_points_by_hand():
-    found = language_statistics([("a", np.array([[1.0, 0.0]])), ("b", np.array([[3.0, 4.0], [3.0, 4.0]]))])
-    mapped = fit_language_map(found, "center").apply(np.array([[2.0, 2.0], [3.0, 2.0]]), normalize=False)
+    found = language_statistics(
+        [("a", np.array([[1.0, 0.0]])), ("b", np.array([[3.0, 4.0], [3.0, 4.0]]))]
+    )
+    mapped = fit_language_map(found, "center").apply(
+        np.array([[2.0, 2.0], [3.0, 2.0]]), normalize=False
+    )
     np.testing.assert_allclose(mapped, [[0, 0], [1, 0]], atol=1e-7)
 
 
@@ -47,7 +59,9 @@ def test_project_of_two_points_by_hand():
     found = language_statistics([("a", np.array([[0.0, 0.0]])), ("b", np.array([[2.0, 0.0]]))])
     language_map = fit_language_map(found, "project")
     assert language_map.rank == 1
-    np.testing.assert_allclose(language_map.apply(np.array([[5.0, 7.0]]), normalize=False), [[0, 7]], atol=1e-7)
+    np.testing.assert_allclose(
+        language_map.apply(np.array([[5.0, 7.0]]), normalize=False), [[0, 7]], atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("method", ["project", "erase"])
@@ -67,7 +81,9 @@ def test_shift_makes_all_language_means_zero(labeled):
 
 def test_erase_matches_the_formula_of_the_paper(labeled):
     """LEACE of the cross-covariance with one-hot languages, by numpy's pseudo-inverses."""
-    weights = np.concatenate([np.full(len(labeled[name]), 1 / 4 / len(labeled[name])) for name in LANGUAGES])
+    weights = np.concatenate(
+        [np.full(len(labeled[name]), 1 / 4 / len(labeled[name])) for name in LANGUAGES]
+    )
     x = np.concatenate([labeled[name] for name in LANGUAGES])
     z = np.repeat(np.eye(4), [len(labeled[name]) for name in LANGUAGES], axis=0)
     centered = x - weights @ x
@@ -75,14 +91,17 @@ def test_erase_matches_the_formula_of_the_paper(labeled):
     sigma_xz = (centered * weights[:, None]).T @ (z - weights @ z)
     values, vectors = np.linalg.eigh(sigma_xx)
     w = np.linalg.pinv((vectors * np.sqrt(values)) @ vectors.T)
-    p = (w @ sigma_xz) @ np.linalg.pinv(w @ sigma_xz, rcond=1e-9)  # one of the four columns is redundant
+    p = (w @ sigma_xz) @ np.linalg.pinv(
+        w @ sigma_xz, rcond=1e-9
+    )  # one of the four columns is redundant
     expected = np.eye(WIDTH) - np.linalg.pinv(w) @ p @ w
     found = fit_language_map(language_statistics(blocks(labeled)), "erase")
     np.testing.assert_allclose(found.weight, expected, atol=1e-8)
 
 
 def test_erase_moves_vectors_less_than_project(labeled):
-    """LEACE moves the least in the norm of the whitened space among maps that equalize the means."""
+    """LEACE moves the least in the norm of the whitened space among maps that equalize the
+    means."""
     statistics = language_statistics(blocks(labeled))
     x = np.concatenate([labeled[name] for name in LANGUAGES]) - statistics.center
     inverse = np.linalg.inv(statistics.covariance)
@@ -94,7 +113,9 @@ def test_erase_moves_vectors_less_than_project(labeled):
 
 
 def test_lower_rank_removes_the_largest_difference_first():
-    found = language_statistics([("a", np.array([[9.0, 0.0]])), ("b", np.array([[0.0, 1.0]])), ("c", np.zeros((1, 2)))])
+    found = language_statistics(
+        [("a", np.array([[9.0, 0.0]])), ("b", np.array([[0.0, 1.0]])), ("c", np.zeros((1, 2)))]
+    )
     language_map = fit_language_map(found, "project", rank=1)
     mapped = language_map.apply(np.array([[1.0, 0.0], [0.0, 1.0]]), normalize=False)
     assert language_map.rank == 1
@@ -104,7 +125,10 @@ def test_lower_rank_removes_the_largest_difference_first():
 
 def test_rank_zero_of_project_is_center(labeled):
     statistics = language_statistics(blocks(labeled))
-    none, center = fit_language_map(statistics, "project", rank=0), fit_language_map(statistics, "center")
+    none, center = (
+        fit_language_map(statistics, "project", rank=0),
+        fit_language_map(statistics, "center"),
+    )
     np.testing.assert_allclose(none.weight, center.weight, atol=1e-12)
     np.testing.assert_allclose(none.bias, center.bias, atol=1e-12)
 

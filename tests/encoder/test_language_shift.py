@@ -23,7 +23,9 @@ def shifted(encoder):
 
 def test_encode_subtracts_the_mean_of_the_language(shifted, encoder):
     expected = encoder.encode(TEXTS) - shifted.language_shift.means[0].numpy()
-    np.testing.assert_allclose(shifted.encode(TEXTS, language="de", normalize=False), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        shifted.encode(TEXTS, language="de", normalize=False), expected, atol=1e-6
+    )
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(shifted.encode(TEXTS, language="deu"), expected / lengths, atol=1e-6)
 
@@ -39,7 +41,9 @@ def test_saved_shift_loads_with_the_same_digest(shifted, tmp_path):
     shifted.save(tmp_path / "m")
     loaded = Encoder.load(tmp_path / "m")
     assert loaded.digest() == shifted.digest() == shifted.clone().digest()
-    np.testing.assert_array_equal(loaded.encode(TEXTS, language="en"), shifted.encode(TEXTS, language="en"))
+    np.testing.assert_array_equal(
+        loaded.encode(TEXTS, language="en"), shifted.encode(TEXTS, language="en")
+    )
 
 
 def test_digest_depends_on_the_shift(shifted, encoder):

@@ -63,7 +63,12 @@ def naive_layer_of(layer, x):
         for head in range(spec.heads):
             at = slice(head * width, (head + 1) * width)
             seen = [j for j in range(len(x)) if spec.window is None or abs(i - j) <= spec.window]
-            turn = lambda row, place: row if spec.rotary_base is None else naive_rotated(row, place, spec.rotary_base)  # noqa: E731
+
+            def turn(row, place):
+                if spec.rotary_base is None:
+                    return row
+                return naive_rotated(row, place, spec.rotary_base)
+
             query = turn(q[i, at], i)
             scores = torch.stack([query @ turn(k[j, at], j) / width**0.5 for j in seen])
             heads.append(sum(w * v[j, at] for w, j in zip(scores.softmax(0), seen, strict=True)))
@@ -80,7 +85,9 @@ def naive_layer_of(layer, x):
 
 
 @pytest.mark.parametrize("grad", [True, False])
-@pytest.mark.parametrize("changes", [{}, *OTHER, {"rotary_base": 50.0, "window": 1, "gated": True, "norm_first": True}])
+@pytest.mark.parametrize(
+    "changes", [{}, *OTHER, {"rotary_base": 50.0, "window": 1, "gated": True, "norm_first": True}]
+)
 def test_each_choice_is_the_layer_written_out(changes, grad):
     layer = made(**changes)
     x = torch.randn(sum(LENGTHS), 32, dtype=torch.float64)
@@ -103,7 +110,12 @@ def test_compiled_paths_leave_other_layers_to_torch(monkeypatch):
     assert fused.takes(Layer(PLAIN), x, layout)
     for changes in OTHER:
         assert not fused.takes(Layer(LayerSpec(width=32, heads=2, inner=48, **changes)), x, layout)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 48,
+    }
     backbone = Backbone(BackboneConfig(vocab_size=9, **sizes, **MODERNBERT))
     assert "BERT's layer" in CompiledBackbone.refusal(backbone, torch.float32)
     assert not CompiledBackbone.takes(backbone, torch.float32)
@@ -134,7 +146,11 @@ def test_fused_steps_make_the_layer_of_their_three_passes(monkeypatch):
 
     from interlingua.encoder.attention import attend as fused_attend
 
-    for name, replacement in (("_Attention", Attention), ("_Activation", Activation), ("_ResidualNorm", ResidualNorm)):
+    for name, replacement in (
+        ("_Attention", Attention),
+        ("_Activation", Activation),
+        ("_ResidualNorm", ResidualNorm),
+    ):
         monkeypatch.setattr(fused, name, replacement)
     expected = run_layer(spec, EagerSteps(layer, layout), x)
     torch.testing.assert_close(run_layer(spec, fused.FusedSteps(layer, layout), x), expected)
@@ -164,7 +180,12 @@ def test_a_window_is_a_band_and_nothing_for_short_sentences():
     device = torch.device("cpu")
     assert window_mask(5, None, device) is None
     assert window_mask(3, 2, device) is None
-    assert window_mask(4, 2, device).int().tolist() == [[1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]]
+    assert window_mask(4, 2, device).int().tolist() == [
+        [1, 1, 1, 0],
+        [1, 1, 1, 1],
+        [1, 1, 1, 1],
+        [0, 1, 1, 1],
+    ]
 
 
 def test_recomputed_layers_have_the_same_gradients():

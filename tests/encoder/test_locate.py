@@ -41,7 +41,9 @@ def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
         asked.append(name)
         if name == "owner/model":
             return str(tmp_path)
-        raise OSError("no\nconnection" if name == "owner/other" else f"no connection.\n{'more ' * 50}")
+        raise OSError(
+            "no\nconnection" if name == "owner/other" else f"no connection.\n{'more ' * 50}"
+        )
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     assert locate(tmp_path) == tmp_path
@@ -69,8 +71,12 @@ def package(tmp_path, monkeypatch):
     (tmp_path / "site" / "small_package" / "__init__.py").write_text(code)
     described = tmp_path / "site" / "small_package-1.0.dist-info"
     described.mkdir()
-    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: small-package\nVersion: 1.0\n")
-    (described / "entry_points.txt").write_text("[interlingua.models]\nsmall = small_package:folder\n")
+    (described / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: small-package\nVersion: 1.0\n"
+    )
+    (described / "entry_points.txt").write_text(
+        "[interlingua.models]\nsmall = small_package:folder\n"
+    )
     monkeypatch.delitem(sys.modules, "small_package", raising=False)
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.chdir(tmp_path)

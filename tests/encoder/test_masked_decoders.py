@@ -27,13 +27,17 @@ def parts(encoder, random_batch, *, layers=1, skip):
 @pytest.mark.parametrize(("skip", "model_type"), [(0, "bert"), (1, "bert"), (1, "xlm-roberta")])
 @torch.no_grad()
 def test_enhanced_decoding_is_equations_4_to_7(framed_encoder, random_batch, skip, model_type):
-    config = dataclasses.replace(framed_encoder.backbone.config, model_type=model_type)  # where positions begin
+    config = dataclasses.replace(
+        framed_encoder.backbone.config, model_type=model_type
+    )  # where positions begin
     encoder = Encoder.from_scratch(config, framed_encoder.vocabulary).eval()
     backbone = encoder.backbone
     decoder, batch, labels, h = parts(encoder, random_batch, skip=skip)
     states, told = decoder.enhanced(backbone, batch, labels, h, PLACE, hidden=0.5)
     expected, targets = [], []
-    sentences = zip(*(t.split(batch.lengths.tolist()) for t in (batch.input_ids, labels)), strict=True)
+    sentences = zip(
+        *(t.split(batch.lengths.tolist()) for t in (batch.input_ids, labels)), strict=True
+    )
     for row, (ids, label) in enumerate(sentences):
         places = torch.arange(skip, len(ids))
         positions = backbone.position_embeddings.weight[places + config.first_position]
@@ -73,7 +77,9 @@ def test_no_token_sees_itself_but_all_see_the_vector(framed_encoder, random_batc
 
     def states(ids, vectors):
         changed = batch._replace(input_ids=ids)
-        return decoder.enhanced(framed_encoder.backbone, changed, labels, vectors, PLACE, hidden=0.5)[0]
+        return decoder.enhanced(
+            framed_encoder.backbone, changed, labels, vectors, PLACE, hidden=0.5
+        )[0]
 
     before = states(batch.input_ids, h)
     ids = batch.input_ids.clone()
@@ -92,6 +98,7 @@ def test_with_all_hidden_only_vector_and_position_tell(framed_encoder, random_ba
     decoder, batch, labels, h = parts(framed_encoder, random_batch, skip=1)
     others = batch._replace(input_ids=batch.input_ids.flip(0))
     one, other = (
-        decoder.enhanced(framed_encoder.backbone, ids, labels, h, PLACE, hidden=1.0)[0] for ids in (batch, others)
+        decoder.enhanced(framed_encoder.backbone, ids, labels, h, PLACE, hidden=1.0)[0]
+        for ids in (batch, others)
     )
     torch.testing.assert_close(one, other)

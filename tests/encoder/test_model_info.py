@@ -28,7 +28,9 @@ def test_an_adapter_speaks_for_itself():
 
 
 def test_prompts_by_name_by_default_and_by_text():
-    model = SimpleNamespace(settings=EncodingSettings(prompts={"query": "query: "}, default_prompt="query"))
+    model = SimpleNamespace(
+        settings=EncodingSettings(prompts={"query": "query: "}, default_prompt="query")
+    )
     assert prompt_text(model, None) == prompt_text(model, "query") == "query: "
     assert prompt_text(model, "find: ") == "find: "
     assert prompt_text(model, "") == ""

@@ -27,7 +27,9 @@ def vocabulary(single, pair):
     tokenizer.add_special_tokens(special)
     if single:
         tokens = [(token, ids[token]) for token in ("<s>", "</s>")]
-        tokenizer.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=tokens)
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=single, pair=pair, special_tokens=tokens
+        )
     roles = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
     return Vocabulary(tokenizer.to_str(), special_tokens=roles)
 
@@ -40,9 +42,15 @@ def scorer(template=XLMR, **options):
     torch.manual_seed(0)
     own = vocabulary(*template)
     config = BackboneConfig(
-        vocab_size=own.size, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-        max_position_embeddings=20, model_type="xlm-roberta", layer_norm_eps=1e-5,
-    )  # fmt: skip
+        vocab_size=own.size,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=20,
+        model_type="xlm-roberta",
+        layer_norm_eps=1e-5,
+    )
     return PairScorer(Encoder.from_scratch(config, own), **options).eval()
 
 
@@ -76,12 +84,21 @@ def test_it_is_the_classification_model_of_transformers():
     transformers = pytest.importorskip("transformers")
     model = scorer()
     config = transformers.XLMRobertaConfig(
-        vocab_size=model.encoder.backbone.config.vocab_size, hidden_size=16, num_hidden_layers=2,
-        num_attention_heads=2, intermediate_size=24, max_position_embeddings=20, type_vocab_size=1,
-        layer_norm_eps=1e-5, pad_token_id=0, num_labels=1,
-    )  # fmt: skip
+        vocab_size=model.encoder.backbone.config.vocab_size,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=20,
+        type_vocab_size=1,
+        layer_norm_eps=1e-5,
+        pad_token_id=0,
+        num_labels=1,
+    )
     peer = transformers.XLMRobertaForSequenceClassification(config).eval()
-    weights = to_huggingface_names(model.encoder.backbone.state_dict(), model.encoder.backbone.config)
+    weights = to_huggingface_names(
+        model.encoder.backbone.state_dict(), model.encoder.backbone.config
+    )
     state = peer.state_dict()
     for name, tensor in weights.items():
         state[f"roberta.{name}"] = tensor
@@ -94,7 +111,9 @@ def test_it_is_the_classification_model_of_transformers():
         logits = model(*sides(own))
         for a, b, logit in zip(*TEXTS, logits, strict=True):
             ids = torch.tensor([own.tokenizer.encode(a, b).ids])
-            torch.testing.assert_close(peer(input_ids=ids).logits[0, 0], logit, rtol=1e-4, atol=1e-6)
+            torch.testing.assert_close(
+                peer(input_ids=ids).logits[0, 0], logit, rtol=1e-4, atol=1e-6
+            )
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -134,7 +153,9 @@ def test_saved_and_read_again(tmp_path, pooling):
 
 def test_an_encoder_alone_is_no_cross_encoder(tmp_path):
     scorer().encoder.save(tmp_path / "model")
-    with pytest.raises(CheckpointError, match="no cross-encoder; train one with method cross_encoder"):
+    with pytest.raises(
+        CheckpointError, match="no cross-encoder; train one with method cross_encoder"
+    ):
         PairScorer.load(tmp_path / "model")
 
 

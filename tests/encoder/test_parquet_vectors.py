@@ -21,7 +21,9 @@ def test_rows_come_back_with_their_type(dtype, tmp_path):
     assert (table.rows, table.width, table.dtype) == (5, 3, dtype)
     found = parquet.read_table(tmp_path / "v.parquet")
     assert found.schema.field("vector").type.list_size == 3
-    assert str(found.schema.field("vector").type.value_type) == {"float32": "float"}.get(dtype, dtype)
+    assert str(found.schema.field("vector").type.value_type) == {"float32": "float"}.get(
+        dtype, dtype
+    )
     assert found["text"].to_pylist() == ["a", "", "ß", "ж", "e"]
     assert found["vector"].to_pylist() == vectors.tolist()
 
@@ -35,7 +37,8 @@ def test_every_portion_is_a_row_group(tmp_path):
 
 
 def test_portions_are_on_the_disk_before_the_end(tmp_path):
-    """Memory is bounded: the file under its temporary name grows with each portion by the portion's bytes."""
+    """Memory is bounded: the file under its temporary name grows with each portion by the portion's
+    bytes."""
     portion = np.ones((1000, 256), np.float32)
     with ParquetVectors(tmp_path / "v.parquet") as table:
         sizes = []
@@ -68,6 +71,8 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
         require_pyarrow()
 
 
-@pytest.mark.parametrize(("name", "expected"), [("v.parquet", True), ("s3://b/V.PARQUET", True), ("v.npy", False)])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("v.parquet", True), ("s3://b/V.PARQUET", True), ("v.npy", False)]
+)
 def test_the_name_decides(name, expected):
     assert is_parquet(name) == expected

@@ -13,21 +13,31 @@ SPECIAL = torch.tensor([True, False, True, False, True, False, False, False, Tru
 
 @pytest.fixture
 def hidden():
-    return HiddenStates(torch.randn(9, 4, generator=torch.Generator().manual_seed(0)), BOUNDS, SPECIAL)
+    return HiddenStates(
+        torch.randn(9, 4, generator=torch.Generator().manual_seed(0)), BOUNDS, SPECIAL
+    )
 
 
 def sentences(hidden, *, include_special):
     bounds = hidden.cu_seqlens.tolist()
     for start, end in pairwise(bounds):
-        kept = torch.ones(end - start, dtype=torch.bool) if include_special else ~hidden.special[start:end]
+        kept = (
+            torch.ones(end - start, dtype=torch.bool)
+            if include_special
+            else ~hidden.special[start:end]
+        )
         yield hidden.states[start:end][kept]
 
 
 @pytest.mark.parametrize("include_special", [True, False])
 def test_pooling_is_the_naive_one(hidden, include_special):
     parts = list(sentences(hidden, include_special=include_special))
-    assert torch.allclose(hidden.mean(include_special=include_special), torch.stack([p.mean(0) for p in parts]))
-    assert torch.allclose(hidden.max(include_special=include_special), torch.stack([p.amax(0) for p in parts]))
+    assert torch.allclose(
+        hidden.mean(include_special=include_special), torch.stack([p.mean(0) for p in parts])
+    )
+    assert torch.allclose(
+        hidden.max(include_special=include_special), torch.stack([p.amax(0) for p in parts])
+    )
     assert torch.equal(hidden.cls(), hidden.states[[0, 3, 4]])
 
 
@@ -44,13 +54,19 @@ def test_a_sentence_without_tokens_is_a_zero_vector(hidden, mode):
     pooled = gapped.pool(mode)
     assert not pooled[[0, 3]].any()
     assert pooled[[1, 2]].abs().sum() > 0
-    assert not hidden._replace(states=hidden.states[:0], cu_seqlens=torch.tensor([0, 0])).pool(mode).any()
+    assert (
+        not hidden._replace(states=hidden.states[:0], cu_seqlens=torch.tensor([0, 0]))
+        .pool(mode)
+        .any()
+    )
 
 
 @pytest.mark.parametrize("mode", ["cls", "mean", "max"])
 def test_gradients(mode):
     states = torch.randn(9, 3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda s: HiddenStates(s, BOUNDS, SPECIAL).pool(mode), (states,))
+    assert torch.autograd.gradcheck(
+        lambda s: HiddenStates(s, BOUNDS, SPECIAL).pool(mode), (states,)
+    )
 
 
 def test_half_precision_states_are_pooled_in_float32():

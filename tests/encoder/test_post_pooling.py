@@ -45,11 +45,15 @@ def test_encoder_applies_layers_then_normalizes(encoder):
     assert deep.dim == 5
     assert deep.hidden_size == encoder.dim
     np.testing.assert_allclose(deep.encode(texts, normalize=False), expected, atol=1e-6)
-    np.testing.assert_allclose(deep.encode(texts), torch.nn.functional.normalize(expected), atol=1e-6)
+    np.testing.assert_allclose(
+        deep.encode(texts), torch.nn.functional.normalize(expected), atol=1e-6
+    )
 
 
 def test_clone_and_digest_include_the_layers(encoder):
-    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)]))
+    deep = Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)])
+    )
     copy = deep.clone()
     assert copy.digest() == deep.digest() != encoder.digest()
     copy.post_pooling[0].linear.bias.data.add_(1)
@@ -60,7 +64,9 @@ def test_clone_and_digest_include_the_layers(encoder):
 
 
 def test_layers_receive_gradients(encoder):
-    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)])).train()
+    deep = Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)])
+    ).train()
     from interlingua.batches.tokens import TokenBatch
 
     batch = TokenBatch.from_lists(encoder.vocabulary.encode(["ru1", "de2 de3"]), ("", ""))
@@ -72,7 +78,9 @@ def test_layers_receive_gradients(encoder):
 
 
 def test_methods_that_mix_widths_refuse_a_narrow_layer(encoder):
-    narrow = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)]))
+    narrow = Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)])
+    )
     encoder.require_equal_widths()
     for method, config in ((RetroMAE, RetroMAEConfig()), (DAP, DAPConfig())):
         with pytest.raises(ConfigError, match="4 numbers"):

@@ -16,13 +16,17 @@ TEXTS = ["ru1 ru2", "de5 de6 de7", "en9"]
 
 
 def with_layers(encoder, *layers):
-    return Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling(layers)).eval()
+    return Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling(layers)
+    ).eval()
 
 
 @pytest.fixture
 def deep(encoder):
     torch.manual_seed(3)
-    return with_layers(encoder, Normalize(), Dense(encoder.dim, 7), Dense(7, 6, bias=False, activation="tanh"))
+    return with_layers(
+        encoder, Normalize(), Dense(encoder.dim, 7), Dense(7, 6, bias=False, activation="tanh")
+    )
 
 
 @pytest.fixture
@@ -45,7 +49,9 @@ def test_sentence_transformers_gives_the_same_vectors(deep, folder):
 
 def test_what_sentence_transformers_saves_loads_here(deep, folder, tmp_path):
     SentenceTransformer(str(folder), device="cpu").save_pretrained(str(tmp_path / "theirs"))
-    np.testing.assert_allclose(Encoder.load(tmp_path / "theirs").encode(TEXTS), deep.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(
+        Encoder.load(tmp_path / "theirs").encode(TEXTS), deep.encode(TEXTS), atol=1e-5
+    )
 
 
 def test_every_activation_goes_round(encoder, tmp_path):
@@ -54,7 +60,9 @@ def test_every_activation_goes_round(encoder, tmp_path):
         deep = with_layers(encoder, Dense(encoder.dim, 4, activation=activation))
         deep.save(tmp_path / activation)
         stock = SentenceTransformer(str(tmp_path / activation), device="cpu")
-        np.testing.assert_allclose(stock.encode(TEXTS), deep.encode(TEXTS), atol=1e-5, err_msg=activation)
+        np.testing.assert_allclose(
+            stock.encode(TEXTS), deep.encode(TEXTS), atol=1e-5, err_msg=activation
+        )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ PACKAGE = Path(interlingua.__file__).parent
 def protocols_with_encode():
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.ClassDef) or "Protocol" not in {ast.unparse(base) for base in node.bases}:
+            if not isinstance(node, ast.ClassDef) or "Protocol" not in {
+                ast.unparse(base) for base in node.bases
+            }:
                 continue
             methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
             if methods & {"encode", "embed_texts"}:

@@ -8,7 +8,9 @@ import pytest
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.roles import encode_in_role, has_two_towers, role_prompt
 
-E5 = SimpleNamespace(settings=EncodingSettings(prompts={"query": "query: ", "passage": "passage: "}))
+E5 = SimpleNamespace(
+    settings=EncodingSettings(prompts={"query": "query: ", "passage": "passage: "})
+)
 JINA = SimpleNamespace(settings=EncodingSettings(prompts={"document": "doc: "}))
 
 
@@ -16,7 +18,13 @@ JINA = SimpleNamespace(settings=EncodingSettings(prompts={"document": "doc: "}))
     ("encoder", "role", "given", "prompt", "expected"),
     [
         (E5, "query", {}, None, "query"),
-        (E5, "passage", {}, "query: ", "passage"),  # what the model calls for comes before the prompt for everything
+        (
+            E5,
+            "passage",
+            {},
+            "query: ",
+            "passage",
+        ),  # what the model calls for comes before the prompt for everything
         (E5, "passage", {"passage": ""}, "query: ", ""),
         (JINA, "passage", {}, None, "document"),
         (JINA, "query", {}, None, None),
@@ -24,7 +32,9 @@ JINA = SimpleNamespace(settings=EncodingSettings(prompts={"document": "doc: "}))
         (object(), "query", {"passage": "p: "}, None, None),
     ],
 )
-def test_the_users_role_prompt_then_the_models_then_the_general_one(encoder, role, given, prompt, expected):
+def test_the_users_role_prompt_then_the_models_then_the_general_one(
+    encoder, role, given, prompt, expected
+):
     assert role_prompt(encoder, role, given, prompt) == expected
 
 

@@ -51,7 +51,9 @@ def test_each_kind_takes_what_it_is_and_nothing_else(kind, good, bad):
 
 def test_the_error_names_file_key_value_and_what_was_expected():
     kind = Table({"a": ListOf(Table({"b": Whole(1, 5)}), longest=3)})
-    with pytest.raises(CheckpointError, match=r"^x\.json: a\[1\]\.b is -3, expected a whole number from 1 to 5"):
+    with pytest.raises(
+        CheckpointError, match=r"^x\.json: a\[1\]\.b is -3, expected a whole number from 1 to 5"
+    ):
         check({"a": [{"b": 1}, {"b": -3}]}, kind, "x.json")
     with pytest.raises(CheckpointError, match="the content is 5, expected an object"):
         check(5, kind, "x.json")
@@ -61,12 +63,26 @@ def test_the_error_names_file_key_value_and_what_was_expected():
 
 def test_sizes_of_known_models_are_in_range():
     large = {
-        "model_type": "xlm-roberta", "vocab_size": 250_002, "hidden_size": 4096, "num_hidden_layers": 48,
-        "num_attention_heads": 32, "intermediate_size": 16_384, "max_position_embeddings": 8194, "pad_token_id": 1,
-        "type_vocab_size": 1, "layer_norm_eps": 1e-5, "hidden_dropout_prob": 0.1, "hidden_act": "gelu",
-    }  # fmt: skip
+        "model_type": "xlm-roberta",
+        "vocab_size": 250_002,
+        "hidden_size": 4096,
+        "num_hidden_layers": 48,
+        "num_attention_heads": 32,
+        "intermediate_size": 16_384,
+        "max_position_embeddings": 8194,
+        "pad_token_id": 1,
+        "type_vocab_size": 1,
+        "layer_norm_eps": 1e-5,
+        "hidden_dropout_prob": 0.1,
+        "hidden_act": "gelu",
+    }
     assert schema.BACKBONE.problem(large, "") is None
-    assert schema.TOKENIZER.problem({"model_max_length": int(1e30), "pad_token": {"content": "<pad>"}}, "") is None
+    assert (
+        schema.TOKENIZER.problem(
+            {"model_max_length": int(1e30), "pad_token": {"content": "<pad>"}}, ""
+        )
+        is None
+    )
 
 
 def modules(*kinds):
@@ -75,15 +91,28 @@ def modules(*kinds):
 
 def test_modules_stand_in_the_order_of_the_work():
     before = ("Transformer", "Pooling")
-    for good in (("Transformer",), before, (*before, "Dense", "Normalize", "Dense"), ("Transformer", "Normalize")):
+    for good in (
+        ("Transformer",),
+        before,
+        (*before, "Dense", "Normalize", "Dense"),
+        ("Transformer", "Normalize"),
+    ):
         check_modules(modules(*good), before, "m")
     check_modules([("", "sentence_transformers.base.modules.transformer.Transformer")], before, "m")
-    for bad in ((), ("Pooling",), (*before, "Pooling"), ("Transformer", "Dense", "Pooling"), ("Dense",)):
+    for bad in (
+        (),
+        ("Pooling",),
+        (*before, "Pooling"),
+        ("Transformer", "Dense", "Pooling"),
+        ("Dense",),
+    ):
         with pytest.raises(CheckpointError, match=r"modules\.json lists the modules"):
             check_modules(modules(*bad), before, "m")
 
 
-@pytest.mark.parametrize("kind", ["my.models.Transformer", "Transformer", "sentence_transformers.models.LSTM", "", "."])
+@pytest.mark.parametrize(
+    "kind", ["my.models.Transformer", "Transformer", "sentence_transformers.models.LSTM", "", "."]
+)
 def test_modules_of_other_packages_are_not_supported(kind):
     with pytest.raises(CheckpointError, match="is not supported; supported are"):
         check_modules([("", kind)], ("Transformer",), "m")

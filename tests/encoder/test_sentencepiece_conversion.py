@@ -30,7 +30,11 @@ KINDS = {
 
 def train(texts: list[str], **options) -> bytes:
     model = io.BytesIO()
-    defaults = {"vocab_size": 700, "normalization_rule_name": "nmt_nfkc_cf", "character_coverage": 0.995}
+    defaults = {
+        "vocab_size": 700,
+        "normalization_rule_name": "nmt_nfkc_cf",
+        "character_coverage": 0.995,
+    }
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(texts),
         model_writer=model,
@@ -48,7 +52,10 @@ def train(texts: list[str], **options) -> bytes:
 
 
 class Both:
-    """A SentencePiece model and the tokenizer it became, unpacked as two; its repr is short, unlike theirs."""
+    """A SentencePiece model and the tokenizer it became, unpacked as two.
+
+    Its repr is short, unlike theirs.
+    """
 
     def __init__(self, model: bytes) -> None:
         self.original = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -75,7 +82,9 @@ def both(request):
 
 def test_ids_are_equal_on_text(both):
     original, converted = both
-    assert [encoding.ids for encoding in converted.encode_batch_fast(TEXTS)] == original.encode(TEXTS)
+    assert [encoding.ids for encoding in converted.encode_batch_fast(TEXTS)] == original.encode(
+        TEXTS
+    )
 
 
 @pytest.mark.parametrize("text", AWKWARD, ids=range(len(AWKWARD)))
@@ -85,7 +94,11 @@ def test_ids_are_equal_on_awkward_text(both, text):
 
 
 @settings(max_examples=150, deadline=None)
-@given(text=st.text(alphabet=st.sampled_from(sorted(set("".join(TEXTS + AWKWARD)) - {"▁"})), max_size=40))
+@given(
+    text=st.text(
+        alphabet=st.sampled_from(sorted(set("".join(TEXTS + AWKWARD)) - {"▁"})), max_size=40
+    )
+)
 def test_ids_are_equal_on_any_mixture_of_characters(both, text):
     original, converted = both
     assert converted.encode(text).ids == original.encode(composed(original, text))
@@ -96,13 +109,21 @@ def test_pieces_have_the_same_numbers(both):
     assert converted.get_vocab_size() == original.get_piece_size()
     for index in range(original.get_piece_size()):
         assert converted.id_to_token(index) == original.id_to_piece(index)
-    assert [converted.id_to_token(index) for index in range(5)] == ["<pad>", "<unk>", "<MASK>", "<2de>", "<2en>"]
+    assert [converted.id_to_token(index) for index in range(5)] == [
+        "<pad>",
+        "<unk>",
+        "<MASK>",
+        "<2de>",
+        "<2en>",
+    ]
 
 
 def test_decoding_gives_the_normalized_text_back(both):
     original, converted = both
     for text in TEXTS[:20]:
-        assert converted.decode(converted.encode(text).ids) == original.decode(original.encode(text))
+        assert converted.decode(converted.encode(text).ids) == original.decode(
+            original.encode(text)
+        )
 
 
 def test_language_tags_can_not_be_spelled(both):
@@ -127,7 +148,10 @@ def test_models_are_read_with_their_kinds():
     assert kinds[:4] == [PieceType.CONTROL, PieceType.UNKNOWN, PieceType.CONTROL, PieceType.CONTROL]
     assert kinds.count(PieceType.BYTE) == 256
     assert len(model.character_map) > 100_000
-    assert read_model(train(TEXTS, model_type="bpe", normalization_rule_name="identity")).character_map == b""
+    assert (
+        read_model(train(TEXTS, model_type="bpe", normalization_rule_name="identity")).character_map
+        == b""
+    )
 
 
 def test_other_files_and_algorithms_are_refused():
@@ -141,20 +165,30 @@ def test_other_files_and_algorithms_are_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
 def test_ids_are_equal_on_the_training_mix(model_type):
-    folder = Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")).expanduser() / "train-mix"
+    folder = (
+        Path(os.environ.get("INTERLINGUA_DATA", "~/.cache/interlingua/data")).expanduser()
+        / "train-mix"
+    )
     files = sorted(folder.glob("sent.*.txt"))
     if not files:
         pytest.skip(f"no sent.*.txt in {folder}")
     texts = []
     for file in files:
         with file.open(encoding="utf-8") as lines:
-            texts += [unicodedata.normalize("NFKC", line.rstrip("\n")) for line in islice(lines, 1500)]
-    original, converted = Both(train(texts[::3], model_type=model_type, vocab_size=8000, num_threads=2))
+            texts += [
+                unicodedata.normalize("NFKC", line.rstrip("\n")) for line in islice(lines, 1500)
+            ]
+    original, converted = Both(
+        train(texts[::3], model_type=model_type, vocab_size=8000, num_threads=2)
+    )
     differ = 0
-    for expected, encoding in zip(original.encode(texts), converted.encode_batch_fast(texts), strict=True):
+    for expected, encoding in zip(
+        original.encode(texts), converted.encode_batch_fast(texts), strict=True
+    ):
         if encoding.ids != expected:
             differ += 1
-            # The two add up a path's score in 32 and 64 bits, so they may choose differently between equal ones.
+            # The two add up a path's score in 32 and 64 bits, so they may choose differently
+            # between equal ones.
             scores = [sum(map(original.get_score, ids)) for ids in (expected, encoding.ids)]
             assert model_type == "unigram"
             assert scores[0] == pytest.approx(scores[1], abs=1e-4)

@@ -1,4 +1,5 @@
-"""Shared passes: what is encoded, what is reused, and that rows, dropout and gradients stay what they are."""
+"""Shared passes: what is encoded, what is reused, and that rows, dropout and gradients stay what
+they are."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def numbered(calls):
 
     def encode(batch):
         calls.append([ids.tolist() for ids in batch.input_ids.split(batch.lengths.tolist())])
-        return torch.stack([batch.input_ids, torch.full_like(batch.input_ids, len(calls))], dim=1).float()
+        return torch.stack(
+            [batch.input_ids, torch.full_like(batch.input_ids, len(calls))], dim=1
+        ).float()
 
     return encode
 
@@ -88,6 +91,8 @@ def test_gradients_of_an_encoder_are_those_of_separate_passes(second):
             encoder.shared_passes = passes
             total = total + encoder(batch).square().sum() + encoder.tokens(B).states.sin().sum()
         total.backward()
-        gradients.append([weight.grad for weight in encoder.parameters() if weight.grad is not None])
+        gradients.append(
+            [weight.grad for weight in encoder.parameters() if weight.grad is not None]
+        )
     for one, other in zip(*gradients, strict=True):
         assert (one - other).norm() <= 1e-6 * (1 + other.norm())

@@ -42,7 +42,9 @@ def loaded(backbone):
 
 
 def assigned(backbone):
-    backbone.load_state_dict({name: 0.9 * tensor for name, tensor in backbone.state_dict().items()}, assign=True)
+    backbone.load_state_dict(
+        {name: 0.9 * tensor for name, tensor in backbone.state_dict().items()}, assign=True
+    )
 
 
 def one_row_of_the_words(backbone):
@@ -61,17 +63,25 @@ def with_another_norm(backbone):
 @pytest.mark.parametrize(
     "change",
     [
-        in_place, optimizer_step, through_the_state_dict, loaded, assigned, one_row_of_the_words, without_a_layer,
+        in_place,
+        optimizer_step,
+        through_the_state_dict,
+        loaded,
+        assigned,
+        one_row_of_the_words,
+        without_a_layer,
         with_another_norm,
     ],
-)  # fmt: skip
+)
 def test_weights_that_change_make_a_new_snapshot(change, random_batch):
     backbone, cache, batch = backbone_with(), SnapshotCache(), random_batch([5, 9], low=7, high=9)
     old = cache.snapshot(backbone, torch.float32)
     change(backbone)
     new = cache.snapshot(backbone, torch.float32)
     assert new is not old
-    difference = new(batch.input_ids, batch.cu_seqlens) - backbone(batch.input_ids, batch.cu_seqlens)
+    difference = new(batch.input_ids, batch.cu_seqlens) - backbone(
+        batch.input_ids, batch.cu_seqlens
+    )
     assert difference.abs().max() < 1e-5
     assert cache.snapshot(backbone, torch.float32) is new
 
@@ -96,7 +106,9 @@ def test_nothing_is_kept_in_training_nor_of_weights_without_a_version():
     assert cache.snapshot(uncounted, torch.float32) is not cache.snapshot(uncounted, torch.float32)
 
 
-@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda cache: pickle.loads(pickle.dumps(cache))])
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, lambda cache: pickle.loads(pickle.dumps(cache))]
+)
 def test_copies_of_a_cache_are_empty(make):
     backbone, cache = backbone_with(), SnapshotCache()
     kept = cache.snapshot(backbone, torch.float32)

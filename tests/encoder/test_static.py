@@ -12,32 +12,58 @@ from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.static import MAX_TOKENS, StaticBackbone, make_backbone, static_config, without
+from interlingua.encoder.static import (
+    MAX_TOKENS,
+    StaticBackbone,
+    make_backbone,
+    static_config,
+    without,
+)
 from interlingua.errors import ConfigError
 
-TEXTS = ["The cat sits on the mat.", "Yes.", "", "猫がマットの上に座っている。", "the the the " * 300]
+TEXTS = [
+    "The cat sits on the mat.",
+    "Yes.",
+    "",
+    "猫がマットの上に座っている。",
+    "the the the " * 300,
+]
 
 
 @pytest.fixture
 def static(framed_vocabulary):
     """Random vectors for the tokens of a vocabulary that puts <s> and </s> around texts."""
     torch.manual_seed(0)
-    backbone = StaticBackbone(static_config(framed_vocabulary.size, 12, pad_token_id=framed_vocabulary.pad_id))
-    return Encoder(backbone, framed_vocabulary, EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)).eval()
+    backbone = StaticBackbone(
+        static_config(framed_vocabulary.size, 12, pad_token_id=framed_vocabulary.pad_id)
+    )
+    return Encoder(
+        backbone, framed_vocabulary, EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)
+    ).eval()
 
 
 def means(encoder, texts):
     """The mean row of each text's own tokens, one text at a time; zeros for none."""
-    table, special = encoder.backbone.word_embeddings.weight.detach().numpy(), encoder.special_ids.tolist()
+    table, special = (
+        encoder.backbone.word_embeddings.weight.detach().numpy(),
+        encoder.special_ids.tolist(),
+    )
     rows = [[i for i in encoder.vocabulary.encode([text])[0] if i not in special] for text in texts]
-    return np.stack([table[row].mean(axis=0) if row else np.zeros(encoder.dim, dtype=np.float32) for row in rows])
+    return np.stack(
+        [
+            table[row].mean(axis=0) if row else np.zeros(encoder.dim, dtype=np.float32)
+            for row in rows
+        ]
+    )
 
 
 def test_a_texts_vector_is_the_mean_of_its_tokens(static):
     expected = means(static, TEXTS)
     np.testing.assert_allclose(static.encode(TEXTS, normalize=False), expected, atol=1e-6)
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
-    np.testing.assert_allclose(static.encode(TEXTS), expected / np.maximum(lengths, 1e-12), atol=1e-6)
+    np.testing.assert_allclose(
+        static.encode(TEXTS), expected / np.maximum(lengths, 1e-12), atol=1e-6
+    )
     for normalize in (True, False):
         one = np.concatenate([static.encode([text], normalize=normalize) for text in TEXTS])
         np.testing.assert_allclose(one, static.encode(TEXTS, normalize=normalize), atol=1e-6)
@@ -50,7 +76,9 @@ def test_the_fast_path_is_the_pooling_of_token_states(static):
     torch.testing.assert_close(static(batch), slow)
     static.settings = dataclasses.replace(static.settings, include_special=True)
     torch.testing.assert_close(static(batch), static.tokens(batch).pool("mean"))
-    np.testing.assert_allclose(static.encode(TEXTS), F.normalize(static(batch)).detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(
+        static.encode(TEXTS), F.normalize(static(batch)).detach().numpy(), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("pooling", ["max", "cls"])
@@ -59,7 +87,9 @@ def test_other_poolings_work_too(static, pooling):
     ids = static.vocabulary.encode(TEXTS)
     batch = TokenBatch.from_lists(ids, ("",) * len(ids))
     expected = static.tokens(batch).pool(pooling, include_special=False)
-    np.testing.assert_allclose(static.encode(TEXTS, normalize=False), expected.detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(
+        static.encode(TEXTS, normalize=False), expected.detach().numpy(), atol=1e-6
+    )
 
 
 def test_gradients_reach_the_rows_of_a_texts_tokens_alone(static):
@@ -99,7 +129,9 @@ class _Vocabulary:
 
 def test_tokens_that_are_left_out_move_the_borders():
     ids, starts = without(
-        torch.tensor([5, 6, 7, 8, 9]), torch.tensor([0, 2, 3, 5]), torch.tensor([True, False, False, True, True])
+        torch.tensor([5, 6, 7, 8, 9]),
+        torch.tensor([0, 2, 3, 5]),
+        torch.tensor([True, False, False, True, True]),
     )
     assert ids.tolist() == [5, 8, 9]
     assert starts.tolist() == [0, 1, 1]

@@ -18,9 +18,15 @@ from tests.encoder.test_static import TEXTS, static  # noqa: F401
 
 
 @pytest.mark.parametrize(
-    ("dtype", "closeness"), [(None, 0), (torch.float16, 1e-6), (torch.bfloat16, 1e-4), (torch.int8, 1e-4)]
+    ("dtype", "closeness"),
+    [(None, 0), (torch.float16, 1e-6), (torch.bfloat16, 1e-4), (torch.int8, 1e-4)],
 )
-def test_what_is_saved_is_read_back_and_sentence_transformers_reads_the_same(static, tmp_path, dtype, closeness):  # noqa: F811
+def test_what_is_saved_is_read_back_and_sentence_transformers_reads_the_same(
+    static,  # noqa: F811
+    tmp_path,
+    dtype,
+    closeness,
+):
     stock = pytest.importorskip("sentence_transformers")
     static.settings = dataclasses.replace(static.settings, prompts={"query": "ask: "})
     static.save(tmp_path / "m", dtype=dtype)
@@ -57,10 +63,13 @@ def test_other_makers_tables(static, tmp_path):  # noqa: F811
 
     table = static.backbone.word_embeddings.weight.detach()
     theirs = stock.SentenceTransformer(
-        modules=[StaticEmbedding(static.vocabulary.tokenizer, embedding_weights=table)], device="cpu"
+        modules=[StaticEmbedding(static.vocabulary.tokenizer, embedding_weights=table)],
+        device="cpu",
     )
     theirs.save(str(tmp_path / "theirs"))
-    np.testing.assert_allclose(Encoder.load(tmp_path / "theirs").encode(TEXTS), static.encode(TEXTS), atol=1e-6)
+    np.testing.assert_allclose(
+        Encoder.load(tmp_path / "theirs").encode(TEXTS), static.encode(TEXTS), atol=1e-6
+    )
     folder = tmp_path / "model2vec"
     folder.mkdir()
     shutil.copy(tmp_path / "theirs" / "0_StaticEmbedding" / "tokenizer.json", folder) if (
@@ -81,11 +90,15 @@ def test_other_makers_tables(static, tmp_path):  # noqa: F811
 def test_what_is_broken_is_named(static, tmp_path):  # noqa: F811
     static.save(tmp_path / "m")
     save_file({"other": torch.zeros(2, 2)}, tmp_path / "m" / "model.safetensors")
-    with pytest.raises(CheckpointError, match=r"none of its 1 tensors is embedding\.weight or embeddings"):
+    with pytest.raises(
+        CheckpointError, match=r"none of its 1 tensors is embedding\.weight or embeddings"
+    ):
         Encoder.load(tmp_path / "m")
     static.save(tmp_path / "m")
     listed = json.loads((tmp_path / "m" / "modules.json").read_text())
-    listed.append({"idx": 2, "name": "2", "path": "2_LSTM", "type": "sentence_transformers.models.LSTM"})
+    listed.append(
+        {"idx": 2, "name": "2", "path": "2_LSTM", "type": "sentence_transformers.models.LSTM"}
+    )
     (tmp_path / "m" / "modules.json").write_text(json.dumps(listed))
     with pytest.raises(CheckpointError, match="module LSTM"):
         Encoder.load(tmp_path / "m")

@@ -39,14 +39,19 @@ def test_tokens_are_spelled_and_the_common_part_is_taken_away(plain_vocabulary, 
     centered = given - (counts + 1) @ teacher.encode(teacher.asked) / (counts + 1).sum()
     scale = np.linalg.norm(weighted[kept]) / np.linalg.norm(centered)
     # a rotation: all inner products are as the teacher has them
-    np.testing.assert_allclose(weighted[kept] @ weighted[kept].T, scale**2 * centered @ centered.T, atol=1e-4)
+    np.testing.assert_allclose(
+        weighted[kept] @ weighted[kept].T, scale**2 * centered @ centered.T, atol=1e-4
+    )
 
 
 def test_frequent_tokens_weigh_less(plain_vocabulary):
     counts = np.zeros(plain_vocabulary.size, dtype=np.int64)
     frequent = plain_vocabulary.encode(["cat"])[0][-1]
     rare, often = (
-        static_start(Teacher(), plain_vocabulary, values).backbone.word_embeddings.weight[frequent].norm().item()
+        static_start(Teacher(), plain_vocabulary, values)
+        .backbone.word_embeddings.weight[frequent]
+        .norm()
+        .item()
         for values in (counts, counts + 10_000 * (np.arange(len(counts)) == frequent))
     )
     assert often < rare / 10
@@ -63,6 +68,8 @@ def test_fewer_dimensions_are_the_ones_of_largest_variance(plain_vocabulary, cou
         static_start(Teacher(), plain_vocabulary, counts, dim=27)
 
 
-@pytest.mark.parametrize(("token", "text"), [("▁cat", "cat"), ("##ing", "ing"), ("a▁b", "a b"), ("#1", "#1")])
+@pytest.mark.parametrize(
+    ("token", "text"), [("▁cat", "cat"), ("##ing", "ing"), ("a▁b", "a b"), ("#1", "#1")]
+)
 def test_signs_of_word_borders_are_no_text(token, text):
     assert spelling(token) == text

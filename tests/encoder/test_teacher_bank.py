@@ -17,7 +17,14 @@ VECTORS = np.arange(12, dtype=np.float32).reshape(6, 2) + 1
 
 
 def record(**changes):
-    values = {"digest": "d", "negatives": 4, "sentences": 6, "largest_group": 2, "teachers": ("a",), "widths": (2,)}
+    values = {
+        "digest": "d",
+        "negatives": 4,
+        "sentences": 6,
+        "largest_group": 2,
+        "teachers": ("a",),
+        "widths": (2,),
+    }
     return BankRecord(**{**values, "explained_variance": None, "cpu_seconds": 1.5, **changes})
 
 

@@ -24,9 +24,13 @@ def test_a_model_of_the_student_s_vocabulary_reads_its_tokens():
     encoder = tiny_encoder().eval()
     teacher = ModelTeacher(encoder, tiny_vocabulary(), pivot="eng_Latn")
     found = teacher.embed(SENTENCES, "eng_Latn")
-    np.testing.assert_allclose(found, [alone(encoder, ids) for ids in SENTENCES], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        found, [alone(encoder, ids) for ids in SENTENCES], rtol=1e-4, atol=1e-5
+    )
     assert teacher.width == 16
-    assert teacher.in_own_tokens([list(range(6, 40))], "eng_Latn") == [list(range(6, 22))]  # it takes 16 tokens
+    assert teacher.in_own_tokens([list(range(6, 40))], "eng_Latn") == [
+        list(range(6, 22))
+    ]  # it takes 16 tokens
 
 
 def test_a_model_of_another_vocabulary_reads_the_text_behind_its_prompt():
@@ -35,26 +39,39 @@ def test_a_model_of_another_vocabulary_reads_the_text_behind_its_prompt():
     for prompt in ("", "query: "):
         teacher = ModelTeacher(encoder, student, pivot="eng_Latn", prompt=prompt)
         own = encoder.vocabulary.encode([prompt + "A house by the sea."])[0]
-        np.testing.assert_allclose(teacher.embed(ids, "eng_Latn")[0], alone(encoder, own), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            teacher.embed(ids, "eng_Latn")[0], alone(encoder, own), rtol=1e-4, atol=1e-5
+        )
 
 
 def test_a_prompt_changes_the_digest():
     encoder, student = byte_encoder(byte_vocabulary()), byte_vocabulary()
-    digests = {ModelTeacher(encoder, student, pivot="eng_Latn", prompt=p).digest() for p in ("", "query: ")}
+    digests = {
+        ModelTeacher(encoder, student, pivot="eng_Latn", prompt=p).digest() for p in ("", "query: ")
+    }
     assert len(digests) == 2
 
 
 def test_tokens_that_lose_the_text_are_refused():
     with pytest.raises(ConfigError, match="does not keep the text"):
-        ModelTeacher(byte_encoder(byte_vocabulary()), byte_vocabulary(lowercase=True), pivot="eng_Latn", name="m")
+        ModelTeacher(
+            byte_encoder(byte_vocabulary()),
+            byte_vocabulary(lowercase=True),
+            pivot="eng_Latn",
+            name="m",
+        )
     assert PROBE
 
 
 def ready(tmp_path, lines=("w0 w1 w2", "w3 w4"), rows=None):
-    vectors = np.arange(3 * len(lines) if rows is None else 3 * rows, dtype=np.float32).reshape(-1, 3)
+    vectors = np.arange(3 * len(lines) if rows is None else 3 * rows, dtype=np.float32).reshape(
+        -1, 3
+    )
     np.save(tmp_path / "muse.npy", vectors)
     (tmp_path / "muse.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return VectorTeacher(str(tmp_path / "muse.npy"), tiny_vocabulary(), pivot="eng_Latn", max_tokens=16)
+    return VectorTeacher(
+        str(tmp_path / "muse.npy"), tiny_vocabulary(), pivot="eng_Latn", max_tokens=16
+    )
 
 
 def test_ready_vectors_are_found_by_their_sentence(tmp_path):
@@ -67,8 +84,11 @@ def test_ready_vectors_are_found_by_their_sentence(tmp_path):
         teacher.embed([[9]], "eng_Latn")
 
 
-def test_ready_vectors_are_found_by_the_text_of_a_sentence_that_is_read_again_in_other_tokens(tmp_path):
-    # Byte pairs make "ab" one token; a sentence that was cut, or comes from another tokenizer, may have two.
+def test_ready_vectors_are_found_by_the_text_of_a_sentence_that_is_read_again_in_other_tokens(
+    tmp_path,
+):
+    # Byte pairs make "ab" one token; a sentence that was cut, or comes from another tokenizer, may
+    # have two.
     np.save(tmp_path / "muse.npy", np.asarray([[1.0, 2.0]], dtype=np.float32))
     (tmp_path / "muse.txt").write_text("the cats\n", encoding="utf-8")
     student = byte_vocabulary()
@@ -76,7 +96,9 @@ def test_ready_vectors_are_found_by_the_text_of_a_sentence_that_is_read_again_in
     (whole,) = student.encode(["the cats"])
     opening, closing = student.opening_tokens, student.closing_tokens
     characters = [
-        id for c in "the cats" for id in student.encode([c])[0][opening : len(student.encode([c])[0]) - closing]
+        id
+        for c in "the cats"
+        for id in student.encode([c])[0][opening : len(student.encode([c])[0]) - closing]
     ]
     pieces = [*whole[:opening], *characters, *whole[len(whole) - closing :]]
     assert pieces != whole
@@ -95,4 +117,6 @@ def test_vectors_and_lines_that_do_not_belong_together_are_refused(tmp_path):
         ready(tmp_path, rows=3)
     (tmp_path / "muse.npy").write_bytes(b"nothing")
     with pytest.raises(DataError, match="matrix"):
-        VectorTeacher(str(tmp_path / "muse.npy"), tiny_vocabulary(), pivot="eng_Latn", max_tokens=16)
+        VectorTeacher(
+            str(tmp_path / "muse.npy"), tiny_vocabulary(), pivot="eng_Latn", max_tokens=16
+        )

@@ -1,4 +1,5 @@
-"""Heads that tell tokens: what they select, and the translation head against loops over sentences."""
+"""Heads that tell tokens: what they select, and the translation head against loops over
+sentences."""
 
 from __future__ import annotations
 
@@ -34,14 +35,19 @@ def translation(encoder, batch, *, layers=1, skip=1, language=None, hidden=None)
     """The head's answer for (2i translated into 2i + 1), and by hand."""
     head = TranslationHead(encoder.backbone, layers).eval()
     with torch.no_grad():
-        head.backbone.word_embeddings.weight += 0.1 * torch.randn_like(head.backbone.word_embeddings.weight)
+        head.backbone.word_embeddings.weight += 0.1 * torch.randn_like(
+            head.backbone.word_embeddings.weight
+        )
     source, target = batch
     states = encoder.tokens(target).states
     labels = target.input_ids if hidden is None else torch.where(hidden, target.input_ids, IGNORED)
     read = encoder.tokens(source)
     found = head(read, target, labels, 2, states=states, skip=skip, language=language)
     expected, targets = [], []
-    parts = [t.split(b.lengths.tolist()) for t, b in ((read.states, source), (states, target), (labels, target))]
+    parts = [
+        t.split(b.lengths.tolist())
+        for t, b in ((read.states, source), (states, target), (labels, target))
+    ]
     for row, (x, y, told) in enumerate(zip(*parts, strict=True)):
         masks = [
             (head.backbone.word_embeddings.weight[2] + (0 if language is None else language[row]))
@@ -76,7 +82,9 @@ def test_the_head_begins_with_the_encoder_s_last_layers_and_shares_nothing(frame
     last = framed_encoder.backbone.layers[-1]
     assert len(head.backbone.layers) == 1
     assert torch.equal(head.backbone.layers[0].query.weight, last.query.weight)
-    mine, theirs = ({p.data_ptr() for p in module.parameters()} for module in (head, framed_encoder))
+    mine, theirs = (
+        {p.data_ptr() for p in module.parameters()} for module in (head, framed_encoder)
+    )
     assert not mine & theirs
 
 

@@ -31,7 +31,11 @@ def template(single, ids):
     processor = processors.TemplateProcessing(single="[X] $A", special_tokens=[("[X]", 2)])
     made = definition(post_processor=processor)
     made["post_processor"]["single"] = single
-    made["post_processor"]["special_tokens"]["[X]"] = {"id": "[X]", "ids": [2] * ids, "tokens": ["[X]"] * ids}
+    made["post_processor"]["special_tokens"]["[X]"] = {
+        "id": "[X]",
+        "ids": [2] * ids,
+        "tokens": ["[X]"] * ids,
+    }
     return made
 
 
@@ -39,7 +43,9 @@ SPECIAL = {"SpecialToken": {"id": "[X]", "type_id": 0}}
 TEXT = {"Sequence": {"id": "A", "type_id": 0}}
 
 
-@pytest.mark.parametrize("steps", [[TEN], [TEN, TEN], [normalizers.NFKC(), normalizers.Lowercase(), TEN]])
+@pytest.mark.parametrize(
+    "steps", [[TEN], [TEN, TEN], [normalizers.NFKC(), normalizers.Lowercase(), TEN]]
+)
 def test_known_kinds_of_normalizers_pass(steps):
     check_definition(definition(normalizer=normalizers.Sequence(steps)))
 
@@ -63,7 +69,8 @@ A = ord("a")
 
 
 def trie(changes=None):
-    """Units of a double-array trie that maps "a" to the first text: its root's place is 0, that of "a" is 0x100."""
+    """Units of a double-array trie that maps "a" to the first text: its root's place is 0, that of
+    "a" is 0x100."""
     units = np.zeros(512, np.uint32)
     units[A] = (0x100 ^ A) << 10 | LEAF | A
     units[0x100] = 1 << 31
@@ -79,7 +86,10 @@ def charsmap(text="b", *, units=None, cut=0):
 
 
 def mapping(**options):
-    return {**definition(), "normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap(**options)}}
+    return {
+        **definition(),
+        "normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap(**options)},
+    }
 
 
 def test_a_whole_map_passes_and_maps():
@@ -132,7 +142,9 @@ def test_templates_of_a_few_tokens_pass():
     check_definition(template([SPECIAL, TEXT, SPECIAL], 1))
 
 
-@pytest.mark.parametrize("made", [template([TEXT] * (MAX_PIECES + 1), 1), template([SPECIAL, TEXT], MAX_PIECES)])
+@pytest.mark.parametrize(
+    "made", [template([TEXT] * (MAX_PIECES + 1), 1), template([SPECIAL, TEXT], MAX_PIECES)]
+)
 def test_templates_that_make_long_sequences_are_refused(made):
     with pytest.raises(DataError, match="post_processor"):
         check_definition(made)

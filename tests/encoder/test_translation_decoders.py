@@ -1,4 +1,5 @@
-"""The decoders that translate from one vector, against loops over time steps and torch's LSTM cell."""
+"""The decoders that translate from one vector, against loops over time steps and torch's LSTM
+cell."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ SIZES = {"token_dim": 3, "language_dim": 2, "layers": 2, "dropout": 0.0}
 def example(dtype=torch.float32):
     generator = torch.Generator().manual_seed(0)
     inputs = torch.randint(0, 11, (12,), generator=generator)
-    return inputs, torch.randn(4, 7, generator=generator, dtype=dtype)  # vectors of 5, languages of 2
+    return inputs, torch.randn(
+        4, 7, generator=generator, dtype=dtype
+    )  # vectors of 5, languages of 2
 
 
 def lstm(**changes):
@@ -62,7 +65,11 @@ class Recorder(torch.nn.Module):
 def test_dropout_is_on_tokens_states_and_outputs_and_between_layers():
     inputs, told = example()
     decoder = lstm(dropout=0.3)
-    assert (decoder.dropout.p, decoder.lstm.dropout, lstm(dropout=0.3, layers=1).lstm.dropout) == (0.3, 0.3, 0.0)
+    assert (decoder.dropout.p, decoder.lstm.dropout, lstm(dropout=0.3, layers=1).lstm.dropout) == (
+        0.3,
+        0.3,
+        0.0,
+    )
     decoder.dropout = Recorder()
     decoder(inputs, CU, told)
     assert decoder.dropout.widths == [3, 6, 4]
@@ -108,7 +115,9 @@ def test_what_is_told_depends_on_the_tokens_before_alone(make):
     inputs, told = example()
     later = inputs.clone()
     later[5] = (later[5] + 1) % 11  # third of five
-    changed = (decoder(inputs, CU, told) != decoder(later, CU, told)).any(dim=1).nonzero()[:, 0].tolist()
+    changed = (
+        (decoder(inputs, CU, told) != decoder(later, CU, told)).any(dim=1).nonzero()[:, 0].tolist()
+    )
     assert changed == [5, 6, 7]
 
 

@@ -30,7 +30,11 @@ def torch_layers(head):
         pairs = [
             (copy.self_attn.in_proj_weight, weight),
             (copy.self_attn.in_proj_bias, bias),
-            *zip(copy.self_attn.out_proj.parameters(), layer.attention_output.parameters(), strict=True),
+            *zip(
+                copy.self_attn.out_proj.parameters(),
+                layer.attention_output.parameters(),
+                strict=True,
+            ),
             *zip(copy.norm1.parameters(), layer.attention_norm.parameters(), strict=True),
             *zip(copy.linear1.parameters(), layer.intermediate.parameters(), strict=True),
             *zip(copy.linear2.parameters(), layer.output.parameters(), strict=True),
@@ -55,7 +59,9 @@ def padded_reference(head, states, cu_seqlens, vectors):
     outside = torch.arange(x.shape[1]) >= lengths[:, None]
     for layer in torch_layers(head):
         x = layer(x, src_key_padding_mask=outside)
-    return torch.cat([row[1 - skipped : length] for row, length in zip(x, lengths.tolist(), strict=True)])
+    return torch.cat(
+        [row[1 - skipped : length] for row, length in zip(x, lengths.tolist(), strict=True)]
+    )
 
 
 @pytest.fixture(params=["plain", "framed"])
@@ -70,7 +76,12 @@ def case(encoder, lengths=(5, 2, 9, 5, 3)):
     for parameter in head.parameters():  # norms away from 1 and 0
         parameter.data += 0.05 * torch.randn_like(parameter)
     cu_seqlens = torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32)
-    return head, torch.randn(sum(lengths), encoder.dim), cu_seqlens, torch.randn(len(lengths), encoder.dim)
+    return (
+        head,
+        torch.randn(sum(lengths), encoder.dim),
+        cu_seqlens,
+        torch.randn(len(lengths), encoder.dim),
+    )
 
 
 def test_it_is_torchs_padded_transformer(one):
@@ -81,7 +92,9 @@ def test_it_is_torchs_padded_transformer(one):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     upstream = torch.randn_like(found)
     wanted = torch.autograd.grad(expected, inputs, upstream)
-    torch.testing.assert_close(torch.autograd.grad(found, (states, vectors), upstream), wanted, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        torch.autograd.grad(found, (states, vectors), upstream), wanted, rtol=1e-3, atol=1e-4
+    )
 
 
 def test_the_vector_stands_in_for_the_opening_token(framed_encoder, encoder):
@@ -97,7 +110,9 @@ def test_the_vector_stands_in_for_the_opening_token(framed_encoder, encoder):
 def test_only_the_own_sentence_and_vector_matter(one):
     head, states, cu_seqlens, vectors = case(one)
     whole = head(states, cu_seqlens, vectors)
-    for row, (start, end) in enumerate(zip(cu_seqlens[:-1].tolist(), cu_seqlens[1:].tolist(), strict=True)):
+    for row, (start, end) in enumerate(
+        zip(cu_seqlens[:-1].tolist(), cu_seqlens[1:].tolist(), strict=True)
+    ):
         alone = head(states[start:end], torch.tensor([0, end - start]), vectors[row : row + 1])
         torch.testing.assert_close(alone, whole[start:end], rtol=1e-4, atol=1e-5)
 
@@ -117,11 +132,15 @@ def test_it_starts_as_torch_starts_layers(encoder):
 
 
 def test_a_width_that_heads_do_not_divide(encoder):
-    with pytest.raises(ConfigError, match="5 heads can't share the encoder's width 32; choose a divisor"):
+    with pytest.raises(
+        ConfigError, match="5 heads can't share the encoder's width 32; choose a divisor"
+    ):
         UnmaskingHead(UnmaskingHeadConfig(heads=5), encoder)
 
 
-@pytest.mark.parametrize("wrong", [{"layers": 0}, {"heads": 0}, {"intermediate_size": -1}, {"dropout": 1.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"layers": 0}, {"heads": 0}, {"intermediate_size": -1}, {"dropout": 1.0}]
+)
 def test_sizes_are_checked(wrong):
     with pytest.raises(ConfigError, match=f"head: {next(iter(wrong))} is"):
         UnmaskingHeadConfig(**wrong)

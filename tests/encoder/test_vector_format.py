@@ -25,11 +25,23 @@ def as_array(ranges):
 
 
 def test_int8_steps_by_hand():
-    """A range of 0 to 255 has steps of 1; values beyond it, and the upper end, are set to the nearest step."""
+    """A range of 0 to 255 has steps of 1.
+
+    Values beyond it, and the upper end, are set to the nearest step.
+    """
     ranges = Int8Ranges((0.0,), (255.0,))
-    found = quantize_vectors(np.array([[-3.0], [0.9], [1.0], [254.9], [255.0], [300.0]], np.float32), "int8", ranges)
+    found = quantize_vectors(
+        np.array([[-3.0], [0.9], [1.0], [254.9], [255.0], [300.0]], np.float32), "int8", ranges
+    )
     assert found[:, 0].tolist() == [-128, -128, -127, 126, 127, 127]
-    assert dequantize_vectors(found, 1, ranges)[:, 0].tolist() == [0.0, 0.0, 1.0, 254.0, 255.0, 255.0]
+    assert dequantize_vectors(found, 1, ranges)[:, 0].tolist() == [
+        0.0,
+        0.0,
+        1.0,
+        254.0,
+        255.0,
+        255.0,
+    ]
 
 
 def test_a_dimension_that_is_the_same_everywhere_stays():
@@ -71,8 +83,12 @@ def test_ranges_of_parts_join_to_those_of_all():
 
 @pytest.mark.parametrize("normalize", [True, False])
 def test_cut_vectors_are_scaled_anew(normalize):
-    cut = first_elements(np.array([[3.0, 4.0, 12.0], [0.0, 0.0, 1.0]], np.float32), 2, normalize=normalize)
-    assert cut.tolist() == ([[np.float32(0.6), np.float32(0.8)], [0, 0]] if normalize else [[3, 4], [0, 0]])
+    cut = first_elements(
+        np.array([[3.0, 4.0, 12.0], [0.0, 0.0, 1.0]], np.float32), 2, normalize=normalize
+    )
+    assert cut.tolist() == (
+        [[np.float32(0.6), np.float32(0.8)], [0, 0]] if normalize else [[3, 4], [0, 0]]
+    )
 
 
 def test_encode_cuts_and_codes(encoder, sentences):
@@ -124,12 +140,16 @@ def test_a_broken_file_of_ranges_is_named(encoder, tmp_path):
 )
 def test_what_can_t_be_is_refused(options, message):
     with pytest.raises(ConfigError, match=message):
-        VectorFormat.of(EncodingSettings(), 20, **{"dim": None, "normalize": True, "precision": "float32", **options})(
-            VECTORS
-        )
+        VectorFormat.of(
+            EncodingSettings(),
+            20,
+            **{"dim": None, "normalize": True, "precision": "float32", **options},
+        )(VECTORS)
 
 
-@pytest.mark.parametrize("codes", [np.zeros((2, 5), np.int8), np.zeros((2, 20), np.uint8), np.zeros((2, 3), np.int16)])
+@pytest.mark.parametrize(
+    "codes", [np.zeros((2, 5), np.int8), np.zeros((2, 20), np.uint8), np.zeros((2, 3), np.int16)]
+)
 def test_codes_of_another_width_are_refused(codes):
     with pytest.raises(DataError, match="of width 20"):
         dequantize_vectors(codes, 20)
@@ -145,7 +165,11 @@ def test_int8_without_ranges_is_refused():
 def test_stored_ranges_are_for_their_width():
     stored = {"2": {"minimum": [0, -1], "maximum": [0, 0.5]}}
     assert ranges_by_width(stored) == {2: Int8Ranges((0.0, -1.0), (0.0, 0.5))}
-    for wrong in ({"3": stored["2"]}, {"2": {"minimum": [0], "maximum": [0, 1]}}, {"02": stored["2"]}):
+    for wrong in (
+        {"3": stored["2"]},
+        {"2": {"minimum": [0], "maximum": [0, 1]}},
+        {"02": stored["2"]},
+    ):
         with pytest.raises(ValueError, match="ranges for"):
             ranges_by_width(wrong)
     with pytest.raises(ValueError, match="ends below its start"):

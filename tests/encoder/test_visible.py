@@ -13,7 +13,11 @@ from tests.encoder.naive import naive_layer
 
 LENGTHS = [3, 1, 4, 3, 6, 1]
 CONFIG = BackboneConfig(
-    vocab_size=9, hidden_size=8, num_attention_heads=2, intermediate_size=12, hidden_dropout_prob=0.3
+    vocab_size=9,
+    hidden_size=8,
+    num_attention_heads=2,
+    intermediate_size=12,
+    hidden_dropout_prob=0.3,
 )
 
 
@@ -40,7 +44,9 @@ def test_it_is_attention_of_each_sentence_over_what_is_shown(visible, grad):
     layer, x, context = layer_and_streams()
     layout = Layout.of(boundaries(LENGTHS))
     with torch.set_grad_enabled(grad):
-        found = layout.restore(layer(layout.arrange(x), layout, context=layout.arrange(context), visible=visible))
+        found = layout.restore(
+            layer(layout.arrange(x), layout, context=layout.arrange(context), visible=visible)
+        )
         expected = [
             naive_layer(layer, a, context=b, shown=visible(torch.tensor([row]), len(a))[0])
             for row, (a, b) in enumerate(zip(x.split(LENGTHS), context.split(LENGTHS), strict=True))
@@ -65,7 +71,9 @@ def test_causal_attention_does_not_look_ahead():
     later = x.clone()
     later[-1] += 1  # the last sentence's only token
     later[7] += 1  # the last token of the third sentence
-    before, after = (layout.restore(layer(layout.arrange(y), layout, visible=causal)) for y in (x, later))
+    before, after = (
+        layout.restore(layer(layout.arrange(y), layout, visible=causal)) for y in (x, later)
+    )
     changed = (before != after).any(dim=1).nonzero()[:, 0].tolist()
     assert changed == [7, sum(LENGTHS) - 1]
 

@@ -77,24 +77,39 @@ def test_long_texts_are_cut_and_keep_their_end(vocabulary, framed_vocabulary):
 
 
 WORDS = st.sampled_from(
-    [*"aé猫\u093f\u0301.,<▁", *sorted({word for text in TEXTS + AWKWARD for word in text.split(" ")})]
+    [
+        *"aé猫\u093f\u0301.,<▁",
+        *sorted({word for text in TEXTS + AWKWARD for word in text.split(" ")}),
+    ]
 )
 
 
 @settings(max_examples=100, deadline=None)
-@given(words=st.lists(WORDS, max_size=40), limit=st.integers(1, 12), gap=st.sampled_from([" ", "  ", "", "\t"]))
-def test_a_limit_keeps_the_tokens_that_the_whole_text_begins_with(vocabulary, framed_vocabulary, words, limit, gap):
+@given(
+    words=st.lists(WORDS, max_size=40),
+    limit=st.integers(1, 12),
+    gap=st.sampled_from([" ", "  ", "", "\t"]),
+)
+def test_a_limit_keeps_the_tokens_that_the_whole_text_begins_with(
+    vocabulary, framed_vocabulary, words, limit, gap
+):
     text = " ".join(words[:20]) + gap + gap.join(words[20:])
     for one in (vocabulary, framed_vocabulary):
         assert one._splits_words
         (whole,) = one.encode([text])
         (cut,) = one.encode([text], max_tokens=limit)
-        assert cut == (truncate(whole, limit, closing_tokens=one.closing_tokens) if len(whole) > limit else whole)
+        assert cut == (
+            truncate(whole, limit, closing_tokens=one.closing_tokens)
+            if len(whole) > limit
+            else whole
+        )
 
 
 def test_a_beginning_of_too_few_tokens_is_not_enough(vocabulary):
     text = "\u200b" * 200 + "a b c d e f g h"  # what is not text gives no tokens
-    assert vocabulary.encode([text], max_tokens=5) == [vocabulary.encode(["a b c d e f g h"])[0][:5]]
+    assert vocabulary.encode([text], max_tokens=5) == [
+        vocabulary.encode(["a b c d e f g h"])[0][:5]
+    ]
     text = "a" + "\u200b" * 200 + " b c d e f g h"
     assert vocabulary.encode([text], max_tokens=5) == [vocabulary.encode([text])[0][:5]]
 
@@ -106,13 +121,18 @@ def test_a_beginning_of_too_few_tokens_is_not_enough(vocabulary):
         (pre_tokenizers.Metaspace(split=False), False),
         (pre_tokenizers.ByteLevel(), True),
         (pre_tokenizers.ByteLevel(use_regex=False), False),
-        (pre_tokenizers.Sequence([pre_tokenizers.Digits(), pre_tokenizers.BertPreTokenizer()]), True),
+        (
+            pre_tokenizers.Sequence([pre_tokenizers.Digits(), pre_tokenizers.BertPreTokenizer()]),
+            True,
+        ),
         (pre_tokenizers.Digits(), False),
         (None, False),
     ],
 )
 def test_only_where_words_are_tokenized_apart_is_a_text_cut_before(pre_tokenizer, splits):
-    tokenizer = Tokenizer(models.BPE({"a": 0, " ": 1, "b": 2, "a b": 3, " b": 4}, [(" ", "b"), ("a", " b")]))
+    tokenizer = Tokenizer(
+        models.BPE({"a": 0, " ": 1, "b": 2, "a b": 3, " b": 4}, [(" ", "b"), ("a", " b")])
+    )
     if pre_tokenizer is not None:
         tokenizer.pre_tokenizer = pre_tokenizer
     vocabulary = Vocabulary(tokenizer.to_str(), special_tokens={})
@@ -125,7 +145,8 @@ def test_only_where_words_are_tokenized_apart_is_a_text_cut_before(pre_tokenizer
 
 
 @pytest.mark.parametrize(
-    ("limit", "closing", "expected"), [(3, 0, [1, 2, 3]), (3, 1, [1, 2, 5]), (1, 2, [5]), (5, 1, [1, 2, 3, 4, 5])]
+    ("limit", "closing", "expected"),
+    [(3, 0, [1, 2, 3]), (3, 1, [1, 2, 5]), (1, 2, [5]), (5, 1, [1, 2, 3, 4, 5])],
 )
 def test_truncation_by_hand(limit, closing, expected):
     assert truncate([1, 2, 3, 4, 5], limit, closing_tokens=closing) == expected
@@ -137,7 +158,11 @@ def test_saving_and_loading_changes_nothing(vocabulary, framed_vocabulary, tmp_p
         again = Vocabulary.load(tmp_path / name)
         assert again.digest() == one.digest()
         assert again.encode(TEXTS) == one.encode(TEXTS)
-        assert (again.special_ids, again.language_tags, again.size) == (one.special_ids, one.language_tags, one.size)
+        assert (again.special_ids, again.language_tags, again.size) == (
+            one.special_ids,
+            one.language_tags,
+            one.size,
+        )
         again.save(tmp_path / f"{name} again")
         files = sorted(file.name for file in (tmp_path / name).iterdir())
         assert [(tmp_path / name / file).read_bytes() for file in files] == [
@@ -171,7 +196,9 @@ def test_a_tokenizer_of_another_vocabulary_is_found(vocabulary, framed_vocabular
     vocabulary.save(tmp_path / "a")
     framed_vocabulary.save(tmp_path / "b")
     framed_vocabulary.save(tmp_path / "c")
-    (tmp_path / "c" / "tokenizer.json").write_text((tmp_path / "b" / "tokenizer.json").read_text() + "\n")
+    (tmp_path / "c" / "tokenizer.json").write_text(
+        (tmp_path / "b" / "tokenizer.json").read_text() + "\n"
+    )
     with pytest.raises(DataError, match=r"tokenizer\.json is not the one saved"):
         Vocabulary.load(tmp_path / "c")
     (tmp_path / "a" / "vocabulary.json").write_text('{"format": "other"}')
@@ -188,7 +215,9 @@ def test_roles_must_name_tokens_that_exist(vocabulary):
 
 
 def test_tags_are_short_names_and_scripts_where_needed():
-    names = language_tag_names(["deu_Latn", "eng_Latn", "arz_Arab", "zho_Hant", "zho_Hans", "eng_Latn"])
+    names = language_tag_names(
+        ["deu_Latn", "eng_Latn", "arz_Arab", "zho_Hant", "zho_Hans", "eng_Latn"]
+    )
     assert names == {
         "arz_Arab": "<2arz>",
         "deu_Latn": "<2de>",
@@ -200,14 +229,21 @@ def test_tags_are_short_names_and_scripts_where_needed():
 
 def test_a_pre_tokenizing_vocabulary_wants_the_language(vocabulary):
     pytest.importorskip("sacremoses")
-    ems = Vocabulary(vocabulary._json, special_tokens=vocabulary.special_tokens, pre_tokenizer="ems")
-    with pytest.raises(ConfigError, match=r"no language was given; name it with language=.*--language deu_Latn"):
+    ems = Vocabulary(
+        vocabulary._json, special_tokens=vocabulary.special_tokens, pre_tokenizer="ems"
+    )
+    with pytest.raises(
+        ConfigError, match=r"no language was given; name it with language=.*--language deu_Latn"
+    ):
         ems.encode(["Wait, what?"])
     assert ems.encode(["Wait, what?"], language="eng_Latn") == vocabulary.encode(["wait , what ?"])
 
 
 def test_a_tokenizer_without_its_unknown_token_is_one_line(tmp_path):
-    content = {"added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "<unk>"}}
+    content = {
+        "added_tokens": [],
+        "model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "<unk>"},
+    }
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     with pytest.raises(DataError, match="tokenizer"):
         Vocabulary.from_huggingface(tmp_path).encode(["a c"])

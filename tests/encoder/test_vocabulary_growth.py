@@ -1,4 +1,5 @@
-"""Growing a vocabulary: fewer tokens for the new language, the same ones for kept text, rows that are means."""
+"""Growing a vocabulary: fewer tokens for the new language, the same ones for kept text, rows that
+are means."""
 
 from __future__ import annotations
 
@@ -12,7 +13,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.encoder.vocabulary_growth import grow_encoder, grow_vocabulary, measure_fragmentation
+from interlingua.encoder.vocabulary_growth import (
+    grow_encoder,
+    grow_vocabulary,
+    measure_fragmentation,
+)
 from interlingua.errors import ConfigError
 from tests.encoder.growing import bpe, unigram, wordpiece
 
@@ -21,7 +26,9 @@ OLD = ["the house by the sea", "a stone and a hut", "the sea and the stone"]
 NEW = ["kodu mere kodu", "mere kivi kodu", "kivi kodu mere"]
 VOCABULARIES = {
     "Unigram": unigram(["▁the", "▁sea", "▁stone", "se", "ea", "▁", *LETTERS]),
-    "WordPiece": wordpiece([*LETTERS, *(f"##{letter}" for letter in LETTERS), "the", "sea", "st", "##one"]),
+    "WordPiece": wordpiece(
+        [*LETTERS, *(f"##{letter}" for letter in LETTERS), "the", "sea", "st", "##one"]
+    ),
     "BPE": bpe(["▁", *LETTERS, "se", "▁t", "ea"], merges=[("s", "e"), ("▁", "t"), ("e", "a")]),
 }
 
@@ -40,7 +47,10 @@ def encoder_of(vocabulary, *, spare_rows=0):
 def test_words_of_the_new_language_become_one_token(kind):
     grown = grow_vocabulary(VOCABULARIES[kind], NEW, pieces=50, min_count=3, keep=OLD)
     assert len(tokens(VOCABULARIES[kind], "kodu mere")) >= 8
-    assert [token.removeprefix("▁") for token in tokens(grown.vocabulary, "kodu mere")] == ["kodu", "mere"]
+    assert [token.removeprefix("▁") for token in tokens(grown.vocabulary, "kodu mere")] == [
+        "kodu",
+        "mere",
+    ]
 
 
 @pytest.mark.parametrize("kind", VOCABULARIES)
@@ -57,7 +67,10 @@ def test_old_ids_keep_their_tokens(kind):
     old = VOCABULARIES[kind]
     new = grow_vocabulary(old, NEW, pieces=50, min_count=3).vocabulary
     assert new.size > old.size
-    names = [(old.tokenizer.id_to_token(token), new.tokenizer.id_to_token(token)) for token in range(old.size)]
+    names = [
+        (old.tokenizer.id_to_token(token), new.tokenizer.id_to_token(token))
+        for token in range(old.size)
+    ]
     assert [pair for pair in names if pair[0] != pair[1]] == []
 
 
@@ -87,21 +100,26 @@ def test_unknown_characters_get_entries(kind):
     unknown = old.unk_id
     assert unknown in old.encode(["жук"])[0]
     assert unknown not in grown.vocabulary.encode(["жук"])[0]
-    (jook,) = (new for new in grown.runs if grown.vocabulary.tokenizer.id_to_token(new) in ("▁жук", "жук"))
+    (jook,) = (
+        new for new in grown.runs if grown.vocabulary.tokenizer.id_to_token(new) in ("▁жук", "жук")
+    )
     assert set(grown.runs[jook]) <= {unknown, old.tokenizer.token_to_id("▁")}
     assert grown.vocabulary.encode(OLD) == old.encode(OLD)
 
 
 def test_a_unigram_segmentation_stays_the_best_one_but_for_joined_runs():
     # "abc" is cut ab|c; a piece "bc" learnt elsewhere must not win over that by its score.
-    old = unigram(["▁", "a", "b", "c", "ab", "x"], scores={"ab": -1.0, "c": -2.0, "a": -3.0, "b": -3.0})
+    old = unigram(
+        ["▁", "a", "b", "c", "ab", "x"], scores={"ab": -1.0, "c": -2.0, "a": -3.0, "b": -3.0}
+    )
     new = grow_vocabulary(old, ["xbc xbc xbc"], pieces=9, min_count=3).vocabulary
     assert tokens(new, "xbc") == ["▁xbc"]
     assert tokens(new, "abc") == tokens(old, "abc") == ["▁", "ab", "c"]
 
 
 def test_wordpiece_that_would_lose_a_kept_word_is_left_out():
-    # With "abc" in the vocabulary "abcd" would be abc + ##d, which does not exist: the whole word would be unknown.
+    # With "abc" in the vocabulary "abcd" would be abc + ##d, which does not exist: the whole word
+    # would be unknown.
     old = wordpiece(["ab", "##c", "##cd"])
     assert tokens(old, "abcd") == ["ab", "##cd"]
     grown = grow_vocabulary(old, ["abc abc"], pieces=9, min_count=2, keep=["abcd"])

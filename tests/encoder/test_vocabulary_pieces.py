@@ -1,4 +1,5 @@
-"""Merges on top of old tokens: a hand-worked example, a slow oracle, and how each kind of tokenizer takes a piece."""
+"""Merges on top of old tokens: a hand-worked example, a slow oracle, and how each kind of tokenizer
+takes a piece."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def naive_merges(words, most, min_count):
 
 def test_the_most_frequent_pair_is_joined_first():
     words = {(1, 2, 3): 5, (2, 3): 2, (1, 2): 3}
-    # (1, 2) stands in 8 words, (2, 3) in 7; once (1, 2) is joined, (2, 3) is left in 2 and (12, 3) in 5.
+    # (1, 2) stands in 8 words, (2, 3) in 7; once (1, 2) is joined, (2, 3) is left in 2 and (12, 3)
+    # in 5.
     assert learn_merges(words, most=9, min_count=1) == [
         Merge((1,), (2,)),
         Merge((1, 2), (3,)),
@@ -85,7 +87,11 @@ def test_names_lose_the_sign_of_a_continued_word():
 
 @pytest.mark.parametrize(
     ("vocabulary", "expected"),
-    [(unigram(["▁", "a"]), ["x"]), (wordpiece(["a", "##a"]), ["x", "##x"]), (bpe(["▁", "a"]), ["x"])],
+    [
+        (unigram(["▁", "a"]), ["x"]),
+        (wordpiece(["a", "##a"]), ["x", "##x"]),
+        (bpe(["▁", "a"]), ["x"]),
+    ],
 )
 def test_unknown_characters_that_are_frequent_are_found(vocabulary, expected):
     assert unknown_characters(vocabulary, ["ax ax", "ay"], min_count=2) == expected
@@ -121,4 +127,7 @@ def test_merges_written_as_strings_stay_strings():
 def test_a_vocabulary_without_unknown_token_has_no_unknown_characters():
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel()
-    assert unknown_characters(Vocabulary(tokenizer.to_str(), special_tokens={}), ["x"], min_count=1) == []
+    assert (
+        unknown_characters(Vocabulary(tokenizer.to_str(), special_tokens={}), ["x"], min_count=1)
+        == []
+    )

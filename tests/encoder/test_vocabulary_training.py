@@ -12,7 +12,9 @@ from .multilingual import LINES, SENTENCES, TEXTS
 
 
 def train(lines=LINES, **settings) -> Vocabulary:
-    return train_vocabulary(lines, **{"size": 600, "languages": ["deu_Latn", "eng_Latn"], "threads": 1} | settings)
+    return train_vocabulary(
+        lines, **{"size": 600, "languages": ["deu_Latn", "eng_Latn"], "threads": 1} | settings
+    )
 
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
@@ -46,12 +48,16 @@ def test_tags_and_bytes_can_not_be_spelled():
 def test_a_small_text_gives_a_smaller_vocabulary_with_a_note(caplog, capsys):
     vocabulary = train(size=20_000)
     assert 500 < vocabulary.size < 20_000
-    assert caplog.messages == [f"vocabulary: 20,000 pieces were requested, the text yields {vocabulary.size:,}"]
+    assert caplog.messages == [
+        f"vocabulary: 20,000 pieces were requested, the text yields {vocabulary.size:,}"
+    ]
     assert capsys.readouterr().out == ""
 
 
 def test_a_size_without_room_for_the_characters_is_refused():
-    with pytest.raises(DataError, match=r"a vocabulary of 100 has no room for .* \d+ together; set a larger size"):
+    with pytest.raises(
+        DataError, match=r"a vocabulary of 100 has no room for .* \d+ together; set a larger size"
+    ):
         train(size=100)
 
 
@@ -66,11 +72,18 @@ def test_pre_tokenizing_is_remembered():
     english = [("eng_Latn", text) for text in SENTENCES["eng_Latn"]]
     vocabulary = train(english, pre_tokenizer="ems", size=150)
     assert vocabulary.pre_tokenizer == "ems"
-    assert vocabulary.decode(vocabulary.encode(["Books, cards."], language="eng_Latn")[0]) == "books , cards ."
+    assert (
+        vocabulary.decode(vocabulary.encode(["Books, cards."], language="eng_Latn")[0])
+        == "books , cards ."
+    )
 
 
 def numbered(counts: dict[str, int]) -> list[tuple[str, str]]:
-    return [(language, f"{language} {number}") for language, count in counts.items() for number in range(count)]
+    return [
+        (language, f"{language} {number}")
+        for language, count in counts.items()
+        for number in range(count)
+    ]
 
 
 def sizes(texts: dict[str, list[str]]) -> dict[str, int]:
@@ -80,7 +93,9 @@ def sizes(texts: dict[str, list[str]]) -> dict[str, int]:
 def test_few_texts_are_all_taken():
     counts = {"a": 90, "b": 5, "c": 5}
     texts = balanced_sample(numbered(counts), sentences=100, temperature=5.0, seed=0)
-    assert texts == {name: [f"{name} {number}" for number in range(count)] for name, count in counts.items()}
+    assert texts == {
+        name: [f"{name} {number}" for number in range(count)] for name, count in counts.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -91,7 +106,8 @@ def test_few_texts_are_all_taken():
 def test_languages_are_balanced_by_temperature(temperature, expected):
     lines = numbered({"a": 8000, "b": 1000, "c": 1000})
     found = sizes(balanced_sample(lines, sentences=600, temperature=temperature, seed=1))
-    # Held while streaming: at most 2 * 600 / 3 texts of a language, so "a" gives 400 of its 480 at T = 1.
+    # Held while streaming: at most 2 * 600 / 3 texts of a language, so "a" gives 400 of its 480 at
+    # T = 1.
     limited = [min(share * 600, 400) for share in expected]
     assert sum(found.values()) == 600
     assert found["a"] == pytest.approx(limited[0], abs=1)
@@ -100,13 +116,18 @@ def test_languages_are_balanced_by_temperature(temperature, expected):
 
 def test_small_languages_give_all_and_the_others_more():
     lines = numbered({"a": 5000, "b": 10})
-    assert sizes(balanced_sample(lines, sentences=1000, temperature=float("inf"), seed=0)) == {"a": 990, "b": 10}
+    assert sizes(balanced_sample(lines, sentences=1000, temperature=float("inf"), seed=0)) == {
+        "a": 990,
+        "b": 10,
+    }
 
 
 def test_texts_are_drawn_evenly_from_the_whole_stream():
     drawn = Counter()
     for seed in range(400):
-        texts = balanced_sample(numbered({"a": 50, "b": 50}), sentences=10, temperature=1.0, seed=seed)
+        texts = balanced_sample(
+            numbered({"a": 50, "b": 50}), sentences=10, temperature=1.0, seed=seed
+        )
         drawn.update(text for found in texts.values() for text in found)
     # 400 samples of 10 among 100 texts: 40 each; chi-square with 99 degrees.
     counts = [drawn[text] for _, text in numbered({"a": 50, "b": 50})]
@@ -115,5 +136,7 @@ def test_texts_are_drawn_evenly_from_the_whole_stream():
 
 def test_the_sample_depends_on_the_seed():
     lines = numbered({"a": 500, "b": 500})
-    samples = [balanced_sample(lines, sentences=100, temperature=1.0, seed=seed) for seed in (1, 1, 2)]
+    samples = [
+        balanced_sample(lines, sentences=100, temperature=1.0, seed=seed) for seed in (1, 1, 2)
+    ]
     assert samples[0] == samples[1] != samples[2]

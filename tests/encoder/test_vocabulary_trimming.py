@@ -8,24 +8,39 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_training import train_vocabulary
-from interlingua.encoder.vocabulary_trimming import id_counts, ids_in_use, most_frequent_ids, trim_vocabulary
+from interlingua.encoder.vocabulary_trimming import (
+    id_counts,
+    ids_in_use,
+    most_frequent_ids,
+    trim_vocabulary,
+)
 from interlingua.errors import ConfigError
 
 from .multilingual import AWKWARD, LINES, SENTENCES, TEXTS
 
 KEPT = [text for language in ("eng_Latn", "deu_Latn") for text in SENTENCES[language]]
-ROLES = {"pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+ROLES = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "mask_token": "[MASK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+}
 
 
 def sentencepiece(**settings) -> Vocabulary:
-    return train_vocabulary(LINES, languages=["deu_Latn", "eng_Latn"], threads=1, **{"size": 800} | settings)
+    return train_vocabulary(
+        LINES, languages=["deu_Latn", "eng_Latn"], threads=1, **{"size": 800} | settings
+    )
 
 
 def word_piece() -> Vocabulary:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=700, special_tokens=list(ROLES.values()), show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=700, special_tokens=list(ROLES.values()), show_progress=False
+    )
     tokenizer.train_from_iterator(TEXTS, trainer)
     ids = [(token, tokenizer.token_to_id(token)) for token in ("[SEP]", "[CLS]")]
     tokenizer.post_processor = processors.BertProcessing(*ids)
@@ -76,7 +91,9 @@ def full(request):
     return KINDS[request.param]()
 
 
-@pytest.mark.parametrize("texts", [KEPT, KEPT[:1], TEXTS[10:20], AWKWARD], ids=["two", "one", "scripts", "awkward"])
+@pytest.mark.parametrize(
+    "texts", [KEPT, KEPT[:1], TEXTS[10:20], AWKWARD], ids=["two", "one", "scripts", "awkward"]
+)
 def test_kept_text_is_segmented_exactly_as_before(full, texts):
     trimmed, kept_ids = trim_vocabulary(full, ids_in_use(full, texts))
     back = [[int(kept_ids[index]) for index in ids] for ids in trimmed.encode(texts)]
@@ -119,15 +136,22 @@ def test_a_trimmed_vocabulary_is_saved_and_loaded(full, tmp_path):
 
 
 def test_unknown_words_stay_unknown_in_wordpiece():
-    # Greedy matching takes "ab" and finds nothing for "c"; without "ab" in the vocabulary "a" + "##bc" would spell it.
+    # Greedy matching takes "ab" and finds nothing for "c"; without "ab" in the vocabulary "a" +
+    # "##bc" would spell it.
     vocab = {"[PAD]": 0, "[UNK]": 1, "a": 2, "ab": 3, "##bc": 4, "d": 5}
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    full = Vocabulary(tokenizer.to_str(), special_tokens={"pad_token": "[PAD]", "unk_token": "[UNK]"})
+    full = Vocabulary(
+        tokenizer.to_str(), special_tokens={"pad_token": "[PAD]", "unk_token": "[UNK]"}
+    )
     texts = ["abc d a", "abd"]
     used = ids_in_use(full, texts) | {4}
     trimmed, kept_ids = trim_vocabulary(full, used)
-    assert [[int(kept_ids[i]) for i in ids] for ids in trimmed.encode(texts)] == full.encode(texts) == [[1, 5, 2], [1]]
+    assert (
+        [[int(kept_ids[i]) for i in ids] for ids in trimmed.encode(texts)]
+        == full.encode(texts)
+        == [[1, 5, 2], [1]]
+    )
 
 
 def test_other_models_are_refused():
@@ -148,7 +172,8 @@ def test_id_counts_are_those_of_a_loop(monkeypatch):
 
 @pytest.fixture(scope="module")
 def counted():
-    """A vocabulary, and how often two languages use its pieces: one has much text, the other little."""
+    """A vocabulary, and how often two languages use its pieces: one has much text, the other
+    little."""
     vocabulary = sentencepiece(model_type="unigram")
     english = id_counts(vocabulary, SENTENCES["eng_Latn"] * 50, language="eng_Latn")
     german = id_counts(vocabulary, SENTENCES["deu_Latn"], language="deu_Latn")

@@ -20,7 +20,9 @@ from interlingua.encoder.weights import (
 )
 from interlingua.errors import CheckpointError
 
-CONFIG = BackboneConfig(vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12)
+CONFIG = BackboneConfig(
+    vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12
+)
 
 
 @pytest.fixture
@@ -35,7 +37,9 @@ def stored(weights):
 
 
 def test_names_are_hugging_faces():
-    assert huggingface_name("layers.3.query.weight") == "encoder.layer.3.attention.self.query.weight"
+    assert (
+        huggingface_name("layers.3.query.weight") == "encoder.layer.3.attention.self.query.weight"
+    )
     assert huggingface_name("embedding_norm.bias") == "embeddings.LayerNorm.bias"
 
 
@@ -54,10 +58,14 @@ def test_missing_token_types_become_a_row_of_zeros(stored):
 
 def test_prefixes_old_names_and_other_heads_are_understood(weights, stored, tmp_path):
     old = {
-        f"bert.{name}".replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): tensor
+        f"bert.{name}".replace("Norm.weight", "Norm.gamma").replace(
+            "Norm.bias", "Norm.beta"
+        ): tensor
         for name, tensor in stored.items()
     }
-    back, _ = from_huggingface_names({**old, "cls.predictions.bias": torch.zeros(20)}, CONFIG, tmp_path)
+    back, _ = from_huggingface_names(
+        {**old, "cls.predictions.bias": torch.zeros(20)}, CONFIG, tmp_path
+    )
     assert all(torch.equal(back[name], weights[name]) for name in weights)
 
 
@@ -67,7 +75,9 @@ def test_what_is_missing_or_misshapen_is_named(stored, tmp_path):
     with pytest.raises(CheckpointError, match=r"encoder.layer.1.output.dense.bias is missing"):
         from_huggingface_names(short, CONFIG, tmp_path)
     wrong = {**stored, "encoder.layer.0.output.dense.bias": torch.zeros(3)}
-    with pytest.raises(CheckpointError, match=r"output.dense.bias has shape \(3,\), config.json says \(8,\)"):
+    with pytest.raises(
+        CheckpointError, match=r"output.dense.bias has shape \(3,\), config.json says \(8,\)"
+    ):
         from_huggingface_names(wrong, CONFIG, tmp_path)
     with pytest.raises(CheckpointError, match="not a bert model"):
         from_huggingface_names({"wte.weight": torch.zeros(2)}, CONFIG, tmp_path)
@@ -81,7 +91,10 @@ def test_every_kind_of_file_is_read(kind, stored, tmp_path):
         torch.save(stored, tmp_path / "pytorch_model.bin")
     else:
         names = sorted(stored)
-        shards = {"model-00001-of-00002.safetensors": names[:9], "model-00002-of-00002.safetensors": names[9:]}
+        shards = {
+            "model-00001-of-00002.safetensors": names[:9],
+            "model-00002-of-00002.safetensors": names[9:],
+        }
         for file, part in shards.items():
             save_file({name: stored[name] for name in part}, tmp_path / file)
         lines = ",".join(f'"{name}": "{file}"' for file, part in shards.items() for name in part)
@@ -133,7 +146,9 @@ def quantized(tensor):
         return torch.quantize_per_tensor(tensor, 0.1, 0, torch.quint8)
 
 
-@pytest.mark.parametrize("change", [nested, quantized, torch.Tensor.to_sparse, lambda tensor: tensor.to("meta")])
+@pytest.mark.parametrize(
+    "change", [nested, quantized, torch.Tensor.to_sparse, lambda tensor: tensor.to("meta")]
+)
 def test_tensors_of_other_kinds_in_a_pickle_are_refused(change, stored, tmp_path):
     name = "encoder.layer.0.output.dense.weight"
     torch.save({**stored, name: change(stored[name])}, tmp_path / "pytorch_model.bin")
@@ -147,11 +162,17 @@ def test_tensors_of_other_kinds_in_a_pickle_are_refused(change, stored, tmp_path
 )
 def test_another_number_of_layers_is_named(layers, message, stored, tmp_path):
     with pytest.raises(CheckpointError, match=message):
-        from_huggingface_names(stored, dataclasses.replace(CONFIG, num_hidden_layers=layers), tmp_path)
+        from_huggingface_names(
+            stored, dataclasses.replace(CONFIG, num_hidden_layers=layers), tmp_path
+        )
 
 
 def test_two_models_in_one_file_are_refused(stored, tmp_path):
-    both = {f"{prefix}.{name}": tensor for prefix in ("question", "passage") for name, tensor in stored.items()}
+    both = {
+        f"{prefix}.{name}": tensor
+        for prefix in ("question", "passage")
+        for name, tensor in stored.items()
+    }
     with pytest.raises(CheckpointError, match=r"2 models, passage\..* and question\."):
         from_huggingface_names(both, CONFIG, tmp_path)
 

@@ -12,7 +12,10 @@ from interlingua.encoder.encoder import Encoder
 
 
 class NumberEncoder:
-    """Embeds a sentence by the numbers in it, so that "drei 3" and "three 3" meet; counts what it is asked for."""
+    """Embeds a sentence by the numbers in it, so that "drei 3" and "three 3" meet.
+
+    Counts what it is asked for.
+    """
 
     def __init__(self, dim=32):
         self.dim, self.calls, self.texts = dim, [], []
@@ -24,7 +27,9 @@ class NumberEncoder:
 
     def vector(self, text):
         numbers = [int(number) for number in re.findall(r"\d+", text)]
-        return np.sum([np.random.default_rng(number).standard_normal(self.dim) for number in numbers], axis=0)
+        return np.sum(
+            [np.random.default_rng(number).standard_normal(self.dim) for number in numbers], axis=0
+        )
 
 
 class TableEncoder:
@@ -65,7 +70,10 @@ def short_encoder(word_vocabulary):
 
 @pytest.fixture
 def pair_folder(tmp_path):
-    """Three languages, ten pairs each; French has two pairs whose numbers are swapped, so P@1 is 0.8 there."""
+    """Three languages, ten pairs each.
+
+    French has two pairs whose numbers are swapped, so P@1 is 0.8 there.
+    """
     folder = tmp_path / "tatoeba_laser"
     for code, word in (("deu", "Zahl"), ("rus", "число"), ("fra", "nombre")):
         numbers = list(range(10))
@@ -77,7 +85,10 @@ def pair_folder(tmp_path):
 
 @pytest.fixture
 def aligned_folder(tmp_path):
-    """English and two languages, eight lines each; Hindi has two lines swapped, so its error is 0.25."""
+    """English and two languages, eight lines each.
+
+    Hindi has two lines swapped, so its error is 0.25.
+    """
     folder = tmp_path / "flores200_devtest"
     folder.mkdir()
     for code, word, order in (
@@ -85,5 +96,7 @@ def aligned_folder(tmp_path):
         ("ita_Latn", "numero", range(8)),
         ("hin_Deva", "संख्या", [1, 0, *range(2, 8)]),
     ):
-        (folder / f"{code}.txt").write_text("".join(f"{word} {n}\n" for n in order), encoding="utf-8")
+        (folder / f"{code}.txt").write_text(
+            "".join(f"{word} {n}\n" for n in order), encoding="utf-8"
+        )
     return folder

@@ -9,19 +9,33 @@ from tests.evaluation.tasks.test_bucc import write_split
 
 def sentences(count, *, seed, language):
     draw = random.Random(f"{seed}{language}")
-    return [" ".join(f"{language}{draw.randrange(40)}" for _ in range(draw.randint(2, 7))) for _ in range(count)]
+    return [
+        " ".join(f"{language}{draw.randrange(40)}" for _ in range(draw.randint(2, 7)))
+        for _ in range(count)
+    ]
 
 
 def write_sts(path, seed, languages=("de", "en"), count=60):
-    first, second = (sentences(count, seed=f"{seed}{n}", language=code) for n, code in enumerate(languages))
+    first, second = (
+        sentences(count, seed=f"{seed}{n}", language=code) for n, code in enumerate(languages)
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     gold = [random.Random(f"{seed}{n}").randrange(11) / 2 for n in range(count)]
-    path.write_text("".join(f"{g}\t{a}\t{b}\n" for g, a, b in zip(gold, first, second, strict=True)))
+    path.write_text(
+        "".join(f"{g}\t{a}\t{b}\n" for g, a, b in zip(gold, first, second, strict=True))
+    )
 
 
 def write_all(data):
-    """STS17 (one set in mteb's order, one turned round), STS benchmark, STS13 and 15, SICK, Tatoeba, BUCC."""
-    for name in ("sts17/track5.en-en", "sts17/track2.ar-en", "sts17/track4a.es-en", "stsb/en.test", "sick/test"):
+    """STS17 (one set in mteb's order, one turned round), STS benchmark, STS13 and 15, SICK,
+    Tatoeba, BUCC."""
+    for name in (
+        "sts17/track5.en-en",
+        "sts17/track2.ar-en",
+        "sts17/track4a.es-en",
+        "stsb/en.test",
+        "sick/test",
+    ):
         write_sts(data / f"{name}.tsv", name)
     (data / "sts17" / "STS.en-fr.txt").write_text("de1 de2\ten1 en3\t2\nde4\ten1\t1\nde2\ten2\t4\n")
     for name in ("2013.FNWN", "2013.OnWN", "2015.belief"):
@@ -30,8 +44,14 @@ def write_all(data):
         write_sts(data / f"{name}.tsv", name, count=20)
     (data / "tatoeba_laser").mkdir()
     for code in ("deu", "cmn"):
-        pairs = zip(sentences(50, seed=code, language="de"), sentences(50, seed=code, language="en"), strict=True)
-        (data / "tatoeba_laser" / f"{code}-eng.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs))
+        pairs = zip(
+            sentences(50, seed=code, language="de"),
+            sentences(50, seed=code, language="en"),
+            strict=True,
+        )
+        (data / "tatoeba_laser" / f"{code}-eng.tsv").write_text(
+            "".join(f"{a}\t{b}\n" for a, b in pairs)
+        )
     gold = [(3, 8), (10, 2), (4, 30), (40, 3), (7, 12), (20, 9)]
     sides = sentences(50, seed=1, language="de"), sentences(70, seed=1, language="en")
     write_split(data / "bucc", "zh-en.training", *sides, gold)

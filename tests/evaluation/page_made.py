@@ -1,4 +1,5 @@
-"""Results for a page, made on the spot: models by how often they are right, with items and wrong neighbors."""
+"""Results for a page, made on the spot: models by how often they are right, with items and wrong
+neighbors."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ CODES = ("deu_Latn", "rus_Cyrl", "arb_Arab")
 
 
 def make(name, share, *, task="tatoeba", pairs=None, seed=0, query="query {item}", **changes):
-    """A result on X to English, or on the ordered ``pairs`` given; ``share`` of 200 items is right."""
+    """A result on X to English, or on the ordered ``pairs`` given.
+
+    ``share`` of 200 items is right.
+    """
     rng = np.random.default_rng(seed)
     pairs = pairs or [(code, "eng_Latn") for code in CODES]
     subsets, items, examples = [], {}, {}
@@ -23,19 +27,43 @@ def make(name, share, *, task="tatoeba", pairs=None, seed=0, query="query {item}
         subsets.append(SubsetScores(name=subset, languages=languages, pairs=200, scores=scores))
         items[subset] = Items(right.astype(float))
         examples[subset] = tuple(
-            Example(item, query.format(item=item), f"expected {item}", f"{name} says {item}", 0.5, 0.75, languages)
+            Example(
+                item,
+                query.format(item=item),
+                f"expected {item}",
+                f"{name} says {item}",
+                0.5,
+                0.75,
+                languages,
+            )
             for item in np.flatnonzero(~right)[:5].tolist()
         )
     names = tuple(items)
     fields = {
-        "task": task, "version": "1", "main_metric": "accuracy", "higher_is_better": True, "dataset": "data",
-        "data_sha256": "f" * 64, "data_revision": None, "settings": {}, "changed": (), "subsets": tuple(subsets),
-        "groups": {f"all_{len(names)}": {"accuracy": float(np.mean([s.scores["accuracy"] for s in subsets]))}},
-        "members": {f"all_{len(names)}": names}, "seconds": 1.0, "items": items, "examples": examples,
-        "provenance": {
-            "prompt": "", "model": {"name": name, "revision": f"r-{name}", "overrides": [], "pooling": "mean"},
+        "task": task,
+        "version": "1",
+        "main_metric": "accuracy",
+        "higher_is_better": True,
+        "dataset": "data",
+        "data_sha256": "f" * 64,
+        "data_revision": None,
+        "settings": {},
+        "changed": (),
+        "subsets": tuple(subsets),
+        "groups": {
+            f"all_{len(names)}": {
+                "accuracy": float(np.mean([s.scores["accuracy"] for s in subsets]))
+            }
         },
-    }  # fmt: skip
+        "members": {f"all_{len(names)}": names},
+        "seconds": 1.0,
+        "items": items,
+        "examples": examples,
+        "provenance": {
+            "prompt": "",
+            "model": {"name": name, "revision": f"r-{name}", "overrides": [], "pooling": "mean"},
+        },
+    }
     return TaskResult(**{**fields, **changes})
 
 
@@ -48,19 +76,41 @@ def panel(name, value, **changes):
     items = np.random.default_rng(1).random(300) < value
     measures = [
         {
-            "name": "same_language_bias", "title": "same-language bias", "value": float(items.mean()), "unit": "share",
-            "better": "lower", "ideal": 0.1, "low": 0.2, "high": 0.3, "by_language": {"deu_Latn": 0.25},
+            "name": "same_language_bias",
+            "title": "same-language bias",
+            "value": float(items.mean()),
+            "unit": "share",
+            "better": "lower",
+            "ideal": 0.1,
+            "low": 0.2,
+            "high": 0.3,
+            "by_language": {"deu_Latn": 0.25},
             "definition": "how often",
         },
         {
-            "name": "hubness", "title": "hubness", "value": 1.5, "unit": "", "better": None, "ideal": None, "low": None,
-            "high": None, "by_language": {}, "definition": "how skewed",
+            "name": "hubness",
+            "title": "hubness",
+            "value": 1.5,
+            "unit": "",
+            "better": None,
+            "ideal": None,
+            "low": None,
+            "high": None,
+            "by_language": {},
+            "definition": "how skewed",
         },
-    ]  # fmt: skip
+    ]
     return {
-        "analysis": "agnosticism", "version": "1", "dataset": "flores", "dataset_revision": None,
-        "data_sha256": "0" * 64, "settings": {}, "measures": measures, "notes": [],
+        "analysis": "agnosticism",
+        "version": "1",
+        "dataset": "flores",
+        "dataset_revision": None,
+        "data_sha256": "0" * 64,
+        "settings": {},
+        "measures": measures,
+        "notes": [],
         "tables": {"same_language_bias": {"deu_Latn-rus_Cyrl": 0.5}},
         "items": {"same_language_bias": items.astype(float)},
-        "provenance": {"model": {"name": name, "revision": f"r-{name}", "overrides": []}}, **changes,
-    }  # fmt: skip
+        "provenance": {"model": {"name": name, "revision": f"r-{name}", "overrides": []}},
+        **changes,
+    }

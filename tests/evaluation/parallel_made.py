@@ -6,8 +6,18 @@ import numpy as np
 
 LINES = {
     "eng_Latn": ["The cat sits on the mat.", "One two three four.", "Yes.", "The cat is seven."],
-    "deu_Latn": ["Die Katze sitzt auf der Matte.", "Eins zwei drei vier.", "Ja.", "Die Katze ist sieben."],
-    "fra_Latn": ["Le chat est assis sur le tapis.", "Un deux trois quatre.", "Oui.", "Le chat a sept ans."],
+    "deu_Latn": [
+        "Die Katze sitzt auf der Matte.",
+        "Eins zwei drei vier.",
+        "Ja.",
+        "Die Katze ist sieben.",
+    ],
+    "fra_Latn": [
+        "Le chat est assis sur le tapis.",
+        "Un deux trois quatre.",
+        "Oui.",
+        "Le chat a sept ans.",
+    ],
 }
 LANGUAGES = tuple(sorted(LINES))
 
@@ -27,7 +37,9 @@ def random_vectors(languages=3, lines=7, width=5, *, seed=0, shared=1.0):
 def write_lines(folder, lines=LINES):
     folder.mkdir(parents=True, exist_ok=True)
     for code, texts in lines.items():
-        (folder / f"{code}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        (folder / f"{code}.txt").write_text(
+            "".join(f"{text}\n" for text in texts), encoding="utf-8"
+        )
     return folder
 
 
@@ -36,9 +48,10 @@ class Fixed:
 
     def __init__(self, vectors, lines=LINES):
         self.table = {
-            text: vector for rows, texts in zip(vectors, (lines[c] for c in sorted(lines)), strict=True)
+            text: vector
+            for rows, texts in zip(vectors, (lines[c] for c in sorted(lines)), strict=True)
             for vector, text in zip(rows, texts, strict=True)
-        }  # fmt: skip
+        }
         self.dim = vectors.shape[2]
 
     def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):

@@ -8,7 +8,10 @@ from interlingua.evaluation.against import Against, Found, against
 
 
 class Numbers:
-    """Embeds the number in a text as a point on a circle; ``blind`` numbers all lie at one place."""
+    """Embeds the number in a text as a point on a circle.
+
+    ``blind`` numbers all lie at one place.
+    """
 
     dim = 2
 
@@ -17,7 +20,9 @@ class Numbers:
 
     def encode(self, texts, *, prompt=None, language=None):
         self.asked.append((prompt, language, len(texts)))
-        numbers = [0 if int(text.split()[-1]) in self.blind else int(text.split()[-1]) for text in texts]
+        numbers = [
+            0 if int(text.split()[-1]) in self.blind else int(text.split()[-1]) for text in texts
+        ]
         return np.array([[np.cos(n / 10), np.sin(n / 10)] for n in numbers], dtype=np.float32)
 
 
@@ -58,5 +63,6 @@ def test_speed_and_loss_are_ratios_of_what_was_measured():
     assert lines[1].split() == ["deu-eng", "20", "100.0", "80.0"]
     assert lines[-2].split() == ["mean", "95.0", "70.0"]
     assert lines[-1] == (
-        "150 times as many texts a second: 3,000 against 20 in a second of one core; 25.0 points of P@1 lost"
+        "150 times as many texts a second: 3,000 against 20 in a second of one core; 25.0 points"
+        " of P@1 lost"
     )

@@ -33,7 +33,11 @@ def naive_scores(query, texts, k1, b):
             with_word = sum(word in other for other in documents)
             idf = math.log(1 + (len(documents) - with_word + 0.5) / (with_word + 0.5))
             count = document.count(word)
-            score += idf * count / (count + k1 * (1 - b + b * len(document) / mean_length)) if count else 0.0
+            score += (
+                idf * count / (count + k1 * (1 - b + b * len(document) / mean_length))
+                if count
+                else 0.0
+            )
         scores.append(score)
     return scores
 
@@ -45,12 +49,15 @@ def test_scores_and_order_are_the_formula_s(k1, b):
     found, scores = BM25Index.build(ids, texts, k1=k1, b=b).search(queries, 30)
     for query, keys, values in zip(queries, found, scores, strict=True):
         expected = naive_scores(query, texts, k1, b)
-        assert values.tolist() == pytest.approx(sorted(filter(None, expected), reverse=True), rel=1e-5)
+        assert values.tolist() == pytest.approx(
+            sorted(filter(None, expected), reverse=True), rel=1e-5
+        )
         assert values.tolist() == pytest.approx([expected[int(key[1:])] for key in keys], rel=1e-5)
 
 
 def test_a_score_worked_by_hand():
-    # df = 1 of 2: idf = ln(1 + 1.5 / 1.5) = ln 2; the passage has the mean length: tf part = 1 / (1 + 0.9)
+    # df = 1 of 2: idf = ln(1 + 1.5 / 1.5) = ln 2; the passage has the mean length: tf part = 1 / (1
+    # + 0.9)
     index = BM25Index.build(["a", "b"], ["red house", "blue house"])
     found, scores = index.search(["red"])
     assert found == [["a"]]
@@ -109,7 +116,10 @@ def test_every_stemmer_is_one_of_snowball_s():
 
 
 def test_a_pool_of_languages_stems_each_text_by_its_own():
-    texts, languages = ["running dogs", "кошки", "running dogs"], ["eng_Latn", "rus_Cyrl", "swh_Latn"]
+    texts, languages = (
+        ["running dogs", "кошки", "running dogs"],
+        ["eng_Latn", "rus_Cyrl", "swh_Latn"],
+    )
     index = BM25Index.build(list("abc"), texts, language=languages)
     assert index.search(["dog"], language="eng_Latn")[0] == [["a"]]
     assert index.search(["кошка"], language="ru")[0] == [["b"]]
@@ -126,8 +136,10 @@ def test_tuning_finds_what_a_search_of_all_settings_finds():
     for k1 in grid["k1"]:
         for b in grid["b"]:
             found, _ = BM25Index.build(ids, texts, k1=k1, b=b).search(queries, 10)
-            ranks = [min((keys.index(key) for key in right if key in keys), default=None)
-                     for keys, right in zip(found, relevant, strict=True)]  # fmt: skip
+            ranks = [
+                min((keys.index(key) for key in right if key in keys), default=None)
+                for keys, right in zip(found, relevant, strict=True)
+            ]
             measured[k1, b] = np.mean([0 if rank is None else 1 / (1 + rank) for rank in ranks])
     tuned = tune(ids, texts, queries, relevant, depth=10, **grid)
     assert tuned.mrr == pytest.approx(max(measured.values()))
@@ -145,7 +157,11 @@ def test_the_first_of_equals_is_taken():
         ({"ids": ["a"], "texts": ["x", "y"]}, DataError, "2 passages with 1 ids and 2 languages"),
         ({"ids": [], "texts": []}, DataError, "0 passages"),
         ({"ids": ["a"], "texts": ["?!"]}, DataError, "no passage has a word"),
-        ({"ids": ["a"], "texts": ["x"], "language": ["eng_Latn", "eng_Latn"]}, DataError, "2 languages"),
+        (
+            {"ids": ["a"], "texts": ["x"], "language": ["eng_Latn", "eng_Latn"]},
+            DataError,
+            "2 languages",
+        ),
         ({"ids": ["a"], "texts": ["x"], "k1": -1.0}, ConfigError, "k1 = -1.0"),
         ({"ids": ["a"], "texts": ["x"], "b": 1.5}, ConfigError, "b = 1.5"),
     ],
@@ -165,7 +181,10 @@ def test_tuning_needs_queries_and_settings():
 def test_an_index_for_queries_finds_what_one_for_all_does():
     texts, ids = passages(60, seed=4), [f"p{row}" for row in range(60)]
     queries = ["w0 w3 w3", "w5", "unknown w2", ""]
-    whole, small = BM25Index.build(ids, texts), BM25Index.build(ids, iter(texts), queries=iter(queries))
+    whole, small = (
+        BM25Index.build(ids, texts),
+        BM25Index.build(ids, iter(texts), queries=iter(queries)),
+    )
     for one, other in zip(whole.search(queries, 20), small.search(queries, 20), strict=True):
         assert [list(found) for found in one] == [list(found) for found in other]
     with pytest.raises(DataError, match="other queries"):

@@ -26,7 +26,9 @@ def test_times_with_units(text, seconds):
 
 @pytest.mark.parametrize("text", ["10", "m", "0s", "-3m", "1d", "ten minutes", "1m30s"])
 def test_what_is_no_time(text):
-    with pytest.raises(ConfigError, match=r"is no time; say how long with its unit, e.g. 90s, 10m or 2h"):
+    with pytest.raises(
+        ConfigError, match=r"is no time; say how long with its unit, e.g. 90s, 10m or 2h"
+    ):
         Budget.parse(text)
 
 
@@ -34,4 +36,7 @@ def test_what_was_left_out_is_one_sentence():
     budget = Budget(600)
     assert budget.report is None
     budget.left_out = {"tatoeba": "2 of 3 (fra, rus)", "xsim": "all"}
-    assert budget.report == "the budget of 10m was used; left out: tatoeba: 2 of 3 (fra, rus); xsim: all"
+    assert (
+        budget.report
+        == "the budget of 10m was used; left out: tatoeba: 2 of 3 (fra, rus); xsim: all"
+    )

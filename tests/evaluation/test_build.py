@@ -16,8 +16,13 @@ def built(wanted, folder, names=("tatoeba", "xsim")):
     return build_tasks(names, languages=wanted, data=folder)
 
 
-def test_each_task_is_run_on_the_languages_that_it_has(pair_folder, aligned_folder, number_encoder, caplog):
-    """German and Russian have Tatoeba's pairs alone, Italian has lines of FLORES; English is the other side of both."""
+def test_each_task_is_run_on_the_languages_that_it_has(
+    pair_folder, aligned_folder, number_encoder, caplog
+):
+    """German and Russian have Tatoeba's pairs alone, Italian has lines of FLORES.
+
+    English is the other side of both.
+    """
     wanted = ["de", "it", "Russian", "en"]
     results = evaluate(number_encoder, ["tatoeba", "xsim"], pair_folder.parent, languages=wanted)
     names = [[subset.name for subset in result.subsets] for result in results]
@@ -32,13 +37,17 @@ def test_a_task_without_any_is_left_out(pair_folder, aligned_folder, caplog):
     assert languages_of(built(["it"], pair_folder.parent)) == {"xsim": ["it"]}
     assert caplog.messages == ["tatoeba: nothing in it here, left out and so the whole task"]
     caplog.clear()
-    tasks = built(["fr", "it"], pair_folder.parent, ("tatoeba", "flores_p_at_1"))  # one language makes no pair
+    tasks = built(
+        ["fr", "it"], pair_folder.parent, ("tatoeba", "flores_p_at_1")
+    )  # one language makes no pair
     assert languages_of(tasks) == {"tatoeba": ["fr"]}
     assert "flores_p_at_1: nothing in fr here, left out and so the whole task" in caplog.messages
 
 
 def test_a_language_that_nobody_has_is_a_slip(pair_folder, aligned_folder):
-    with pytest.raises(LanguageAbsentError, match=r"tatoeba_laser: no file for the language 'sw' here") as error:
+    with pytest.raises(
+        LanguageAbsentError, match=r"tatoeba_laser: no file for the language 'sw' here"
+    ) as error:
         built(["de", "sw", "it"], pair_folder.parent)
     assert error.value.item == "sw"
     (alone,) = built(["de", "it"], pair_folder.parent, ("tatoeba",))

@@ -19,7 +19,9 @@ def test_each_text_is_embedded_once_and_comes_back_in_order(number_encoder):
         again = cached.encode(["three 3", "two 2"], language="eng_Latn")
     assert number_encoder.texts == ["one 1", "two 2", "three 3"]
     assert number_encoder.calls == [("query: ", "eng_Latn", 100)] * 2
-    expected = [number_encoder.vector(text).astype(np.float32) for text in ("1", "2", "1", "3", "2")]
+    expected = [
+        number_encoder.vector(text).astype(np.float32) for text in ("1", "2", "1", "3", "2")
+    ]
     assert np.array_equal(np.concatenate([first, again]), expected)
     assert (cached.encoded_texts, cached.reused_texts) == (3, 2)
 
@@ -41,7 +43,9 @@ def test_counts_are_of_the_task(number_encoder):
     assert counts == {"texts": 2, "truncated_texts": None, "encoded_texts": 1, "reused_texts": 2}
 
 
-@pytest.mark.parametrize("wrap", [lambda encoder: encoder, lambda encoder: OwnEncoder(encoder, name="m")])
+@pytest.mark.parametrize(
+    "wrap", [lambda encoder: encoder, lambda encoder: OwnEncoder(encoder, name="m")]
+)
 def test_cut_texts_are_counted_once_whoever_asks(short_encoder, wrap, monkeypatch, caplog):
     monkeypatch.setattr(cache, "PORTION_TEXTS", 2)
     with CachedEncoder(wrap(short_encoder)) as cached:
@@ -168,7 +172,11 @@ def test_the_cache_keeps_roles_apart():
         plain = cached.encode(["a"])
     assert [rows.tolist() for rows in (question, again, plain)] == [[[2, 2]], [[3, 3]], [[1, 1]]]
     assert passages.shape == (2, 2)
-    assert towers.said == [("query", ["a"], "deu_Latn", 5), ("passage", ["a", "a"], ["T", "U"]), ("any", ["a"])]
+    assert towers.said == [
+        ("query", ["a"], "deu_Latn", 5),
+        ("passage", ["a", "a"], ["T", "U"]),
+        ("any", ["a"]),
+    ]
 
 
 def test_one_tower_reads_titles_before_passages_and_uses_its_prompts(number_encoder):

@@ -33,7 +33,11 @@ def test_one_table_of_all_tasks():
         "tatoeba: accuracy, mean of 2 (compare=text)": [None, 1.0],
         "xsim: xsim, mean of 2": [0.2, None],
     }
-    assert [(row.digits, row.higher_is_better) for row in table.rows] == [(1, True), (1, True), (2, False)]
+    assert [(row.digits, row.higher_is_better) for row in table.rows] == [
+        (1, True),
+        (1, True),
+        (2, False),
+    ]
     assert table.comparable == [True, True]
 
 
@@ -47,9 +51,9 @@ def test_groups_of_all_tasks_in_one_table():
         "xsim: latin_script_1": [None, 0.1],
     }
     assert (table.corner, table.title) == ("task: group", "all tasks: main scores, %")
-    assert [row.name for row in compare(results, join=True, by="languages", only="xsim: rus")[0].rows] == [
-        "xsim: rus-eng"
-    ]
+    assert [
+        row.name for row in compare(results, join=True, by="languages", only="xsim: rus")[0].rows
+    ] == ["xsim: rus-eng"]
 
 
 def test_columns_that_cant_be_compared_are_marked_or_refused():
@@ -58,12 +62,14 @@ def test_columns_that_cant_be_compared_are_marked_or_refused():
     (table,) = compare(results)
     assert table.comparable == [True, False, True, False]
     assert table.notes[:2] == [
-        "the columns differ in data (ffffffffffff, 000000000000, ffffffffffff, ffffffffffff) and can't be compared as"
-        " they are",
-        "the columns differ in settings (the protocol's own, the protocol's own, the protocol's own, compare=text) and"
+        "the columns differ in data (ffffffffffff, 000000000000, ffffffffffff, ffffffffffff) and"
         " can't be compared as they are",
+        "the columns differ in settings (the protocol's own, the protocol's own, the protocol's"
+        " own, compare=text) and can't be compared as they are",
     ]
-    with pytest.raises(ConfigError, match=r"tatoeba: the columns differ in data .*; drop --strict to mark them"):
+    with pytest.raises(
+        ConfigError, match=r"tatoeba: the columns differ in data .*; drop --strict to mark them"
+    ):
         compare(results, strict=True)
     assert compare([make("a"), make("c")], strict=True)
 
@@ -106,8 +112,26 @@ def test_each_task_is_told_before_its_differences_are_tested(join):
 
 
 def test_tasks_stand_in_the_order_of_the_registry():
-    names = ["sts17", "my_task", "lareqa_mine", "bucc_margin", "mixed_pool", "xsim_pp_heldout", "tatoeba_x", "xsim"]
-    expected = ["tatoeba_x", "xsim", "xsim_pp_heldout", "mixed_pool", "sts17", "lareqa_mine", "bucc_margin", "my_task"]
+    names = [
+        "sts17",
+        "my_task",
+        "lareqa_mine",
+        "bucc_margin",
+        "mixed_pool",
+        "xsim_pp_heldout",
+        "tatoeba_x",
+        "xsim",
+    ]
+    expected = [
+        "tatoeba_x",
+        "xsim",
+        "xsim_pp_heldout",
+        "mixed_pool",
+        "sts17",
+        "lareqa_mine",
+        "bucc_margin",
+        "my_task",
+    ]
     results = [make("a", task=name) for name in names]
     assert tasks_of(results) == expected
     assert [table.title.partition(":")[0] for table in compare(results)] == expected
@@ -129,9 +153,13 @@ def test_the_protocol_of_a_task(task, protocol):
 
 def shown_metrics(name, accuracy, bias):
     scores = {"accuracy": accuracy, "bias": bias, "other": 0.5}
-    subsets = (SubsetScores(name="deu", languages=("deu_Latn", "deu_Latn"), pairs=9, scores=scores),)
+    subsets = (
+        SubsetScores(name="deu", languages=("deu_Latn", "deu_Latn"), pairs=9, scores=scores),
+    )
     groups = {"all_1": scores}
-    return make(name, subsets=subsets, groups=groups, shown=("bias", "absent"), lower_is_better=("bias",))
+    return make(
+        name, subsets=subsets, groups=groups, shown=("bias", "absent"), lower_is_better=("bias",)
+    )
 
 
 def test_a_table_of_all_tasks_has_the_metrics_that_a_task_shows():
@@ -139,7 +167,9 @@ def test_a_table_of_all_tasks_has_the_metrics_that_a_task_shows():
     (table,) = compare(results, by="tasks")
     assert values(table) == {"tatoeba: accuracy": [0.9, 0.8], "tatoeba: bias": [0.3, 0.1]}
     assert [row.higher_is_better for row in table.rows] == [True, False]
-    assert [row.name for row in compare(results, by="tasks", metric="other")[0].rows] == ["tatoeba: other"]
+    assert [row.name for row in compare(results, by="tasks", metric="other")[0].rows] == [
+        "tatoeba: other"
+    ]
     assert [row.metric for row in compare(results, join=True)[0].rows] == ["accuracy"]
 
 

@@ -16,7 +16,11 @@ WEAK, STRONG = [RNG.random(300) < 0.5 for _ in range(2)], [RNG.random(300) < 0.8
 
 
 def test_seeds_become_mean_and_standard_deviation():
-    results = [make("ems-s1", scores=(0.9, 0.5)), make("ems-s2", scores=(0.7, 0.3)), make("other", scores=(0.6, 0.6))]
+    results = [
+        make("ems-s1", scores=(0.9, 0.5)),
+        make("ems-s2", scores=(0.7, 0.3)),
+        make("other", scores=(0.6, 0.6)),
+    ]
     (table,) = compare(results, group="-s[0-9]")
     assert table.columns == ["ems (2 seeds)", "other"]
     row = table.rows[0]
@@ -36,9 +40,12 @@ def test_what_differs_from_the_baseline_is_marked():
     results = [make("weak", items=WEAK), make("strong", items=STRONG), make("same", items=WEAK)]
     for by in ("groups", "languages", "tasks"):
         (table,) = compare(results, by=by, baseline="weak")
-        assert all([cell.differs for cell in row.cells] == [False, True, False] for row in table.rows), by
+        assert all(
+            [cell.differs for cell in row.cells] == [False, True, False] for row in table.rows
+        ), by
         assert table.notes == [
-            "† differs from weak: p < 0.05, paired bootstrap of the items, 2,000 resamples, each row alone"
+            "† differs from weak: p < 0.05, paired bootstrap of the items, 2,000 resamples, each"
+            " row alone"
         ]
     (table,) = compare(results[:1] + results[2:], baseline="weak")
     assert table.notes == []
@@ -51,9 +58,13 @@ def test_nothing_is_marked_where_items_were_not_kept_or_are_not_the_score():
     without = make("weak", scores=[np.mean(values) for values in WEAK])
     (table,) = compare([without, other], baseline="weak")
     assert not any(cell.differs for row in table.rows for cell in row.cells)
-    pooled = [make(name, items=items, groups={"all_2": {"accuracy": mean}}) for name, items, mean in
-              (("weak", WEAK, 0.2), ("other", STRONG, 0.9))]  # fmt: skip
-    assert not any(cell.differs for row in compare(pooled, baseline="weak")[0].rows for cell in row.cells)
+    pooled = [
+        make(name, items=items, groups={"all_2": {"accuracy": mean}})
+        for name, items, mean in (("weak", WEAK, 0.2), ("other", STRONG, 0.9))
+    ]
+    assert not any(
+        cell.differs for row in compare(pooled, baseline="weak")[0].rows for cell in row.cells
+    )
 
 
 def test_nothing_is_marked_between_unlike_data():
@@ -64,13 +75,17 @@ def test_nothing_is_marked_between_unlike_data():
 
 
 def test_seeds_are_compared_as_an_arm():
-    results = [make(f"weak-s{n}", items=WEAK) for n in (1, 2)] + [make(f"strong-s{n}", items=STRONG) for n in (1, 2)]
+    results = [make(f"weak-s{n}", items=WEAK) for n in (1, 2)] + [
+        make(f"strong-s{n}", items=STRONG) for n in (1, 2)
+    ]
     (table,) = compare(results, group="-s[0-9]", baseline="weak")
     assert [cell.differs for cell in table.rows[0].cells] == [False, True]
 
 
 def test_costs_of_training():
-    cheap, dear = ({"arm": name, "pairs": pairs, "seconds": 10.5} for name, pairs in (("c", 1000), ("d", 3000)))
+    cheap, dear = (
+        {"arm": name, "pairs": pairs, "seconds": 10.5} for name, pairs in (("c", 1000), ("d", 3000))
+    )
     dear |= {"cpu_seconds": 7, "peak_rss_bytes": 3 * 2**29}
     results = [make("e-s1", training=cheap), make("e-s2", training=dear), make("minilm")]
     (table,) = compare(results, costs=True, only="all_2", group="-s[0-9]")
@@ -87,12 +102,19 @@ def test_costs_of_training():
 
 
 def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
-    """What is learnt and tried in one language is no zero-shot transfer, and would lift the mean."""
+    """What is learnt and tried in one language is no zero-shot transfer, and would lift the
+    mean."""
 
     def transfer(name, between):
-        pairs = [(("deu_Latn", "rus_Cyrl"), between), (("rus_Cyrl", "deu_Latn"), between), (("deu_Latn",) * 2, 1.0)]
+        pairs = [
+            (("deu_Latn", "rus_Cyrl"), between),
+            (("rus_Cyrl", "deu_Latn"), between),
+            (("deu_Latn",) * 2, 1.0),
+        ]
         subsets = tuple(
-            SubsetScores(name="-".join(codes), languages=codes, pairs=10, scores={"accuracy": score})
+            SubsetScores(
+                name="-".join(codes), languages=codes, pairs=10, scores={"accuracy": score}
+            )
             for codes, score in pairs
         )
         return make(name, task="zero_shot_news", subsets=subsets)
@@ -100,5 +122,7 @@ def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
     results = [transfer("a", 0.5), transfer("b", 0.25)]
     (table,) = compare(results, by="tasks")
     assert values(table) == {"zero_shot_news: accuracy, mean of 2": [0.5, 0.25]}
-    (table,) = compare([replace(results[0], subsets=results[0].subsets[2:])], by="tasks")  # asked for alone
+    (table,) = compare(
+        [replace(results[0], subsets=results[0].subsets[2:])], by="tasks"
+    )  # asked for alone
     assert values(table) == {"zero_shot_news: accuracy": [1.0]}

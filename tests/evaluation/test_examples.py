@@ -23,15 +23,25 @@ from interlingua.evaluation.scores import Example
 
 def example(item=0, query="eins", **changes):
     fields = {"expected": "one", "retrieved": "two", "expected_score": 0.25, "retrieved_score": 0.5}
-    return Example(item=item, query=query, languages=("deu_Latn", "eng_Latn"), **{**fields, **changes})
+    return Example(
+        item=item, query=query, languages=("deu_Latn", "eng_Latn"), **{**fields, **changes}
+    )
 
 
 def test_wrong_neighbors_by_hand():
     x = np.eye(3, dtype=np.float32)
-    y = np.array([[1, 0, 0], [0, 0, 2], [0, 3, 4]], dtype=np.float32)  # the second's nearest is the third, 0.6
+    y = np.array(
+        [[1, 0, 0], [0, 0, 2], [0, 3, 4]], dtype=np.float32
+    )  # the second's nearest is the third, 0.6
     right, predicted = np.array([True, False, True]), np.array([0, 2, 2])
     (one,) = wrong_neighbors(
-        right, predicted, ["a", "b", "c"], ["A", "B", "C"], cosine_of(x, y), languages=("deu_Latn", "eng_Latn"), limit=5
+        right,
+        predicted,
+        ["a", "b", "c"],
+        ["A", "B", "C"],
+        cosine_of(x, y),
+        languages=("deu_Latn", "eng_Latn"),
+        limit=5,
     )
     assert one[:4] == (1, "b", "B", "C")
     assert (one.expected_score, one.retrieved_score) == (0.0, pytest.approx(0.6))
@@ -68,12 +78,16 @@ def test_round_trip_and_bounds(tmp_path):
     }
     write_examples(path, {**examples, "fra-eng": ()})
     assert read_examples(path) == examples
-    assert [json.loads(line)["subset"] for line in path.read_text("utf-8").split("\n")[:1]] == ["deu-eng"]
+    assert [json.loads(line)["subset"] for line in path.read_text("utf-8").split("\n")[:1]] == [
+        "deu-eng"
+    ]
 
 
 def test_every_pair_has_the_same_share_of_a_bounded_file():
     many = {name: tuple(example(n) for n in range(20)) for name in "abcd"}
-    assert {name: len(found) for name, found in bounded(many, most=10).items()} == dict.fromkeys("abcd", 2)
+    assert {name: len(found) for name, found in bounded(many, most=10).items()} == dict.fromkeys(
+        "abcd", 2
+    )
     assert [one.item for one in bounded(many, most=10)["a"]] == [0, 1]
     assert {len(found) for found in bounded(many, most=2).values()} == {1}
     assert bounded({"a": ()}) == {}
@@ -86,11 +100,15 @@ def test_long_texts_are_cut_and_half_surrogates_can_be_written():
     assert cut("a\ud800b") == "a?b"
 
 
-@pytest.mark.parametrize("line", ["{", '{"subset": "a"}', '{"subset": "a", "languages": ["x"]}', "[1]"])
+@pytest.mark.parametrize(
+    "line", ["{", '{"subset": "a"}', '{"subset": "a", "languages": ["x"]}', "[1]"]
+)
 def test_a_broken_file_is_one_line(tmp_path, line):
     path = tmp_path / "t.examples.jsonl"
     write_examples(path, {"a": (example(),)})
     with path.open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(DataError, match=r"t\.examples\.jsonl:2: no wrong neighbor .*evaluate again"):
+    with pytest.raises(
+        DataError, match=r"t\.examples\.jsonl:2: no wrong neighbor .*evaluate again"
+    ):
         read_examples(path)

@@ -32,7 +32,11 @@ def test_the_same_measured_again_is_no_seed():
 
 def test_revisions_prompts_and_settings_tell_columns_apart():
     by_text = {"settings": {"compare": "text"}, "changed": ("compare",)}
-    results = [make("a", revision="r1"), make("a", revision="r1", overrides=["prompt='q: '"]), make("a", **by_text)]
+    results = [
+        make("a", revision="r1"),
+        make("a", revision="r1", overrides=["prompt='q: '"]),
+        make("a", **by_text),
+    ]
     assert names_of(columns_of(results)) == ["a r1", "a r1 (prompt='q: ')", "a r-a (compare=text)"]
     assert len(columns_of([make("a"), make("a", **by_text)], by_settings=False)) == 1
 
@@ -47,7 +51,9 @@ def test_a_pattern_cut_out_of_names_joins_seeds():
 
 
 def test_seeds_with_another_prompt_are_another_arm():
-    columns = columns_of([make("e-s1"), make("e-s2"), make("e-s1", overrides=["prompt='q: '"])], "-s[0-9]")
+    columns = columns_of(
+        [make("e-s1"), make("e-s2"), make("e-s1", overrides=["prompt='q: '"])], "-s[0-9]"
+    )
     assert names_of(columns) == ["e (2 seeds)", "e (prompt='q: ')"]
 
 
@@ -64,7 +70,10 @@ def test_seeds_with_another_prompt_are_another_arm():
 )
 def test_models_of_one_config_are_called_by_what_their_names_share(models, label):
     results = [make(name, training={"arm": "c1", "seed": i}) for i, name in enumerate(models)]
-    assert names_of(columns_of([*results, make("other")], "config")) == [f"{label} (2 seeds)", "other"]
+    assert names_of(columns_of([*results, make("other")], "config")) == [
+        f"{label} (2 seeds)",
+        "other",
+    ]
 
 
 def test_models_of_unknown_training_stay_apart():
@@ -73,7 +82,10 @@ def test_models_of_unknown_training_stay_apart():
 
 
 def test_settings_in_words():
-    result = make(settings={"languages": ["de", "fr"], "k": 4, "compare": "text"}, changed=("languages", "compare"))
+    result = make(
+        settings={"languages": ["de", "fr"], "k": 4, "compare": "text"},
+        changed=("languages", "compare"),
+    )
     assert settings_of(result) == "languages=de+fr, compare=text"
 
 

@@ -13,7 +13,9 @@ from interlingua.evaluation.key_index import KEY_BYTES, KeyIndex
 
 
 def digests(*numbers):
-    return [hashlib.blake2b(str(number).encode(), digest_size=KEY_BYTES).digest() for number in numbers]
+    return [
+        hashlib.blake2b(str(number).encode(), digest_size=KEY_BYTES).digest() for number in numbers
+    ]
 
 
 @pytest.mark.parametrize("waiting", [1, 7, 1000])

@@ -26,14 +26,22 @@ def test_subsets_are_those_of_mteb_and_their_columns_in_its_order(data):
     assert task.hf_subsets == ["fr-en", "en-ar", "es-en", "en-en"]
     columns = {name: splits["test"] for name, splits in task.dataset.items()}
     assert (data / "sts17" / "STS.en-fr.txt").read_text().startswith("de1 de2\ten1 en3")
-    assert (columns["fr-en"]["sentence1"][0], columns["fr-en"]["sentence2"][0]) == ("en1 en3", "de1 de2")
+    assert (columns["fr-en"]["sentence1"][0], columns["fr-en"]["sentence2"][0]) == (
+        "en1 en3",
+        "de1 de2",
+    )
     assert columns["es-en"]["sentence1"][0].startswith("de")
     assert list(columns["fr-en"]["score"]) == [2.0, 1.0, 4.0]
 
 
 @pytest.mark.parametrize(
     ("name", "folder", "rows"),
-    [("STSBenchmark", "stsb", 60), ("STS13", "sts12_16", 120), ("STS15", "sts12_16", 60), ("SICK-R", "sick", 100)],
+    [
+        ("STSBenchmark", "stsb", 60),
+        ("STS13", "sts12_16", 120),
+        ("STS15", "sts12_16", 60),
+        ("SICK-R", "sick", 100),
+    ],
 )
 def test_english_sets_are_pooled_as_mteb_has_them(data, name, folder, rows):
     task = mteb.get_task(name)
@@ -61,7 +69,11 @@ def test_a_clone_is_read_where_there_is_no_set_of_ours(data, monkeypatch):
     clone.mkdir(parents=True)
     monkeypatch.delitem(READERS, "STS17")
     asked = []
-    monkeypatch.setattr(mteb.get_task("STS17").__class__, "load_data", lambda self: asked.append(self.metadata.dataset))
+    monkeypatch.setattr(
+        mteb.get_task("STS17").__class__,
+        "load_data",
+        lambda self: asked.append(self.metadata.dataset),
+    )
     assert load_data(mteb.get_task("STS17"), data) == "sts17-crosslingual-sts"
     assert asked[0]["path"] == str(clone)
     assert mteb.get_task("STS17").metadata.dataset["path"] == "mteb/sts17-crosslingual-sts"
@@ -73,7 +85,8 @@ def test_data_that_are_nowhere_are_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(mteb.get_task("STS13").__class__, "load_data", refuse)
     message = (
-        r"no data for STS13: neither .*mteb/sts13-sts nor the Hugging Face cache .* \(ConnectionError: no network\)"
+        r"no data for STS13: neither .*mteb/sts13-sts nor the Hugging Face cache .*"
+        r" \(ConnectionError: no network\)"
     )
     with pytest.raises(DataError, match=message):
         load_data(mteb.get_task("STS13"), tmp_path)

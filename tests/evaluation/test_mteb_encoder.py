@@ -26,7 +26,8 @@ def task():
     columns = {"sentence1": ["eins", "zwei"], "sentence2": ["one", "two"]}
     subsets = {"de-en": ["deu-Latn", "eng-Latn"], "fr": ["fra-Latn"], "x": ["xxx-Qqqq"]}
     return SimpleNamespace(
-        dataset={"de-en": {"test": columns}}, metadata=SimpleNamespace(hf_subsets_to_langscripts=subsets)
+        dataset={"de-en": {"test": columns}},
+        metadata=SimpleNamespace(hf_subsets_to_langscripts=subsets),
     )
 
 
@@ -45,7 +46,10 @@ def test_it_is_an_encoder_and_no_more(task):
 def test_batches_are_joined_and_languages_told_by_column_or_subset(task):
     asked = Asked()
     encoder = MTEBEncoder(asked, task)
-    assert encode(encoder, [{"text": ["one"]}, {"text": ["two"]}], "de-en").tolist() == [[3, 1], [3, 1]]
+    assert encode(encoder, [{"text": ["one"]}, {"text": ["two"]}], "de-en").tolist() == [
+        [3, 1],
+        [3, 1],
+    ]
     encode(encoder, [{"text": ["eins", "zwei"]}], "de-en")
     encode(encoder, [{"text": ["un"]}], "fr")
     encode(encoder, [{"text": ["eins"]}], "de-en")  # not a whole column
@@ -53,8 +57,14 @@ def test_batches_are_joined_and_languages_told_by_column_or_subset(task):
     encode(encoder, [{"text": ["tri"]}], "ces_Latn")  # parallel sets
     encode(encoder, [{"text": ["y"]}], "default")
     assert [language for _, language, _, _ in asked.calls] == [
-        "eng_Latn", "deu_Latn", "fra_Latn", None, None, "ces_Latn", None,
-    ]  # fmt: skip
+        "eng_Latn",
+        "deu_Latn",
+        "fra_Latn",
+        None,
+        None,
+        "ces_Latn",
+        None,
+    ]
     assert len(encoder.digests) == 7
     assert encode(encoder, [], "fr").shape == (0, 0)
 
@@ -67,7 +77,12 @@ def test_roles_and_titles(task):
     encode(encoder, [{"text": ["what?"], "query": ["what?"]}], "fr", prompt_type=PromptType.query)
     titled = {"text": ["T it"], "title": ["T"], "body": ["it"], "id": ["1"]}
     encode(encoder, [titled], "fr", prompt_type=PromptType.document)
-    encode(encoder, [titled, {"text": ["that"], "body": ["that"]}], "fr", prompt_type=PromptType.document)
+    encode(
+        encoder,
+        [titled, {"text": ["that"], "body": ["that"]}],
+        "fr",
+        prompt_type=PromptType.document,
+    )
     assert [call[0::2] + call[3:] for call in asked.calls] == [
         (["what?"], "query", None),
         (["it"], "passage", ["T"]),

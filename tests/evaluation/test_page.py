@@ -24,8 +24,15 @@ def test_what_the_page_shows():
     ]
     assert (task["matrix"], task["pairs"], task["digits"]) == (False, [], 1)
     german = task["rows"][0]
-    assert (german["title"], german["languages"], german["pairs"]) == ("German", ["deu_Latn", "eng_Latn"], 200)
-    assert german["values"] == [weak.subsets[0].scores["accuracy"], strong.subsets[0].scores["accuracy"]]
+    assert (german["title"], german["languages"], german["pairs"]) == (
+        "German",
+        ["deu_Latn", "eng_Latn"],
+        200,
+    )
+    assert german["values"] == [
+        weak.subsets[0].scores["accuracy"],
+        strong.subsets[0].scores["accuracy"],
+    ]
     assert german["best"] == [1]
     assert german["other"] == {"accuracy_forward": [0.5, 0.5]}
     base, (difference, low, high, p_value) = german["tests"]
@@ -36,8 +43,10 @@ def test_what_the_page_shows():
     assert task["mean"]["values"] == [weak.main_score, strong.main_score]
     assert task["groups"][0]["name"] == "all_3"
     assert data["languages"]["rus_Cyrl"] == {
-        "name": "Russian", "script": "Cyrl", "family": "Indo-European: Slavic",
-    }  # fmt: skip
+        "name": "Russian",
+        "script": "Cyrl",
+        "family": "Indo-European: Slavic",
+    }
 
 
 def test_scores_are_rounded_once():
@@ -50,7 +59,9 @@ def test_scores_are_rounded_once():
     data = page_data([dataclasses.replace(first, subsets=subsets, items={})], analyses=[analysis])
     task, measure, _ = data["tasks"]
     shown = [(task, task["mean"]), (task, task["rows"][0]), (measure, measure["rows"][0])]
-    assert [macro("number", "compare_tables.html")(of, row["values"][0]) for of, row in shown] == ["57.1"] * 3
+    assert [macro("number", "compare_tables.html")(of, row["values"][0]) for of, row in shown] == [
+        "57.1"
+    ] * 3
 
 
 def test_each_task_is_told():
@@ -75,7 +86,11 @@ def test_ordered_pairs_of_languages_are_a_matrix():
     assert [pair["languages"] for pair in task["pairs"]] == [list(pair) for pair in all_pairs()]
     assert all(pair["tests"][1][3] < 0.05 for pair in task["pairs"])
     german = task["rows"][0]
-    assert (german["name"], german["title"], german["languages"]) == ("deu_Latn", "German", ["deu_Latn"])
+    assert (german["name"], german["title"], german["languages"]) == (
+        "deu_Latn",
+        "German",
+        ["deu_Latn"],
+    )
     of_german = [s.scores["accuracy"] for s in first.subsets if "deu_Latn" in s.languages]
     assert len(of_german) == 4
     assert german["values"][0] == pytest.approx(sum(of_german) / 4, abs=1e-5)
@@ -96,13 +111,19 @@ def test_pairs_with_english_alone_are_no_matrix():
         return {one.name: one for one in make("a", 0.5, pairs=list(pairs)).subsets}
 
     assert is_matrix(subsets(*all_pairs()))
-    assert not is_matrix(subsets(("deu_Latn", "eng_Latn"), ("rus_Cyrl", "eng_Latn"), ("arb_Arab", "eng_Latn")))
+    assert not is_matrix(
+        subsets(("deu_Latn", "eng_Latn"), ("rus_Cyrl", "eng_Latn"), ("arb_Arab", "eng_Latn"))
+    )
     assert not is_matrix(subsets(("deu_Latn", "eng_Latn"), ("eng_Latn", "deu_Latn")))
-    assert not is_matrix(subsets(("deu_Latn", "deu_Latn"), ("rus_Cyrl", "rus_Cyrl"), ("arb_Arab", "arb_Arab")))
+    assert not is_matrix(
+        subsets(("deu_Latn", "deu_Latn"), ("rus_Cyrl", "rus_Cyrl"), ("arb_Arab", "arb_Arab"))
+    )
 
 
 def test_a_pair_that_one_model_lacks_leaves_no_mean_of_others():
-    (task,) = page_data([make("a", 0.5, pairs=all_pairs()), make("b", 0.9, pairs=all_pairs()[1:])])["tasks"]
+    (task,) = page_data([make("a", 0.5, pairs=all_pairs()), make("b", 0.9, pairs=all_pairs()[1:])])[
+        "tasks"
+    ]
     german = next(row for row in task["rows"] if row["name"] == "deu_Latn")
     assert german["values"][0] is not None
     assert german["values"][1] is None
@@ -112,13 +133,19 @@ def test_rows_of_one_name_are_told_apart():
     pairs = [("spa_Latn", "spa_Latn"), ("spa_Latn", "eng_Latn"), ("deu_Latn", "eng_Latn")]
     (task,) = page_data([make("a", 0.5, pairs=pairs)])["tasks"]
     assert [row["title"] for row in task["rows"]] == [
-        "Spanish (spa_Latn-spa_Latn)", "Spanish (spa_Latn-eng_Latn)", "German",
-    ]  # fmt: skip
+        "Spanish (spa_Latn-spa_Latn)",
+        "Spanish (spa_Latn-eng_Latn)",
+        "German",
+    ]
 
 
 def test_each_choice_of_settings_is_a_task_of_its_own_and_what_differs_is_said():
     by_text = {"settings": {"compare": "text"}, "changed": ("compare",)}
-    results = [make("a", 0.5), make("b", 0.9, **by_text), make("c", 0.5, data_sha256="0" * 64, notes=("mind this",))]
+    results = [
+        make("a", 0.5),
+        make("b", 0.9, **by_text),
+        make("c", 0.5, data_sha256="0" * 64, notes=("mind this",)),
+    ]
     first, second = page_data(results)["tasks"]
     assert [task["settings"] for task in (first, second)] == ["", "compare=text"]
     assert first["mean"]["values"][1] is None
@@ -135,10 +162,15 @@ def test_long_settings_are_shortened_as_far_as_tasks_stay_apart():
         return make("a", 0.5, task=task, settings={"languages": languages}, changed=("languages",))
 
     one, other = [f"l{n}" for n in range(12)], [f"m{n}" for n in range(12)]
-    tasks = page_data([choice("xsim", one), choice("sib", one), choice("sib", other), make("a", 0.5, task="sick")])[
-        "tasks"
+    tasks = page_data(
+        [choice("xsim", one), choice("sib", one), choice("sib", other), make("a", 0.5, task="sick")]
+    )["tasks"]
+    assert [task["brief"] for task in tasks] == [
+        "12 languages",
+        "",
+        tasks[2]["settings"],
+        tasks[3]["settings"],
     ]
-    assert [task["brief"] for task in tasks] == ["12 languages", "", tasks[2]["settings"], tasks[3]["settings"]]
     assert tasks[0]["settings"] == tasks[2]["settings"] == "languages=" + "+".join(one)
 
 
@@ -162,14 +194,22 @@ def test_languages_of_the_panel_and_of_wrong_neighbors_are_known():
 
 def test_languages_that_nobody_knows_stand_for_themselves():
     data = page_data([make("a", 0.5, pairs=[("qqq_Latn", "eng_Latn"), ("deu_Latn", "eng_Latn")])])
-    assert data["languages"]["qqq_Latn"] == {"name": "qqq_Latn", "script": "Latn", "family": "unknown family"}
+    assert data["languages"]["qqq_Latn"] == {
+        "name": "qqq_Latn",
+        "script": "Latn",
+        "family": "unknown family",
+    }
     assert data["tasks"][0]["rows"][0]["title"] == "qqq_Latn"
 
 
 def test_metrics_of_the_other_direction_and_those_shown_below_the_mean():
     result = make("a", 0.5)
-    subsets = tuple(dataclasses.replace(one, scores={**one.scores, "bias": 0.25}) for one in result.subsets)
-    result = dataclasses.replace(result, subsets=subsets, shown=("bias",), lower_is_better=("bias",))
+    subsets = tuple(
+        dataclasses.replace(one, scores={**one.scores, "bias": 0.25}) for one in result.subsets
+    )
+    result = dataclasses.replace(
+        result, subsets=subsets, shown=("bias",), lower_is_better=("bias",)
+    )
     (task,) = page_data([result])["tasks"]
     assert {"name": "bias", "label": "bias", "higher": False} in task["metrics"]
     assert "higher" not in task["metrics"][0]
@@ -184,7 +224,9 @@ def test_guessing_is_known_where_one_of_many_has_to_be_found():
 
 
 def test_two_sets_of_one_name_are_told_by_their_folders():
-    first = dataclasses.replace(make("a", 0.5, task="tatoeba_heldout"), dataset="one/heldout", data_sha256="1" * 64)
+    first = dataclasses.replace(
+        make("a", 0.5, task="tatoeba_heldout"), dataset="one/heldout", data_sha256="1" * 64
+    )
     second = dataclasses.replace(first, dataset="two/heldout", data_sha256="2" * 64)
     data = page_data([first, second])
     assert [task["settings"] for task in data["tasks"]] == ["one/heldout", "two/heldout"]

@@ -23,7 +23,14 @@ class Elements(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.open, self.ids, self.tags, self.attributes, self.scripts, self.texts = [], [], [], [], [], []
+        self.open, self.ids, self.tags, self.attributes, self.scripts, self.texts = (
+            [],
+            [],
+            [],
+            [],
+            [],
+            [],
+        )
         self.feed(html)
         assert self.open == []
 
@@ -50,7 +57,11 @@ class Elements(HTMLParser):
 def data():
     pairs = {"task": "flores", "pairs": all_pairs()}
     results = [make("weak", 0.5), make("strong", 0.9, seed=1, query=EVIL + "{item}")]
-    results += [make("weak", 0.5, **pairs), make("strong", 0.9, seed=1, **pairs), make("b<script>", 0.7, task=EVIL)]
+    results += [
+        make("weak", 0.5, **pairs),
+        make("strong", 0.9, seed=1, **pairs),
+        make("b<script>", 0.7, task=EVIL),
+    ]
     return page_data(results, analyses=[panel("weak", 0.2), panel("strong", 0.6)])
 
 
@@ -79,7 +90,9 @@ def test_texts_can_be_anything(data):
 
 def test_what_the_script_looks_for_is_there(data):
     page = Elements(render_page(data))
-    wanted = set(re.findall(r'\$\("([\w-]+)"\)', page.scripts[2])) | set(re.findall(r'"(e-\w+)"', page.scripts[2]))
+    wanted = set(re.findall(r'\$\("([\w-]+)"\)', page.scripts[2])) | set(
+        re.findall(r'"(e-\w+)"', page.scripts[2])
+    )
     assert len(wanted) > 15
     assert wanted <= set(page.ids)
     links = {value[1:] for tag, name, value in page.attributes if (tag, name) == ("a", "href")}
@@ -113,13 +126,19 @@ def test_how_error_rates_are_sorted_is_told_where_there_are_any():
 def test_two_hundred_languages_stay_small():
     from interlingua.languages import known
 
-    pairs = [(language.code, "eng_Latn") for language in known()[:200] if language.code != "eng_Latn"]
-    results = [make(name, 0.5, task=f"t{n}", pairs=pairs, items={}) for name in "abcde" for n in range(10)]
+    pairs = [
+        (language.code, "eng_Latn") for language in known()[:200] if language.code != "eng_Latn"
+    ]
+    results = [
+        make(name, 0.5, task=f"t{n}", pairs=pairs, items={}) for name in "abcde" for n in range(10)
+    ]
     html = render_page(page_data(results))
     assert 500_000 < len(html.encode()) < 3_000_000
 
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
@@ -127,7 +146,12 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 
 def seen(path, view=""):
     """A page as a browser leaves it; the browser may complain of nothing."""
-    how = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}"]
+    how = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={path.parent / 'profile'}",
+    ]
     how += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]
     command = [BROWSER, *how, path.as_uri() + view]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
@@ -149,7 +173,9 @@ LEAVE += "pre.textContent = JSON.stringify(found); document.body.append(pre); };
 def test_it_runs_in_a_browser(data, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(render_page(data), encoding="utf-8")
-    shown = {view: seen(path, view) for view in ("", "#task=1&mode=difference", "#task=3&order=script")}
+    shown = {
+        view: seen(path, view) for view in ("", "#task=1&mode=difference", "#task=3&order=script")
+    }
     assert shown[""].count('class="card"') == 20
     assert "alert(" in shown[""]
     assert 'class="heat tile"' in shown[""]
@@ -177,7 +203,10 @@ leave(found);
 def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
     def rates(task, *errors):
         subsets = make("weak", 0.5).subsets
-        subsets = tuple(replace(one, scores={"accuracy": error}) for one, error in zip(subsets, errors, strict=True))
+        subsets = tuple(
+            replace(one, scores={"accuracy": error})
+            for one, error in zip(subsets, errors, strict=True)
+        )
         changes = {"subsets": subsets, "items": {}, "examples": {}, "groups": {}, "members": {}}
         return make("weak", 0.5, task=task, higher_is_better=False, **changes)
 
@@ -185,7 +214,8 @@ def test_texts_are_sorted_from_a_and_scores_from_the_best(tmp_path):
     results = [rates("high", 0.7, 0.8, 0.9), rates("low", 0.1, 0.1, 0.1), make("weak", 0.5)]
     page = render_page(page_data(results))
     path.write_text(f"{page}<script>{LEAVE}{CLICKS}</script>", encoding="utf-8")
-    # The page begins with the tasks that every encoder is measured on, so "high" is its second task.
+    # The page begins with the tasks that every encoder is measured on, so "high" is its second
+    # task.
     assert said(seen(path, "#task=1&order=none")) == [
         ["ascending", ["high", "low", "tatoeba"]],
         ["descending", ["tatoeba", "low", "high"]],
@@ -227,17 +257,35 @@ addEventListener("message", event => {
 @needs_browser
 def test_nothing_is_cut_from_phone_to_projector(tmp_path):
     languages = [f"lan{n}_Latn" for n in range(12)]
-    changes = {"settings": {"languages": languages}, "changed": ("languages",), "dataset": "flores200_devtest"}
+    changes = {
+        "settings": {"languages": languages},
+        "changed": ("languages",),
+        "dataset": "flores200_devtest",
+    }
     names = ("all-MiniLM-L6-v2", "mUSE", "multilingual-e5-small")
     results = [
-        make(name, 0.3 * n + 0.1, seed=n, task=task, notes=("a remark, and a long one at that " * 8,), **changes)
+        make(
+            name,
+            0.3 * n + 0.1,
+            seed=n,
+            task=task,
+            notes=("a remark, and a long one at that " * 8,),
+            **changes,
+        )
         for n, name in enumerate(names)
         for task in ("xsim_pp_generated", "senteval_senteval_cls")
     ]
     path, frames = tmp_path / "page.html", tmp_path / "frames.html"
-    path.write_text(f"{render_page(page_data(results))}<script>{MEASURES}</script>", encoding="utf-8")
-    shown = "".join(f'<iframe src="page.html" width="{width}" height="900"></iframe>' for width in (390, 1100, 1920))
-    frames.write_text(f"<!doctype html><body><script>{LEAVE}{GATHERS}</script>{shown}", encoding="utf-8")
+    path.write_text(
+        f"{render_page(page_data(results))}<script>{MEASURES}</script>", encoding="utf-8"
+    )
+    shown = "".join(
+        f'<iframe src="page.html" width="{width}" height="900"></iframe>'
+        for width in (390, 1100, 1920)
+    )
+    frames.write_text(
+        f"<!doctype html><body><script>{LEAVE}{GATHERS}</script>{shown}", encoding="utf-8"
+    )
     assert said(seen(frames)) == [[width, 0, 0, 0, 3] for width in (390, 1100, 1920)]
 
 
@@ -250,4 +298,9 @@ def test_what_chance_marks_is_the_level_times_the_rows(rows, words):
     script = resource("compare.js")
     line = next(line for line in script.splitlines() if line.startswith("const byChance"))
     code = f"const LEVEL = 0.05; {line} console.log(byChance({rows}));"
-    assert subprocess.run(["node", "-e", code], capture_output=True, text=True, check=True).stdout.strip() == words
+    assert (
+        subprocess.run(
+            ["node", "-e", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == words
+    )

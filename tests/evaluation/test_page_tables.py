@@ -36,14 +36,24 @@ def two_models(**changes):
 def test_overview():
     data = two_models()
     root = parsed(overview(data))
-    assert [texts(head) for head in root.findall(".//thead//th")] == ["Task", "0255075100", "weak", "strong"]
+    assert [texts(head) for head in root.findall(".//thead//th")] == [
+        "Task",
+        "0255075100",
+        "weak",
+        "strong",
+    ]
     (body,) = root.findall(".//tbody")
     main, group = body.findall("tr")
     assert texts(main.find("th")) == "tatoebaaccuracy, % ↑ mean of 3"
     values = [100 * value for value in data["tasks"][0]["mean"]["values"]]
-    assert [texts(cell) for cell in main.findall("td")[1:]] == [f"{values[0]:.1f}", f"{values[1]:.1f}▴"]
+    assert [texts(cell) for cell in main.findall("td")[1:]] == [
+        f"{values[0]:.1f}",
+        f"{values[1]:.1f}▴",
+    ]
     assert [cell.get("class") for cell in main.findall("td")[1:]] == ["num", "num best"]
-    assert [float(cell.get("data-good")) for cell in main.findall("td")[1:]] == data["tasks"][0]["mean"]["values"]
+    assert [float(cell.get("data-good")) for cell in main.findall("td")[1:]] == data["tasks"][0][
+        "mean"
+    ]["values"]
     assert "better than weak: +" in main.find(".//abbr[@class='up']").get("title")
     assert group.get("class") == "group"
     assert texts(group.find("th")) == "all_3"
@@ -55,7 +65,9 @@ def test_lower_is_better_marks_the_other_way_round():
     cell = parsed(overview(data)).findall(".//tbody/tr/td")[2]
     assert texts(cell).endswith("▾")
     assert "worse than weak" in cell.find(".//abbr").get("title")
-    assert float(cell.get("data-good")) == 1 - data["tasks"][0]["mean"]["values"][1]  # the better, the higher
+    assert (
+        float(cell.get("data-good")) == 1 - data["tasks"][0]["mean"]["values"][1]
+    )  # the better, the higher
 
 
 def test_what_has_no_better_end_has_nothing_to_be_sorted_by():
@@ -66,7 +78,9 @@ def test_what_has_no_better_end_has_nothing_to_be_sorted_by():
 
 
 def test_gaps_and_what_cant_be_compared():
-    data = page_data([make("a", 0.5), make("b", 0.5, data_sha256="0" * 64), make("c", 0.5, task="xsim")])
+    data = page_data(
+        [make("a", 0.5), make("b", 0.5, data_sha256="0" * 64), make("c", 0.5, task="xsim")]
+    )
     first = parsed(overview(data)).findall(".//tbody")[0].find("tr").findall("td")[1:]
     assert [texts(cell)[-1] for cell in first[1:]] == ["‡", "–"]
 
@@ -87,7 +101,9 @@ def test_a_model_that_was_only_analysed_has_a_column():
     assert texts(parsed(overview(data)).findall(".//tbody/tr/td")[-1]) == "–"
     cells = parsed(show_panel(data)).findall(".//tbody/tr/td")
     assert texts(cells[0]) == "–"
-    assert texts(cells[1]).startswith(number(data["tasks"][1], data["tasks"][1]["mean"]["values"][1]))
+    assert texts(cells[1]).startswith(
+        number(data["tasks"][1], data["tasks"][1]["mean"]["values"][1])
+    )
 
 
 def test_about():
@@ -104,7 +120,11 @@ def test_about():
 
 
 def test_long_settings_are_short_and_can_be_unfolded():
-    changes = {"settings": {"languages": [f"l{n}" for n in range(12)]}, "changed": ("languages",), "task": "xsim"}
+    changes = {
+        "settings": {"languages": [f"l{n}" for n in range(12)]},
+        "changed": ("languages",),
+        "task": "xsim",
+    }
     data = two_models(**changes)
     settings = data["tasks"][0]["settings"]
     head = parsed(overview(data)).find(".//tbody/tr/th")
@@ -117,7 +137,13 @@ def test_long_settings_are_short_and_can_be_unfolded():
 
 
 def test_names_are_escaped_everywhere():
-    evil = {"task": EVIL, "dataset": EVIL, "notes": (EVIL,), "settings": {"o": EVIL}, "changed": ("o",)}
+    evil = {
+        "task": EVIL,
+        "dataset": EVIL,
+        "notes": (EVIL,),
+        "settings": {"o": EVIL},
+        "changed": ("o",),
+    }
     data = page_data([make(EVIL, 0.5, **evil), make("b", 0.9, **evil)])
     for html in (overview(data), about(data)):
         assert "<script" not in html
@@ -151,7 +177,9 @@ def test_names_break_at_sensible_places(name, parts):
     root = parsed(breakable(name))
     assert texts(root) == name
     assert len(root.findall("wbr")) == len(parts) - 1
-    assert ["".join(part.itertext()) for part in root.findall("span")] == [part for part in parts if len(part) < 24]
+    assert ["".join(part.itertext()) for part in root.findall("span")] == [
+        part for part in parts if len(part) < 24
+    ]
 
 
 def test_a_mark_is_never_without_its_name():
@@ -161,4 +189,8 @@ def test_a_mark_is_never_without_its_name():
             marks = list(head.iter("i"))
             joined = [one.find("i") for one in head.iter("span") if one.get("class") == "named"]
             assert marks == joined
-            assert all(texts(one) == "all-MiniLM-L6-v2" for one in head.iter("span") if one.get("class") == "named")
+            assert all(
+                texts(one) == "all-MiniLM-L6-v2"
+                for one in head.iter("span")
+                if one.get("class") == "named"
+            )

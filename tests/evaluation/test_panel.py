@@ -13,33 +13,58 @@ def test_panels_find_their_models():
     placed, further = place_analyses(
         [panel("b", 0.2), panel("c", 0.4), panel("a", 0.5, analysis="word_order")], COLUMNS
     )
-    assert {place: one["provenance"]["model"]["name"] for place, one in placed.items()} == {1: "b", 2: "c"}
+    assert {place: one["provenance"]["model"]["name"] for place, one in placed.items()} == {
+        1: "b",
+        2: "c",
+    }
     assert further == [{"name": "c", "revision": "r-c", "overrides": []}]
     with_prompt = {"model": {"name": "b", "revision": "r-b", "overrides": ["prompt='query: '"]}}
     assert place_analyses([panel("b", 0.2, provenance=with_prompt)], COLUMNS)[0].keys() == {2}
     again = panel("b", 0.9)
     assert place_analyses([panel("b", 0.2), again], COLUMNS)[0] == {1: again}
-    assert place_analyses([panel("b", 0.2, analysis="agnosticism_my_folder")], COLUMNS)[0].keys() == {1}
+    assert place_analyses([panel("b", 0.2, analysis="agnosticism_my_folder")], COLUMNS)[
+        0
+    ].keys() == {1}
 
 
 def test_a_measure_looks_like_a_task():
     placed, _ = place_analyses([panel("a", 0.2), panel("b", 0.6)], COLUMNS)
     bias, hubness = panel_tasks(placed, 2, 0)
     assert (bias["name"], bias["higher"], bias["scale"], bias["digits"], bias["unit"]) == (
-        "same-language bias", False, 100, 1, "%",
-    )  # fmt: skip
+        "same-language bias",
+        False,
+        100,
+        1,
+        "%",
+    )
     assert bias["mean"]["values"] == [one["measures"][0]["value"] for one in placed.values()]
     assert bias["mean"]["intervals"] == [[0.2, 0.3], [0.2, 0.3]]
     base, (difference, _, _, p_value) = bias["mean"]["tests"]
     assert base is None
-    assert difference == pytest.approx(bias["mean"]["values"][1] - bias["mean"]["values"][0], abs=1e-4)
+    assert difference == pytest.approx(
+        bias["mean"]["values"][1] - bias["mean"]["values"][0], abs=1e-4
+    )
     assert p_value < 0.05
     assert bias["rows"] == [
-        {"name": "deu_Latn", "title": "German", "languages": ["deu_Latn"], "values": [0.25, 0.25], "other": {}}
+        {
+            "name": "deu_Latn",
+            "title": "German",
+            "languages": ["deu_Latn"],
+            "values": [0.25, 0.25],
+            "other": {},
+        }
     ]
     assert bias["matrix"]
-    assert (bias["pairs"][0]["title"], bias["pairs"][0]["values"]) == ("German → Russian", [0.5, 0.5])
-    assert (hubness["higher"], hubness["scale"], hubness["digits"], hubness["ideal"]) == (None, 1, 3, None)
+    assert (bias["pairs"][0]["title"], bias["pairs"][0]["values"]) == (
+        "German → Russian",
+        [0.5, 0.5],
+    )
+    assert (hubness["higher"], hubness["scale"], hubness["digits"], hubness["ideal"]) == (
+        None,
+        1,
+        3,
+        None,
+    )
     assert (hubness["rows"], hubness["pairs"], hubness["matrix"]) == ([], [], False)
     assert "tests" not in hubness["mean"]
     assert hubness["mean"]["intervals"] == [None, None]

@@ -41,7 +41,10 @@ def test_the_default_is_muse_where_it_is(tmp_path):
     codes = [*GROUPS["muse"], "fin_Latn"]
     write_lines(tmp_path / "many", {code: ["a", code] for code in codes})
     assert set(read_parallel(tmp_path / "many").languages) == set(GROUPS["muse"])
-    assert read_parallel(tmp_path / "many", ["fi", "low_resource"]).languages == ("eng_Latn", "fin_Latn")
+    assert read_parallel(tmp_path / "many", ["fi", "low_resource"]).languages == (
+        "eng_Latn",
+        "fin_Latn",
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,8 +78,13 @@ def test_files_of_ones_own_in_any_name(tmp_path):
     named = read_parallel(write_texts(tmp_path / "a", **names))
     assert named.lines == {"deu_Latn": ["eins"], "eng_Latn": ["one"], "por_Latn": ["um"]}
     tables = {"German.csv": "\ufeffid,text\n1,eins\n", "en.csv": "text\none\n"}
-    assert read_parallel(write_texts(tmp_path / "t", **tables)).lines == {"deu_Latn": ["eins"], "eng_Latn": ["one"]}
-    ends = write_texts(tmp_path / "b", **{"corpus.de": "eins\n", "corpus.zh-Hant": "一\n", "corpus.en": "one\n"})
+    assert read_parallel(write_texts(tmp_path / "t", **tables)).lines == {
+        "deu_Latn": ["eins"],
+        "eng_Latn": ["one"],
+    }
+    ends = write_texts(
+        tmp_path / "b", **{"corpus.de": "eins\n", "corpus.zh-Hant": "一\n", "corpus.en": "one\n"}
+    )
     assert read_parallel(ends).languages == ("deu_Latn", "eng_Latn", "zho_Hant")
 
 
@@ -89,7 +97,9 @@ def test_files_of_two_texts_are_one_line(tmp_path):
 
 def test_ntrex_varieties_are_told_apart(tmp_path):
     names = ("src.eng", "ref.fra", "ref.fra-CA")
-    folder = write_texts(tmp_path / "NTREX-128", **{f"newstest2019-{name}.txt": f"{name}\n" for name in names})
+    folder = write_texts(
+        tmp_path / "NTREX-128", **{f"newstest2019-{name}.txt": f"{name}\n" for name in names}
+    )
     texts = read_parallel(folder)
     assert texts.languages == ("eng_Latn", "fra_CA", "fra_Latn")
     assert read_parallel(folder, ["French"]).languages == ("fra_CA", "fra_Latn")
@@ -108,7 +118,9 @@ def test_an_empty_folder(tmp_path):
 def test_unit_vectors(folder):
     vectors = random_vectors(3, 4, 5)
     told = []
-    found = unit_vectors(Fixed(7 * vectors), read_parallel(folder), progress=lambda *about: told.append(about))
+    found = unit_vectors(
+        Fixed(7 * vectors), read_parallel(folder), progress=lambda *about: told.append(about)
+    )
     np.testing.assert_allclose(found, vectors, atol=1e-6)
     assert isinstance(found, np.memmap)
     assert told == [("deu_Latn", 4, 12), ("eng_Latn", 8, 12), ("fra_Latn", 12, 12)]

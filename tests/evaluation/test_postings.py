@@ -39,7 +39,9 @@ def test_postings_are_the_counts_of_each_passage(limits, only, monkeypatch):
     lengths = [length for block in found.blocks() for length in block.lengths.tolist()]
     assert lengths == [len(words) for words in passages]
     for word in only or WORDS:
-        expected = {row: Counter(words)[word] for row, words in enumerate(passages) if word in words}
+        expected = {
+            row: Counter(words)[word] for row, words in enumerate(passages) if word in words
+        }
         assert counted(found, word) == expected
         assert found.document_frequencies[found.vocabulary[word]] == len(expected)
     assert found.keeps_all == (only is None)

@@ -7,7 +7,9 @@ from interlingua.evaluation.provenance import provenance
 
 
 def test_the_record_has_what_a_number_depends_on():
-    record = provenance(ModelInfo(name="m", digest="0" * 64, library="function"), "query: ", {"wall_seconds": 1.5})
+    record = provenance(
+        ModelInfo(name="m", digest="0" * 64, library="function"), "query: ", {"wall_seconds": 1.5}
+    )
     assert record["model"]["revision"] == "0" * 12
     assert record["versions"].keys() >= {"interlingua", "torch", "numpy"}
     assert record["prompt"] == "query: "

@@ -10,23 +10,46 @@ from rich.console import Console
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.comparison import compare
-from interlingua.evaluation.rendering import CSV_COLUMNS, best_cells, cut_texts, format_of, render, terminal_tables
+from interlingua.evaluation.rendering import (
+    CSV_COLUMNS,
+    best_cells,
+    cut_texts,
+    format_of,
+    render,
+    terminal_tables,
+)
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from tests.evaluation import results_made
 
 
-def make(name="a_model", *, task="tatoeba", scores=(0.9, 0.5), higher=True, revision="r1", **changes):
+def make(
+    name="a_model", *, task="tatoeba", scores=(0.9, 0.5), higher=True, revision="r1", **changes
+):
     metric = "accuracy" if higher else "xsim"
     subsets = tuple(
-        SubsetScores(name=f"{code}-eng", languages=(f"{code}_{script}", "eng_Latn"), pairs=10, scores={metric: score})
+        SubsetScores(
+            name=f"{code}-eng",
+            languages=(f"{code}_{script}", "eng_Latn"),
+            pairs=10,
+            scores={metric: score},
+        )
         for (code, script), score in zip((("deu", "Latn"), ("rus", "Cyrl")), scores, strict=True)
     )
     result = TaskResult(
-        task=task, version="1", main_metric=metric, higher_is_better=higher, dataset="d", data_sha256="f" * 64,
-        data_revision=None, settings={"compare": "index"}, changed=(), subsets=subsets,
-        groups={"all_2": {metric: sum(scores) / 2}, "latin_script_1": {metric: scores[0]}}, seconds=1.0,
+        task=task,
+        version="1",
+        main_metric=metric,
+        higher_is_better=higher,
+        dataset="d",
+        data_sha256="f" * 64,
+        data_revision=None,
+        settings={"compare": "index"},
+        changed=(),
+        subsets=subsets,
+        groups={"all_2": {metric: sum(scores) / 2}, "latin_script_1": {metric: scores[0]}},
+        seconds=1.0,
         provenance={"prompt": "", "model": {"name": name, "revision": revision, "overrides": ()}},
-    )  # fmt: skip
+    )
     return dataclasses.replace(result, **changes)
 
 
@@ -35,14 +58,19 @@ def test_terminal_tables_show_percent():
     for table in terminal_tables(make()):
         console.print(table)
     text = console.export_text()
-    assert all(word in text for word in ("German", "Russian", "90.0", "50.0", "latin_script_1", "70.0", "rus-eng"))
+    assert all(
+        word in text
+        for word in ("German", "Russian", "90.0", "50.0", "latin_script_1", "70.0", "rus-eng")
+    )
 
 
 def test_cut_texts_of_all_tasks_are_one_sentence():
     def cut(task, texts, cut_texts):
         made = make(task=task)
         model = {**made.provenance["model"], "max_tokens": 64}
-        return dataclasses.replace(made, provenance={"model": model, "texts": texts, "truncated_texts": cut_texts})
+        return dataclasses.replace(
+            made, provenance={"model": model, "texts": texts, "truncated_texts": cut_texts}
+        )
 
     results = [cut("tatoeba", 12_000, 1_500), cut("sts", 5, 0), cut("xsim", 700, 3)]
     expected = "1,500 of 12,000 texts of tatoeba, 3 of 700 texts of xsim were cut to 64 tokens"
@@ -98,7 +126,7 @@ def test_latex_is_a_booktabs_table():
 
 def test_latex_escapes_every_name():
     text = render(compare([make("50%_$x^{\\a}~<b>&#"), make("b")]), "latex")
-    escaped = r"50\%\_\$x\textasciicircum{}\{\textbackslash{}a\}\textasciitilde{}\textless{}b\textgreater{}\&\#"
+    escaped = r"50\%\_\$x\textasciicircum{}\{\textbackslash{}a\}\textasciitilde{}\textless{}b\textgreater{}\&\#"  # noqa: E501
     assert f"group & {escaped} & b" in text
 
 
@@ -113,30 +141,47 @@ def test_all_tables_in_one_csv():
         ["xsim", "all_2", "xsim", "a_model"],
     ]
     (joined,) = compare([make(settings={"compare": "text"}, changed=("compare",))], by="tasks")
-    assert lines(render([joined], "csv"))[1][:5] == ["tatoeba (compare=text)", "", "accuracy", "a_model", "0.7"]
+    assert lines(render([joined], "csv"))[1][:5] == [
+        "tatoeba (compare=text)",
+        "",
+        "accuracy",
+        "a_model",
+        "0.7",
+    ]
 
 
 @pytest.mark.parametrize(
     ("format", "output", "found"),
     [
-        (None, None, "markdown"), ("csv", None, "csv"), (None, "a/b.tex", "latex"), (None, "x.html", "html"),
-        (None, "x.md", "markdown"), ("latex", "x.txt", "latex"),
+        (None, None, "markdown"),
+        ("csv", None, "csv"),
+        (None, "a/b.tex", "latex"),
+        (None, "x.html", "html"),
+        (None, "x.md", "markdown"),
+        ("latex", "x.txt", "latex"),
     ],
-)  # fmt: skip
+)
 def test_formats_by_suffix(format, output, found):
     assert format_of(format, output) == found
 
 
 def test_best_cells_are_those_that_look_best():
-    rows = compare([make("a", scores=(0.9001, 0.5)), make("b", scores=(0.9004, 0.5)), make("c")], by="languages")[
-        0
-    ].rows
-    assert [best_cells(row, [True, True, False]) for row in rows] == [[True, True, False], [True, True, False]]
+    rows = compare(
+        [make("a", scores=(0.9001, 0.5)), make("b", scores=(0.9004, 0.5)), make("c")],
+        by="languages",
+    )[0].rows
+    assert [best_cells(row, [True, True, False]) for row in rows] == [
+        [True, True, False],
+        [True, True, False],
+    ]
     assert best_cells(rows[0], [True, False, False]) == [False] * 3
 
 
 def test_one_table_per_task():
-    assert [table.title.partition(":")[0] for table in compare([make(), make(task="xsim", higher=False)])] == [
+    assert [
+        table.title.partition(":")[0]
+        for table in compare([make(), make(task="xsim", higher=False)])
+    ] == [
         "tatoeba",
         "xsim",
     ]
@@ -160,7 +205,13 @@ def test_what_cant_be_compared_is_said():
 def test_columns_of_one_model_are_told_apart():
     model = {"name": "a_model", "revision": "r1", "overrides": ["prompt='q: '"]}
     with_prompt = make(provenance={"prompt": "q: ", "model": model})
-    (table,) = compare([make(), with_prompt, make(revision="r2", settings={"compare": "text"}, changed=("compare",))])
+    (table,) = compare(
+        [
+            make(),
+            with_prompt,
+            make(revision="r2", settings={"compare": "text"}, changed=("compare",)),
+        ]
+    )
     assert table.columns == ["a_model r1", "a_model r1 (prompt='q: ')", "a_model r2 (compare=text)"]
     (alone,) = compare([with_prompt])
     assert alone.columns == ["a_model"]
@@ -174,7 +225,9 @@ def test_unknown_metric_and_format():
         render(compare([make()]), "pdf")
     with pytest.raises(ConfigError, match="format 'pdf' is not one of markdown, latex, csv, html"):
         format_of("pdf", None)
-    with pytest.raises(ConfigError, match=r"x\.pdf: a report ends with one of \.md, .*; or say --format"):
+    with pytest.raises(
+        ConfigError, match=r"x\.pdf: a report ends with one of \.md, .*; or say --format"
+    ):
         format_of(None, "x.pdf")
 
 
@@ -245,7 +298,12 @@ def test_significance_in_each_format():
 
 
 def test_groups_with_metrics_of_their_own_are_shown():
-    result = make(groups={"all_2": {"accuracy": 0.7, "accuracy_pooled": 0.625}, "latin_script_1": {"accuracy": 0.9}})
+    result = make(
+        groups={
+            "all_2": {"accuracy": 0.7, "accuracy_pooled": 0.625},
+            "latin_script_1": {"accuracy": 0.9},
+        }
+    )
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(terminal_tables(result)[1])
     assert "accuracy pooled" in (text := console.export_text())
@@ -253,7 +311,9 @@ def test_groups_with_metrics_of_their_own_are_shown():
 
 
 def test_pairs_without_english_behind_name_both_languages():
-    subset = SubsetScores(name="en-ar", languages=("eng_Latn", "arb_Arab"), pairs=3, scores={"accuracy": 0.5})
+    subset = SubsetScores(
+        name="en-ar", languages=("eng_Latn", "arb_Arab"), pairs=3, scores={"accuracy": 0.5}
+    )
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(terminal_tables(make(subsets=(subset,)))[0])
     assert "English - Arabic" in console.export_text()

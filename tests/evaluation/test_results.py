@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.results import items_path, read_result, read_results, result_path, write_result
+from interlingua.evaluation.results import (
+    items_path,
+    read_result,
+    read_results,
+    result_path,
+    write_result,
+)
 from interlingua.evaluation.scores import Example, Items
 from interlingua.evaluation.suite import evaluate
 
@@ -31,7 +37,12 @@ def test_round_trip(result, tmp_path):
 def test_examples_are_kept_beside_and_never_of_another_run(result, tmp_path):
     path = write_result(result, tmp_path)
     found = read_result(path, examples=True).examples
-    assert {one.query for one in found["fra-eng"]} == {"nombre 0", "nombre 1", "number 0", "number 1"}
+    assert {one.query for one in found["fra-eng"]} == {
+        "nombre 0",
+        "nombre 1",
+        "number 0",
+        "number 1",
+    }
     assert {name: len(of_pair) for name, of_pair in found.items()} == {"fra-eng": 4}
     assert read_result(path).examples == {}
     assert read_results([tmp_path], examples=True)[0].examples == found
@@ -50,10 +61,22 @@ def test_mteb_reads_it(result, tmp_path):
 def test_mtebs_own_files_are_read(tmp_path):
     path = tmp_path / "intfloat__e5" / "abc" / "Tatoeba.json"
     path.parent.mkdir(parents=True)
-    entry = {"main_score": 0.5, "f1": 0.5, "hf_subset": "deu-eng", "languages": ["deu-Latn", "eng-Latn"]}
+    entry = {
+        "main_score": 0.5,
+        "f1": 0.5,
+        "hf_subset": "deu-eng",
+        "languages": ["deu-Latn", "eng-Latn"],
+    }
     scores = {"test": [entry]}
     path.write_text(
-        json.dumps({"dataset_revision": "r", "task_name": "Tatoeba", "mteb_version": "2.0", "scores": scores})
+        json.dumps(
+            {
+                "dataset_revision": "r",
+                "task_name": "Tatoeba",
+                "mteb_version": "2.0",
+                "scores": scores,
+            }
+        )
     )
     result = read_result(path)
     assert (result.task, result.version, result.main_score) == ("Tatoeba", "mteb 2.0", 0.5)
@@ -62,7 +85,9 @@ def test_mtebs_own_files_are_read(tmp_path):
     assert result.groups == {"all_1": {"main_score": 0.5}}
 
 
-@pytest.mark.parametrize("options", [{"prompt": "query: "}, {"languages": ["deu", "fra", "rus"]}, {"compare": "text"}])
+@pytest.mark.parametrize(
+    "options", [{"prompt": "query: "}, {"languages": ["deu", "fra", "rus"]}, {"compare": "text"}]
+)
 def test_other_settings_never_overwrite(result, pair_folder, number_encoder, tmp_path, options):
     (other,) = evaluate(number_encoder, ["tatoeba"], pair_folder, **options)
     assert result_path(result, tmp_path) != result_path(other, tmp_path)
@@ -106,7 +131,13 @@ def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no result files below this folder"):
         read_results([tmp_path / "empty"])
-    for content in ("{", "[]", "{}", '{"scores": {}}', '{"task_name": "t", "scores": {"test": []}}'):
+    for content in (
+        "{",
+        "[]",
+        "{}",
+        '{"scores": {}}',
+        '{"task_name": "t", "scores": {"test": []}}',
+    ):
         path.write_text(content)
         with pytest.raises(DataError, match="not a result file"):
             read_result(path)
@@ -117,7 +148,9 @@ def test_a_cut_items_file_is_one_line(result, tmp_path):
     whole = items_path(path).read_bytes()
     for content in (whole[:100], b""):
         items_path(path).write_bytes(content)
-        with pytest.raises(DataError, match=rf"^{items_path(path)}: changed since the result was written"):
+        with pytest.raises(
+            DataError, match=rf"^{items_path(path)}: changed since the result was written"
+        ):
             read_result(path)
     content = json.loads(path.read_text())
     del content["interlingua"]["files"]  # as earlier versions wrote it
@@ -145,7 +178,10 @@ def test_items_members_and_notes_come_back(result, tmp_path):
     assert again.notes == ("one thing", "another")
     assert again.members == result.members
     assert result.members["all_3"] == ("deu-eng", "fra-eng", "rus-eng")
-    assert [again.items["deu-eng"].values.tolist(), again.items["deu-eng"].gold] == [[1.0, 0.5], None]
+    assert [again.items["deu-eng"].values.tolist(), again.items["deu-eng"].gold] == [
+        [1.0, 0.5],
+        None,
+    ]
     assert [again.items["a/b"].values.tolist(), again.items["a/b"].gold.tolist()] == [[0.1], [4.5]]
     assert again.items["pairs"].gold.dtype == bool
     assert (again.items["f1"].gold, again.items["f1"].weights.tolist()) == (None, [2.0, 1.0])
@@ -157,7 +193,9 @@ def test_items_members_and_notes_come_back(result, tmp_path):
 
 def test_the_items_mean_is_the_score(result):
     for subset in result.subsets:
-        assert result.items[subset.name].values.mean() == pytest.approx(subset.scores[result.main_metric])
+        assert result.items[subset.name].values.mean() == pytest.approx(
+            subset.scores[result.main_metric]
+        )
 
 
 def test_files_of_earlier_versions_are_read(result, tmp_path):
@@ -173,11 +211,17 @@ class Killed(BaseException):
 
 
 def test_a_kill_at_any_moment_leaves_scores_with_their_own_items(result, tmp_path, monkeypatch):
-    """Killed before each renaming and removal: either result is there, whole, with its items and examples."""
+    """Killed before each renaming and removal: either result is there, whole, with its items and
+    examples."""
     example = Example(
-        item=0, query="", expected="a", retrieved="b", expected_score=0.5, retrieved_score=0.6,
+        item=0,
+        query="",
+        expected="a",
+        retrieved="b",
+        expected_score=0.5,
+        retrieved_score=0.6,
         languages=("deu_Latn", "eng_Latn"),
-    )  # fmt: skip
+    )
     results = []
     for value in (0.25, 0.75):
         items = {subset.name: Items(np.full(3, value)) for subset in result.subsets}
@@ -211,7 +255,9 @@ def test_a_kill_at_any_moment_leaves_scores_with_their_own_items(result, tmp_pat
         assert {name: set(items.values.tolist()) for name, items in found.items.items()} == {
             subset.name: {found.seconds} for subset in result.subsets
         }
-        assert [one.query for of_pair in found.examples.values() for one in of_pair] == [str(found.seconds)]
+        assert [one.query for of_pair in found.examples.values() for one in of_pair] == [
+            str(found.seconds)
+        ]
         outcomes.append(found.seconds)
     assert not list(folder.rglob("*.next"))
     assert outcomes == sorted(outcomes)

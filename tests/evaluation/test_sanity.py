@@ -18,15 +18,27 @@ ROWS = {text: row for _, texts in probe() for row, text in enumerate(texts)}
 
 
 class Understands:
-    """Knows what the sentences of the probe mean; does better or worse with a prompt, and as a pooling."""
+    """Knows what the sentences of the probe mean.
 
-    def __init__(self, *, noise=0.0, offset=0.0, scale=None, with_prompt=None, others=None, prompts=()):
-        self.noise, self.offset, self.scale, self.with_prompt = noise, offset, scale, with_prompt or {}
+    Does better or worse with a prompt, and as a pooling.
+    """
+
+    def __init__(
+        self, *, noise=0.0, offset=0.0, scale=None, with_prompt=None, others=None, prompts=()
+    ):
+        self.noise, self.offset, self.scale, self.with_prompt = (
+            noise,
+            offset,
+            scale,
+            with_prompt or {},
+        )
         from interlingua.encoder.directory import EncodingSettings
 
         self.settings = EncodingSettings(prompts={text: text for text in prompts})
         if others is not None:
-            self.poolings = lambda texts, prompt: {mode: self.vectors(texts, noise) for mode, noise in others.items()}
+            self.poolings = lambda texts, prompt: {
+                mode: self.vectors(texts, noise) for mode, noise in others.items()
+            }
 
     def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
         return self.vectors(texts, self.with_prompt.get(prompt, self.noise))
@@ -37,11 +49,15 @@ class Understands:
         found = meanings[[ROWS[text] for text in texts]]
         found = found / np.linalg.norm(found, axis=1, keepdims=True)
         shifted = found + noise * rng.standard_normal(found.shape) / np.sqrt(24) + self.offset
-        return shifted if self.scale is None else shifted * self.scale(np.arange(len(texts)))[:, None]
+        return (
+            shifted if self.scale is None else shifted * self.scale(np.arange(len(texts)))[:, None]
+        )
 
 
 def info(name="model", **changes):
-    return dataclasses.replace(ModelInfo(name=name, digest=None, library="x", pooling="mean"), **changes)
+    return dataclasses.replace(
+        ModelInfo(name=name, digest=None, library="x", pooling="mean"), **changes
+    )
 
 
 def test_the_probe_is_two_hundred_sentences_that_differ():
@@ -53,7 +69,10 @@ def test_the_probe_is_two_hundred_sentences_that_differ():
     assert all(text == text.strip() and text for text in texts)
     scripts = {"rus_Cyrl": "[а-яё]", "zho_Hans": "[\u4e00-\u9fff]"}
     assert all(
-        re.search(scripts[language], text) for language, texts in probe() if language in scripts for text in texts
+        re.search(scripts[language], text)
+        for language, texts in probe()
+        if language in scripts
+        for text in texts
     )
 
 
@@ -70,8 +89,15 @@ def test_another_pooling_that_is_clearly_better_is_named():
     encoder = Understands(noise=1.5, others={"mean": 1.5, "cls": 0.1, "max": 1.5})
     found = check_encoder(encoder, info())
     (warning,) = found.warnings
-    assert warning.startswith("with pooling=cls it finds its sentence in 100 % of 340 searches instead of ")
-    assert set(found.measured["retrieved"]) == {"as asked", "pooling=cls", "pooling=max", "prompt='query: '"}
+    assert warning.startswith(
+        "with pooling=cls it finds its sentence in 100 % of 340 searches instead of "
+    )
+    assert set(found.measured["retrieved"]) == {
+        "as asked",
+        "pooling=cls",
+        "pooling=max",
+        "prompt='query: '",
+    }
     assert found.measured["retrieved"]["as asked"] < 0.8
 
 
@@ -89,7 +115,9 @@ def test_a_prompt_of_the_models_own_that_is_clearly_better_is_named():
     assert check_encoder(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {"as asked"}
 
 
-@pytest.mark.parametrize("name", ["intfloat/multilingual-e5-small", "me5", "nomic-ai/nomic-embed-text-v1.5"])
+@pytest.mark.parametrize(
+    "name", ["intfloat/multilingual-e5-small", "me5", "nomic-ai/nomic-embed-text-v1.5"]
+)
 def test_what_a_model_is_called_decides_nothing(name):
     assert check_encoder(Understands(), info(name)).warnings == ()
     assert check_encoder(Understands(), info(name), prompt="find: ").warnings == ()
@@ -121,24 +149,34 @@ def test_vectors_in_a_narrow_cone_are_said():
 @pytest.mark.parametrize(("constant", "what"), [(0.0, "zero"), (0.5, "the same")])
 def test_vectors_that_tell_nothing_apart_are_said(constant, what):
     encoder = Understands()
-    encoder.vectors = lambda texts, noise: np.full((len(texts), 4), constant) * (1 + 1e-8 * len(texts[0]))
+    encoder.vectors = lambda texts, noise: (
+        np.full((len(texts), 4), constant) * (1 + 1e-8 * len(texts[0]))
+    )
     (warning,) = check_encoder(encoder, info(), dot_tasks=["beir"]).warnings
-    assert warning.startswith(f"the vectors of all sentences are {what}, so no score means anything")
+    assert warning.startswith(
+        f"the vectors of all sentences are {what}, so no score means anything"
+    )
 
 
 def test_unequal_lengths_matter_only_to_inner_products():
     encoder = Understands(scale=lambda rows: 1 + rows % 3)
     assert check_encoder(encoder, info()).warnings == ()
     (warning,) = check_encoder(encoder, info(), dot_tasks=["beir"]).warnings
-    assert warning.startswith("beir compares by inner product, but the vectors' lengths vary by 42 %")
+    assert warning.startswith(
+        "beir compares by inner product, but the vectors' lengths vary by 42 %"
+    )
 
 
 def test_the_unrelated_cosine_is_that_of_a_double_loop():
     encoder = Understands(offset=0.2)
     columns = [encoder.encode(list(texts)) for _, texts in probe()]
     unit = [column / np.linalg.norm(column, axis=1, keepdims=True) for column in columns]
-    cosines = [a[i] @ b[j] for a in unit for b in unit for i in range(34) for j in range(34) if i != j]
-    assert check_encoder(encoder, info()).measured["unrelated_cosine"] == pytest.approx(np.mean(cosines))
+    cosines = [
+        a[i] @ b[j] for a in unit for b in unit for i in range(34) for j in range(34) if i != j
+    ]
+    assert check_encoder(encoder, info()).measured["unrelated_cosine"] == pytest.approx(
+        np.mean(cosines)
+    )
 
 
 @pytest.fixture
@@ -156,17 +194,23 @@ def test_one_pass_gives_every_pooling_of_ours(own, normalize):
     found = own_poolings(own, texts, language="eng_Latn", prompt="ru1 ")
     for mode, vectors in found.items():
         own.settings = dataclasses.replace(own.settings, pooling=mode)
-        assert np.allclose(vectors, own.encode(texts, prompt="ru1 ", normalize=normalize), atol=1e-5)
+        assert np.allclose(
+            vectors, own.encode(texts, prompt="ru1 ", normalize=normalize), atol=1e-5
+        )
     assert set(found) == {"cls", "mean", "max"}
 
 
 def test_ours_are_tried_with_every_pooling(own):
     for encoder in (own, OwnEncoder(own, name="m", pooling="max")):
-        found = check_encoder(encoder, encoder.info if encoder is not own else info("m", pooling="mean"))
+        found = check_encoder(
+            encoder, encoder.info if encoder is not own else info("m", pooling="mean")
+        )
         assert len(found.measured["retrieved"]) == 4  # three poolings and a prompt
     assert any("pooling max" in warning for warning in found.warnings)
 
 
 def test_many_cut_texts_are_a_note():
-    assert cut_note(100, 6, 128) == ["6 % of the texts were cut to 128 tokens; the scores are of their beginnings"]
+    assert cut_note(100, 6, 128) == [
+        "6 % of the texts were cut to 128 tokens; the scores are of their beginnings"
+    ]
     assert cut_note(100, 5, 128) == cut_note(100, None, 128) == cut_note(0, 0, None) == []

@@ -13,7 +13,9 @@ from interlingua.evaluation.significance import mean_score, paired_bootstrap
 
 
 def items(*values, gold=None):
-    return Items(np.array(values, dtype=float), None if gold is None else np.array(gold, dtype=float))
+    return Items(
+        np.array(values, dtype=float), None if gold is None else np.array(gold, dtype=float)
+    )
 
 
 def test_equal_encoders_do_not_differ():
@@ -28,7 +30,8 @@ def test_means_of_items_and_of_correlations():
 
 
 def test_the_p_value_is_that_of_the_sign_test_where_one_side_always_wins():
-    # 8 of 20 items differ, all in favor of the second: a resample shows no gain only if it draws none of the 8
+    # 8 of 20 items differ, all in favor of the second: a resample shows no gain only if it draws
+    # none of the 8
     first, second = {"a": items(*[0] * 8, *[1] * 12)}, {"a": items(*[1] * 20)}
     found = paired_bootstrap([first], [second], ["a"], resamples=20_000)
     assert found.mean == pytest.approx(0.4)
@@ -43,7 +46,9 @@ def test_the_interval_is_the_normal_one_for_many_items():
     difference = second - first
     error = difference.std(ddof=1) / np.sqrt(4000)
     assert found.mean == pytest.approx(difference.mean())
-    assert (found.low, found.high) == pytest.approx((found.mean - 1.96 * error, found.mean + 1.96 * error), abs=0.0015)
+    assert (found.low, found.high) == pytest.approx(
+        (found.mean - 1.96 * error, found.mean + 1.96 * error), abs=0.0015
+    )
     t_test = stats.ttest_rel(first, second).pvalue
     assert found.p_value == pytest.approx(t_test, abs=0.004)
 
@@ -51,7 +56,10 @@ def test_the_interval_is_the_normal_one_for_many_items():
 def test_a_group_is_the_mean_of_its_subsets_those_of_unequal_sizes_drawn_each_on_its_own():
     rng = np.random.default_rng(0)
     first = {name: Items(rng.random(n)) for name, n in (("a", 400), ("b", 100))}
-    second = {name: Items(kept.values + rng.normal(0.01, 0.2, len(kept.values))) for name, kept in first.items()}
+    second = {
+        name: Items(kept.values + rng.normal(0.01, 0.2, len(kept.values)))
+        for name, kept in first.items()
+    }
     found = paired_bootstrap([first], [second], ["a", "b"])
     gains = [second[name].values - first[name].values for name in "ab"]
     assert found.mean == pytest.approx(np.mean([gain.mean() for gain in gains]))
@@ -63,7 +71,9 @@ def test_correlations_are_resampled_with_their_judgments():
     rng = np.random.default_rng(0)
     gold = rng.random(200)
     good, bad = gold + 0.1 * rng.random(200), gold + 3 * rng.random(200)
-    found = paired_bootstrap([{"s": Items(bad, gold)}], [{"s": Items(good, gold)}], ["s"], resamples=300)
+    found = paired_bootstrap(
+        [{"s": Items(bad, gold)}], [{"s": Items(good, gold)}], ["s"], resamples=300
+    )
     assert found.mean == pytest.approx(spearman(good, gold) - spearman(bad, gold))
     assert found.low > 0
     assert found.p_value == pytest.approx(2 / 301)
@@ -73,8 +83,12 @@ def test_average_precision_is_resampled_with_the_labels():
     rng = np.random.default_rng(0)
     positive = rng.random(200) < 0.4
     good, bad = positive + rng.random(200), 0.1 * positive + rng.random(200)
-    found = paired_bootstrap([{"s": Items(bad, positive)}], [{"s": Items(good, positive)}], ["s"], resamples=300)
-    assert found.mean == pytest.approx(average_precision(good, positive) - average_precision(bad, positive))
+    found = paired_bootstrap(
+        [{"s": Items(bad, positive)}], [{"s": Items(good, positive)}], ["s"], resamples=300
+    )
+    assert found.mean == pytest.approx(
+        average_precision(good, positive) - average_precision(bad, positive)
+    )
     assert found.low > 0.2
     assert found.p_value == pytest.approx(2 / 301)
 
@@ -125,7 +139,9 @@ def test_correlations_in_two_languages_are_drawn_together():
     gold = rng.random(100)
     good, bad = Items(gold + rng.random(100), gold), Items(gold + 3 * rng.random(100), gold)
     one = paired_bootstrap([{"a": bad}], [{"a": good}], ["a"], resamples=200)
-    two = paired_bootstrap([{"a": bad, "b": bad}], [{"a": good, "b": good}], ["a", "b"], resamples=200)
+    two = paired_bootstrap(
+        [{"a": bad, "b": bad}], [{"a": good, "b": good}], ["a", "b"], resamples=200
+    )
     assert two == pytest.approx(one)
 
 
@@ -136,8 +152,12 @@ def test_what_is_kept_changes_no_number(monkeypatch, kept):
     sides = []
     for _ in range(2):
         positive = np.random.default_rng(3).random(50) < 0.4
-        sides.append({"a": Items(rng.random(50), positive), "b": Items(rng.random(50), np.arange(50.0))})
-    found = [paired_bootstrap(sides[:1], sides[1:], ["a", "b"], resamples=40, seed=7) for _ in range(2)]
+        sides.append(
+            {"a": Items(rng.random(50), positive), "b": Items(rng.random(50), np.arange(50.0))}
+        )
+    found = [
+        paired_bootstrap(sides[:1], sides[1:], ["a", "b"], resamples=40, seed=7) for _ in range(2)
+    ]
     draws = np.random.default_rng([7, 50]).multinomial(50, np.full(50, 1 / 50), size=40)
     gains = []
     for drawn in draws:
@@ -146,16 +166,22 @@ def test_what_is_kept_changes_no_number(monkeypatch, kept):
         for side in sides:
             labels, judged = side["a"], side["b"]
             by_label = average_precision_score(labels.gold[rows], labels.values[rows])
-            scores.append((by_label + stats.spearmanr(judged.values[rows], judged.gold[rows]).statistic) / 2)
+            scores.append(
+                (by_label + stats.spearmanr(judged.values[rows], judged.gold[rows]).statistic) / 2
+            )
         gains.append(scores[1] - scores[0])
     assert found[0] == found[1]
-    assert (found[0].low, found[0].high) == pytest.approx(tuple(np.quantile(gains, [0.025, 0.975])), abs=1e-12)
+    assert (found[0].low, found[0].high) == pytest.approx(
+        tuple(np.quantile(gains, [0.025, 0.975])), abs=1e-12
+    )
 
 
 def test_a_subset_is_resampled_once_for_its_row_its_group_and_the_mean(monkeypatch):
     scored = []
     plain = significance.resampled_spearman
-    monkeypatch.setattr(significance, "resampled_spearman", lambda x, *rest: scored.append(x) or plain(x, *rest))
+    monkeypatch.setattr(
+        significance, "resampled_spearman", lambda x, *rest: scored.append(x) or plain(x, *rest)
+    )
     rng = np.random.default_rng(4)
     sides = [{name: Items(rng.random(30), np.arange(30.0)) for name in "ab"} for _ in range(3)]
     for subsets in (["a"], ["b"], ["a", "b"]):
@@ -180,6 +206,10 @@ def test_ratios_of_sums_are_resampled_as_drawing_items_would():
     drawn = []
     for _ in range(2000):
         rows = rng.integers(500, size=500)
-        drawn.append(np.subtract(*(one.values[rows].sum() / one.weights[rows].sum() for one in sides[::-1])))
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.012)
+        drawn.append(
+            np.subtract(*(one.values[rows].sum() / one.weights[rows].sum() for one in sides[::-1]))
+        )
+    assert (found.low, found.high) == pytest.approx(
+        tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.012
+    )
     assert paired_bootstrap([{"s": sides[0]}], [{"s": Items(sides[1].values)}], ["s"]) is None

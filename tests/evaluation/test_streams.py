@@ -26,7 +26,9 @@ def test_portions_come_back_as_one_read_only_map():
 
 
 def test_vectors_of_length_1():
-    vectors = stream_vectors(lambda texts: np.array([[3.0, 4.0], [0.0, 0.0]]), ["a", "b"], normalize=True)
+    vectors = stream_vectors(
+        lambda texts: np.array([[3.0, 4.0], [0.0, 0.0]]), ["a", "b"], normalize=True
+    )
     assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 0.0]]
 
 
@@ -39,7 +41,8 @@ def test_no_texts():
 
 @pytest.fixture(params=[True, False], ids=["normalized", "as given"])
 def both(request, number_encoder):
-    """The same texts as a file of their own and as rows of the cache, some of them twice and not in its order."""
+    """The same texts as a file of their own and as rows of the cache, some of them twice and not in
+    its order."""
     texts = [f"text {number}" for number in [5, 3, *range(40), 7, 7]]
     with CachedEncoder(number_encoder) as cached:
         cached.encode(["text 90", "text 12"])
@@ -51,7 +54,14 @@ def both(request, number_encoder):
 def test_kept_vectors_read_as_the_stream_bit_for_bit(both):
     streamed, kept = both
     assert (kept.shape, kept.ndim, len(kept), kept.dtype) == (streamed.shape, 2, 44, streamed.dtype)
-    places = [slice(None), slice(3, 30), slice(0, 44, 7), np.array([9, 2, 2, 40]), -1, slice(10, 10)]
+    places = [
+        slice(None),
+        slice(3, 30),
+        slice(0, 44, 7),
+        np.array([9, 2, 2, 40]),
+        -1,
+        slice(10, 10),
+    ]
     for place in places:
         assert np.array_equal(kept[place], streamed[place])
     assert np.array_equal(np.asarray(kept), streamed)
@@ -69,6 +79,8 @@ def test_a_search_among_kept_vectors_equals_one_in_a_map(both):
         assert np.array_equal(found.indices, expected.indices)
     for precision in ("int8", "ubinary"):
         tables = [(CodedVectors.of(vectors, precision), vectors) for vectors in both]
-        one, other = (rescored_topk(queries, codes, vectors, k=5, rescore=9) for codes, vectors in tables)
+        one, other = (
+            rescored_topk(queries, codes, vectors, k=5, rescore=9) for codes, vectors in tables
+        )
         assert np.array_equal(one.similarities, other.similarities)
         assert np.array_equal(one.indices, other.indices)

@@ -22,7 +22,8 @@ def test_tasks_share_their_texts(pair_folder, aligned_folder, number_encoder):
     results = evaluate(number_encoder, ["tatoeba", "xsim", XSim(k=2)], pair_folder.parent)
     names = ["tatoeba_tatoeba_laser", "xsim_flores200_devtest", "xsim_flores200_devtest"]
     assert [result.task for result in results] == names
-    # 3 x 10 sentences and 10 English ones; then 2 x 8, whose English is among the ten; then nothing new
+    # 3 x 10 sentences and 10 English ones; then 2 x 8, whose English is among the ten; then nothing
+    # new
     assert [result.provenance["encoded_texts"] for result in results] == [40, 16, 0]
     assert len(number_encoder.texts) == len(set(number_encoder.texts)) == 56
     assert results[1].provenance["reused_texts"] == 16
@@ -44,7 +45,13 @@ def test_results_are_written_as_soon_as_a_task_ends(pair_folder, number_encoder,
 
 def test_prompt_languages_and_compare_reach_the_tasks(pair_folder, number_encoder):
     (result,) = evaluate(
-        number_encoder, ["tatoeba"], pair_folder, languages=["de"], compare="text", prompt="query: ", batch_tokens=7
+        number_encoder,
+        ["tatoeba"],
+        pair_folder,
+        languages=["de"],
+        compare="text",
+        prompt="query: ",
+        batch_tokens=7,
     )
     assert [subset.name for subset in result.subsets] == ["deu-eng"]
     assert result.changed == ("languages", "compare")
@@ -56,7 +63,10 @@ def test_prompt_languages_and_compare_reach_the_tasks(pair_folder, number_encode
 
 def test_a_prompt_by_its_name_is_the_same_column_as_its_text(pair_folder, number_encoder):
     number_encoder.settings = EncodingSettings(prompts={"query": "query: "})
-    found = [evaluate(number_encoder, ["tatoeba"], pair_folder, prompt=prompt)[0] for prompt in ("query", "query: ")]
+    found = [
+        evaluate(number_encoder, ["tatoeba"], pair_folder, prompt=prompt)[0]
+        for prompt in ("query", "query: ")
+    ]
     assert [result.provenance["prompt"] for result in found] == ["query: ", "query: "]
     assert found[0].provenance["model"] == found[1].provenance["model"]
 
@@ -69,7 +79,12 @@ def test_unknown_task_before_any_work(pair_folder, number_encoder):
 
 def test_progress_is_that_of_the_whole_suite(pair_folder, aligned_folder, number_encoder):
     told = []
-    evaluate(number_encoder, ["tatoeba", "xsim"], pair_folder.parent, progress=lambda *values: told.append(values))
+    evaluate(
+        number_encoder,
+        ["tatoeba", "xsim"],
+        pair_folder.parent,
+        progress=lambda *values: told.append(values),
+    )
     # 60 sentences in Tatoeba, so as many are expected of xsim; 32 once its data are read
     assert told == [
         ("tatoeba deu-eng", 20, 120),
@@ -80,7 +95,9 @@ def test_progress_is_that_of_the_whole_suite(pair_folder, aligned_folder, number
     ]
 
 
-def test_a_suite_that_is_stopped_goes_on_where_it_was(pair_folder, short_encoder, tmp_path, monkeypatch):
+def test_a_suite_that_is_stopped_goes_on_where_it_was(
+    pair_folder, short_encoder, tmp_path, monkeypatch
+):
     class Stop:
         name = "stop"
 
@@ -139,7 +156,9 @@ def test_vectors_of_an_unknown_model_are_not_kept(pair_folder, number_encoder, t
         evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
     named = dataclasses.replace(describe(number_encoder), kept_as="numbers 1")
     evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)
-    (again,) = evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)
+    (again,) = evaluate(
+        number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named
+    )
     assert again.provenance["encoded_texts"] == 0
 
 
@@ -152,14 +171,20 @@ def test_a_check_warns_and_is_in_the_results(pair_folder, short_encoder, caplog)
     assert sanity["sentences"] == 204
     assert sanity["warnings"] == [record.message for record in caplog.records]
     assert "unrelated sentences have a mean cosine of" in sanity["warnings"][0]
-    assert not any("E5" in warning for warning in sanity["warnings"])  # no advice by the model's name
+    assert not any(
+        "E5" in warning for warning in sanity["warnings"]
+    )  # no advice by the model's name
     json.dumps(sanity)
 
 
 def test_many_cut_texts_are_a_note(pair_folder, short_encoder):
-    (pair_folder / "deu-eng.tsv").write_text("de1 de2 de3 de4\ten1\nde5\ten1 en2\n", encoding="utf-8")
+    (pair_folder / "deu-eng.tsv").write_text(
+        "de1 de2 de3 de4\ten1\nde5\ten1 en2\n", encoding="utf-8"
+    )
     (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder, languages=["de"])
-    assert result.notes == ("25 % of the texts were cut to 3 tokens; the scores are of their beginnings",)
+    assert result.notes == (
+        "25 % of the texts were cut to 3 tokens; the scores are of their beginnings",
+    )
 
 
 def test_cut_texts_are_in_the_provenance(pair_folder, short_encoder, caplog):
@@ -178,19 +203,30 @@ def test_a_name_for_several_runs_those_whose_data_are_here(tmp_path, caplog):
     assert [task.name for task in tasks] == ["sick", "xsim"]
     assert [task.languages for task in tasks] == [["en"], ["en"]]
     assert "sts: no data for sts17, stsb, sts12_16, left out" in caplog.text
-    with pytest.raises(DataError, match=r"none of the sets of retrieval is here \(tydi_goldp, .*; see docs/data.md"):
+    with pytest.raises(
+        DataError, match=r"none of the sets of retrieval is here \(tydi_goldp, .*; see docs/data.md"
+    ):
         build_tasks(["retrieval"], data=tmp_path)
     assert [task.name for task in build_tasks(["sts"])] == ["sts17", "stsb", "sts12_16", "sick"]
 
 
 def test_settings_reach_their_tasks():
-    settings = ["stsb.split=dev", "sts.resamples=7", "sick.resamples=8", "retrieval.bm25=true", "beir.runs=out"]
+    settings = [
+        "stsb.split=dev",
+        "sts.resamples=7",
+        "sick.resamples=8",
+        "retrieval.bm25=true",
+        "beir.runs=out",
+    ]
     tasks = {task.name: task for task in build_tasks(["sts", "retrieval"], settings=settings)}
     assert (tasks["stsb"].split, tasks["stsb"].resamples, tasks["sick"].resamples) == ("dev", 7, 8)
     assert all(tasks[name].bm25 for name in ("tydi_goldp", "miracl", "beir"))
     assert tasks["beir"].runs == Path("out")
     assert build_tasks(["sick"], settings=["sts.resamples=7"])[0].resamples == 7
-    assert build_tasks(["sick"], settings=['sick.splits=["train", "dev"]'])[0].splits == ("train", "dev")
+    assert build_tasks(["sick"], settings=['sick.splits=["train", "dev"]'])[0].splits == (
+        "train",
+        "dev",
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,8 +263,12 @@ def test_prompts_by_role_are_in_the_results(tmp_path, number_encoder):
     assert [call[0] for call in number_encoder.calls] == [None, "ask: "]
 
 
-def test_a_model_may_be_a_folder_and_a_suite_a_name(pair_folder, word_vocabulary, tmp_path, monkeypatch):
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+def test_a_model_may_be_a_folder_and_a_suite_a_name(
+    pair_folder, word_vocabulary, tmp_path, monkeypatch
+):
+    encoder = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
     encoder.save(tmp_path / "m")
     monkeypatch.setenv("INTERLINGUA_DATA", str(pair_folder))
     [named] = evaluate(tmp_path / "m", "tatoeba", check=False)
@@ -238,7 +278,11 @@ def test_a_model_may_be_a_folder_and_a_suite_a_name(pair_folder, word_vocabulary
     monkeypatch.delenv("INTERLINGUA_DATA")
     with pytest.raises(DataError, match="INTERLINGUA_DATA"):
         evaluate(encoder, "tatoeba")
-    with pytest.raises(ConfigError, match=r"got list; the order is evaluate\(encoder, suite, data\)"):
+    with pytest.raises(
+        ConfigError, match=r"got list; the order is evaluate\(encoder, suite, data\)"
+    ):
         evaluate(["tatoeba"], encoder, pair_folder)
-    with pytest.raises(ConfigError, match=r"got str; the order is evaluate\(encoder, suite, data\)"):
+    with pytest.raises(
+        ConfigError, match=r"got str; the order is evaluate\(encoder, suite, data\)"
+    ):
         evaluate("tatoeba", encoder)

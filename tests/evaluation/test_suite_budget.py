@@ -34,7 +34,9 @@ def run(encoder, seconds, suite, data, **options):
     return evaluate(encoder, suite, data, budget=budget, **options), budget
 
 
-def test_what_was_embedded_in_time_is_scored_under_a_name_of_its_own(pair_folder, number_encoder, tmp_path):
+def test_what_was_embedded_in_time_is_scored_under_a_name_of_its_own(
+    pair_folder, number_encoder, tmp_path
+):
     # German and English are 20 texts; the clock stands at 20 when French is to begin
     (result,), budget = run(number_encoder, 15, ["tatoeba"], pair_folder, output=tmp_path / "out")
     assert [subset.name for subset in result.subsets] == ["deu-eng"]
@@ -58,7 +60,9 @@ def test_a_budget_that_is_enough_changes_nothing(pair_folder, number_encoder):
 
 
 def test_tasks_after_the_budget_are_left_out(pair_folder, aligned_folder, number_encoder):
-    results, budget = run(number_encoder, 40, ["tatoeba", "xsim", "flores_p_at_1"], pair_folder.parent)
+    results, budget = run(
+        number_encoder, 40, ["tatoeba", "xsim", "flores_p_at_1"], pair_folder.parent
+    )
     assert [result.task for result in results] == ["tatoeba_tatoeba_laser"]
     assert budget.left_out == {"xsim": "all", "flores_p_at_1": "all"}
     assert budget.report.endswith("left out: xsim: all; flores_p_at_1: all")
@@ -147,7 +151,9 @@ def test_groups_of_pairs_stay_apart(tmp_path):
 )
 def test_ntrex_by_language(directions, scored, tmp_path, number_encoder):
     for name in ("src.eng", "ref.deu", "ref.fra", "ref.rus"):
-        (tmp_path / f"newstest2019-{name}.txt").write_text("".join(f"{name} {n}\n" for n in range(8)))
+        (tmp_path / f"newstest2019-{name}.txt").write_text(
+            "".join(f"{name} {n}\n" for n in range(8))
+        )
     (result,), budget = run(number_encoder, 9, [NtrexF1(directions=directions)], tmp_path)
     assert [subset.name for subset in result.subsets] == scored
     total = 4 if directions == "mteb" else 3
@@ -158,13 +164,17 @@ def test_ntrex_by_language(directions, scored, tmp_path, number_encoder):
 
 
 @pytest.mark.parametrize("kind", [ZeroShotFolder, FewShotFolder, BuccBestF1, BuccMTEB])
-def test_embedding_a_part_is_all_that_its_score_asks_for(kind, tmp_path, number_encoder, monkeypatch):
+def test_embedding_a_part_is_all_that_its_score_asks_for(
+    kind, tmp_path, number_encoder, monkeypatch
+):
     """So that the parts which fit can be told without training or mining for each."""
     for code in ("de", "en"):
         for split, size in (("train", 12), ("dev", 4), ("test", 6)):
             rows = (f"{'ab'[n % 2]}\t{code} {split} {n}\n" for n in range(size))
             (tmp_path / f"{code}.{split}.tsv").write_text("".join(rows))
-    write_split(tmp_path / "bucc", "training", ["s 1", "s 2", "s 3"], ["t 2", "t 1", "t 9"], [(0, 1)])
+    write_split(
+        tmp_path / "bucc", "training", ["s 1", "s 2", "s 3"], ["t 2", "t 1", "t 9"], [(0, 1)]
+    )
     task = kind()
     with CachedEncoder(number_encoder) as cached, monkeypatch.context() as patch:
         patch.setattr(kind, "score", None)
@@ -178,6 +188,8 @@ def test_embedding_a_part_is_all_that_its_score_asks_for(kind, tmp_path, number_
 def test_no_language_to_learn_from_leaves_nothing(tmp_path, number_encoder):
     for code in ("de", "en"):
         for split in ("train", "dev", "test"):
-            (tmp_path / f"{code}.{split}.tsv").write_text("".join(f"{'ab'[n % 2]}\t{code} {n}\n" for n in range(4)))
+            (tmp_path / f"{code}.{split}.tsv").write_text(
+                "".join(f"{'ab'[n % 2]}\t{code} {n}\n" for n in range(4))
+            )
     results, budget = run(number_encoder, 3, [ZeroShotFolder(sources=("en",))], tmp_path)
     assert (results, budget.left_out) == ([], {"zero_shot_folder": "all"})

@@ -24,11 +24,17 @@ def folder(tmp_path):
     made = tmp_path / "beir"
     for code, count in (("sw", 7), ("te", 4)):
         (made / code / "qrels").mkdir(parents=True)
-        rows = [{"_id": f"p{n}", "title": f"{code} title", "text": f"{code} {n}"} for n in range(count)]
+        rows = [
+            {"_id": f"p{n}", "title": f"{code} title", "text": f"{code} {n}"} for n in range(count)
+        ]
         questions = [{"_id": f"q{n}", "text": f"which {code} {n}"} for n in range(3)]
         for name, lines in (("corpus", rows), ("queries", questions)):
-            (made / code / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        (made / code / "qrels" / "test.tsv").write_text("".join(f"q{n}\tp{n}\t1\n" for n in range(3)))
+            (made / code / f"{name}.jsonl").write_text(
+                "".join(json.dumps(line) + "\n" for line in lines)
+            )
+        (made / code / "qrels" / "test.tsv").write_text(
+            "".join(f"q{n}\tp{n}\t1\n" for n in range(3))
+        )
     return made
 
 

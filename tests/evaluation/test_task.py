@@ -30,7 +30,12 @@ class Echo(LanguageTask):
             lines = files[key].read_text().split()
             code = full_code(key)
             yield Unit(
-                name=key, languages=(code, code), pairs=len(lines), data=lines, contents=[lines], sentences=len(lines)
+                name=key,
+                languages=(code, code),
+                pairs=len(lines),
+                data=lines,
+                contents=[lines],
+                sentences=len(lines),
             )
 
     def score(self, encoder, unit):
@@ -121,7 +126,10 @@ def test_a_task_without_a_protocol_is_named(numbers):
 
 
 def test_options_of_a_task_and_which_of_them_are_not_the_defaults():
-    assert options(XSim()) == {"settings": {"languages": None, "compare": "index", "k": 4}, "changed": ()}
+    assert options(XSim()) == {
+        "settings": {"languages": None, "compare": "index", "k": 4},
+        "changed": (),
+    }
     assert options(XSim(languages=("de",), k=2)) == {
         "settings": {"languages": ["de"], "compare": "index", "k": 2},
         "changed": ("languages", "k"),

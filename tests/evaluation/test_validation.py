@@ -26,9 +26,13 @@ def test_the_files_are_read_once(pair_folder, number_encoder):
 
 
 def test_the_limit_takes_pairs_from_all_over_a_file(pair_folder, number_encoder):
-    evaluate = validation_evaluator(pair_folder, max_pairs_per_language=4, languages=["de"], prompt="q")
+    evaluate = validation_evaluator(
+        pair_folder, max_pairs_per_language=4, languages=["de"], prompt="q"
+    )
     evaluate(number_encoder, 1)
-    assert number_encoder.texts == [f"{word} {n}" for word in ("Zahl", "number") for n in (0, 3, 6, 9)]
+    assert number_encoder.texts == [
+        f"{word} {n}" for word in ("Zahl", "number") for n in (0, 3, 6, 9)
+    ]
     assert number_encoder.calls[0] == ("q", "deu_Latn", 16_384)
 
 
@@ -49,7 +53,9 @@ def test_an_empty_folder_is_an_error_before_training(tmp_path):
 
 def test_two_files_of_one_pair_are_refused(pair_folder):
     (pair_folder / "de-en.tsv").write_text("eins\tone\n")
-    with pytest.raises(DataError, match=r"deu-eng\.tsv: de-en\.tsv .* is of the same pair of languages"):
+    with pytest.raises(
+        DataError, match=r"deu-eng\.tsv: de-en\.tsv .* is of the same pair of languages"
+    ):
         validation_evaluator(pair_folder)
 
 
@@ -68,7 +74,10 @@ def scored_pairs(path, *rows):
 
 
 def test_similarity_by_hand(tmp_path, table_encoder):
-    """Cosines 1, 0.6, 0 and 0.8: people swap the second and the fourth. rho = 1 - 6 (1 + 1) / (4 * 15)."""
+    """Cosines 1, 0.6, 0 and 0.8: people swap the second and the fourth.
+
+    rho = 1 - 6 (1 + 1) / (4 * 15).
+    """
     encoder = table_encoder({"a": [1, 0], "b": [2, 0], "c": [3, 4], "d": [0, 7], "e": [4, 3]})
     rows = [("a", "b", 5), ("a", "c", 3), ("a", "d", 0), ("a", "e", 2)]
     path = scored_pairs(tmp_path / "pairs.tsv", *rows)
@@ -83,7 +92,9 @@ def test_similarity_is_a_mean_over_files(tmp_path, table_encoder):
 
 
 def test_similarity_across_languages(tmp_path, number_encoder):
-    path = scored_pairs(tmp_path / "en-de.tsv", ("number 1", "Zahl 1", 5), ("number 2", "Zahl 1", 0))
+    path = scored_pairs(
+        tmp_path / "en-de.tsv", ("number 1", "Zahl 1", 5), ("number 2", "Zahl 1", 0)
+    )
     similarity_evaluator([path])(number_encoder, 1)
     assert [language for _, language, _ in number_encoder.calls] == ["eng_Latn", "deu_Latn"]
 
@@ -93,7 +104,9 @@ def test_similarity_of_a_cross_encoder_is_its_score(tmp_path):
     texts = [(f"w{i} w{2 * i}", f"w{3 * i}") for i in range(6)]
     scores = scorer.score(*zip(*texts, strict=True))
     order = scores.argsort().argsort()
-    path = scored_pairs(tmp_path / "pairs.tsv", *((a, b, y) for (a, b), y in zip(texts, order, strict=True)))
+    path = scored_pairs(
+        tmp_path / "pairs.tsv", *((a, b, y) for (a, b), y in zip(texts, order, strict=True))
+    )
     assert similarity_evaluator([path])(scorer, 1)["valid_spearman"] == pytest.approx(1.0)
 
 

@@ -17,7 +17,9 @@ def keys(*numbers):
 
 
 def vectors(*numbers, dim=3):
-    return np.array([[number + place / 8 for place in range(dim)] for number in numbers], dtype=np.float32)
+    return np.array(
+        [[number + place / 8 for place in range(dim)] for number in numbers], dtype=np.float32
+    )
 
 
 def present(store, *numbers):
@@ -128,7 +130,9 @@ def test_what_the_disk_spoilt_is_noticed(path):
     store = VectorFiles.unfinished(path)
     assert np.array_equal(look_up(store, 0), vectors(1))
     assert store.marked(np.arange(2)).tolist() == [True, False]
-    with pytest.raises(DataError, match=r"kept.vectors: vectors kept here are damaged; remove the file"):
+    with pytest.raises(
+        DataError, match=r"kept.vectors: vectors kept here are damaged; remove the file"
+    ):
         look_up(store, 0, 1)
     store.close()
 
@@ -148,7 +152,9 @@ def test_a_reader_sees_what_is_whole_and_leaves_the_file(path):
 def test_an_existing_file_is_read_in_parts(path, monkeypatch):
     monkeypatch.setattr(vector_files, "_READ_AT_ONCE", 2)
     first = VectorFiles.unfinished(path)
-    first.append(keys(1, 2, 3, 4, 5), vectors(1, 2, 3, 4, 5), np.array([True, False, False, True, True]))
+    first.append(
+        keys(1, 2, 3, 4, 5), vectors(1, 2, 3, 4, 5), np.array([True, False, False, True, True])
+    )
     first.close(keep=True)
     second = VectorFiles.unfinished(path)
     assert second.find(keys(5, 4, 3, 2, 1, 0)).tolist() == [4, 3, 2, 1, 0, -1]
@@ -158,7 +164,9 @@ def test_an_existing_file_is_read_in_parts(path, monkeypatch):
 
 
 def add(store, *numbers):
-    store.append(keys(*numbers), vectors(*numbers), np.array([number % 2 == 1 for number in numbers]))
+    store.append(
+        keys(*numbers), vectors(*numbers), np.array([number % 2 == 1 for number in numbers])
+    )
 
 
 def by_key(store, *numbers):
@@ -200,7 +208,11 @@ def test_processes_at_a_time_write_to_files_of_their_own(tmp_path):
     assert np.array_equal(by_key(last, 7, 1, 5, 4, 6), vectors(7, 1, 5, 4, 6))
     assert last.marked(last.find(keys(6, 7, 1, 4))).tolist() == [False, True, True, False]
     last.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.vectors", "1.vectors", "2.vectors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "0.vectors",
+        "1.vectors",
+        "2.vectors",
+    ]
 
 
 def test_a_process_that_is_killed_spoils_nothing(tmp_path):

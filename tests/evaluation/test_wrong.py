@@ -17,8 +17,12 @@ def test_models_stand_side_by_side():
             for one in examples:
                 entry = next(f for f in found[subset, one.item]["found"] if f["model"] == column)
                 assert entry == {
-                    "model": column, "text": one.retrieved, "language": "eng_Latn", "score": 0.75, "expected": 0.5,
-                }  # fmt: skip
+                    "model": column,
+                    "text": one.retrieved,
+                    "language": "eng_Latn",
+                    "score": 0.75,
+                    "expected": 0.5,
+                }
     for (subset, item), entry in found.items():
         wrong = {one["model"] for one in entry["found"]}
         for column, result in enumerate((weak, strong)):
@@ -41,7 +45,8 @@ def test_error_rates_are_right_at_zero():
     found = items_of(make("a", 0.2, higher_is_better=False, seed=3), lower)
     for item in found:
         assert (1 in item["right"]) == (
-            lower.items[item["subset"]].values[item["item"]] == 0 and all(one["model"] != 1 for one in item["found"])
+            lower.items[item["subset"]].values[item["item"]] == 0
+            and all(one["model"] != 1 for one in item["found"])
         )
 
 

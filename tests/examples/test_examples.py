@@ -50,7 +50,9 @@ def percentages(line):
 
 
 def test_there_are_eight_short_scripts_each_with_a_test():
-    tests = {name.removeprefix("test_script_") for name in globals() if name.startswith("test_script_")}
+    tests = {
+        name.removeprefix("test_script_") for name in globals() if name.startswith("test_script_")
+    }
     assert sorted(tests) == SCRIPTS
     assert len(SCRIPTS) == 8
     for name in SCRIPTS:

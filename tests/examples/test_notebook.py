@@ -1,4 +1,7 @@
-"""examples/tour.ipynb: its cells run, and print what is stored with them; ``UPDATE_DOCS=1`` stores it anew."""
+"""examples/tour.ipynb: its cells run, and print what is stored with them.
+
+``UPDATE_DOCS=1`` stores it anew.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ def test_cells_print_what_is_shown(tmp_path, monkeypatch):
             cells += 1
             if os.environ.get("UPDATE_DOCS"):
                 lines = printed.splitlines(keepends=True)
-                cell["outputs"] = [{"name": "stdout", "output_type": "stream", "text": lines}] if lines else []
+                cell["outputs"] = (
+                    [{"name": "stdout", "output_type": "stream", "text": lines}] if lines else []
+                )
                 cell["execution_count"] = cells
             assert without_scores(shown(cell)) == without_scores(printed)
     if os.environ.get("UPDATE_DOCS"):
@@ -39,7 +44,10 @@ def test_cells_print_what_is_shown(tmp_path, monkeypatch):
 
 def test_the_tour_finds_the_translations():
     outputs = [shown(cell) for cell in read_notebook(TOUR)["cells"] if cell["cell_type"] == "code"]
-    assert "Mein Bruder liest am Montag im Park.  ->  My brother reads on Monday in the park." in outputs[1]
+    assert (
+        "Mein Bruder liest am Montag im Park.  ->  My brother reads on Monday in the park."
+        in outputs[1]
+    )
     mined = next(output for output in outputs if "pairs found" in output)
     assert int(mined.split(" pairs found")[0].split()[-1]) >= 45
 

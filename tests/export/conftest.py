@@ -30,7 +30,9 @@ def framed():
 @pytest.fixture
 def encoder(framed):
     torch.manual_seed(0)
-    return Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=framed.size), framed).eval()
+    return Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=framed.size), framed
+    ).eval()
 
 
 @pytest.fixture
@@ -44,4 +46,6 @@ def static_encoder(framed):
     """Token vectors at random."""
     torch.manual_seed(0)
     backbone = StaticBackbone(static_config(framed.size, 24, pad_token_id=framed.pad_id))
-    return Encoder(backbone, framed, EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)).eval()
+    return Encoder(
+        backbone, framed, EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)
+    ).eval()

@@ -13,7 +13,9 @@ from interlingua.export.card import Provenance, model_card, read_provenance
 @pytest.fixture
 def run(tmp_path):
     """A run's folder and the corpus it points to."""
-    pair = LanguagePairRecord(source="nob_Latn", target="eng_Latn", train=900, valid=50, heldout=50, dropped={})
+    pair = LanguagePairRecord(
+        source="nob_Latn", target="eng_Latn", train=900, valid=50, heldout=50, dropped={}
+    )
     source = SourceRecord(
         name="django",
         license="BSD-3-Clause",
@@ -56,7 +58,9 @@ def write_result(path, digest, *, changed=(), overrides=(), scores=(0.5, 0.25)):
         "provenance": {"model": {"digest": digest, "overrides": list(overrides)}},
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"task_name": "Tatoeba", "scores": {"test": entries}, "interlingua": own}))
+    path.write_text(
+        json.dumps({"task_name": "Tatoeba", "scores": {"test": entries}, "interlingua": own})
+    )
 
 
 @pytest.fixture
@@ -66,25 +70,44 @@ def results(tmp_path, encoder):
 
 
 def test_results_of_other_models_are_left_out_and_settings_are_shown(encoder, results, caplog):
-    options = {"changed": ["languages", "compare"], "overrides": ["prompt='query: '"], "scores": (1.0, 0.5)}
+    options = {
+        "changed": ["languages", "compare"],
+        "overrides": ["prompt='query: '"],
+        "scores": (1.0, 0.5),
+    }
     write_result(results / "model" / "rev-1" / "Tatoeba.json", encoder.digest(), **options)
     write_result(results / "other" / "rev" / "Tatoeba.json", "f" * 64, scores=(0.9, 0.9))
-    theirs = {"task_name": "Tatoeba", "scores": {"test": [{"main_score": 0.9}]}, "mteb_version": "2"}
+    theirs = {
+        "task_name": "Tatoeba",
+        "scores": {"test": [{"main_score": 0.9}]},
+        "mteb_version": "2",
+    }
     (results / "theirs.json").write_text(json.dumps(theirs))
-    card = model_card(encoder, read_provenance(None, name="m", digest=encoder.digest(), results=[results]))
+    card = model_card(
+        encoder, read_provenance(None, name="m", digest=encoder.digest(), results=[results])
+    )
     assert "| Tatoeba |  | accuracy | 37.50 % |" in card
-    assert "| Tatoeba | prompt='query: ', languages=de+fr, compare=text | accuracy | 75.00 % |" in card
+    assert (
+        "| Tatoeba | prompt='query: ', languages=de+fr, compare=text | accuracy | 75.00 % |" in card
+    )
     assert "90.00" not in card
     assert caplog.messages == ["the card leaves out 2 of 4 result files: they are not this model's"]
 
 
-@pytest.mark.parametrize(("spdx", "hub"), [("MIT", "mit"), ("GPL-3.0-or-later", "gpl-3.0"), ("CC-BY-4.0", "cc-by-4.0")])
+@pytest.mark.parametrize(
+    ("spdx", "hub"), [("MIT", "mit"), ("GPL-3.0-or-later", "gpl-3.0"), ("CC-BY-4.0", "cc-by-4.0")]
+)
 def test_licenses_have_the_hubs_names(encoder, spdx, hub):
     assert f'license: "{hub}"\n' in model_card(encoder, Provenance(name="m", license=spdx))
 
 
 def test_a_card_says_what_is_on_record(encoder, run, results):
-    known = {"name": "owner/tiny", "digest": encoder.digest(), "license": "Apache-2.0", "results": [results]}
+    known = {
+        "name": "owner/tiny",
+        "digest": encoder.digest(),
+        "license": "Apache-2.0",
+        "results": [results],
+    }
     card = model_card(encoder, read_provenance(run, **known))
     front, body = card.split("---\n")[1:]
     assert front.splitlines() == [

@@ -38,7 +38,9 @@ def test_every_runtime_computes_with_the_same_rounded_weights(encoder, compact):
     assert np.array_equal(expected, rounded_encoder(encoder).encode(TEXTS))
     assert closeness(StockRuntime(compact).encode(TEXTS, prompt=None), expected) > 1 - 1e-6
     assert closeness(OnnxRuntime(compact, "onnx").encode(TEXTS, prompt=None), expected) > 1 - 1e-6
-    assert closeness(OnnxRuntime(compact, "onnx int8").encode(TEXTS, prompt=None), expected) > 1 - 5e-3
+    assert (
+        closeness(OnnxRuntime(compact, "onnx int8").encode(TEXTS, prompt=None), expected) > 1 - 5e-3
+    )
 
 
 def test_rounding_changes_matrices_alone_and_little(encoder):
@@ -49,18 +51,24 @@ def test_rounding_changes_matrices_alone_and_little(encoder):
         if tensor.ndim == 1:
             assert torch.equal(after[name], tensor)
         else:
-            half_step = torch.maximum(tensor.abs() / 16, torch.tensor(2.0**-10))  # 3 bits; the smallest step is 2^-9
+            half_step = torch.maximum(
+                tensor.abs() / 16, torch.tensor(2.0**-10)
+            )  # 3 bits; the smallest step is 2^-9
             assert ((after[name] - tensor).abs() <= half_step).all()
     assert closeness(rounded_encoder(encoder).encode(TEXTS), encoder.encode(TEXTS)) < 1 - 1e-9
 
 
 def test_each_matrix_lies_in_the_directory_once(encoder, compact):
     files = [path for path in compact.rglob("*") if path.is_file()]
-    matrices = sum(tensor.numel() for tensor in encoder.backbone.state_dict().values() if tensor.ndim == 2)
+    matrices = sum(
+        tensor.numel() for tensor in encoder.backbone.state_dict().values() if tensor.ndim == 2
+    )
     weights = [path for path in files if path.stat().st_size >= matrices]
     assert [path.name for path in weights] == ["weights.safetensors"]
     for name, tensor in load_file(weights[0]).items():
-        assert tensor.dtype == (FLOAT8 if tensor.ndim == 2 and len(tensor) > 2 else torch.float32), name
+        assert tensor.dtype == (
+            FLOAT8 if tensor.ndim == 2 and len(tensor) > 2 else torch.float32
+        ), name
     for graph in ("model.onnx", "model_quantized.onnx"):
         onnx.checker.check_model(compact / "onnx" / graph)
         held = onnx.load(compact / "onnx" / graph, load_external_data=False).graph.initializer
@@ -69,13 +77,20 @@ def test_each_matrix_lies_in_the_directory_once(encoder, compact):
 
 def test_a_map_after_pooling_is_kept_exactly_and_once(encoder, tmp_path):
     layer = Dense(encoder.dim, encoder.dim)
-    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([layer])).eval()
+    deep = Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([layer])
+    ).eval()
     deep.save(tmp_path / "mapped")
     export_graphs(tmp_path / "mapped", tmp_path / "out", ("compact",))
     stored = np.fromfile(tmp_path / "out" / "onnx" / "dense.bin", dtype="<f4")
-    assert np.array_equal(stored.reshape(encoder.dim, encoder.dim), layer.linear.weight.detach().numpy().T)
+    assert np.array_equal(
+        stored.reshape(encoder.dim, encoder.dim), layer.linear.weight.detach().numpy().T
+    )
     expected = Encoder.load(tmp_path / "out").encode(TEXTS)
-    assert closeness(OnnxRuntime(tmp_path / "out", "onnx").encode(TEXTS, prompt=None), expected) > 1 - 1e-6
+    assert (
+        closeness(OnnxRuntime(tmp_path / "out", "onnx").encode(TEXTS, prompt=None), expected)
+        > 1 - 1e-6
+    )
 
 
 def test_all_codes_of_float8_are_looked_up(tmp_path):
@@ -88,7 +103,9 @@ def test_all_codes_of_float8_are_looked_up(tmp_path):
     rows = StoredMatrices(tmp_path / "weights.safetensors").rows(graph, "word_embeddings.weight")
     graph.add("Reshape", rows, graph.constant(np.array([-1, 1])), name="sentence_embedding")
     (tmp_path / "graph.onnx").write_bytes(graph.model(dim=1, metadata={}).SerializeToString())
-    session = onnxruntime.InferenceSession(str(tmp_path / "graph.onnx"), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        str(tmp_path / "graph.onnx"), providers=["CPUExecutionProvider"]
+    )
     ids = np.arange(256)[:, None]
     (found,) = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
     assert np.array_equal(found, table.float().nan_to_num().numpy())
@@ -123,7 +140,9 @@ def test_the_hub_is_asked_for_every_file_that_loading_needs(compact, tmp_path):
         if any(fnmatch.fnmatch(name, pattern) for pattern in HUB_FILES):
             (tmp_path / "hub" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, tmp_path / "hub" / name)
-    assert np.array_equal(Encoder.load(tmp_path / "hub").encode(TEXTS), Encoder.load(compact).encode(TEXTS))
+    assert np.array_equal(
+        Encoder.load(tmp_path / "hub").encode(TEXTS), Encoder.load(compact).encode(TEXTS)
+    )
     assert not (tmp_path / "hub" / "onnx" / "model.onnx").exists()
 
 

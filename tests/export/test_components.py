@@ -33,12 +33,20 @@ def test_cosines_stay_and_elements_fall_in_size(encoder, texts):
 def test_cut_vectors_keep_cosines_better_than_the_first_elements_do(encoder, texts):
     whole = encoder.encode(texts)
     cut = in_components(encoder, texts).encode(texts, dim=8)
-    assert np.abs(cut @ cut.T - whole @ whole.T).mean() < np.abs(whole[:, :8] @ whole[:, :8].T - whole @ whole.T).mean()
+    assert (
+        np.abs(cut @ cut.T - whole @ whole.T).mean()
+        < np.abs(whole[:, :8] @ whole[:, :8].T - whole @ whole.T).mean()
+    )
 
 
 def test_the_rotation_comes_before_the_cut_and_the_ranges(encoder, texts, tmp_path):
     (tmp_path / "en.txt").write_text("\n".join(texts) + "\n")
-    small = shrink(encoder, components_of=[tmp_path / "en.txt"], truncate_dim=8, ranges_of=[tmp_path / "en.txt"])
+    small = shrink(
+        encoder,
+        components_of=[tmp_path / "en.txt"],
+        truncate_dim=8,
+        ranges_of=[tmp_path / "en.txt"],
+    )
     turned = in_components(encoder, texts)
     np.testing.assert_allclose(small.encode(texts), turned.encode(texts, dim=8), atol=1e-5)
     small.save(tmp_path / "small")
@@ -49,7 +57,9 @@ def test_the_rotation_comes_before_the_cut_and_the_ranges(encoder, texts, tmp_pa
 
 def test_layers_that_are_there_come_first(encoder, texts):
     dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.zeros(32))
-    layered = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([dense])).eval()
+    layered = Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([dense])
+    ).eval()
     turned = in_components(layered, texts)
     before, after = layered.encode(texts), turned.encode(texts)
     np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
@@ -58,7 +68,9 @@ def test_layers_that_are_there_come_first(encoder, texts):
 
 @pytest.mark.parametrize("last", [Dense(32, 32, activation="tanh"), Normalize()])
 def test_what_a_rotation_cannot_be_a_part_of_stays(encoder, texts, last):
-    layered = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([last])).eval()
+    layered = Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([last])
+    ).eval()
     turned = in_components(layered, texts)
     before, after = layered.encode(texts), turned.encode(texts)
     np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
@@ -66,7 +78,12 @@ def test_what_a_rotation_cannot_be_a_part_of_stays(encoder, texts, last):
 
 
 def test_a_layer_without_a_bias_is_turned(encoder, texts):
-    layered = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(32, 32, bias=False)]))
+    layered = Encoder(
+        encoder.backbone,
+        encoder.vocabulary,
+        encoder.settings,
+        PostPooling([Dense(32, 32, bias=False)]),
+    )
     before, after = layered.eval().encode(texts), in_components(layered, texts).encode(texts)
     np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
 

@@ -24,13 +24,16 @@ SHORT = [text for text in TEXTS if len(text) < 200]
 
 
 def unigram(normalizer=None):
-    """As XLM-R's: pieces with a mark for the space, <s> and </s> around each text, a mask at the end."""
+    """As XLM-R's: pieces with a mark for the space, <s> and </s> around each text, a mask at the
+    end."""
     names = ["<s>", "<pad>", "</s>", "<unk>"]
     tokenizer = Tokenizer(models.Unigram())
     if normalizer is not None:
         tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=300, special_tokens=names, unk_token="<unk>", show_progress=False)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=300, special_tokens=names, unk_token="<unk>", show_progress=False
+    )
     tokenizer.train_from_iterator(TEXTS, trainer)
     tokenizer.add_special_tokens(["<mask>"])
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -62,9 +65,15 @@ def word_piece(*, lowercase=True):
 def encoder_of(vocabulary, pooling="mean", **shape):
     torch.manual_seed(0)
     config = BackboneConfig(
-        vocab_size=vocabulary.size, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=96,
-        pad_token_id=vocabulary.pad_id, max_position_embeddings=80, **shape,
-    )  # fmt: skip
+        vocab_size=vocabulary.size,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=96,
+        pad_token_id=vocabulary.pad_id,
+        max_position_embeddings=80,
+        **shape,
+    )
     encoder = Encoder.from_scratch(config, vocabulary, pooling, initialization="bert").eval()
     for parameter in encoder.backbone.parameters():
         if parameter.ndim == 2:
@@ -72,7 +81,9 @@ def encoder_of(vocabulary, pooling="mean", **shape):
     return encoder
 
 
-@pytest.mark.parametrize(("dtype", "file"), [("float32", "F32"), ("float16", "F16"), ("int8", "Q8_0")])
+@pytest.mark.parametrize(
+    ("dtype", "file"), [("float32", "F32"), ("float16", "F16"), ("int8", "Q8_0")]
+)
 def test_llama_cpp_gives_the_vectors_of_the_export(tmp_path, dtype, file):
     pytest.importorskip("xllamacpp")
     encoder = encoder_of(unigram(), type_vocab_size=2)
@@ -96,7 +107,8 @@ def test_tokenizers_and_poolings_of_llama_cpp(tmp_path, make, pooling):
     encoder.save(tmp_path / "out", weights=False)
     write_gguf(encoder, tmp_path / "out" / "model-F32.gguf", name="m", dtype="float32")
     there = LlamaCppRuntime(tmp_path / "out", tmp_path / "out" / "model-F32.gguf")
-    # With WordPiece llama.cpp keeps vowel signs (Hindi, Thai) and syllables (Korean), which BERT's takes apart.
+    # With WordPiece llama.cpp keeps vowel signs (Hindi, Thai) and syllables (Korean), which BERT's
+    # takes apart.
     codes = [code for code in SAMPLES if make is unigram or code.endswith(("Latn", "Cyrl", "Grek"))]
     texts = [text for code in codes for text in SAMPLES[code]]
     assert (there.encode(texts, prompt=None) * encoder.encode(texts)).sum(axis=1).min() > 1 - 1e-3
@@ -108,7 +120,12 @@ def test_matrices_are_stored_in_the_dtype_and_the_rest_in_float32(tmp_path):
     reader = gguf.GGUFReader(tmp_path / "m.gguf")
     kinds = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
     assert kinds["blk.1.attn_q.weight"] == kinds["token_embd.weight"] == "F16"
-    assert kinds["blk.1.attn_q.bias"] == kinds["token_types.weight"] == kinds["token_embd_norm.weight"] == "F32"
+    assert (
+        kinds["blk.1.attn_q.bias"]
+        == kinds["token_types.weight"]
+        == kinds["token_embd_norm.weight"]
+        == "F32"
+    )
     assert len(kinds) == len(encoder.backbone.state_dict()) + 1  # token types
     tensors = {tensor.name: tensor.data for tensor in reader.tensors}
     query = encoder.backbone.layers[1].query.weight.detach().numpy()
@@ -140,7 +157,9 @@ def test_settings_that_llama_cpp_lacks_are_refused(tmp_path, change, named):
 
 def test_shapes_that_llama_cpp_lacks_are_refused(encoder, static_encoder, tmp_path):
     deep = encoder_of(unigram())
-    deep = Encoder(deep.backbone, deep.vocabulary, EncodingSettings(), PostPooling([Dense(64, 64)])).eval()
+    deep = Encoder(
+        deep.backbone, deep.vocabulary, EncodingSettings(), PostPooling([Dense(64, 64)])
+    ).eval()
     refused = {
         "token vectors": static_encoder,
         "gelu": encoder,

@@ -23,7 +23,8 @@ TEXTS = [text for texts in SAMPLES.values() for text in texts if len(text) < 100
 
 
 def encoder_of(vocabulary, **settings):
-    """Three layers; by default XLM-R's shape, whose padding id moves the positions, with token types."""
+    """Three layers; by default XLM-R's shape, whose padding id moves the positions, with token
+    types."""
     torch.manual_seed(0)
     shape = {"model_type": "xlm-roberta", "type_vocab_size": 1} | settings.pop("shape", {})
     config = BackboneConfig(
@@ -44,7 +45,10 @@ def encoder_of(vocabulary, **settings):
 def padded(encoder, texts, *, left=False):
     ids = encoder.vocabulary.encode(texts, max_tokens=encoder.max_tokens)
     longest = max(map(len, ids))
-    table, mask = (np.full((len(ids), longest), value, dtype=np.int64) for value in (encoder.vocabulary.pad_id, 0))
+    table, mask = (
+        np.full((len(ids), longest), value, dtype=np.int64)
+        for value in (encoder.vocabulary.pad_id, 0)
+    )
     for row, found in enumerate(ids):
         place = slice(longest - len(found), longest) if left else slice(0, len(found))
         table[row, place], mask[row, place] = found, 1
@@ -53,7 +57,9 @@ def padded(encoder, texts, *, left=False):
 
 def run(encoder, feed, weights=None):
     model = build_graph(encoder, weights or FloatWeights())
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     return session.run(["sentence_embedding"], feed)[0]
 
 
@@ -62,21 +68,34 @@ def run(encoder, feed, weights=None):
 @pytest.mark.parametrize("left", [False, True])
 def test_graph_gives_the_encoders_vectors(framed, pooling, include_special, left):
     encoder = encoder_of(framed, pooling=pooling, include_special=include_special)
-    np.testing.assert_allclose(run(encoder, padded(encoder, TEXTS, left=left)), encoder.encode(TEXTS), atol=2e-6)
+    np.testing.assert_allclose(
+        run(encoder, padded(encoder, TEXTS, left=left)), encoder.encode(TEXTS), atol=2e-6
+    )
 
 
 @pytest.mark.parametrize("hidden_act", ["gelu_new", "relu", "silu", "tanh"])
 def test_every_activation(framed, hidden_act):
     encoder = encoder_of(framed, hidden_act=hidden_act)
-    np.testing.assert_allclose(run(encoder, padded(encoder, TEXTS)), encoder.encode(TEXTS), atol=2e-6)
+    np.testing.assert_allclose(
+        run(encoder, padded(encoder, TEXTS)), encoder.encode(TEXTS), atol=2e-6
+    )
 
 
 OTHER_SHAPES = {
     "modernbert": {**MODERNBERT, "type_vocab_size": 0},
-    "nomic_bert": {**FAMILIES["nomic_bert"].fixed, "model_type": "nomic_bert", "type_vocab_size": 2},
+    "nomic_bert": {
+        **FAMILIES["nomic_bert"].fixed,
+        "model_type": "nomic_bert",
+        "type_vocab_size": 2,
+    },
     "gte": {**FAMILIES["gte"].fixed, "model_type": "gte", "rotary_base": 500.0},
     "distilbert": {"model_type": "distilbert", "type_vocab_size": 0},
-    "with all biases": {**MODERNBERT, "norm_bias": True, "attention_bias": True, "output_bias": True},
+    "with all biases": {
+        **MODERNBERT,
+        "norm_bias": True,
+        "attention_bias": True,
+        "output_bias": True,
+    },
 }
 
 
@@ -85,10 +104,14 @@ OTHER_SHAPES = {
 def test_other_shapes_give_the_encoders_vectors(framed, shape, left):
     encoder = encoder_of(framed, shape=shape)
     texts = [*TEXTS, " ".join(TEXTS)[:120]]
-    np.testing.assert_allclose(run(encoder, padded(encoder, texts, left=left)), encoder.encode(texts), atol=3e-6)
+    np.testing.assert_allclose(
+        run(encoder, padded(encoder, texts, left=left)), encoder.encode(texts), atol=3e-6
+    )
 
 
-@pytest.mark.parametrize("weights", [FloatWeights("float16"), Int8Weights()], ids=["float16", "int8"])
+@pytest.mark.parametrize(
+    "weights", [FloatWeights("float16"), Int8Weights()], ids=["float16", "int8"]
+)
 def test_modernbert_with_smaller_weights_is_close(framed, weights):
     encoder = encoder_of(framed, shape=OTHER_SHAPES["modernbert"])
     found = run(encoder, padded(encoder, TEXTS), weights)
@@ -112,11 +135,15 @@ def test_normalization_is_as_the_settings_say(framed):
 def test_layers_after_pooling_are_in_the_graph(framed):
     encoder = encoder_of(framed)
     layers = [Normalize(), Dense(32, 32, activation="sigmoid"), Dense(32, 16, bias=False)]
-    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling(layers)).eval()
+    deep = Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling(layers)
+    ).eval()
     for weights in (None, Int8Weights()):
         found = run(deep, padded(deep, TEXTS), weights)
         assert found.shape == (len(TEXTS), 16)
-        np.testing.assert_allclose(found, deep.encode(TEXTS), atol=2e-6 if weights is None else 1e-2)
+        np.testing.assert_allclose(
+            found, deep.encode(TEXTS), atol=2e-6 if weights is None else 1e-2
+        )
 
 
 def test_a_text_of_nothing_but_special_tokens_is_zero(framed):
@@ -128,7 +155,9 @@ def test_a_text_of_nothing_but_special_tokens_is_zero(framed):
 def test_inputs_output_and_facts(encoder):
     model = build_graph(encoder, FloatWeights())
     assert [given.name for given in model.graph.input] == list(INPUTS)
-    shape = [dim.dim_param or dim.dim_value for dim in model.graph.output[0].type.tensor_type.shape.dim]
+    shape = [
+        dim.dim_param or dim.dim_value for dim in model.graph.output[0].type.tensor_type.shape.dim
+    ]
     assert shape == ["batch", encoder.dim]
     facts = {prop.key: prop.value for prop in model.metadata_props}
     assert facts["digest"] == encoder.digest()

@@ -13,15 +13,26 @@ WITHOUT_TORCH = "import sys; sys.modules['torch'] = sys.modules['interlingua'] =
 
 
 @pytest.mark.parametrize(("kind", "number"), [("onnx", 0), ("openvino", 1)])
-def test_the_lines_of_the_card_run_without_torch_and_give_our_vectors(encoder, tmp_path, kind, number):
+def test_the_lines_of_the_card_run_without_torch_and_give_our_vectors(
+    encoder, tmp_path, kind, number
+):
     encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "ask: "})
     encoder.save(tmp_path / "model")
     export_graphs(tmp_path / "model", tmp_path / "out", ("onnx", "openvino"))
-    code = (tmp_path / "out" / "README.md").read_text().split("```python\n")[1 + number].split("```")[0]
+    code = (
+        (tmp_path / "out" / "README.md")
+        .read_text()
+        .split("```python\n")[1 + number]
+        .split("```")[0]
+    )
     assert kind in code
     assert len([line for line in code.splitlines() if line]) <= 10
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH + code], cwd=tmp_path / "out", capture_output=True, text=True, check=True
+        [sys.executable, "-c", WITHOUT_TORCH + code],
+        cwd=tmp_path / "out",
+        capture_output=True,
+        text=True,
+        check=True,
     )
     shown = [float(word) for word in done.stdout.replace("[", " ").replace("]", " ").split()]
     own = encoder.encode(TEXTS, prompt="query")

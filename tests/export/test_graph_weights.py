@@ -12,11 +12,15 @@ from interlingua.export.graph_weights import FloatWeights, Int8Weights, Matrix, 
 def product(weights, x, weight, bias):
     """x W' + b by a graph whose states are given through an embedding table."""
     graph = Graph()
-    states = graph.add("Reshape", weights_free_lookup(graph, x), graph.constant(np.array([-1, x.shape[1]])))
+    states = graph.add(
+        "Reshape", weights_free_lookup(graph, x), graph.constant(np.array([-1, x.shape[1]]))
+    )
     made = weights.linear(graph, states, Matrix({"linear.weight": weight}), bias, "linear")
     graph.add("Identity", made, name="sentence_embedding")
     model = graph.model(dim=len(bias), metadata={})
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     ids = np.arange(len(x), dtype=np.int64)[:, None]
     return session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0], model
 
@@ -29,14 +33,19 @@ def weights_free_lookup(graph, x):
 def case():
     """States of very unequal size, some with one outlier of a hundred times the rest."""
     draw = np.random.default_rng(0)
-    x = draw.normal(size=(64, 48)).astype(np.float32) * np.geomspace(1e-3, 10, 64, dtype=np.float32)[:, None]
+    x = (
+        draw.normal(size=(64, 48)).astype(np.float32)
+        * np.geomspace(1e-3, 10, 64, dtype=np.float32)[:, None]
+    )
     x[::4, 5] *= 100
     return x, draw.normal(size=(40, 48)).astype(np.float32), draw.normal(size=40).astype(np.float32)
 
 
 def relative_error(found, x, weight, bias):
     exact = x.astype(np.float64) @ weight.T.astype(np.float64) + bias
-    return float((np.linalg.norm(found - exact, axis=1) / np.linalg.norm(exact - bias, axis=1)).max())
+    return float(
+        (np.linalg.norm(found - exact, axis=1) / np.linalg.norm(exact - bias, axis=1)).max()
+    )
 
 
 def test_int8_products_round_no_state_more_than_its_weights(case):
@@ -75,6 +84,8 @@ def test_float_products_and_rows(case, name, error):
 
 
 def test_rows_are_rounded_to_the_nearest():
-    rounded, scales = rounded_rows(np.array([[127, -63.6, 1], [0, 0, 0], [2.54, 0.011, 0]], dtype=np.float32))
+    rounded, scales = rounded_rows(
+        np.array([[127, -63.6, 1], [0, 0, 0], [2.54, 0.011, 0]], dtype=np.float32)
+    )
     assert rounded.tolist() == [[127, -64, 1], [0, 0, 0], [127, 1, 0]]
     np.testing.assert_allclose(scales[:, 0], [1, 1, 0.02], rtol=1e-6)

@@ -30,7 +30,10 @@ def files(folder):
 def prompted(encoder, tmp_path):
     """A model whose default is to put a prompt before every text, in a run's folder."""
     encoder.settings = dataclasses.replace(
-        encoder.settings, prompts={"query": "ask: ", "plain": "b "}, default_prompt="query", pooling="max"
+        encoder.settings,
+        prompts={"query": "ask: ", "plain": "b "},
+        default_prompt="query",
+        pooling="max",
     )
     encoder.save(tmp_path / "model")
     return encoder, tmp_path / "model"
@@ -39,15 +42,25 @@ def prompted(encoder, tmp_path):
 def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
     encoder, model = prompted
     told = []
-    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), license="MIT", on_verified=told.append)
+    found = export_graphs(
+        model,
+        tmp_path / "out",
+        ("onnx", "int8", "openvino"),
+        license="MIT",
+        on_verified=told.append,
+    )
     assert told == [found]
     assert list(found.lowest) == ["onnx", "onnx int8", "openvino"]
     assert found.lowest["onnx"].keys() == SAMPLES.keys()
     assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
     assert 1 - 5e-3 < min(low.cosine for low in found.lowest["onnx int8"].values()) < 1 - 1e-9
-    assert {"onnx/model.onnx", "onnx/model_quantized.onnx", "tokenizer.json", "config.json", "README.md"} <= set(
-        files(tmp_path / "out")
-    )
+    assert {
+        "onnx/model.onnx",
+        "onnx/model_quantized.onnx",
+        "tokenizer.json",
+        "config.json",
+        "README.md",
+    } <= set(files(tmp_path / "out"))
     assert "model.safetensors" not in files(tmp_path / "out")
     own = encoder.encode(TEXTS)
     for options in ({}, {"file": "onnx/model_quantized.onnx"}):
@@ -59,8 +72,15 @@ def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
 
 def test_graphs_of_a_modernbert_agree(framed, tmp_path):
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
-    config = BackboneConfig(vocab_size=framed.size, max_position_embeddings=64, **sizes, **MODERNBERT)
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+    }
+    config = BackboneConfig(
+        vocab_size=framed.size, max_position_embeddings=64, **sizes, **MODERNBERT
+    )
     Encoder.from_scratch(config, framed).save(tmp_path / "model")
     found = export_graphs(tmp_path / "model", tmp_path / "out", ("onnx", "int8", "openvino"))
     assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
@@ -92,7 +112,9 @@ def test_weights_of_a_large_graph_lie_beside_it(model, tmp_path, monkeypatch):
     assert not (tmp_path / "only" / "onnx").exists()
 
 
-def test_a_graph_that_differs_is_refused_by_language_and_text_and_leaves_nothing(model, tmp_path, monkeypatch):
+def test_a_graph_that_differs_is_refused_by_language_and_text_and_leaves_nothing(
+    model, tmp_path, monkeypatch
+):
     original = graphs.build_graph
 
     def damaged(encoder, weights):
@@ -103,7 +125,10 @@ def test_a_graph_that_differs_is_refused_by_language_and_text_and_leaves_nothing
 
     monkeypatch.setattr(graphs, "build_graph", damaged)
     told = []
-    with pytest.raises(CheckpointError, match=r"/out: onnx gives another vector for '.*' \(\w+_\w{4}, cosine 0\.\d+"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"/out: onnx gives another vector for '.*' \(\w+_\w{4}, cosine 0\.\d+",
+    ):
         export_graphs(model, tmp_path / "out", ("onnx",), on_verified=told.append)
     assert "!" in "".join(told[0].table())
     assert not (tmp_path / "out").exists()
@@ -119,21 +144,27 @@ def test_static_vectors_have_graphs_too(static_encoder, tmp_path):
 
 
 def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch):
-    with pytest.raises(ConfigError, match="'bfloat16': graphs keep their weights in float32 or float16"):
+    with pytest.raises(
+        ConfigError, match="'bfloat16': graphs keep their weights in float32 or float16"
+    ):
         export_graphs(model, tmp_path / "out", ("onnx",), dtype="bfloat16")
     monkeypatch.setitem(sys.modules, "openvino", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[openvino\]'"):
         export_graphs(model, tmp_path / "out", ("openvino",))
     assert not (tmp_path / "out").exists()
     own = encoder.vocabulary
-    segmented = Vocabulary(own.tokenizer.to_str(), special_tokens=own.special_tokens, pre_tokenizer="ems")
+    segmented = Vocabulary(
+        own.tokenizer.to_str(), special_tokens=own.special_tokens, pre_tokenizer="ems"
+    )
     Encoder(encoder.backbone, segmented).save(tmp_path / "segmented")
     with pytest.raises(CheckpointError, match="first segments words by language"):
         export_graphs(tmp_path / "segmented", tmp_path / "out", ("onnx",))
 
 
 def test_graphs_give_vectors_that_are_cut(encoder, model, tmp_path):
-    found = export_graphs(model, tmp_path / "out", ("onnx", "int8", "openvino"), smaller=ShrinkOptions(truncate_dim=8))
+    found = export_graphs(
+        model, tmp_path / "out", ("onnx", "int8", "openvino"), smaller=ShrinkOptions(truncate_dim=8)
+    )
     assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
     there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m"))
     vectors = there.encode(TEXTS)

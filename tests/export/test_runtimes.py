@@ -41,7 +41,9 @@ def test_what_is_there_is_run(encoder, folder):
     for name, runtime in found.items():
         assert runtime.tolerance == ROUNDING[runtime.weights]
         for prompt in (None, "query"):
-            closeness = (runtime.encode(TEXTS, prompt=prompt) * encoder.encode(TEXTS, prompt=prompt)).sum(axis=1)
+            closeness = (
+                runtime.encode(TEXTS, prompt=prompt) * encoder.encode(TEXTS, prompt=prompt)
+            ).sum(axis=1)
             assert closeness.min() > 1 - (5e-3 if name == "onnx int8" else 1e-6), name
 
 
@@ -64,11 +66,18 @@ def test_stored_dtypes_decide_the_tolerance(encoder, static_encoder, tmp_path):
 
 @pytest.mark.parametrize(
     ("package", "kind", "extra"),
-    [("onnxruntime", "onnx", "onnx"), ("openvino", "openvino", "openvino"), ("sentence_transformers", "", "sentence")],
+    [
+        ("onnxruntime", "onnx", "onnx"),
+        ("openvino", "openvino", "openvino"),
+        ("sentence_transformers", "", "sentence"),
+    ],
 )
 def test_missing_packages_are_named(folder, monkeypatch, package, kind, extra):
     monkeypatch.setitem(sys.modules, package, None)
-    makers = {"onnx": lambda: OnnxRuntime(folder, "onnx"), "openvino": lambda: OpenVinoRuntime(folder)}
+    makers = {
+        "onnx": lambda: OnnxRuntime(folder, "onnx"),
+        "openvino": lambda: OpenVinoRuntime(folder),
+    }
     with pytest.raises(MissingExtraError, match=rf"pip install 'interlingua\[{extra}"):
         makers.get(kind, lambda: StockRuntime(folder))()
 

@@ -19,7 +19,9 @@ from interlingua.export.verify import SAMPLES
 pytest.importorskip("sentence_transformers")
 
 
-@pytest.mark.parametrize(("dtype", "closeness"), [("float32", 1e-5), ("float16", 1e-4), ("bfloat16", 1e-2)])
+@pytest.mark.parametrize(
+    ("dtype", "closeness"), [("float32", 1e-5), ("float16", 1e-4), ("bfloat16", 1e-2)]
+)
 def test_export_is_a_checked_directory_with_a_card(encoder, model, tmp_path, dtype, closeness):
     verification = export(model, tmp_path / "out", dtype=dtype)
     assert verification.minimum > 1 - closeness
@@ -114,14 +116,25 @@ def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
     assert mine.read_text() == "{}"
 
 
-def test_token_vectors_are_exported_in_int8_and_transformers_are_not(model, static_encoder, tmp_path):
+def test_token_vectors_are_exported_in_int8_and_transformers_are_not(
+    model, static_encoder, tmp_path
+):
     static_encoder.save(tmp_path / "static")
     for dtype, closeness in (("float32", 1e-6), ("float16", 1e-5), ("int8", 1e-3)):
         assert export(tmp_path / "static", tmp_path / dtype, dtype=dtype).minimum > 1 - closeness
-    sizes = [(tmp_path / dtype / "model.safetensors").stat().st_size for dtype in ("float32", "float16", "int8")]
+    sizes = [
+        (tmp_path / dtype / "model.safetensors").stat().st_size
+        for dtype in ("float32", "float16", "int8")
+    ]
     assert sizes[0] > 1.8 * sizes[1] > 2.5 * sizes[2]
-    assert "| backbone | none: a vector for each token" in (tmp_path / "int8" / "README.md").read_text()
-    with pytest.raises(ConfigError, match="int8 weights are for token vectors; of a transformer make a graph: --int8"):
+    assert (
+        "| backbone | none: a vector for each token"
+        in (tmp_path / "int8" / "README.md").read_text()
+    )
+    with pytest.raises(
+        ConfigError,
+        match="int8 weights are for token vectors; of a transformer make a graph: --int8",
+    ):
         export(model, tmp_path / "out", dtype="int8")
 
 
@@ -139,7 +152,9 @@ def test_cut_vectors_are_those_of_sentence_transformers(encoder, model, tmp_path
     assert stock.truncate_dim == 8
     texts = list(SAMPLES["eng_Latn"])
     vectors = stock.encode(texts, normalize_embeddings=True, show_progress_bar=False)
-    assert torch.allclose(torch.tensor(vectors), torch.tensor(encoder.encode(texts, dim=8)), atol=1e-5)
+    assert torch.allclose(
+        torch.tensor(vectors), torch.tensor(encoder.encode(texts, dim=8)), atol=1e-5
+    )
     assert "normalize_embeddings=True" in (tmp_path / "out" / "README.md").read_text()
     back = Encoder.load(tmp_path / "out")
     assert torch.equal(torch.tensor(back.encode(texts)), torch.tensor(encoder.encode(texts, dim=8)))
@@ -148,7 +163,9 @@ def test_cut_vectors_are_those_of_sentence_transformers(encoder, model, tmp_path
 def test_the_card_names_the_widths_it_was_trained_for(encoder, tmp_path):
     encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(32, 16, 8))
     encoder.save(tmp_path / "nested")
-    export(tmp_path / "nested", tmp_path / "out", smaller=ShrinkOptions(truncate_dim=16), check=False)
+    export(
+        tmp_path / "nested", tmp_path / "out", smaller=ShrinkOptions(truncate_dim=16), check=False
+    )
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| dimensions | 16 |" in card
     assert "| can be cut to | 8 |" in card

@@ -54,7 +54,9 @@ def test_nothing_asked_is_the_same_encoder(encoder):
 
 @pytest.mark.parametrize("layers", [0, 9])
 def test_layers_that_are_not_there(encoder, layers):
-    with pytest.raises(ConfigError, match=f"{layers} layers of a model that has {len(encoder.backbone.layers)}"):
+    with pytest.raises(
+        ConfigError, match=f"{layers} layers of a model that has {len(encoder.backbone.layers)}"
+    ):
         first_layers(encoder, layers)
 
 
@@ -73,7 +75,9 @@ def test_shorter_vectors_and_ranges_leave_the_encoder_as_it_was(encoder, texts):
 def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
     files, kept = texts
     dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.linspace(-1, 1, 32))
-    mapped = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Normalize(), dense])).eval()
+    mapped = Encoder(
+        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Normalize(), dense])
+    ).eval()
     small = shrink(mapped, truncate_dim=8, ranges_of=files)
     np.testing.assert_allclose(small.encode(kept), mapped.encode(kept, dim=8), atol=1e-6)
     assert np.abs(small.encode(kept) - encoder.encode(kept, dim=8)).max() > 0.1

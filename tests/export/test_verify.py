@@ -35,7 +35,9 @@ def test_samples_are_known_languages_and_hold_a_text_beyond_any_limit():
 
 def test_another_pooling_is_named(encoder, model):
     change(model / "1_Pooling" / "config.json", pooling_mode="cls")
-    with pytest.raises(CheckpointError, match=r"cosine 0\.\d+.*pooling or normalization differ .*pools by mean"):
+    with pytest.raises(
+        CheckpointError, match=r"cosine 0\.\d+.*pooling or normalization differ .*pools by mean"
+    ):
         verify(encoder, model)
 
 
@@ -50,7 +52,9 @@ def test_other_tokens_are_named(encoder, model):
     definition = json.loads((model / "tokenizer.json").read_text())
     definition["normalizer"] = {"type": "Lowercase"}
     (model / "tokenizer.json").write_text(json.dumps(definition))
-    with pytest.raises(CheckpointError, match=r"the tokens differ, from place \d+: ids \[.*\] and \["):
+    with pytest.raises(
+        CheckpointError, match=r"the tokens differ, from place \d+: ids \[.*\] and \["
+    ):
         verify(encoder, model)
 
 
@@ -73,7 +77,9 @@ def test_prompts_are_checked_too(encoder, tmp_path):
 
 def test_a_missing_package_is_named(encoder, model, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"
+    ):
         verify(encoder, model)
 
 
@@ -119,7 +125,9 @@ def test_a_vector_of_nan_is_no_agreement(encoder, model):
 def test_texts_of_files_join_the_sample_by_language(tmp_path, monkeypatch):
     monkeypatch.setattr(verify_module, "MOST_TEXTS", 3)
     (tmp_path / "ru.txt").write_text("один\nдва\n", encoding="utf-8")
-    (tmp_path / "news.de-swh.tsv").write_text("".join(f"eins {i}\tmoja {i}\n" for i in range(9)), encoding="utf-8")
+    (tmp_path / "news.de-swh.tsv").write_text(
+        "".join(f"eins {i}\tmoja {i}\n" for i in range(9)), encoding="utf-8"
+    )
     found = with_texts_of([tmp_path / "ru.txt", tmp_path / "news.de-swh.tsv"])
     assert found["rus_Cyrl"] == [*SAMPLES["rus_Cyrl"], "один", "два"]
     assert found["deu_Latn"] == [*SAMPLES["deu_Latn"], "eins 0", "eins 1", "eins 2"]
@@ -140,7 +148,9 @@ def test_token_vectors_are_checked_too(static_encoder, tmp_path):
     static_encoder.save(tmp_path / "m")
     with torch.no_grad():
         static_encoder.backbone.word_embeddings.weight.normal_()
-    with pytest.raises(CheckpointError, match="the tokens agree; their vectors, or normalization, differ"):
+    with pytest.raises(
+        CheckpointError, match="the tokens agree; their vectors, or normalization, differ"
+    ):
         verify(static_encoder, tmp_path / "m")
 
 
@@ -156,10 +166,16 @@ def test_two_vectors_of_zero_agree_and_one_does_not(static_encoder):
 
 
 def test_texts_of_a_user_that_yield_nan_are_named(encoder, model):
-    good, bad = (ids.tolist() for ids in map(np.array, encoder.vocabulary.encode(["ru", "de7 en7"])))
+    good, bad = (
+        ids.tolist() for ids in map(np.array, encoder.vocabulary.encode(["ru", "de7 en7"]))
+    )
     with torch.no_grad():
         encoder.backbone.word_embeddings.weight[sorted(set(bad) - set(good))] = float("inf")
-    with pytest.raises(CheckpointError, match="the encoder gave NaN or infinity for 'de7 en7'; try"):
+    with pytest.raises(
+        CheckpointError, match="the encoder gave NaN or infinity for 'de7 en7'; try"
+    ):
         verify(encoder, model, {"eng_Latn": ("ru", "de7 en7")})
-    with pytest.raises(CheckpointError, match=r"word_embeddings\.weight hold NaN or infinity in float32"):
+    with pytest.raises(
+        CheckpointError, match=r"word_embeddings\.weight hold NaN or infinity in float32"
+    ):
         check_model(encoder, samples={"eng_Latn": ("ru",)})

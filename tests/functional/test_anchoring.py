@@ -33,7 +33,9 @@ def naive_contrast(positives, bank, temperature, excluded):
     total = 0.0
     for row, positive in enumerate(positives.tolist()):
         own = math.exp(positive / temperature)
-        kept = [value for column, value in enumerate(bank[row].tolist()) if not excluded[row][column]]
+        kept = [
+            value for column, value in enumerate(bank[row].tolist()) if not excluded[row][column]
+        ]
         total -= math.log(own / (own + sum(math.exp(value / temperature) for value in kept)))
     return total / len(positives)
 
@@ -44,7 +46,8 @@ def softmax(values):
 
 
 def test_distance_by_hand():
-    # unit vectors (1, 0) and (0, 1) are 2 apart in squares, (0, 1) and (0, 1) not at all: a mean of 1
+    # unit vectors (1, 0) and (0, 1) are 2 apart in squares, (0, 1) and (0, 1) not at all: a mean of
+    # 1
     student, target = torch.tensor([[3.0, 0.0], [0.0, 5.0]]), torch.tensor([[0.0, 2.0], [0.0, 1.0]])
     assert float(squared_distance(student, target)) == pytest.approx(1)
 
@@ -68,7 +71,9 @@ def test_offset_is_the_naive_loop():
 def test_offset_of_one_sentence_a_language_is_the_distance():
     s, z = draw(3, 4), draw(3, 4, seed=1)
     torch.testing.assert_close(mean_gap(s, z, torch.arange(3)), squared_distance(s, z))
-    assert torch.autograd.gradcheck(lambda a: mean_gap(a, z, torch.tensor([0, 1, 0])), (s.requires_grad_(),))
+    assert torch.autograd.gradcheck(
+        lambda a: mean_gap(a, z, torch.tensor([0, 1, 0])), (s.requires_grad_(),)
+    )
 
 
 def test_offset_does_not_see_what_averages_out():
@@ -84,18 +89,25 @@ def test_contrast_is_the_naive_loop():
     found = contrast_with_bank(positives, bank, temperature=0.3, excluded=excluded)
     assert float(found) == pytest.approx(naive_contrast(positives, bank, 0.3, excluded), abs=1e-12)
     everything = contrast_with_bank(positives, bank, temperature=0.3)
-    assert float(everything) == pytest.approx(naive_contrast(positives, bank, 0.3, ~excluded & excluded), abs=1e-12)
+    assert float(everything) == pytest.approx(
+        naive_contrast(positives, bank, 0.3, ~excluded & excluded), abs=1e-12
+    )
 
 
 def test_contrast_with_one_equal_negative_is_log_two():
-    assert float(contrast_with_bank(torch.tensor([0.4]), torch.tensor([[0.4]]), temperature=0.05)) == pytest.approx(
-        math.log(2)
-    )
+    assert float(
+        contrast_with_bank(torch.tensor([0.4]), torch.tensor([[0.4]]), temperature=0.05)
+    ) == pytest.approx(math.log(2))
 
 
 def test_contrast_with_nothing_left_is_zero():
     nothing = torch.ones(2, 3, dtype=torch.bool)
-    assert float(contrast_with_bank(torch.rand(2), torch.rand(2, 3), temperature=0.1, excluded=nothing)) == 0
+    assert (
+        float(
+            contrast_with_bank(torch.rand(2), torch.rand(2, 3), temperature=0.1, excluded=nothing)
+        )
+        == 0
+    )
 
 
 def test_soft_labels_are_the_naive_loop():
@@ -107,7 +119,9 @@ def test_soft_labels_are_the_naive_loop():
     for row in range(3):
         kept = [column for column in range(5) if not excluded[row, column]]
         p = softmax([1 / 0.2, *(float(teacher[row, column]) / 0.2 for column in kept)])
-        q = softmax([float(positives[row]) / 0.2, *(float(student[row, column]) / 0.2 for column in kept)])
+        q = softmax(
+            [float(positives[row]) / 0.2, *(float(student[row, column]) / 0.2 for column in kept)]
+        )
         total += sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
     found = soft_labels(positives, student, teacher, temperature=0.2, excluded=excluded)
     assert float(found) == pytest.approx(total / 3, abs=1e-12)
@@ -122,7 +136,9 @@ def test_soft_labels_of_a_student_that_agrees_are_zero():
 
 def test_soft_labels_have_the_gradient_of_the_paper_s_loss():
     """Its cross-entropy of softmax labels, as the released code computes it."""
-    positives, student, teacher = (x.tanh().requires_grad_() for x in (draw(3), draw(3, 5, seed=1), draw(3, 5, seed=2)))
+    positives, student, teacher = (
+        x.tanh().requires_grad_() for x in (draw(3), draw(3, 5, seed=1), draw(3, 5, seed=2))
+    )
     soft_labels(positives, student, teacher, temperature=0.1).backward()
     assert teacher.grad is None
     found = positives.grad.clone(), student.grad.clone()
@@ -142,11 +158,14 @@ def test_split_softmax_is_the_naive_loop():
         own = math.exp(cosine(x[row], y[row]) / 0.1)
         hard = [math.exp(cosine(x[row], h[j]) / 0.1) for j in range(5) if owners[j] == row]
         total -= math.log(own / (own + sum(hard)))
-    assert float(split_softmax(x, y, h, owners, temperature=0.1)) == pytest.approx(total / 3, abs=1e-12)
+    assert float(split_softmax(x, y, h, owners, temperature=0.1)) == pytest.approx(
+        total / 3, abs=1e-12
+    )
 
 
 def test_split_softmax_by_hand():
-    # cosines 1 with the positive, 0 with one hard negative: log(1 + e^(-1 / 0.5)); the other query has none
+    # cosines 1 with the positive, 0 with one hard negative: log(1 + e^(-1 / 0.5)); the other query
+    # has none
     x, y = torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
     found = split_softmax(x, y, torch.tensor([[0.0, 3.0]]), torch.tensor([0]), temperature=0.5)
     assert float(found) == pytest.approx(math.log1p(math.exp(-2)) / 2)
@@ -162,9 +181,14 @@ def test_split_softmax_at_a_tiny_temperature_is_finite():
 def test_gradients():
     s, z, h = (draw(3, 4, seed=seed).requires_grad_() for seed in range(3))
     owners = torch.tensor([0, 2, 2])
-    assert torch.autograd.gradcheck(lambda a, b, c: split_softmax(a, b, c, owners, temperature=0.3), (s, z, h))
+    assert torch.autograd.gradcheck(
+        lambda a, b, c: split_softmax(a, b, c, owners, temperature=0.3), (s, z, h)
+    )
     assert torch.autograd.gradcheck(lambda a: squared_distance(a, z.detach()), (s,))
-    positives, bank = draw(3, seed=4).tanh().requires_grad_(), draw(3, 5, seed=5).tanh().requires_grad_()
+    positives, bank = (
+        draw(3, seed=4).tanh().requires_grad_(),
+        draw(3, 5, seed=5).tanh().requires_grad_(),
+    )
     teacher = draw(3, 5, seed=6).tanh()
     excluded = torch.zeros(3, 5, dtype=torch.bool)
     excluded[0, 0] = True
@@ -172,7 +196,8 @@ def test_gradients():
         lambda a, b: contrast_with_bank(a, b, temperature=0.3, excluded=excluded), (positives, bank)
     )
     assert torch.autograd.gradcheck(
-        lambda a, b: soft_labels(a, b, teacher, temperature=0.3, excluded=excluded), (positives, bank)
+        lambda a, b: soft_labels(a, b, teacher, temperature=0.3, excluded=excluded),
+        (positives, bank),
     )
 
 

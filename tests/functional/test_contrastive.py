@@ -32,7 +32,9 @@ def naive_margin_softmax(x, y, margin, temperature, excluded=frozenset(), *, aft
     total = 0.0
     for i in range(len(x)):
         for anchor, others in ((x, y), (y, x)):
-            positive = cosine(anchor[i], others[i]) / temperature - (margin if after else margin / temperature)
+            positive = cosine(anchor[i], others[i]) / temperature - (
+                margin if after else margin / temperature
+            )
             normalizer = math.exp(positive)
             for k in range(len(x)):
                 pair = (i, k) if anchor is x else (k, i)
@@ -46,8 +48,12 @@ def naive_margin_softmax(x, y, margin, temperature, excluded=frozenset(), *, aft
 @pytest.mark.parametrize(("margin", "temperature"), [(0.3, 0.1), (0.0, 1.0), (0.5, 0.7)])
 def test_additive_margin_softmax_is_the_naive_loop(margin, temperature, after):
     x, y = embeddings(4), embeddings(4, seed=1)
-    loss = additive_margin_softmax(x, y, margin=margin, temperature=temperature, margin_after_temperature=after)
-    assert float(loss) == pytest.approx(naive_margin_softmax(x, y, margin, temperature, after=after), abs=1e-12)
+    loss = additive_margin_softmax(
+        x, y, margin=margin, temperature=temperature, margin_after_temperature=after
+    )
+    assert float(loss) == pytest.approx(
+        naive_margin_softmax(x, y, margin, temperature, after=after), abs=1e-12
+    )
 
 
 def test_bidirectional_contrastive_is_the_naive_loop():
@@ -62,19 +68,25 @@ def test_excluded_pairs_are_no_negatives():
     excluded = torch.zeros(4, 4, dtype=torch.bool)
     excluded[0, 2] = excluded[3, 1] = True
     without = naive_margin_softmax(x, y, 0.0, 0.1, frozenset({(0, 2), (3, 1)}))
-    assert float(bidirectional_contrastive(x, y, excluded=excluded)) == pytest.approx(without, abs=1e-12)
+    assert float(bidirectional_contrastive(x, y, excluded=excluded)) == pytest.approx(
+        without, abs=1e-12
+    )
 
 
 def test_the_positive_is_never_excluded():
     x, y = embeddings(4), embeddings(4, seed=1)
     everything = torch.ones(4, 4, dtype=torch.bool)
-    assert float(bidirectional_contrastive(x, y, excluded=everything)) == pytest.approx(0, abs=1e-12)
+    assert float(bidirectional_contrastive(x, y, excluded=everything)) == pytest.approx(
+        0, abs=1e-12
+    )
 
 
 def test_two_orthogonal_pairs_by_hand():
     # cosines 1 and 0 at T = 1: each of the two terms is log(1 + 1/e)
     eye = torch.eye(2, dtype=torch.float64)
-    assert float(bidirectional_contrastive(eye, eye, temperature=1.0)) == pytest.approx(2 * math.log(1 + math.exp(-1)))
+    assert float(bidirectional_contrastive(eye, eye, temperature=1.0)) == pytest.approx(
+        2 * math.log(1 + math.exp(-1))
+    )
     # with margin 0.5 the positive is 0.5: log(1 + e^-0.5)
     loss = additive_margin_softmax(eye, eye, margin=0.5, temperature=1.0)
     assert float(loss) == pytest.approx(2 * math.log(1 + math.exp(-0.5)))
@@ -134,14 +146,18 @@ def test_gradients(loss):
     assert torch.autograd.gradcheck(lambda x, y: loss(x, y, temperature=0.5), (x, y))
 
 
-@pytest.mark.parametrize("loss", [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive])
+@pytest.mark.parametrize(
+    "loss", [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive]
+)
 @pytest.mark.parametrize("temperature", [0.0, -1.0])
 def test_temperature_must_be_positive(loss, temperature):
     with pytest.raises(ValueError, match="must be positive"):
         loss(embeddings(2), embeddings(2), temperature=temperature)
 
 
-@pytest.mark.parametrize("loss", [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive])
+@pytest.mark.parametrize(
+    "loss", [bidirectional_contrastive, additive_margin_softmax, infonce, semantic_contrastive]
+)
 def test_half_precision_embeddings_and_autocast_give_a_float32_loss(loss):
     x, y = embeddings(4).bfloat16(), embeddings(4, seed=1).bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -152,7 +168,9 @@ def test_inner_products_are_not_rounded_under_autocast():
     x, y = 20 * embeddings(6, dim=64).float(), 20 * embeddings(6, dim=64, seed=1).float()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = infonce(x, y, cosine=False, temperature=1000.0)
-    torch.testing.assert_close(found, infonce(x, y, cosine=False, temperature=1000.0), rtol=0, atol=0)
+    torch.testing.assert_close(
+        found, infonce(x, y, cosine=False, temperature=1000.0), rtol=0, atol=0
+    )
 
 
 def test_the_zero_vector_has_cosine_zero():
@@ -184,7 +202,9 @@ def test_semantic_contrastive_without_the_excluded_is_the_naive_double_sum():
         scores = {k: cosine(z[i], z[k]) / 0.1 for k in kept}
         total -= scores[(i + 4) % 8] - math.log(sum(map(math.exp, scores.values())))
     assert len(kept) == 7
-    assert float(semantic_contrastive(x, y, excluded=excluded)) == pytest.approx(total / 8, abs=1e-12)
+    assert float(semantic_contrastive(x, y, excluded=excluded)) == pytest.approx(
+        total / 8, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +216,9 @@ def test_excluded_pairs_get_no_gradient_and_the_others_theirs(loss):
     x, y = embeddings(4).requires_grad_(), embeddings(4, seed=1).requires_grad_()
     excluded = torch.zeros(4, 4, dtype=torch.bool)
     excluded[0, 1] = excluded[1, 0] = True
-    assert torch.autograd.gradcheck(lambda x, y: loss(x, y, temperature=0.5, excluded=excluded), (x, y))
+    assert torch.autograd.gradcheck(
+        lambda x, y: loss(x, y, temperature=0.5, excluded=excluded), (x, y)
+    )
     everything = torch.ones(4, 4, dtype=torch.bool)
     torch.testing.assert_close(
         loss(x, y, temperature=0.5, excluded=everything),
@@ -210,7 +232,9 @@ def losses_of(x, y, negatives, excluded):
     wide[0, -1] = True
     return {
         "additive": additive_margin_softmax(x, y, margin=0.3, temperature=0.1, excluded=excluded),
-        "after": additive_margin_softmax(x, y, margin=0.3, temperature=0.5, margin_after_temperature=True),
+        "after": additive_margin_softmax(
+            x, y, margin=0.3, temperature=0.5, margin_after_temperature=True
+        ),
         "plain": bidirectional_contrastive(x, y, temperature=0.2),
         "infonce": infonce(x, y, hard_negatives=negatives, temperature=0.3, excluded=wide),
         "products": infonce(x, y, cosine=False),
@@ -220,7 +244,9 @@ def losses_of(x, y, negatives, excluded):
 @pytest.mark.parametrize("rows", [1, 3, 7, 100])
 def test_logits_in_chunks_give_the_same_losses_and_gradients(rows, monkeypatch):
     inputs = [embeddings(count, seed=seed).requires_grad_() for seed, count in enumerate((7, 7, 4))]
-    excluded = torch.rand(7, 7, generator=torch.Generator().manual_seed(3)) < 0.4  # the diagonal is never excluded
+    excluded = (
+        torch.rand(7, 7, generator=torch.Generator().manual_seed(3)) < 0.4
+    )  # the diagonal is never excluded
     before = excluded.clone()
     whole = losses_of(*inputs, excluded)
     monkeypatch.setattr(contrastive, "WHOLE_LOGITS", 0)
@@ -240,7 +266,9 @@ def test_chunked_gradients_are_those_of_differences(monkeypatch):
     monkeypatch.setattr(contrastive, "WHOLE_LOGITS", 0)
     monkeypatch.setattr(contrastive, "CHUNK_LOGITS", 10)
     x, y = embeddings(5).requires_grad_(), embeddings(5, seed=1).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x, y: additive_margin_softmax(x, y, margin=0.2, temperature=0.5), (x, y))
+    assert torch.autograd.gradcheck(
+        lambda x, y: additive_margin_softmax(x, y, margin=0.2, temperature=0.5), (x, y)
+    )
 
 
 class LargestTensor(TorchDispatchMode):
@@ -250,7 +278,11 @@ class LargestTensor(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        tensors = [leaf for leaf in (out if isinstance(out, tuple | list) else [out]) if isinstance(leaf, torch.Tensor)]
+        tensors = [
+            leaf
+            for leaf in (out if isinstance(out, tuple | list) else [out])
+            if isinstance(leaf, torch.Tensor)
+        ]
         self.most = max([self.most, *(tensor.numel() for tensor in tensors)])
         return out
 

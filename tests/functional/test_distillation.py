@@ -14,13 +14,20 @@ def embeddings(*, seed=0):
 
 def test_it_is_the_naive_double_sum():
     s, t = embeddings(), embeddings(seed=1)
-    total = sum((a - b) ** 2 for x, y in zip(s.tolist(), t.tolist(), strict=True) for a, b in zip(x, y, strict=True))
+    total = sum(
+        (a - b) ** 2
+        for x, y in zip(s.tolist(), t.tolist(), strict=True)
+        for a, b in zip(x, y, strict=True)
+    )
     assert float(mean_squared_error(s, t)) == pytest.approx(total / 12, abs=1e-12)
 
 
 def test_two_vectors_by_hand():
     # differences (1, 0) and (0, 3) over B = 2 and d = 2: (1 + 9) / 4
-    student, teacher = torch.tensor([[1.0, 2.0], [0.0, 3.0]]), torch.tensor([[0.0, 2.0], [0.0, 0.0]])
+    student, teacher = (
+        torch.tensor([[1.0, 2.0], [0.0, 3.0]]),
+        torch.tensor([[0.0, 2.0], [0.0, 0.0]]),
+    )
     assert float(mean_squared_error(student, teacher)) == 2.5
 
 

@@ -1,4 +1,5 @@
-"""The language contrast of multilingual IR against three loops, hand-worked numbers and its limits."""
+"""The language contrast of multilingual IR against three loops, hand-worked numbers and its
+limits."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ def naive_brackets(x, y, others):
         for k in range(len(z)):
             if k not in (i, j):
                 near_i, near_j = math.exp(cosine(z[i], z[k])), math.exp(cosine(z[j], z[k]))
-                brackets.append(-math.log(near_i / (near_i + near_j)) - math.log(near_j / (near_i + near_j)))
+                brackets.append(
+                    -math.log(near_i / (near_i + near_j)) - math.log(near_j / (near_i + near_j))
+                )
     return brackets
 
 
@@ -47,15 +50,21 @@ def test_the_sum_of_one_pair_and_one_sentence_by_hand():
 
 def test_both_reductions_are_one_without_other_sentences():
     x, y = embeddings(4), embeddings(4, seed=1)
-    torch.testing.assert_close(language_contrastive(x, y), language_contrastive(x, y, reduction="literal"))
+    torch.testing.assert_close(
+        language_contrastive(x, y), language_contrastive(x, y, reduction="literal")
+    )
 
 
 def test_the_mean_does_not_shrink_as_sentences_without_translation_are_added():
     x, y = embeddings(4), embeddings(4, seed=1)
     few, many = embeddings(3, seed=2), embeddings(3, seed=2).repeat(40, 1)
-    only = (2 * 4 * 9 * language_contrastive(x, y, few) - 2 * 4 * 6 * language_contrastive(x, y)) / (2 * 4 * 3)
+    only = (
+        2 * 4 * 9 * language_contrastive(x, y, few) - 2 * 4 * 6 * language_contrastive(x, y)
+    ) / (2 * 4 * 3)
     assert float(language_contrastive(x, y, many)) == pytest.approx(float(only), rel=0.01)
-    assert language_contrastive(x, y, many, reduction="literal") < 0.1 * language_contrastive(x, y, many)
+    assert language_contrastive(x, y, many, reduction="literal") < 0.1 * language_contrastive(
+        x, y, many
+    )
 
 
 def test_translations_that_are_alike_cost_log_2_and_pull_nowhere():
@@ -68,7 +77,8 @@ def test_translations_that_are_alike_cost_log_2_and_pull_nowhere():
 
 
 def test_one_pair_and_one_sentence_by_hand():
-    # cosines of z_k with the pair are 1 and 0: -(log s(1) + log s(-1)) / 2 = (log(1 + 1/e) + log(1 + e)) / 2
+    # cosines of z_k with the pair are 1 and 0: -(log s(1) + log s(-1)) / 2 = (log(1 + 1/e) + log(1
+    # + e)) / 2
     eye = torch.eye(2, dtype=torch.float64)
     expected = (math.log(1 + math.exp(-1)) + math.log(1 + math.e)) / 2
     assert float(language_contrastive(eye[:1], eye[1:], eye[:1])) == pytest.approx(expected)
@@ -85,7 +95,9 @@ def test_gradients_reach_pairs_and_other_sentences():
 @pytest.mark.parametrize("cosines", [1, 13, 30])
 def test_chunks_change_nothing(cosines, monkeypatch):
     def loss_and_gradients():
-        inputs = [embeddings(count, seed=seed).requires_grad_() for seed, count in enumerate((5, 5, 3))]
+        inputs = [
+            embeddings(count, seed=seed).requires_grad_() for seed, count in enumerate((5, 5, 3))
+        ]
         loss = language_contrastive(*inputs)
         return [loss, *torch.autograd.grad(loss, inputs)]
 
@@ -97,14 +109,18 @@ def test_chunks_change_nothing(cosines, monkeypatch):
 def test_no_matrix_of_pairs_and_sentences_is_kept_for_backward():
     kept = []
     x, y, q = (embeddings(count, dim=4, seed=count).requires_grad_() for count in (64, 64, 500))
-    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor.numel()) or tensor, lambda t: t):
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda tensor: kept.append(tensor.numel()) or tensor, lambda t: t
+    ):
         language_contrastive(x, y, q)
     assert max(kept) <= 4 * (64 + 64 + 500)
 
 
 def test_lengths_and_sides_are_of_no_matter():
     x, y, q = embeddings(4), embeddings(4, seed=1), embeddings(3, seed=2)
-    torch.testing.assert_close(language_contrastive(3 * x, 0.1 * y, 7 * q), language_contrastive(x, y, q))
+    torch.testing.assert_close(
+        language_contrastive(3 * x, 0.1 * y, 7 * q), language_contrastive(x, y, q)
+    )
     torch.testing.assert_close(language_contrastive(y, x, q), language_contrastive(x, y, q))
 
 
@@ -112,7 +128,9 @@ def test_half_precision_and_autocast_give_a_float32_loss():
     x, y, q = (embeddings(3, seed=seed).bfloat16() for seed in range(3))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = language_contrastive(x, y, q)
-    torch.testing.assert_close(loss, language_contrastive(x.float(), y.float(), q.float()), rtol=0, atol=0)
+    torch.testing.assert_close(
+        loss, language_contrastive(x.float(), y.float(), q.float()), rtol=0, atol=0
+    )
 
 
 def test_a_single_pair_alone_has_nothing_to_compare():

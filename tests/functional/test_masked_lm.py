@@ -1,4 +1,5 @@
-"""The tiled cross-entropy against torch's over all logits, its gradients, and what it keeps in memory."""
+"""The tiled cross-entropy against torch's over all logits, its gradients, and what it keeps in
+memory."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def path(request, monkeypatch):
 def inputs(tokens=7, words=23, width=5, *, dtype=torch.float64):
     generator = torch.Generator().manual_seed(0)
     shapes = (tokens, width), (words, width), (words,)
-    h, w, b = (torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes)
+    h, w, b = (
+        torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes
+    )
     return h, w, b, torch.randint(0, words, (tokens,), generator=generator)
 
 
@@ -47,9 +50,17 @@ def test_gradients():
 
 def test_by_hand(path):
     # logits 0 and ln 3, so probabilities 1/4 and 3/4
-    h, w, b = torch.ones(1, 1), torch.tensor([[0.0], [math.log(2)]]), torch.tensor([0.0, math.log(1.5)])
-    assert float(linear_cross_entropy(h, w, b, torch.tensor([1]), tile=1)) == pytest.approx(math.log(4 / 3))
-    assert float(linear_cross_entropy(h, w, b, torch.tensor([0]), tile=1)) == pytest.approx(math.log(4))
+    h, w, b = (
+        torch.ones(1, 1),
+        torch.tensor([[0.0], [math.log(2)]]),
+        torch.tensor([0.0, math.log(1.5)]),
+    )
+    assert float(linear_cross_entropy(h, w, b, torch.tensor([1]), tile=1)) == pytest.approx(
+        math.log(4 / 3)
+    )
+    assert float(linear_cross_entropy(h, w, b, torch.tensor([0]), tile=1)) == pytest.approx(
+        math.log(4)
+    )
 
 
 def test_large_logits_stay_finite(path):
@@ -98,7 +109,9 @@ def test_both_paths_give_the_same(monkeypatch):
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 2 * 40 * SMALLEST_TILE * 4, 10**9])
-def test_what_is_kept_for_the_backward_pass_is_bounded_and_changes_nothing(path, monkeypatch, kept_bytes):
+def test_what_is_kept_for_the_backward_pass_is_bounded_and_changes_nothing(
+    path, monkeypatch, kept_bytes
+):
     h, w, b, y = inputs(40, 5 * SMALLEST_TILE, 4, dtype=torch.float32)
     made, product = [], masked_lm._product
     monkeypatch.setattr(masked_lm, "_product", lambda *xs: made.append(1) or product(*xs))
@@ -126,7 +139,9 @@ def test_output_embeddings_that_rest_cost_no_gradient(path, monkeypatch):
     wanted = torch.autograd.grad(linear_cross_entropy(h, w, b, y, tile=5).sum(), (h, b))
     losses = linear_cross_entropy(h, w.detach(), b, y, tile=5)
     made, empty_like = [], torch.empty_like
-    monkeypatch.setattr(torch, "empty_like", lambda x, **options: made.append(x.shape) or empty_like(x, **options))
+    monkeypatch.setattr(
+        torch, "empty_like", lambda x, **options: made.append(x.shape) or empty_like(x, **options)
+    )
     torch.testing.assert_close(torch.autograd.grad(losses.sum(), (h, b)), wanted)
     assert w.shape not in made
 

@@ -11,7 +11,9 @@ from interlingua.functional.momentum_contrast import momentum_contrast
 
 
 def vectors(count, width=3, seed=0):
-    return torch.randn(count, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.randn(
+        count, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 def test_by_hand():
@@ -34,7 +36,9 @@ def test_against_a_loop(temperature):
         positive = float(q[row] @ k[row]) / temperature
         negatives = [float(q[row] @ other) / temperature for other in queue]
         total -= positive - math.log(sum(map(math.exp, [positive, *negatives])))
-    assert float(momentum_contrast(q, k, queue, temperature=temperature)) == pytest.approx(total / 4)
+    assert float(momentum_contrast(q, k, queue, temperature=temperature)) == pytest.approx(
+        total / 4
+    )
 
 
 def test_gradient_flows_into_queries_alone():

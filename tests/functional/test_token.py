@@ -1,4 +1,5 @@
-"""Token distributions and their divergence against naive counting, by hand, and the fused form against autograd."""
+"""Token distributions and their divergence against naive counting, by hand, and the fused form
+against autograd."""
 
 from __future__ import annotations
 
@@ -29,7 +30,12 @@ def naive_distributions(sentences, kind):
     rows = []
     for sentence in sentences:
         counts = Counter(sentence)
-        rows.append([(counts[w] if kind == "paper" else min(counts[w], 1)) / len(sentence) for w in range(VOCAB_SIZE)])
+        rows.append(
+            [
+                (counts[w] if kind == "paper" else min(counts[w], 1)) / len(sentence)
+                for w in range(VOCAB_SIZE)
+            ]
+        )
     return torch.tensor(rows, dtype=torch.float64)
 
 
@@ -37,12 +43,18 @@ def naive_divergence(logits, p):
     total = []
     for row, weights in zip(logits.tolist(), p.tolist(), strict=True):
         normalizer = math.log(sum(map(math.exp, row)))
-        total.append(sum(w * (math.log(w) - (z - normalizer)) for w, z in zip(weights, row, strict=True) if w))
+        total.append(
+            sum(
+                w * (math.log(w) - (z - normalizer)) for w, z in zip(weights, row, strict=True) if w
+            )
+        )
     return torch.tensor(total, dtype=torch.float64)
 
 
 def logits():
-    return torch.randn(len(SENTENCES), VOCAB_SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    return torch.randn(
+        len(SENTENCES), VOCAB_SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(5)
+    )
 
 
 @pytest.mark.parametrize("kind", ["paper", "code"])
@@ -55,7 +67,9 @@ def test_targets_are_counted_tokens(kind):
 
 
 def test_the_masked_token_counts_as_one_more():
-    expected = naive_distributions([[*s, extra] for s, extra in zip(SENTENCES, EXTRA, strict=True)], "paper")
+    expected = naive_distributions(
+        [[*s, extra] for s, extra in zip(SENTENCES, EXTRA, strict=True)], "paper"
+    )
     targets = targets_of(extra_ids=torch.tensor(EXTRA))
     torch.testing.assert_close(targets.dense(VOCAB_SIZE), expected)
     torch.testing.assert_close(targets.mass, torch.ones(len(SENTENCES), dtype=torch.float64))
@@ -81,7 +95,9 @@ def test_the_true_distribution_has_no_divergence():
 
 
 def test_adding_a_constant_to_the_logits_changes_nothing():
-    torch.testing.assert_close(token_divergence(logits() + 7, targets_of()), token_divergence(logits(), targets_of()))
+    torch.testing.assert_close(
+        token_divergence(logits() + 7, targets_of()), token_divergence(logits(), targets_of())
+    )
 
 
 def test_the_targets_of_the_code_may_go_below_zero():
@@ -109,7 +125,10 @@ def test_the_fused_form_is_the_plain_one(kind):
     targets = targets_of(kind=kind)
     upstream = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
     results = []
-    for form in (lambda h, w: token_divergence(h @ w.T, targets), lambda h, w: linear_token_divergence(h, w, targets)):
+    for form in (
+        lambda h, w: token_divergence(h @ w.T, targets),
+        lambda h, w: linear_token_divergence(h, w, targets),
+    ):
         hidden, weight = hidden_and_weight()
         value = form(hidden, weight)
         (value * upstream).sum().backward()
@@ -120,8 +139,12 @@ def test_the_fused_form_is_the_plain_one(kind):
 @pytest.mark.parametrize("kind", ["paper", "code"])
 def test_gradients(kind):
     targets = targets_of(kind=kind)
-    assert torch.autograd.gradcheck(lambda z: token_divergence(z, targets), logits().requires_grad_())
-    assert torch.autograd.gradcheck(lambda h, w: linear_token_divergence(h, w, targets), hidden_and_weight())
+    assert torch.autograd.gradcheck(
+        lambda z: token_divergence(z, targets), logits().requires_grad_()
+    )
+    assert torch.autograd.gradcheck(
+        lambda h, w: linear_token_divergence(h, w, targets), hidden_and_weight()
+    )
 
 
 def test_backward_can_be_repeated():

@@ -1,8 +1,9 @@
 """One target per reader: bytes in, and nothing but an error of ours may come out.
 
-``python -m tests.fuzz.readers TARGET SECONDS`` runs one under atheris, which looks for inputs that reach new code;
-``python -m tests.fuzz.readers all SECONDS`` runs all of them for so long together, each in a process of its own, and
-ends with 1 and the bytes if one falls over. The first inputs are the hostile corpus and good files.
+``python -m tests.fuzz.readers TARGET SECONDS`` runs one under atheris, which looks for inputs that
+reach new code; ``python -m tests.fuzz.readers all SECONDS`` runs all of them for so long together,
+each in a process of its own, and ends with 1 and the bytes if one falls over. The first inputs are
+the hostile corpus and good files.
 """
 
 from __future__ import annotations
@@ -159,10 +160,20 @@ def questions() -> Callable[[bytes], None]:
 
 def of_suffix(suffix: str) -> list[bytes]:
     """Files of the hostile corpus that are small enough to start from."""
-    return [content for name, content in bitexts.FILES.items() if name.endswith(suffix) and len(content) < 20_000]
+    return [
+        content
+        for name, content in bitexts.FILES.items()
+        if name.endswith(suffix) and len(content) < 20_000
+    ]
 
 
-_CONFIG = {"model_type": "bert", "vocab_size": 99, "hidden_size": 32, "num_attention_heads": 2, "pad_token_id": 0}
+_CONFIG = {
+    "model_type": "bert",
+    "vocab_size": 99,
+    "hidden_size": 32,
+    "num_attention_heads": 2,
+    "pad_token_id": 0,
+}
 _WORDS = {"a": 0, "b": 1, "<unk>": 2}
 _TOKENIZER = {
     "added_tokens": [],
@@ -173,7 +184,10 @@ _MAPPED = {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAA
 _DPR = [{"question": "a", "positive_ctxs": [{"title": "t", "text": "b"}], "hard_negative_ctxs": []}]
 TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = {
     "tsv": (lambda: pairs(".tsv"), [b"eins\tone\n", b"0.5\teins\tone\n", *of_suffix(".tsv")]),
-    "csv": (lambda: pairs(".csv"), [b"eins,one\n", b'source;target\n"eins;\n";one\n', *of_suffix(".csv")]),
+    "csv": (
+        lambda: pairs(".csv"),
+        [b"eins,one\n", b'source;target\n"eins;\n";one\n', *of_suffix(".csv")],
+    ),
     "xlsx": (lambda: pairs(".xlsx"), [bitexts.workbook()]),
     "jsonl": (lambda: pairs(".jsonl"), [bitexts.row(), *of_suffix(".jsonl")]),
     "tmx": (lambda: pairs(".tmx"), [bitexts.tmx(), *of_suffix(".tmx")]),
@@ -182,23 +196,41 @@ TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = 
     "zip": (lambda: pairs(".zip"), [bitexts.archive(), *of_suffix(".zip")]),
     "gz": (lambda: pairs(".tsv.gz"), of_suffix(".gz")),
     "zst": (lambda: pairs(".tsv.zst"), [b"(\xb5/\xfd\x04\x00I\x00\x00eins\tone\n"]),
-    "toml": (toml, [f"{key} = 1\n".encode() for key in ("output", "seed")] + [b'[run]\noutput = "x"\nmax_steps = 1\n']),
+    "toml": (
+        toml,
+        [f"{key} = 1\n".encode() for key in ("output", "seed")]
+        + [b'[run]\noutput = "x"\nmax_steps = 1\n'],
+    ),
     "config": (model_config, [json.dumps(_CONFIG).encode()]),
-    "settings": (model_settings, [b'{"pooling_mode": "mean"}', b'[{"type": "a.Pooling", "path": ""}]']),
-    "tokenizer": (tokenizer, [json.dumps(_TOKENIZER).encode(), json.dumps({**_TOKENIZER, **_MAPPED}).encode()]),
+    "settings": (
+        model_settings,
+        [b'{"pooling_mode": "mean"}', b'[{"type": "a.Pooling", "path": ""}]'],
+    ),
+    "tokenizer": (
+        tokenizer,
+        [json.dumps(_TOKENIZER).encode(), json.dumps({**_TOKENIZER, **_MAPPED}).encode()],
+    ),
     "npy": (array, [made() for name, made in others.ARRAYS.items() if name.endswith(".npy")]),
     "result": (result, [content for content in others.RESULTS.values() if len(content) < 20_000]),
-    "labeled": (labeled, [content for name, content in others.LABELLED.items() if name.startswith("nli")][:3]),
+    "labeled": (
+        labeled,
+        [content for name, content in others.LABELLED.items() if name.startswith("nli")][:3],
+    ),
     "questions": (questions, [json.dumps(_DPR).encode(), b'{"data": [{"paragraphs": []}]}']),
 }
 """Each target's maker, and its first inputs."""
 
 
 def load_readers() -> None:
-    """Imports all that is read with, under atheris, which sees which lines an input reaches; once for all targets."""
+    """Imports all that is read with, under atheris, which sees which lines an input reaches.
+
+    Once for all targets.
+    """
     import atheris
 
-    with atheris.instrument_imports(include=["interlingua.corpus", "interlingua.config", "interlingua.encoder.schema"]):
+    with atheris.instrument_imports(
+        include=["interlingua.corpus", "interlingua.config", "interlingua.encoder.schema"]
+    ):
         import interlingua.config
         import interlingua.corpus.formats
         import interlingua.corpus.gettext
@@ -233,12 +265,18 @@ def run_one(name: str, seconds: int, corpus: Path) -> None:
         f"-timeout={SECONDS_PER_INPUT}",
         f"-rss_limit_mb={MEMORY_BYTES >> 20}",
     ]
-    atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={corpus}/crash-", "-verbosity=0", str(corpus)], target)
+    atheris.Setup(
+        [sys.argv[0], *options, f"-artifact_prefix={corpus}/crash-", "-verbosity=0", str(corpus)],
+        target,
+    )
     atheris.Fuzz()
 
 
 def run_all(seconds: int) -> int:
-    """Fuzzes all readers, one after another, for so long together; the number of those that fell over."""
+    """Fuzzes all readers, one after another, for so long together.
+
+    The number of those that fell over.
+    """
     fallen = 0
     for name in TARGETS:
         with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,9 @@ def changed(content: bytes, draw: random.Random) -> bytes:
         elif how == 2:
             del made[at : at + draw.randint(1, 20)]
         else:
-            made[at:at] = draw.choice([b"\xff", b"\0", b"[", b'"', b"\\ud800", b"9" * 30, b"-1", b"\n"])
+            made[at:at] = draw.choice(
+                [b"\xff", b"\0", b"[", b'"', b"\\ud800", b"9" * 30, b"-1", b"\n"]
+            )
     return bytes(made)
 
 
@@ -48,8 +50,16 @@ def test_changed_inputs_end_in_errors_of_ours(name):
 
 def test_every_format_of_pairs_has_a_target():
     # Moses is lines, as tsv; data sets are read by their own library, in a process of its own kind.
-    of = {"tsv": "tsv", "csv": "csv", "xlsx": "xlsx", "jsonl": "jsonl", "tmx": "tmx", "gettext": "po", "opus": "zip",
-          "moses": "gz"}  # fmt: skip
+    of = {
+        "tsv": "tsv",
+        "csv": "csv",
+        "xlsx": "xlsx",
+        "jsonl": "jsonl",
+        "tmx": "tmx",
+        "gettext": "po",
+        "opus": "zip",
+        "moses": "gz",
+    }
     assert set(FORMATS) - {"huggingface"} == set(of)
     assert set(of.values()) <= set(TARGETS)
 

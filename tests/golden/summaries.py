@@ -1,4 +1,5 @@
-"""What is compared of a file that a verb has written: all that does not depend on the day or the machine."""
+"""What is compared of a file that a verb has written: all that does not depend on the day or the
+machine."""
 
 from __future__ import annotations
 
@@ -59,16 +60,21 @@ def _array(values: np.ndarray) -> dict[str, Any]:
 
 def _steady(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _steady(item) for key, item in sorted(value.items()) if not VOLATILE.search(key)}
+        return {
+            key: _steady(item) for key, item in sorted(value.items()) if not VOLATILE.search(key)
+        }
     if isinstance(value, list):
         return [_steady(item) for item in value[:MOST_LINES]]
     return value
 
 
 def same(found: Any, frozen: Any, tolerance: float) -> bool:
-    """Whether two summaries are equal, but for a relative or absolute difference of floats, also of those in a text."""
+    """Whether two summaries are equal, but for a relative or absolute difference of floats, also of
+    those in a text."""
     if isinstance(frozen, dict) and isinstance(found, dict):
-        return found.keys() == frozen.keys() and all(same(found[key], frozen[key], tolerance) for key in frozen)
+        return found.keys() == frozen.keys() and all(
+            same(found[key], frozen[key], tolerance) for key in frozen
+        )
     if isinstance(frozen, list) and isinstance(found, list):
         if len(found) != len(frozen):
             return False
@@ -87,10 +93,15 @@ def differences(found: Any, frozen: Any, tolerance: float, where: str = "") -> l
         return []
     if isinstance(frozen, dict) and isinstance(found, dict):
         keys = sorted(found.keys() | frozen.keys())
-        parts = [differences(found.get(key), frozen.get(key), tolerance, f"{where}/{key}") for key in keys]
+        parts = [
+            differences(found.get(key), frozen.get(key), tolerance, f"{where}/{key}")
+            for key in keys
+        ]
         return [line for part in parts for line in part]
     if isinstance(frozen, list) and isinstance(found, list) and len(found) == len(frozen):
         pairs = enumerate(zip(found, frozen, strict=True))
-        parts = [differences(one, other, tolerance, f"{where}/{place}") for place, (one, other) in pairs]
+        parts = [
+            differences(one, other, tolerance, f"{where}/{place}") for place, (one, other) in pairs
+        ]
         return [line for part in parts for line in part]
     return [f"{where}: {found!r} was {frozen!r}"]

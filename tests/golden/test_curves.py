@@ -1,6 +1,8 @@
-"""Twenty steps of every method, number for number: what a change of the code must not change by accident.
+"""Twenty steps of every method, number for number: what a change of the code must not change by
+accident.
 
-One file per method, ``{"<case>": {"options": {...}, "curve": [...]}}``; UPDATE_GOLDEN=1 writes the curves anew.
+One file per method, ``{"<case>": {"options": {...}, "curve": [...]}}``; UPDATE_GOLDEN=1 writes the
+curves anew.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def test_every_method_has_a_curve():
     assert {method for method, _ in CASES} == set(METHODS)
 
 
-@pytest.mark.parametrize(("method", "case"), CASES, ids=[f"{method}: {case}" for method, case in CASES])
+@pytest.mark.parametrize(
+    ("method", "case"), CASES, ids=[f"{method}: {case}" for method, case in CASES]
+)
 def test_loss_curve(method, case):
     file = FOLDER / f"{method}.json"
     cases = json.loads(file.read_text(encoding="utf-8"))

@@ -1,7 +1,8 @@
-"""The wording of every error and warning, in one file: UPDATE_GOLDEN=1 writes it anew after a change of wording.
+"""The wording of every error and warning, in one file: UPDATE_GOLDEN=1 writes it anew after a
+change of wording.
 
-The templates are read from the source, with the expressions of f-strings as placeholders. Other tests match the class,
-the option or the path of a message.
+The templates are read from the source, with the expressions of f-strings as placeholders. Other
+tests match the class, the option or the path of a message.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ def test_the_wording_of_messages_is_the_frozen_one():
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("raise ConfigError(f'{where}: got {x!r}; ' 'give one')", ["ConfigError: {where}: got {x}; give one"]),
+        (
+            "raise ConfigError(f'{where}: got {x!r}; ' 'give one')",
+            ["ConfigError: {where}: got {x}; give one"],
+        ),
         ("raise errors.DataError('no line') from error", ["DataError: no line"]),
         ("def f():\n    warn('slow: ' + name)", ["warn: slow: {name}"]),
         ("raise ConfigError(message)", ["ConfigError: {message}"]),

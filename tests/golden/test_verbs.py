@@ -1,6 +1,8 @@
-"""What every verb writes on a small world, file for file: what a change of the code must not change by accident.
+"""What every verb writes on a small world, file for file: what a change of the code must not change
+by accident.
 
-``verbs.json`` holds a summary of each file; UPDATE_GOLDEN=1 writes it anew. ``--help`` is frozen in docs/reference.
+``verbs.json`` holds a summary of each file; UPDATE_GOLDEN=1 writes it anew. ``--help`` is frozen in
+docs/reference.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from tests.golden.world import NOT_RUN, steps, write_inputs
 
 FROZEN = Path(__file__).with_name("verbs.json")
 TOLERANCE = 2e-3
-"""Thirty steps of training round otherwise on another processor; no change of a method stays below this."""
+"""Thirty steps of training round otherwise on another processor; no change of a method stays below
+this."""
 MODEL_DIGEST = re.compile(r"/[0-9a-f]{12}(?=[-/])")
 PRINTED = ("compare", "search")
 """Verbs whose result is what they print."""
@@ -52,9 +55,13 @@ def written(tmp_path_factory):
             assert not stop.value.code, f"{name} ended with {stop.value.code}"
             new = sorted(path for path in set(folder.rglob("*")) - before if path.is_file())
             kept = [path for path in new if not any(part in str(path) for part in LEFT_OUT)]
-            found[name] = {_steady_name(path.relative_to(folder)): summary(path, folder) for path in kept}
+            found[name] = {
+                _steady_name(path.relative_to(folder)): summary(path, folder) for path in kept
+            }
             if command[0] in PRINTED:
-                found[name]["standard output"] = [line.rstrip() for line in out.getvalue().splitlines()]
+                found[name]["standard output"] = [
+                    line.rstrip() for line in out.getvalue().splitlines()
+                ]
     torch.set_num_threads(threads)
     if os.environ.get("UPDATE_GOLDEN"):
         FROZEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

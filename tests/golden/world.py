@@ -1,4 +1,5 @@
-"""A small world in which every verb can run: invented sentences, and the command lines that turn them into results."""
+"""A small world in which every verb can run: invented sentences, and the command lines that turn
+them into results."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ NOT_RUN = {
 }
 """Verbs without a step, and why."""
 WORDS = ["tests.mining.invented:embed", "--backend", "function"]
-"""An encoder of invented words, whose vectors lie far apart, so that no processor's rounding changes a choice."""
+"""An encoder of invented words, whose vectors lie far apart, so that no processor's rounding
+changes a choice."""
 
 
 def write_inputs(folder: Path) -> None:
@@ -70,7 +72,10 @@ def write_inputs(folder: Path) -> None:
     known = [sentence(draw) for _ in range(200)]
     write(folder / "known.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in known])
     rng = np.random.default_rng(0)
-    np.save(folder / "index.npy", rng.normal(size=(60, 4)).astype("f4") + np.repeat(np.eye(2, 4), 30, axis=0))
+    np.save(
+        folder / "index.npy",
+        rng.normal(size=(60, 4)).astype("f4") + np.repeat(np.eye(2, 4), 30, axis=0),
+    )
     write(folder / "labels.txt", ["de"] * 30 + ["en"] * 30)
     small_words.workplace(folder / "small")
 
@@ -79,33 +84,134 @@ def steps() -> dict[str, list[str]]:
     """Command lines by name, in the order in which they are run."""
     model = "run/best"
     mined = [WORDS[0], "a.de", "a.en", *WORDS[1:]]
-    small = ["small/model", "--pairs", "small/pairs.eu-en.tsv", "--lang", "eu", "--check", "small/check"]
-    small += ["--epochs", "1", "--batch-size", "16", "--heldout", "12", "--threads", "1", "--device", "cpu"]
+    small = [
+        "small/model",
+        "--pairs",
+        "small/pairs.eu-en.tsv",
+        "--lang",
+        "eu",
+        "--check",
+        "small/check",
+    ]
+    small += [
+        "--epochs",
+        "1",
+        "--batch-size",
+        "16",
+        "--heldout",
+        "12",
+        "--threads",
+        "1",
+        "--device",
+        "cpu",
+    ]
     return {
         "prepare": ["prepare", "prepare.toml"],
         "train": ["train", "train.toml"],
-        "evaluate pairs": ["evaluate", model, "--data", "heldout", "-o", "reports", "--name", "tiny"],
-        "evaluate lines": ["evaluate", model, "--data", "flores", "--suite", "mixed_pool", "-o", "reports",
-                           "--name", "tiny"],
+        "evaluate pairs": [
+            "evaluate",
+            model,
+            "--data",
+            "heldout",
+            "-o",
+            "reports",
+            "--name",
+            "tiny",
+        ],
+        "evaluate lines": [
+            "evaluate",
+            model,
+            "--data",
+            "flores",
+            "--suite",
+            "mixed_pool",
+            "-o",
+            "reports",
+            "--name",
+            "tiny",
+        ],
         "compare": ["compare", "reports"],
-        "analyse": ["analyse", model, "--data", "flores", "--only", "agnosticism,word_order",
-                    "--set", "agnosticism.k=2", "-o", "analyses", "--name", "tiny"],
+        "analyse": [
+            "analyse",
+            model,
+            "--data",
+            "flores",
+            "--only",
+            "agnosticism,word_order",
+            "--set",
+            "agnosticism.k=2",
+            "-o",
+            "analyses",
+            "--name",
+            "tiny",
+        ],
         "embed": ["embed", model, "texts/deu_Latn.txt", "-o", "vectors.npy"],
         "mine": ["mine", *mined, "-o", "mined.tsv", "--threshold", "1.4"],
-        "calibrate": ["calibrate", *mined, "-o", "calibration.json", "--parallel", "known.de-en.tsv",
-                      "--gold", "gold.tsv"],
-        "mine with a calibration": ["mine", *mined, "-o", "likely.tsv", "--calibration", "calibration.json",
-                                    "--precision", "0.9"],
+        "calibrate": [
+            "calibrate",
+            *mined,
+            "-o",
+            "calibration.json",
+            "--parallel",
+            "known.de-en.tsv",
+            "--gold",
+            "gold.tsv",
+        ],
+        "mine with a calibration": [
+            "mine",
+            *mined,
+            "-o",
+            "likely.tsv",
+            "--calibration",
+            "calibration.json",
+            "--precision",
+            "0.9",
+        ],
         "score": ["score", WORDS[0], "known.de-en.tsv", *WORDS[1:], "-o", "scored.tsv"],
-        "align": ["align", WORDS[0], "a.de", "a.en", *WORDS[1:], "-o", "links.align", "--texts", "linked.tsv"],
-        "index": ["index", "build", model, "texts/deu_Latn.txt", "texts/rus_Cyrl.txt", "-o", "index"],
+        "align": [
+            "align",
+            WORDS[0],
+            "a.de",
+            "a.en",
+            *WORDS[1:],
+            "-o",
+            "links.align",
+            "--texts",
+            "linked.tsv",
+        ],
+        "index": [
+            "index",
+            "build",
+            model,
+            "texts/deu_Latn.txt",
+            "texts/rus_Cyrl.txt",
+            "-o",
+            "index",
+        ],
         "search": ["search", "index", "de3 de4 de3", "--per-language", "1"],
         "debias": ["debias", model, "texts", "-o", "debiased", "--sentences", "24"],
-        "debias vectors": ["debias", "--vectors", "index.npy", "--labels", "labels.txt", "-o", "debiased-index"],
+        "debias vectors": [
+            "debias",
+            "--vectors",
+            "index.npy",
+            "--labels",
+            "labels.txt",
+            "-o",
+            "debiased-index",
+        ],
         "average": ["average", model, "run/model", "-o", "averaged", "--weights", "3,1"],
         "extend": ["extend", *small, "-o", "extended"],
         "export": ["export", model, "-o", "exported", "--license", "MIT"],
         "export graphs": ["export", model, "-o", "graphs", "--onnx", "--int8"],
-        "export token vectors": ["export", model, "-o", "static", "--static", "--corpus", "corpus",
-                                 "--set", "run.max_steps=5"],
-    }  # fmt: skip
+        "export token vectors": [
+            "export",
+            model,
+            "-o",
+            "static",
+            "--static",
+            "--corpus",
+            "corpus",
+            "--set",
+            "run.max_steps=5",
+        ],
+    }

@@ -1,4 +1,5 @@
-"""Bitexts that a stranger may send: each name is a file, made by a function that writes it into a folder."""
+"""Bitexts that a stranger may send: each name is a file, made by a function that writes it into a
+folder."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ PO = (
 )
 TMX = (
     '<?xml version="1.0" encoding="{encoding}"?><tmx version="1.4"><header srclang="en"/><body><tu>'
-    '<tuv xml:lang="en"><seg>{inner}</seg></tuv><tuv xml:lang="de"><seg>Katze</seg></tuv></tu></body></tmx>'
+    '<tuv xml:lang="en"><seg>{inner}</seg></tuv><tuv'
+    ' xml:lang="de"><seg>Katze</seg></tuv></tu></body></tmx>'
 )
 
 
@@ -32,7 +34,8 @@ def po(*, charset: str = "UTF-8", plural: str = "n!=1") -> bytes:
 
 
 def mo(strings: list[tuple[int, int]], body: bytes) -> bytes:
-    """A compiled catalogue of which source and translation tables are both these (length, place)."""
+    """A compiled catalogue of which source and translation tables are both these (length,
+    place)."""
     table = b"".join(struct.pack("<2I", *string) for string in strings)
     head = struct.pack("<7I", 0x950412DE, 0, len(strings), 28, 28, 0, 0)
     return head + table + body
@@ -54,8 +57,13 @@ def workbook() -> bytes:
     return out.getvalue()
 
 
-def archive(*, flag: int = 0, method: int | None = None, members: int = 0, text: bytes = b"one\n") -> bytes:
-    """A zip of two aligned members, and of empty ones; with another flag or compression in its heads."""
+def archive(
+    *, flag: int = 0, method: int | None = None, members: int = 0, text: bytes = b"one\n"
+) -> bytes:
+    """A zip of two aligned members, and of empty ones.
+
+    With another flag or compression in its heads.
+    """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("a.de-en.de", text)
@@ -83,11 +91,12 @@ def nested(begin: str, end: str, middle: str = "") -> str:
 LONG_LINE = b"a\tb\n" + b"x" * LONG
 FILES: dict[str, bytes] = {
     "surrogate.de-en.jsonl": b'{"source": "eins \\ud800", "target": "one"}\n',
-    "surrogate-key.de-en.jsonl": b'{"source": "eins", "target": "one", "source_language": "\\udfff"}\n',
+    "surrogate-key.de-en.jsonl": b'{"source": "eins", "target": "one", "source_language":'
+    b' "\\udfff"}\n',
     "deep.de-en.jsonl": nested("[", "]").encode(),
     "deep-object.de-en.jsonl": nested('{"a":', "}", "1").encode(),
     "digits.de-en.jsonl": f'{{"source": "eins", "target": "one", "score": {DIGITS}}}\n'.encode(),
-    "many-digits.de-en.jsonl": f'{{"source": "eins", "target": "one", "score": {"9" * 5000}}}\n'.encode(),
+    "many-digits.de-en.jsonl": f'{{"source": "eins", "target": "one", "score": {"9" * 5000}}}\n'.encode(),  # noqa: E501
     "infinite.de-en.jsonl": b'{"source": "eins", "target": "one", "score": 1e999}\n',
     "nan.de-en.jsonl": b'{"source": "eins", "target": "one", "score": NaN}\n',
     "list.de-en.jsonl": b"[1, 2]\n",
@@ -141,7 +150,10 @@ FILES: dict[str, bytes] = {
     "language.tmx": tmx().replace(b'"de"', b'"no-such-language-at-all"'),
     "cut.tmx": tmx()[:-30],
     "bomb.tmx": b'<!DOCTYPE t [<!ENTITY a "aaaaaaaaaa">'
-    + b"".join(f'<!ENTITY {new} "{f"&{old};" * 100}">'.encode() for old, new in zip("abcdefg", "bcdefgh", strict=True))
+    + b"".join(
+        f'<!ENTITY {new} "{f"&{old};" * 100}">'.encode()
+        for old, new in zip("abcdefg", "bcdefgh", strict=True)
+    )
     + b"]><tmx><body><tu>&h;</tu></body></tmx>",
     "not.tmx": b"<html></html>",
     "encrypted.zip": archive(flag=1),

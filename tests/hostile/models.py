@@ -79,13 +79,22 @@ def module(kind: str, path: str = "") -> str:
 
 def modules(*kinds: str) -> str:
     paths = ("1_Pooling" if kind == "Pooling" else "" for kind in kinds)
-    return json.dumps([{"path": path, "type": f"{PACKAGE}.{kind}"} for path, kind in zip(paths, kinds, strict=True)])
+    return json.dumps(
+        [
+            {"path": path, "type": f"{PACKAGE}.{kind}"}
+            for path, kind in zip(paths, kinds, strict=True)
+        ]
+    )
 
 
 def post_processor(folder: Path) -> None:
     path = folder / "tokenizer.json"
     content = json.loads(path.read_text())
-    content["post_processor"] = {"type": "BertProcessing", "sep": ["x", 4_000_000_000], "cls": ["y", 4_000_000_000]}
+    content["post_processor"] = {
+        "type": "BertProcessing",
+        "sep": ["x", 4_000_000_000],
+        "cls": ["y", 4_000_000_000],
+    }
     path.write_text(json.dumps(content))
     (folder / "vocabulary.json").unlink()
 
@@ -161,7 +170,9 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "types missing": config(type_vocab_size=2),
     "eps a text": config(layer_norm_eps="small"),
     "eps below 0": config(layer_norm_eps=-1.0),
-    "eps not a number": text("config.json", '{"model_type": "bert", "vocab_size": 9, "layer_norm_eps": NaN}'),
+    "eps not a number": text(
+        "config.json", '{"model_type": "bert", "vocab_size": 9, "layer_norm_eps": NaN}'
+    ),
     "dropout 2": config(hidden_dropout_prob=2.0),
     "activation a list": config(hidden_act=["gelu"]),
     "activation unknown": config(hidden_act="no"),
@@ -173,9 +184,13 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "config empty": text("config.json", ""),
     "modules an object": text("modules.json", '{"type": 1}'),
     "modules of texts": text("modules.json", '["Transformer"]'),
-    "modules without path": text("modules.json", '[{"type": "sentence_transformers.models.Transformer"}]'),
+    "modules without path": text(
+        "modules.json", '[{"type": "sentence_transformers.models.Transformer"}]'
+    ),
     "modules number type": text("modules.json", '[{"type": 5, "path": ""}]'),
-    "modules outside": text("modules.json", module("sentence_transformers.models.Pooling", "../../etc")),
+    "modules outside": text(
+        "modules.json", module("sentence_transformers.models.Pooling", "../../etc")
+    ),
     "modules deep": text("modules.json", DEEP),
     "modules foreign": text("modules.json", module("os.system")),
     "pooling a list": text("1_Pooling/config.json", "[1]"),
@@ -186,31 +201,51 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "limit huge": values("sentence_bert_config.json", max_seq_length=HUGE),
     "prompts a list": values("config_sentence_transformers.json", prompts=["query: "]),
     "prompts numbers": values("config_sentence_transformers.json", prompts={"query": 5}),
-    "prompts surrogate": text("config_sentence_transformers.json", '{"prompts": {"query": "\\udc00 "}}'),
-    "default prompt a list": values("config_sentence_transformers.json", default_prompt_name=["query"]),
+    "prompts surrogate": text(
+        "config_sentence_transformers.json", '{"prompts": {"query": "\\udc00 "}}'
+    ),
+    "default prompt a list": values(
+        "config_sentence_transformers.json", default_prompt_name=["query"]
+    ),
     "our settings a list": values("config_sentence_transformers.json", interlingua=[1]),
     "cut a text": values("config_sentence_transformers.json", truncate_dim="64"),
     "cut to nothing": values("config_sentence_transformers.json", truncate_dim=0),
     "cut below 0": values("config_sentence_transformers.json", truncate_dim=-3),
     "cut to more": values("config_sentence_transformers.json", truncate_dim=60_000),
     "cut a list": values("config_sentence_transformers.json", truncate_dim=[2]),
-    "widths a number": values("config_sentence_transformers.json", interlingua={"matryoshka_dims": 64}),
-    "widths a text": values("config_sentence_transformers.json", interlingua={"matryoshka_dims": "64"}),
-    "widths below 0": values("config_sentence_transformers.json", interlingua={"matryoshka_dims": [-5]}),
+    "widths a number": values(
+        "config_sentence_transformers.json", interlingua={"matryoshka_dims": 64}
+    ),
+    "widths a text": values(
+        "config_sentence_transformers.json", interlingua={"matryoshka_dims": "64"}
+    ),
+    "widths below 0": values(
+        "config_sentence_transformers.json", interlingua={"matryoshka_dims": [-5]}
+    ),
     "version a list": values("config_sentence_transformers.json", __version__=[1]),
     "ranges a list": text("int8_ranges.json", "[1]"),
     "ranges null": text("int8_ranges.json", '{"2": null}'),
-    "ranges texts": text("int8_ranges.json", '{"2": {"minimum": ["a", "b"], "maximum": ["a", "b"]}}'),
+    "ranges texts": text(
+        "int8_ranges.json", '{"2": {"minimum": ["a", "b"], "maximum": ["a", "b"]}}'
+    ),
     "ranges one text": text("int8_ranges.json", '{"2": {"minimum": "ab", "maximum": "ab"}}'),
     "ranges not numbers": text("int8_ranges.json", '{"1": {"minimum": [NaN], "maximum": [NaN]}}'),
-    "ranges of other widths": text("int8_ranges.json", '{"2": {"minimum": [0], "maximum": [1, 2]}}'),
+    "ranges of other widths": text(
+        "int8_ranges.json", '{"2": {"minimum": [0], "maximum": [1, 2]}}'
+    ),
     "ranges swapped": text("int8_ranges.json", '{"1": {"minimum": [1], "maximum": [-1]}}'),
     "modules none": text("modules.json", "[]"),
     "modules without a transformer": text("modules.json", modules("Pooling")),
     "modules twice": text("modules.json", modules("Transformer", "Pooling", "Pooling")),
-    "modules in another order": text("modules.json", modules("Transformer", "Normalize", "Pooling")),
-    "modules of another package": text("modules.json", modules("Transformer").replace("sentence_", "my_")),
-    "modules with the transformer below": text("modules.json", module(f"{PACKAGE}.Transformer", "1_Pooling")),
+    "modules in another order": text(
+        "modules.json", modules("Transformer", "Normalize", "Pooling")
+    ),
+    "modules of another package": text(
+        "modules.json", modules("Transformer").replace("sentence_", "my_")
+    ),
+    "modules with the transformer below": text(
+        "modules.json", module(f"{PACKAGE}.Transformer", "1_Pooling")
+    ),
     "vocabulary tokens a list": values("vocabulary.json", special_tokens=["<pad>"]),
     "vocabulary tags numbers": values("vocabulary.json", language_tags={"deu_Latn": 5}),
     "vocabulary no digest": values("vocabulary.json", digest=None),
@@ -223,10 +258,14 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "tokenizer bytes": text("tokenizer.json", b"\xff"),
     "tokenizer other ids": post_processor,
     "tokenizer that grows": normalizer({"type": "Sequence", "normalizers": [GROWING] * 9}),
-    "tokenizer map damaged": normalizer({"type": "Precompiled", "precompiled_charsmap": "BAAAAP///wA="}),
+    "tokenizer map damaged": normalizer(
+        {"type": "Precompiled", "precompiled_charsmap": "BAAAAP///wA="}
+    ),
     "weights of two models": tensors(two_models),
     "weights a shape alone": shape_alone,
-    "weights cut": lambda folder: text("model.safetensors", (folder / "model.safetensors").read_bytes()[:-9])(folder),
+    "weights cut": lambda folder: text(
+        "model.safetensors", (folder / "model.safetensors").read_bytes()[:-9]
+    )(folder),
     "weights head": text("model.safetensors", b"\xff" * 64),
     "weights empty": text("model.safetensors", b""),
     "weights a layer missing": tensors(drop_layer),
@@ -250,7 +289,9 @@ def dense_tensors(change: Callable[[dict[str, torch.Tensor]], None]) -> Callable
     return lambda folder: change_file(folder / DENSE)
 
 
-def every(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[dict[str, torch.Tensor]], None]:
+def every(
+    change: Callable[[torch.Tensor], torch.Tensor],
+) -> Callable[[dict[str, torch.Tensor]], None]:
     def change_all(stored: dict[str, torch.Tensor]) -> None:
         stored.update({name: change(tensor) for name, tensor in stored.items()})
 
@@ -277,7 +318,9 @@ DENSE_CHANGES: dict[str, Callable[[Path], None]] = {
     "dense weights whole numbers": dense_tensors(every(lambda tensor: tensor.to(torch.int32))),
     "dense weights complex": dense_tensors(every(lambda tensor: tensor.to(torch.complex64))),
     "dense weights of another shape": dense_tensors(every(lambda tensor: tensor[:3].contiguous())),
-    "dense weights left over": dense_tensors(lambda stored: stored.update({"linear.more": torch.ones(2)})),
+    "dense weights left over": dense_tensors(
+        lambda stored: stored.update({"linear.more": torch.ones(2)})
+    ),
     "dense weights not numbers": dense_tensors(every(lambda tensor: tensor * float("nan"))),
     "shift bytes": text("language_shift.safetensors", b"\xff" * 40),
 }

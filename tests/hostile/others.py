@@ -24,7 +24,9 @@ TEXTS: dict[str, bytes] = {
 }
 
 
-def npy(head: str, *, version: tuple[int, int] = (1, 0), body: bytes = b"\0" * 64) -> Callable[[], bytes]:
+def npy(
+    head: str, *, version: tuple[int, int] = (1, 0), body: bytes = b"\0" * 64
+) -> Callable[[], bytes]:
     """A ``.npy`` file with this text for a head."""
     text = head.encode() + b"\n"
     size = struct.pack("<H", len(text)) if version == (1, 0) else struct.pack("<I", len(text))
@@ -72,22 +74,24 @@ ARRAYS: dict[str, Callable[[], bytes]] = {
 LABELLED: dict[str, bytes] = {
     "nli-deep.jsonl": nested("[", "]").encode(),
     "nli-surrogate.jsonl": b'{"sentence1": "\\ud800", "sentence2": "b", "gold_label": "neutral"}\n',
-    "nli-digits.jsonl": f'{{"sentence1": "a", "sentence2": "b", "gold_label": {DIGITS}}}\n'.encode(),
+    "nli-digits.jsonl": f'{{"sentence1": "a", "sentence2": "b", "gold_label": {DIGITS}}}\n'.encode(),  # noqa: E501
     "nli-list.jsonl": b"[1]\n",
-    "nli-language.jsonl": b'{"sentence1": "a", "sentence2": "b", "gold_label": "neutral", "language": [1]}\n',
+    "nli-language.jsonl": b'{"sentence1": "a", "sentence2": "b", "gold_label": "neutral",'
+    b' "language": [1]}\n',
     "nli-long.tsv": b"a\tb\tneutral\n" + b"x" * LONG,
     "nli-bytes.tsv": b"a\tb\tneutral\n\xff\n",
     "ir-deep.json": (nested("[", "]")).encode(),
     "ir-deep-object.json": ('{"data": ' + nested("[", "]") + "}").encode(),
     "ir-number.json": b'{"data": 5}',
     "ir-dpr.json": b'[{"question": 5}]',
-    "ir-surrogate.json": b'[{"question": "\\ud800", "positive_ctxs": [], "hard_negative_ctxs": []}]',
+    "ir-surrogate.json": b'[{"question": "\\ud800", "positive_ctxs": [], "hard_negative_ctxs":'
+    b" []}]",
     "ir-long.json": b'[{"question": "' + b"x" * (2 * LONG),
     "ir-deep.jsonl": nested('{"query":', "}", "1").encode(),
 }
 RESULTS: dict[str, bytes] = {
     "deep": nested("[", "]").encode(),
-    "digits": f'{{"scores": {{"test": [{{"main_score": {DIGITS}}}]}}, "format": {DIGITS}}}'.encode(),
+    "digits": f'{{"scores": {{"test": [{{"main_score": {DIGITS}}}]}}, "format": {DIGITS}}}'.encode(),  # noqa: E501
     "list": b"[1]",
     "number": b"5",
     "empty": b"",

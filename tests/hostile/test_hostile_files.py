@@ -1,4 +1,5 @@
-"""Every hostile file through every verb that reads it: exit code 2 and one line, within bounded memory and time."""
+"""Every hostile file through every verb that reads it: exit code 2 and one line, within bounded
+memory and time."""
 
 from __future__ import annotations
 
@@ -90,7 +91,16 @@ def test_a_hostile_bitext_is_one_line(verb, name, model, tmp_path, capsys):
     if verb == "score":
         line = refused(capsys, "score", model, path, "-o", tmp_path / "scored.tsv", "--quiet")
     elif verb == "export":
-        line = refused(capsys, "export", model, "-o", tmp_path / "exported", "--vocabulary-of", path, "--no-verify")
+        line = refused(
+            capsys,
+            "export",
+            model,
+            "-o",
+            tmp_path / "exported",
+            "--vocabulary-of",
+            path,
+            "--no-verify",
+        )
     else:
         (tmp_path / "prepare.toml").write_text(PREPARE.format(folder=tmp_path, path=path))
         line = refused(capsys, "prepare", tmp_path / "prepare.toml", "--quiet")
@@ -153,7 +163,17 @@ def test_a_hostile_array_is_one_line(verb, name, model, tmp_path, capsys):
     for text in ("x.de.txt", "x.en.txt", f"{path.stem}.txt"):
         (tmp_path / text).write_text("de1\nde2\n")
     if verb == "evaluate":
-        arguments = (tmp_path, "--backend", "vectors", "--suite", "tatoeba", "--data", tmp_path, "-o", tmp_path / "r")
+        arguments = (
+            tmp_path,
+            "--backend",
+            "vectors",
+            "--suite",
+            "tatoeba",
+            "--data",
+            tmp_path,
+            "-o",
+            tmp_path / "r",
+        )
     else:
         arguments = (
             model,
@@ -194,8 +214,12 @@ def test_a_hostile_number_in_train_is_one_line(setting, prepared, tmp_path, caps
 def test_a_hostile_training_file_is_one_line(name, prepared, tmp_path, capsys):
     path = tmp_path / name
     path.write_bytes(others.LABELLED[name])
-    method, feed = ("nli", "labeled") if name.startswith("nli") else ("multilingual_ir", "questions")
-    text = TRAIN.format(folder=tmp_path, corpus=prepared).replace('name = "ems"', f'name = "{method}"')
+    method, feed = (
+        ("nli", "labeled") if name.startswith("nli") else ("multilingual_ir", "questions")
+    )
+    text = TRAIN.format(folder=tmp_path, corpus=prepared).replace(
+        'name = "ems"', f'name = "{method}"'
+    )
     text = text.replace("projection_dim = 16\nlanguage_dim = 8\n", "")
     kind = 'kind = "nli"\n' if feed == "labeled" else ""
     (tmp_path / "c.toml").write_text(f'{text}\n[data.{feed}]\npaths = ["{path}"]\n{kind}')
@@ -235,7 +259,16 @@ def test_standard_input_has_the_limits_too(model, tmp_path, capsys, monkeypatch)
 def test_good_files_pass_the_limits(model, tmp_path, capsys):
     (tmp_path / "good.txt").write_text("de1 de2\n" * 3)
     with pytest.raises(SystemExit) as stop:
-        main.main(["embed", str(model), str(tmp_path / "good.txt"), "-o", str(tmp_path / "v.npy"), "--quiet"])
+        main.main(
+            [
+                "embed",
+                str(model),
+                str(tmp_path / "good.txt"),
+                "-o",
+                str(tmp_path / "v.npy"),
+                "--quiet",
+            ]
+        )
     assert not stop.value.code
     assert np.load(tmp_path / "v.npy").shape[0] == 3
 
@@ -249,8 +282,13 @@ def test_a_hostile_catalogue_does_not_end_the_quickstart(tmp_path):
     (folder / "good.po").write_bytes(bitexts.po())
     source = Source(name="strangers", folder=tmp_path)
     found = list(read_catalogues(source))
-    assert [(pair.source, pair.target) for pair in found] == [("one cat", "eine Katze"), ("many cats", "viele Katzen")]
-    assert source.skipped["broken files"] == sum(name.endswith((".po", ".mo")) for name in bitexts.FILES)
+    assert [(pair.source, pair.target) for pair in found] == [
+        ("one cat", "eine Katze"),
+        ("many cats", "viele Katzen"),
+    ]
+    assert source.skipped["broken files"] == sum(
+        name.endswith((".po", ".mo")) for name in bitexts.FILES
+    )
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -15,7 +15,9 @@ PROMPTS = {"query": "en1 ", "passage": "de1 "}
 def model(tmp_path_factory, word_vocabulary):
     """A tiny model with a prompt for queries and another one for passages."""
     torch.manual_seed(0)
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    encoder = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
     encoder.settings = dataclasses.replace(encoder.settings, prompts=PROMPTS)
     folder = tmp_path_factory.mktemp("models") / "tiny"
     encoder.save(folder)

@@ -49,5 +49,7 @@ def test_a_vector_store_finds_the_nearest_document(embeddings, model):
     store = InMemoryVectorStore.from_texts(TEXTS, embedding=embeddings)
     found = [document.page_content for document in store.similarity_search("en4", k=3)]
     encoder = Encoder.load(model)
-    similarities = encoder.encode(TEXTS, prompt="passage") @ encoder.encode(["en4"], prompt="query")[0]
+    similarities = (
+        encoder.encode(TEXTS, prompt="passage") @ encoder.encode(["en4"], prompt="query")[0]
+    )
     assert found == [TEXTS[row] for row in np.argsort(-similarities)]

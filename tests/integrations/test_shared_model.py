@@ -35,7 +35,9 @@ def test_passages_and_questions_have_their_prompts(model):
     found = SearchModel(model, device=None, dtype="float32", language=None)
     encoder = Encoder.load(model)
     assert np.array_equal(found.embed_passages(TEXTS), encoder.encode(TEXTS, prompt="passage"))
-    assert np.allclose(found.embed_questions(TEXTS), encoder.encode(TEXTS, prompt="query"), atol=1e-6)
+    assert np.allclose(
+        found.embed_questions(TEXTS), encoder.encode(TEXTS, prompt="query"), atol=1e-6
+    )
     assert found.embed_passages([]).shape == found.embed_questions([]).shape == (0, 32)
 
 

@@ -1,4 +1,5 @@
-"""``avx2.h``: products of bytes are exact without AVX-VNNI, where the instruction at hand saturates."""
+"""``avx2.h``: products of bytes are exact without AVX-VNNI, where the instruction at hand
+saturates."""
 
 from __future__ import annotations
 
@@ -37,12 +38,23 @@ int main(void) {
 """
 
 
-@pytest.mark.skipif(COMPILER is None or platform.machine().lower() not in ("x86_64", "amd64"), reason="needs x86-64")
+@pytest.mark.skipif(
+    COMPILER is None or platform.machine().lower() not in ("x86_64", "amd64"), reason="needs x86-64"
+)
 @pytest.mark.parametrize("flags", [["-mavx2"], ["-mavx2", "-mavxvnni"]])
 def test_dot_bytes_is_exact_for_all_bytes(flags, tmp_path):
     (tmp_path / "t.c").write_text(PROGRAM)
     folder = Path(kernels.__file__).parent
-    command = [COMPILER, "-O2", "-mfma", *flags, f"-I{folder}", str(tmp_path / "t.c"), "-o", str(tmp_path / "t")]
+    command = [
+        COMPILER,
+        "-O2",
+        "-mfma",
+        *flags,
+        f"-I{folder}",
+        str(tmp_path / "t.c"),
+        "-o",
+        str(tmp_path / "t"),
+    ]
     built = subprocess.run(command, check=False, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     ran = subprocess.run([str(tmp_path / "t")], check=False, capture_output=True, text=True)

@@ -1,4 +1,5 @@
-"""``bytes.h`` under the sanitizer of undefined behavior, its instructions spelled out so that any processor runs it."""
+"""``bytes.h`` under the sanitizer of undefined behavior, its instructions spelled out so that any
+processor runs it."""
 
 from __future__ import annotations
 
@@ -78,7 +79,12 @@ def test_rows_to_bytes_have_no_undefined_behavior(tmp_path):
     header = Path(kernels.__file__).with_name("bytes.h").read_text(encoding="utf-8")
     function = re.search(r"^static void to_bytes\(.*?^}", header, re.MULTILINE | re.DOTALL)[0]
     (tmp_path / "t.c").write_text(PROGRAM.format(function=function))
-    flags = ["-O1", "-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-fsanitize-undefined-trap-on-error"]
+    flags = [
+        "-O1",
+        "-fsanitize=undefined",
+        "-fno-sanitize-recover=undefined",
+        "-fsanitize-undefined-trap-on-error",
+    ]
     command = [COMPILER, *flags, str(tmp_path / "t.c"), "-lm", "-o", str(tmp_path / "t")]
     compiled = subprocess.run(command, check=False, capture_output=True, text=True)
     assert compiled.returncode == 0, compiled.stderr

@@ -8,7 +8,14 @@ import pytest
 import torch
 
 from interlingua.kernels import calls, library
-from interlingua.kernels.calls import MIN_ELEMENTS, available, call, even_parts, in_threads, threads_for
+from interlingua.kernels.calls import (
+    MIN_ELEMENTS,
+    available,
+    call,
+    even_parts,
+    in_threads,
+    threads_for,
+)
 
 
 def test_every_part_is_run_once_each_in_a_thread_of_its_own():
@@ -44,7 +51,10 @@ def test_as_many_threads_as_pay(monkeypatch):
 
 @pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel")
 def test_what_it_is_available_for():
-    kinds = {dtype: available(torch.ones(1, dtype=dtype)) for dtype in (torch.float32, torch.bfloat16, torch.float64)}
+    kinds = {
+        dtype: available(torch.ones(1, dtype=dtype))
+        for dtype in (torch.float32, torch.bfloat16, torch.float64)
+    }
     assert list(kinds.values()) == [True, True, False]
     assert not available(torch.ones(1, device="meta"))
 
@@ -62,10 +72,17 @@ def test_want_of_memory_is_an_error(monkeypatch):
 
 
 def kinds_in_c(name):
-    """What the arguments of a function of training.c point to, behind the type; see ``calls.FUNCTIONS``."""
+    """What the arguments of a function of training.c point to, behind the type.
+
+    See ``calls.FUNCTIONS``.
+    """
     source = Path(calls.__file__).with_name("training.c").read_text(encoding="utf-8")
-    arguments = re.search(rf"^int {name}\(int64_t type, ([^)]*)\) {{", source, re.MULTILINE)[1].split(",")
-    types = [re.sub(r"const |\w+$", "", argument.strip()).replace(" ", "") for argument in arguments]
+    arguments = re.search(rf"^int {name}\(int64_t type, ([^)]*)\) {{", source, re.MULTILINE)[
+        1
+    ].split(",")
+    types = [
+        re.sub(r"const |\w+$", "", argument.strip()).replace(" ", "") for argument in arguments
+    ]
     return "".join({"void*": "a", "float*": "f", "int64_t*": "i"}.get(kind, ".") for kind in types)
 
 
@@ -74,13 +91,16 @@ def test_what_is_checked_is_what_the_c_source_says(name):
     assert calls.FUNCTIONS[name] == kinds_in_c(name)
 
 
-@pytest.mark.parametrize("bad", [
-    torch.ones(4, dtype=torch.float64),
-    torch.ones(4, dtype=torch.bfloat16),
-    torch.ones(4, device="meta"),
-    torch.ones(8)[::2],
-    None,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad",
+    [
+        torch.ones(4, dtype=torch.float64),
+        torch.ones(4, dtype=torch.bfloat16),
+        torch.ones(4, device="meta"),
+        torch.ones(8)[::2],
+        None,
+    ],
+)
 def test_no_address_of_another_type_or_place_goes_to_c(monkeypatch, bad):
     class Kernel:
         @staticmethod
@@ -100,7 +120,20 @@ def test_no_address_of_another_type_or_place_goes_to_c(monkeypatch, bad):
 WIDE, NARROW, TALL = torch.ones(3, 16), torch.ones(16), torch.ones(3)
 TAKEN = {
     "residual_norm": [3, 16, WIDE, WIDE, NARROW, None, NARROW, NARROW, None, WIDE, WIDE, TALL],
-    "residual_norm_back": [3, 16, WIDE, WIDE, TALL, None, NARROW, WIDE, WIDE, NARROW, NARROW, NARROW],
+    "residual_norm_back": [
+        3,
+        16,
+        WIDE,
+        WIDE,
+        TALL,
+        None,
+        NARROW,
+        WIDE,
+        WIDE,
+        NARROW,
+        NARROW,
+        NARROW,
+    ],
     "activation": [1, 3, 16, WIDE, NARROW, WIDE],
     "activation_back": [1, 3, 16, WIDE, WIDE, NARROW, WIDE, NARROW],
     "observe": [3, 16, WIDE, NARROW, TALL.long(), TALL, TALL, TALL],

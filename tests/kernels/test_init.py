@@ -105,7 +105,9 @@ def left_out(folder, content, monkeypatch, capfd):
     return found is None and said.count("\n") == 1 and "is left out" in said
 
 
-@pytest.mark.skipif(shutil.which("cc") is None or sys.platform != "linux", reason="needs a C compiler and ELF")
+@pytest.mark.skipif(
+    shutil.which("cc") is None or sys.platform != "linux", reason="needs a C compiler and ELF"
+)
 def test_a_cut_or_foreign_library_is_left_out_with_a_line(tmp_path, monkeypatch, capfd):
     source = tmp_path / "neighbors.c"
     source.write_text("int another(void) { return 1; }")
@@ -153,7 +155,9 @@ def test_headers_count_for_what_is_older(tmp_path):
     first = kernels.digest(tmp_path / "sums.c")
     assert build_script().digest(tmp_path / "sums.c") == first
     (tmp_path / "sums.h").write_text("another")
-    assert build_script().digest(tmp_path / "sums.c") == kernels.digest(tmp_path / "sums.c") != first
+    assert (
+        build_script().digest(tmp_path / "sums.c") == kernels.digest(tmp_path / "sums.c") != first
+    )
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -173,7 +177,10 @@ def test_the_build_compiles_each_source_without_a_warning(tmp_path, monkeypatch)
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_a_variant_that_the_compiler_does_not_know_costs_no_other(tmp_path, monkeypatch):
     script = build_script()
-    assert tuple(name for variants in script.VARIANTS.values() for name in variants) == kernels.VARIANTS
+    assert (
+        tuple(name for variants in script.VARIANTS.values() for name in variants)
+        == kernels.VARIANTS
+    )
     variants = script.VARIANTS[script.processor(script.compiler())]
     unknown, *others = variants
     monkeypatch.setitem(variants, unknown, ("-mno-such-instructions",))
@@ -186,11 +193,16 @@ def test_a_variant_that_the_compiler_does_not_know_costs_no_other(tmp_path, monk
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump")
 @pytest.mark.parametrize("variant", ["avxvnni", "avx2"])
 def test_no_instruction_of_avx512_is_in_other_variants(variant):
-    """Its registers are zmm and k, and ymm16 to ymm31; that of VNNI has another encoding there, marked {vex} here."""
+    """Its registers are zmm and k, and ymm16 to ymm31.
+
+    That of VNNI has another encoding there, marked {vex} here.
+    """
     folder = Path(kernels.__file__).parent
     libraries = list(folder.glob(f"*.{variant}.so"))
     for library in libraries:
-        text = subprocess.run(["objdump", "-d", library], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(
+            ["objdump", "-d", library], check=True, capture_output=True, text=True
+        ).stdout
         assert "ymm15" in text
         assert not re.search(r"%zmm|%k[0-7]|%[xy]mm(1[6-9]|2\d|3[01])", text)
         dots = [line for line in text.splitlines() if "vpdpbusd" in line]

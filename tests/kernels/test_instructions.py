@@ -18,7 +18,9 @@ import pytest
 from interlingua import kernels
 
 ROOT = Path(__file__).parents[2]
-HERE = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+HERE = {"amd64": "x86_64", "arm64": "aarch64"}.get(
+    platform.machine().lower(), platform.machine().lower()
+)
 
 
 def flags_by_processor():
@@ -185,18 +187,30 @@ int main(void) {
 @pytest.mark.parametrize(("machine", "variant"), VARIANTS)
 def test_every_function_is_the_loop_over_sixteen_numbers(machine, variant, tmp_path):
     compiler = shutil.which("gcc" if machine == HERE else f"{machine}-linux-gnu-gcc")
-    emulator = [] if machine == HERE else [shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")]
+    emulator = (
+        []
+        if machine == HERE
+        else [shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")]
+    )
     if compiler is None or None in emulator:
         pytest.skip(f"needs a compiler for {machine}, and qemu to run what it makes")
     source = tmp_path / "t.c"
     source.write_text(PROGRAM)
     folder = Path(kernels.__file__).parent
     # no contraction of the loops' own products and sums, with which they are compared
-    flags = ["-O2", "-static", "-ffp-contract=off", "-fno-strict-aliasing", *FLAGS[machine][variant]]
+    flags = [
+        "-O2",
+        "-static",
+        "-ffp-contract=off",
+        "-fno-strict-aliasing",
+        *FLAGS[machine][variant],
+    ]
     command = [compiler, *flags, f"-I{folder}", str(source), "-o", str(tmp_path / "t"), "-lm"]
     built = subprocess.run(command, check=False, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    ran = subprocess.run([*emulator, str(tmp_path / "t")], check=False, capture_output=True, text=True)
+    ran = subprocess.run(
+        [*emulator, str(tmp_path / "t")], check=False, capture_output=True, text=True
+    )
     if ran.returncode == NOT_HERE:
         pytest.skip(f"this processor does not run {variant}")
     assert ran.returncode == 0, ran.stdout

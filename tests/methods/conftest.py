@@ -19,7 +19,9 @@ FIRST_WORD = 6
 def tiny_vocabulary() -> Vocabulary:
     """Forty whole words and, before them, the special tokens and three language tags."""
     words = ["<pad>", "<unk>", "<mask>", *TAGS.values(), *(f"w{index}" for index in range(WORDS))]
-    tokenizer = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
+    tokenizer = Tokenizer(
+        models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.add_special_tokens(words[:FIRST_WORD])
     roles = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
@@ -41,7 +43,9 @@ def tiny_encoder(**sizes) -> Encoder:
     return Encoder.from_scratch(BackboneConfig(vocab_size=vocabulary.size, **values), vocabulary)
 
 
-def tiny_pairs(count=5, *, step=3, seed=0, languages=("deu_Latn", "fra_Latn", "eng_Latn")) -> ParallelBatch:
+def tiny_pairs(
+    count=5, *, step=3, seed=0, languages=("deu_Latn", "fra_Latn", "eng_Latn")
+) -> ParallelBatch:
     """Pairs of different lengths and languages, with repeated tokens."""
     generator = torch.Generator().manual_seed(seed)
 

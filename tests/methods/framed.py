@@ -15,9 +15,18 @@ VOCABULARY = tiny_vocabulary(frame=True)
 def framed_encoder(**sizes) -> Encoder:
     """Two layers, pooling by the first token, no dropout."""
     torch.manual_seed(0)
-    values = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20, **sizes}
+    values = {
+        "hidden_size": 12,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 20,
+        **sizes,
+    }
     config = BackboneConfig(
-        vocab_size=VOCABULARY.size, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **values
+        vocab_size=VOCABULARY.size,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        **values,
     )
     return Encoder.from_scratch(config, VOCABULARY, pooling="cls")
 
@@ -29,11 +38,15 @@ def framed_pairs(count=5, *, step=3) -> ParallelBatch:
 
     def side(codes):
         lengths = torch.randint(1, 8, (count,), generator=generator).tolist()
-        ids = [[begin, *torch.randint(5, 60, (n,), generator=generator).tolist(), end] for n in lengths]
+        ids = [
+            [begin, *torch.randint(5, 60, (n,), generator=generator).tolist(), end] for n in lengths
+        ]
         return TokenBatch.from_lists(ids, codes)
 
     return ParallelBatch(
-        side([("deu_Latn", "fra_Latn")[row % 2] for row in range(count)]), side(["eng_Latn"] * count), step
+        side([("deu_Latn", "fra_Latn")[row % 2] for row in range(count)]),
+        side(["eng_Latn"] * count),
+        step,
     )
 
 

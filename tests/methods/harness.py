@@ -22,14 +22,29 @@ PREFIXES = {"matryoshka": (16, 8, 4)}
 """Options of a run whose embeddings can be cut."""
 TINY_OPTIONS: dict[str, dict[str, Any]] = {
     "ems": {"projection_dim": 8, "language_dim": 4, "tag_dropout": 0.0},
-    "mexma": {"pooling": "any", "head": {"layers": 1, "heads": 2, "intermediate_size": 24, "dropout": 0.0}},
+    "mexma": {
+        "pooling": "any",
+        "head": {"layers": 1, "heads": 2, "intermediate_size": 24, "dropout": 0.0},
+    },
     "infoxlm": {"reset_positions": True, "queue_size": 8, "temperature": 1.0},
     "laser": {"language_dim": 3, "token_dim": 5, "hidden_dim": 12, "output_dim": 7, "dropout": 0.0},
     "combination": {
         "terms": {
-            "tell": {"method": "ems", "weight": 0.5, "contrastive": "none", "language_dim": 4, "tag_dropout": 0.0},
+            "tell": {
+                "method": "ems",
+                "weight": 0.5,
+                "contrastive": "none",
+                "language_dim": 4,
+                "tag_dropout": 0.0,
+            },
             "hide": {"method": "tlm", "mlm_weight": 0.0},
-            "momentum": {"method": "infoxlm", "tlm_weight": 0.0, "mlm_weight": 0.0, "queue_size": 8, "mixup": False},
+            "momentum": {
+                "method": "infoxlm",
+                "tlm_weight": 0.0,
+                "mlm_weight": 0.0,
+                "queue_size": 8,
+                "mixup": False,
+            },
             "mono": {"method": "retromae"},
         }
     },
@@ -46,7 +61,12 @@ def method_config(method: str, options: Mapping[str, Any] = {}) -> MethodConfig:
 
 
 def tiny_objective(
-    method: str, options: Mapping[str, Any] = {}, *, seed: int = 1, dropout: float = 0.0, **shape: Any
+    method: str,
+    options: Mapping[str, Any] = {},
+    *,
+    seed: int = 1,
+    dropout: float = 0.0,
+    **shape: Any,
 ) -> Objective:
     """The objective over a tiny encoder, in training mode; its weights depend on the seed.
 
@@ -57,7 +77,9 @@ def tiny_objective(
         dropout: of the encoder.
         shape: other fields of its ``BackboneConfig``.
     """
-    encoder = tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout, **shape)
+    encoder = tiny_encoder(
+        hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout, **shape
+    )
     torch.manual_seed(seed)
     config = method_config(method, options)
     objective: Objective = resolve(METHODS, method)(config.options, encoder)
@@ -67,7 +89,9 @@ def tiny_objective(
     return objective.train()
 
 
-def tiny_batch(method: str, options: Mapping[str, Any] = {}, *, step: int = 3, seed: int = 0) -> Any:
+def tiny_batch(
+    method: str, options: Mapping[str, Any] = {}, *, step: int = 3, seed: int = 0
+) -> Any:
     """A batch of the right kind: that of the only feed, or a dict by feed."""
     feeds = feeds_of(method_config(method, options))
     batches = {feed: feed_batch(feed, method, step=step, seed=seed) for feed in feeds}
@@ -79,7 +103,9 @@ def feed_batch(feed: FeedName, method: str, *, step: int, seed: int) -> Any:
     if feed == "parallel":
         return tiny_pairs(BATCH, step=step, seed=seed, languages=("deu_Latn", "fra_Latn"))
     if feed == "questions":
-        return QuestionBatch(sentences(BATCH, seed=seed), sentences(2 * BATCH, seed=seed + 100), step)
+        return QuestionBatch(
+            sentences(BATCH, seed=seed), sentences(2 * BATCH, seed=seed + 100), step
+        )
     if feed == "monolingual":
         return SentenceBatch(sentences(BATCH, seed=seed + 200, language="fra_Latn"), step)
     generator = torch.Generator().manual_seed(seed)
@@ -91,7 +117,10 @@ def feed_batch(feed: FeedName, method: str, *, step: int, seed: int) -> Any:
 
 
 def share_of(batch: Any, rank: int, *, world_size: int = 2) -> Any:
-    """A process's consecutive part of a batch's rows; of passages its questions' answers and hard negatives."""
+    """A process's consecutive part of a batch's rows.
+
+    Of passages its questions' answers and hard negatives.
+    """
     if isinstance(batch, Mapping):
         return {feed: share_of(part, rank, world_size=world_size) for feed, part in batch.items()}
     count = rows(batch)
@@ -99,22 +128,31 @@ def share_of(batch: Any, rank: int, *, world_size: int = 2) -> Any:
     parts: dict[str, Any] = {}
     for name, value in batch._asdict().items():
         if isinstance(value, TokenBatch):
-            parts[name] = take(value, [start + row for start in range(0, value.batch_size, count) for row in own])
+            parts[name] = take(
+                value, [start + row for start in range(0, value.batch_size, count) for row in own]
+            )
         elif isinstance(value, torch.Tensor):
             parts[name] = value[own.start : own.stop]
     return batch._replace(**parts, first_row=own.start)
 
 
-def sentences(count: int, *, seed: int, language: str = "eng_Latn", longest: int = 11) -> TokenBatch:
+def sentences(
+    count: int, *, seed: int, language: str = "eng_Latn", longest: int = 11
+) -> TokenBatch:
     """Random sentences of different lengths."""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(2, longest + 1, (count,), generator=generator).tolist()
-    ids = [torch.randint(FIRST_WORD, 20, (length,), generator=generator).tolist() for length in lengths]
+    ids = [
+        torch.randint(FIRST_WORD, 20, (length,), generator=generator).tolist() for length in lengths
+    ]
     return TokenBatch.from_lists(ids, [language] * count)
 
 
-def training(objective: Objective, method: str, options: Mapping[str, Any] = {}, *, steps: range) -> Iterator[float]:
-    """The loss at each step of a few: Adam(amsgrad) with coupled weight decay, four batches in turn."""
+def training(
+    objective: Objective, method: str, options: Mapping[str, Any] = {}, *, steps: range
+) -> Iterator[float]:
+    """The loss at each step of a few: Adam(amsgrad) with coupled weight decay, four batches in
+    turn."""
     yield from _training(objective, optimizer_of(objective), method, options, steps)
 
 
@@ -125,7 +163,11 @@ def optimizer_of(objective: Objective) -> torch.optim.Optimizer:
 
 
 def _training(
-    objective: Objective, optimizer: torch.optim.Optimizer, method: str, options: Mapping[str, Any], steps: range
+    objective: Objective,
+    optimizer: torch.optim.Optimizer,
+    method: str,
+    options: Mapping[str, Any],
+    steps: range,
 ) -> Iterator[float]:
     for step in steps:
         torch.manual_seed(step)

@@ -23,7 +23,9 @@ TEMPERATURE, SOFT = 0.3, 0.2
 
 
 def build(*, encoder=None, dropout=0.0, **options):
-    encoder = encoder or tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    encoder = encoder or tiny_encoder(
+        hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
+    )
     options = {
         "from_bank_weight": 1.0,
         "temperature": TEMPERATURE,
@@ -47,7 +49,9 @@ def naive_contrast(students, targets, negatives):
     total = 0.0
     for i, (s, z) in enumerate(zip(students, targets, strict=True)):
         own = math.exp(cosine(s, z) / TEMPERATURE)
-        total -= math.log(own / (own + sum(math.exp(cosine(s, t) / TEMPERATURE) for t in negatives(i))))
+        total -= math.log(
+            own / (own + sum(math.exp(cosine(s, t) / TEMPERATURE) for t in negatives(i)))
+        )
     return total / len(students)
 
 
@@ -56,7 +60,9 @@ def naive_soft(students, targets, candidates):
     for i, (s, z) in enumerate(zip(students, targets, strict=True)):
         p = [math.exp(cosine(z, t) / SOFT) for t in (z, *candidates(i))]
         q = [math.exp(cosine(s, t) / SOFT) for t in (z, *candidates(i))]
-        total += sum(a / sum(p) * math.log(a / sum(p) / (b / sum(q))) for a, b in zip(p, q, strict=True))
+        total += sum(
+            a / sum(p) * math.log(a / sum(p) / (b / sum(q))) for a, b in zip(p, q, strict=True)
+        )
     return total / len(students)
 
 
@@ -102,10 +108,14 @@ def test_terms_without_a_bank_are_the_equations(tmp_path):
     expected = {
         "mse": sum(2 - 2 * cosine(a, b) for a, b in zip(students, targets, strict=True)) / 10,
         "to_bank": naive_contrast(students, targets, others),
-        "from_bank": naive_contrast(targets, students, lambda i: without(students, i, (i + 5) % 10) + others(i)),
+        "from_bank": naive_contrast(
+            targets, students, lambda i: without(students, i, (i + 5) % 10) + others(i)
+        ),
         "soft": naive_soft(students, targets, others),
     }
-    assert {name: float(term) for name, term in output.terms.items()} == pytest.approx(expected, rel=1e-4)
+    assert {name: float(term) for name, term in output.terms.items()} == pytest.approx(
+        expected, rel=1e-4
+    )
     assert float(output.loss) == pytest.approx(sum(expected.values()), rel=1e-4)
 
 
@@ -114,21 +124,31 @@ def test_terms_with_a_bank_are_the_equations(tmp_path):
     objective, pairs = build(teachers=(saved_teacher(tmp_path / "teacher"),)), tiny_pairs()
     teacher = objective.anchors.teacher
     # the sixth sentence translates the same as the first
-    bank, more = bank_of(tmp_path / "bank", objective, pairs, group=[0, 1, 2, 3, 4, 0, 6, 7, 8, 9, 10])
+    bank, more = bank_of(
+        tmp_path / "bank", objective, pairs, group=[0, 1, 2, 3, 4, 0, 6, 7, 8, 9, 10]
+    )
     y, extra = vectors(teacher, pairs.b), [alone(teacher, ids) for ids in more]
     students = vectors(objective.encoder, pairs.a) + vectors(objective.encoder, pairs.b)
     objective.anchors.use_bank(bank)
     assert objective.anchors.teacher is None
     output = objective(pairs)
-    contrast = naive_contrast(students, y + y, lambda i: without(y, i % 5) + (extra[1:] if i % 5 == 0 else extra))
+    contrast = naive_contrast(
+        students, y + y, lambda i: without(y, i % 5) + (extra[1:] if i % 5 == 0 else extra)
+    )
     soft = naive_soft(students, y + y, lambda i: without(y, i % 5) + extra)
     found = naive_contrast(
         y + y,
         students,
-        lambda i: without(students, i, (i + 5) % 10) + without(y, i % 5) + (extra[1:] if i % 5 == 0 else extra),
+        lambda i: (
+            without(students, i, (i + 5) % 10)
+            + without(y, i % 5)
+            + (extra[1:] if i % 5 == 0 else extra)
+        ),
     )
     assert float(output.terms["from_bank"]) == pytest.approx(found, rel=2e-3)
-    assert float(output.terms["to_bank"]) == pytest.approx(contrast, rel=2e-3)  # the bank keeps half precision
+    assert float(output.terms["to_bank"]) == pytest.approx(
+        contrast, rel=2e-3
+    )  # the bank keeps half precision
     assert float(output.terms["soft"]) == pytest.approx(soft, rel=2e-3)
     assert "50.0 % of the variance" in " ".join(objective.notes())
 
@@ -140,14 +160,19 @@ def test_prefixes_are_contrasted_with_the_bank_s(tmp_path):
     bank, more = bank_of(tmp_path / "bank", objective, pairs)
     objective.anchors.use_bank(bank)
     objective.nest(Matryoshka(dims=(16, 4), weights=(1.0, 0.5)))
-    y, extra = ([row[:4] for row in rows] for rows in (vectors(teacher, pairs.b), [alone(teacher, i) for i in more]))
+    y, extra = (
+        [row[:4] for row in rows]
+        for rows in (vectors(teacher, pairs.b), [alone(teacher, i) for i in more])
+    )
     students = [row[:4] for side in (pairs.a, pairs.b) for row in vectors(objective.encoder, side)]
     terms = objective(pairs).terms
     contrast = naive_contrast(students, y + y, lambda i: without(y, i % 5) + extra)
     soft = naive_soft(students, y + y, lambda i: without(y, i % 5) + extra)
     assert float(terms["to_bank_4"]) == pytest.approx(0.5 * contrast, rel=2e-3)
     assert float(terms["soft_4"]) == pytest.approx(0.5 * soft, rel=2e-3)
-    assert set(terms) == {f"{name}_{dim}" for name in ("mse", "to_bank", "from_bank", "soft") for dim in (16, 4)}
+    assert set(terms) == {
+        f"{name}_{dim}" for name in ("mse", "to_bank", "from_bank", "soft") for dim in (16, 4)
+    }
 
 
 @torch.no_grad()
@@ -188,7 +213,9 @@ def test_the_center_of_each_language_is_drawn_to_its_targets():
     gaps = [a / a.norm() - b / b.norm() for a, b in zip(students, y + y, strict=True)]
     languages, total = pairs.a.languages + pairs.b.languages, 0.0
     for code in set(languages):
-        own = torch.stack([gap for gap, language in zip(gaps, languages, strict=True) if language == code])
+        own = torch.stack(
+            [gap for gap, language in zip(gaps, languages, strict=True) if language == code]
+        )
         total += len(own) / 10 * float(own.mean(dim=0).square().sum())
     assert float(objective(pairs).terms["center"]) == pytest.approx(2 * total, rel=1e-4)
 
@@ -208,7 +235,9 @@ def test_known_languages_have_the_mean_of_both_sides_for_target(tmp_path):
 @torch.no_grad()
 def test_one_step_of_three_reads_the_originals_instead():
     objective, read = build(student_reads="alternate"), []
-    objective.encoder.backbone.register_forward_hook(lambda module, args, result: read.append(args[0].tolist()))
+    objective.encoder.backbone.register_forward_hook(
+        lambda module, args, result: read.append(args[0].tolist())
+    )
     pairs = tiny_pairs()
     for step in range(6):
         objective(pairs._replace(step=step))
@@ -224,7 +253,9 @@ def test_hard_negatives_have_a_softmax_of_their_own():
     pairs = tiny_pairs()
     long = TokenBatch.from_lists([[16, 17, 18, 19, 30, 31], [20, 21, 22, 23, 24]], ["eng_Latn"] * 2)
     pairs = pairs._replace(a=TokenBatch.from_lists([[6, 7], [8, 9]], ["deu_Latn"] * 2), b=long)
-    altered = objective.anchors.alter(long, seed=pairs.seed, step=pairs.step, is_known=objective.anchors.is_known)
+    altered = objective.anchors.alter(
+        long, seed=pairs.seed, step=pairs.step, is_known=objective.anchors.is_known
+    )
     assert altered.owners.tolist() == [0, 1]
     y, s = vectors(objective.anchors.teacher, long), vectors(objective.encoder, pairs.a)
     e, h = vectors(objective.encoder, long), vectors(objective.encoder, altered.sentences)
@@ -239,15 +270,21 @@ def test_hard_negatives_have_a_softmax_of_their_own():
 
 
 def test_hard_negatives_come_in_steps_that_read_originals():
-    objective = build(student_reads="alternate", original_steps=2, hard_weight=1.0, hard_kinds=("word_order",))
+    objective = build(
+        student_reads="alternate", original_steps=2, hard_weight=1.0, hard_kinds=("word_order",)
+    )
     pairs = tiny_pairs()
-    pairs = pairs._replace(b=join(*[TokenBatch.from_lists([[16, 17, 18, 19, 30]], ["eng_Latn"])] * 5))
+    pairs = pairs._replace(
+        b=join(*[TokenBatch.from_lists([[16, 17, 18, 19, 30]], ["eng_Latn"])] * 5)
+    )
     assert "hard" not in objective(pairs._replace(step=0)).terms
     assert "hard" in objective(pairs._replace(step=1)).terms
 
 
 def test_repeats_of_a_translation_are_no_negatives():
-    objective = build(student_reads="translations", soft_weight=0.0, soft_temperature=0.05, mse_weight=0.0)
+    objective = build(
+        student_reads="translations", soft_weight=0.0, soft_temperature=0.05, mse_weight=0.0
+    )
     pairs = tiny_pairs(2)
     same = pairs._replace(a=TokenBatch.from_lists([[6, 7], [6, 7]], ["deu_Latn"] * 2))
     assert float(objective(same).loss.detach()) == pytest.approx(0, abs=1e-6)
@@ -255,11 +292,16 @@ def test_repeats_of_a_translation_are_no_negatives():
 
 
 def test_the_teacher_never_moves_and_never_drops_out(tmp_path):
-    objective, pairs = build(teachers=(saved_teacher(tmp_path / "teacher"),), dropout=0.5), tiny_pairs()
+    objective, pairs = (
+        build(teachers=(saved_teacher(tmp_path / "teacher"),), dropout=0.5),
+        tiny_pairs(),
+    )
     teacher = objective.anchors.teacher
     before, target = teacher.digest(), objective.anchors.vectors(pairs.b)
     optimizer = optimizer_of(objective)
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(list(objective.encoder.parameters()))
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(
+        list(objective.encoder.parameters())
+    )
     objective(pairs).loss.backward()
     optimizer.step()
     assert teacher.digest() == before == Encoder.load(tmp_path / "teacher").digest()
@@ -291,7 +333,10 @@ def test_no_teacher_there_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mse_weight": 0.0, "to_bank_weight": 0.0, "from_bank_weight": 0.0, "soft_weight": 0.0}, "one besides"),
+        (
+            {"mse_weight": 0.0, "to_bank_weight": 0.0, "from_bank_weight": 0.0, "soft_weight": 0.0},
+            "one besides",
+        ),
         ({"hard_weight": -1.0}, "at least 0"),
         ({"temperature": 0.0}, "temperature"),
         ({"bank_size": 0}, "bank_size"),

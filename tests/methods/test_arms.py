@@ -1,4 +1,5 @@
-"""experiments/arms.py: every file of arms names runs that load, and the script asks for each once."""
+"""experiments/arms.py: every file of arms names runs that load, and the script asks for each
+once."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def test_every_run_of_every_file_loads_and_is_one_of_its_own(path, monkeypatch, 
     monkeypatch.chdir(tmp_path)  # where nothing has been trained
     monkeypatch.setenv("INTERLINGUA_DATA", "/data")
     commands = []
-    arms_script.go(read(path), path.parent, run=lambda command: bool(commands.append(list(command))))
+    arms_script.go(
+        read(path), path.parent, run=lambda command: bool(commands.append(list(command)))
+    )
     runs, outputs = [], []
     for command in commands:
         if command[0] == "train" and is_staged(command[1]):
@@ -56,8 +59,14 @@ def test_every_run_of_every_file_loads_and_is_one_of_its_own(path, monkeypatch, 
             runs.append(json.dumps(mapping, sort_keys=True, default=str))
     assert len(set(outputs)) == len(outputs) > 0
     assert len(set(runs)) == len(runs)
-    evaluated = [(command[1], command[3], *command[4:]) for command in commands if command[0] == "evaluate"]
-    assert len(set(evaluated)) == len(evaluated) >= len([name for name in outputs if "trials" not in name])
+    evaluated = [
+        (command[1], command[3], *command[4:]) for command in commands if command[0] == "evaluate"
+    ]
+    assert (
+        len(set(evaluated))
+        == len(evaluated)
+        >= len([name for name in outputs if "trials" not in name])
+    )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -68,7 +77,10 @@ def test_runs_and_reports_land_where_git_ignores_them(path):
 
 
 def test_tuned_arms_may_keep_the_learning_rate_chosen_before():
-    chosen = {arm.name: arm.set["optimizer"]["learning_rate"] for arm in read(COMPARISON / "arms_seconds.toml").arm}
+    chosen = {
+        arm.name: arm.set["optimizer"]["learning_rate"]
+        for arm in read(COMPARISON / "arms_seconds.toml").arm
+    }
     tuned = {arm.name: arm for arm in read(COMPARISON / "arms_tuned.toml").arm}
     assert set(chosen) <= set(tuned)
     for name, rate in chosen.items():
@@ -92,7 +104,10 @@ def small(tmp_path, **changes):
             {"name": "as_it_is", "model": "some/model"},
             {"name": "one", "config": "run.toml", "set": {"run": {"max_steps": 7}}},
         ],
-        "evaluate": [{"suite": "tatoeba", "options": ["--languages", "deu"]}, {"suite": "sts17", "arms": ["one"]}],
+        "evaluate": [
+            {"suite": "tatoeba", "options": ["--languages", "deu"]},
+            {"suite": "sts17", "arms": ["one"]},
+        ],
     }
     return from_mapping(arms_script.Arms, {**table, **changes})
 
@@ -108,7 +123,9 @@ def pretend(commands, values=None, metric="accuracy"):
             set_to = dict(part.split("=") for part in overrides(command))
             value = (values or {}).get(set_to.get("optimizer.learning_rate"), 0.0)
             lines = [{"loss": 1.0}, {metric: 0.9}, {metric: value}, {"loss": 0.1}]
-            (output / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            (output / "metrics.jsonl").write_text(
+                "".join(json.dumps(line) + "\n" for line in lines)
+            )
         return True
 
     return run
@@ -141,12 +158,21 @@ def test_what_is_only_shown_is_not_taken_for_done(tmp_path, capsys):
 
 @pytest.mark.parametrize(("greater", "chosen"), [(True, "0.2"), (False, "0.1")])
 def test_the_better_trial_decides_the_learning_rate(tmp_path, greater, chosen):
-    trials = {"learning_rates": [0.1, 0.2], "steps": 3, "metric": "accuracy", "greater_is_better": greater}
+    trials = {
+        "learning_rates": [0.1, 0.2],
+        "steps": 3,
+        "metric": "accuracy",
+        "greater_is_better": greater,
+    }
     commands = []
     run = pretend(commands, {"0.1": 0.5, "0.2": 0.6})
     arms_script.go(small(tmp_path, trials=trials), tmp_path, run=run, names=["one"], seeds=[1])
     trained = [overrides(command) for command in commands if command[0] == "train"]
-    assert [{"run.max_steps=3", "run.seed=100"} <= set(settings) for settings in trained] == [True, True, False]
+    assert [{"run.max_steps=3", "run.seed=100"} <= set(settings) for settings in trained] == [
+        True,
+        True,
+        False,
+    ]
     assert trained[-1] == ["run.max_steps=7", f"optimizer.learning_rate={chosen}", "run.seed=1"]
 
 
@@ -158,14 +184,25 @@ def test_the_best_of_an_arms_own_tries_is_taken_whole(tmp_path):
     run = pretend(commands, {"0.2": 0.6})
     arms_script.go(small(tmp_path, trials=trials, arm=[arm]), tmp_path, run=run, seeds=[1])
     trained = [command for command in commands if command[0] == "train"]
-    assert [Path(command[command.index("--output") + 1]).name for command in trained] == ["one-1", "one-2", "one-seed1"]
+    assert [Path(command[command.index("--output") + 1]).name for command in trained] == [
+        "one-1",
+        "one-2",
+        "one-seed1",
+    ]
     assert "method.temperature=0.1" in overrides(trained[0])
-    assert overrides(trained[-1]) == ["run.max_steps=5", "optimizer.learning_rate=0.2", "run.seed=1"]
+    assert overrides(trained[-1]) == [
+        "run.max_steps=5",
+        "optimizer.learning_rate=0.2",
+        "run.seed=1",
+    ]
 
 
 def test_an_arm_with_more_trials_than_another_is_refused(tmp_path):
     tries = [{"method": {"temperature": 0.1}}]
-    arms = [{"name": "one", "config": "run.toml", "tries": tries}, {"name": "two", "config": "run.toml"}]
+    arms = [
+        {"name": "one", "config": "run.toml", "tries": tries},
+        {"name": "two", "config": "run.toml"},
+    ]
     trials = {"steps": 3, "metric": "accuracy", "learning_rates": [0.1, 0.2]}
     with pytest.raises(ConfigError, match="two has 2 tries, and one 1"):
         arms_script.go(small(tmp_path, trials=trials, arm=arms), tmp_path, run=arms_script.show)
@@ -179,7 +216,10 @@ def test_an_arm_that_is_not_there_is_refused_by_name(monkeypatch, capsys):
     assert "no arm labsee; there are backbone, ems" in capsys.readouterr().err
 
 
-RESULT = {"task_name": "sts17", "interlingua": {"files": {"items.npz": "0" * 64}, "provenance": {"command": "run"}}}
+RESULT = {
+    "task_name": "sts17",
+    "interlingua": {"files": {"items.npz": "0" * 64}, "provenance": {"command": "run"}},
+}
 
 
 def test_kept_results_are_not_done_again_on_another_machine(tmp_path):
@@ -188,9 +228,18 @@ def test_kept_results_are_not_done_again_on_another_machine(tmp_path):
     kept = arms_script.Kept(tmp_path / "kept")
     for machine, expected in (("first", 2 + 2 + 4), ("second", 0)):  # trials, seeds, evaluations
         commands = []
-        folders = {"runs": str(tmp_path / machine / "runs"), "reports": str(tmp_path / machine / "reports")}
+        folders = {
+            "runs": str(tmp_path / machine / "runs"),
+            "reports": str(tmp_path / machine / "reports"),
+        }
         stage = tmp_path / "stage.toml"
-        arms = small(tmp_path, trials={"steps": 3, "metric": "accuracy"}, arm=[arm], first=[str(stage)], **folders)
+        arms = small(
+            tmp_path,
+            trials={"steps": 3, "metric": "accuracy"},
+            arm=[arm],
+            first=[str(stage)],
+            **folders,
+        )
         leave = pretend(commands, {"0.1": 0.5, "0.2": 0.6})
         stages = []
 
@@ -207,7 +256,12 @@ def test_kept_results_of_other_settings_do_not_count(tmp_path):
     for steps in (7, 8):
         commands = []
         arm = {"name": "one", "config": "run.toml", "set": {"run": {"max_steps": steps}}}
-        arms = small(tmp_path, arm=[arm], runs=str(tmp_path / f"{steps}"), reports=str(tmp_path / f"reports{steps}"))
+        arms = small(
+            tmp_path,
+            arm=[arm],
+            runs=str(tmp_path / f"{steps}"),
+            reports=str(tmp_path / f"reports{steps}"),
+        )
         arms_script.go(arms, tmp_path, run=pretend(commands), kept=kept, seeds=[1])
         assert [command[0] for command in commands] == ["train", "evaluate", "evaluate"]
 
@@ -215,7 +269,9 @@ def test_kept_results_of_other_settings_do_not_count(tmp_path):
 def test_a_stopped_arm_trains_for_what_is_not_kept(tmp_path):
     kept = arms_script.Kept(tmp_path / "kept")
     commands = []
-    arms_script.go(small(tmp_path), tmp_path, run=pretend(commands), kept=kept, names=["one"], seeds=[1])
+    arms_script.go(
+        small(tmp_path), tmp_path, run=pretend(commands), kept=kept, names=["one"], seeds=[1]
+    )
     journal = tmp_path / "kept" / "finished.jsonl"
     first, second = journal.read_text().splitlines()
     journal.write_text(first + "\n")
@@ -231,12 +287,17 @@ def test_kept_result_files_are_small_and_name_no_folder_of_the_machine(tmp_path,
     source = tmp_path / "reports" / "results" / "one" / "revision" / "sts17.json"
     source.parent.mkdir(parents=True)
     command = f"evaluate {tmp_path}/runs/one {Path.home()}/data"
-    written = {**RESULT, "interlingua": {**RESULT["interlingua"], "provenance": {"command": command}}}
+    written = {
+        **RESULT,
+        "interlingua": {**RESULT["interlingua"], "provenance": {"command": command}},
+    }
     source.write_text(json.dumps(written, indent=2))
     arms_script.Kept(tmp_path / "kept").copy(tmp_path / "reports")
     copied = (tmp_path / "kept" / "results" / "one" / "revision" / "sts17.json").read_text()
     assert copied.count("\n") == 1
-    assert json.loads(copied)["interlingua"] == {"provenance": {"command": "evaluate runs/one ~/data"}}
+    assert json.loads(copied)["interlingua"] == {
+        "provenance": {"command": "evaluate runs/one ~/data"}
+    }
 
 
 def test_kept_settings_name_no_folder_of_the_machine(tmp_path, monkeypatch):

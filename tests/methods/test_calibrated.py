@@ -1,4 +1,5 @@
-"""Calibrated similarity: the loss by a loop, the teacher by its recurrence, and what a run's length does."""
+"""Calibrated similarity: the loss by a loop, the teacher by its recurrence, and what a run's length
+does."""
 
 import math
 
@@ -23,8 +24,11 @@ def apart(**options):
 
 def squared_error(student, teacher):
     """The mean over pairs and coordinates."""
-    rows = [(s - t) ** 2 for x, y in zip(student.tolist(), teacher.tolist(), strict=True)
-            for s, t in zip(x, y, strict=True)]  # fmt: skip
+    rows = [
+        (s - t) ** 2
+        for x, y in zip(student.tolist(), teacher.tolist(), strict=True)
+        for s, t in zip(x, y, strict=True)
+    ]
     return sum(rows) / len(rows)
 
 
@@ -37,18 +41,28 @@ def test_the_loss_is_that_of_a_loop():
 
 
 def test_english_through_the_student_is_a_term_of_its_own():
-    objective, batch = apart(english_through_student=True, english_weight=0.5), tiny_batch("calibrated")
+    objective, batch = (
+        apart(english_through_student=True, english_weight=0.5),
+        tiny_batch("calibrated"),
+    )
     terms = objective(batch).terms
     teacher = objective.teacher.encoder(batch.b)
-    assert terms["distillation"].item() == pytest.approx(squared_error(objective.encoder(batch.a), teacher), rel=1e-5)
-    assert terms["english"].item() == pytest.approx(0.5 * squared_error(objective.encoder(batch.b), teacher), rel=1e-5)
+    assert terms["distillation"].item() == pytest.approx(
+        squared_error(objective.encoder(batch.a), teacher), rel=1e-5
+    )
+    assert terms["english"].item() == pytest.approx(
+        0.5 * squared_error(objective.encoder(batch.b), teacher), rel=1e-5
+    )
 
 
 def test_the_teacher_reads_english_whichever_side_it_is_stored_on():
     objective, batch = apart(), tiny_batch("calibrated")
     turned = ParallelBatch(batch.b, batch.a, batch.step)
     assert objective(turned).loss.item() == pytest.approx(objective(batch).loss.item(), rel=1e-6)
-    assert objective(batch).loss != apart(pivot="deu_Latn")(tiny_pairs(6, languages=("deu_Latn",))).loss
+    assert (
+        objective(batch).loss
+        != apart(pivot="deu_Latn")(tiny_pairs(6, languages=("deu_Latn",))).loss
+    )
 
 
 def test_a_pair_without_the_pivot():
@@ -82,13 +96,18 @@ def test_teacher_and_student_drop_out_as_asked():
 
 @pytest.mark.parametrize("schedule", ["cosine", "constant"])
 def test_the_teacher_follows_the_updated_student_by_the_recurrence(schedule):
-    objective = tiny_objective("calibrated", {"decay": 0.9, "decay_steps": 0, "decay_schedule": schedule})
+    objective = tiny_objective(
+        "calibrated", {"decay": 0.9, "decay_steps": 0, "decay_schedule": schedule}
+    )
     expected = [weight.detach().clone() for weight in objective.encoder.parameters()]
     for step, _ in enumerate(training(objective, "calibrated", steps=range(5))):
-        rising = 1 - 0.1 * (math.cos(math.pi * step / 20) + 1) / 2  # step before it is counted up, K = 20
+        rising = (
+            1 - 0.1 * (math.cos(math.pi * step / 20) + 1) / 2
+        )  # step before it is counted up, K = 20
         tau = rising if schedule == "cosine" else 0.9
         expected = [
-            tau * t + (1 - tau) * s.detach() for t, s in zip(expected, objective.encoder.parameters(), strict=True)
+            tau * t + (1 - tau) * s.detach()
+            for t, s in zip(expected, objective.encoder.parameters(), strict=True)
         ]
         for weight, other in zip(objective.teacher.parameters(), expected, strict=True):
             torch.testing.assert_close(weight, other, rtol=1e-5, atol=1e-7)
@@ -98,11 +117,15 @@ def test_a_frozen_teacher_stays():
     objective = tiny_objective("calibrated", {"teacher": "frozen"})
     before = [weight.clone() for weight in objective.teacher.parameters()]
     list(training(objective, "calibrated", steps=range(3)))
-    assert all(torch.equal(a, b) for a, b in zip(objective.teacher.parameters(), before, strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(objective.teacher.parameters(), before, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
-    ("decay", "kept"), [(0.9999, 10.5), (0.99999, 1.05), (0.999999, 0.105)], ids=["faster", "main", "slower"]
+    ("decay", "kept"),
+    [(0.9999, 10.5), (0.99999, 1.05), (0.999999, 0.105)],
+    ids=["faster", "main", "slower"],
 )
 @pytest.mark.parametrize("steps", [105_000, 2000, 100])
 def test_each_arm_keeps_its_own_product_in_a_shorter_run(decay, kept, steps):
@@ -142,8 +165,14 @@ def test_a_frozen_teacher_says_so():
         ({"decay": 1.1}, "decay is 1.1"),
         ({"decay_steps": -1}, "decay_steps is -1"),
         ({"distillation_weight": 0}, "must be positive"),
-        ({"teacher": "frozen", "decay": 0.9}, "decay is set, but with teacher = 'frozen' nothing reads it"),
-        ({"english_weight": 0.5}, "english_weight is set, but with english_through_student = false nothing"),
+        (
+            {"teacher": "frozen", "decay": 0.9},
+            "decay is set, but with teacher = 'frozen' nothing reads it",
+        ),
+        (
+            {"english_weight": 0.5},
+            "english_weight is set, but with english_through_student = false nothing",
+        ),
     ],
 )
 def test_bad_options(options, message):

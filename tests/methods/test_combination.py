@@ -1,4 +1,5 @@
-"""The sum of other methods: its value, its terms, its batches, its teachers, and what it refuses."""
+"""The sum of other methods: its value, its terms, its batches, its teachers, and what it
+refuses."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from tests.methods.harness import TINY_OPTIONS, tiny_batch, tiny_objective
 
 TERMS = {
     "tell": {"method": "ems", "weight": 0.5, "contrastive": "none", "language_dim": 4},
-    "hide": {"method": "mexma", "weight": 2.0, "align_weight": 0.0, "koleo_weight": 0.0, "pooling": "any",
+    "hide": {"method": "mexma", "weight": 2.0, "align_weight": 0.0, "koleo_weight": 0.0,
+    "pooling": "any",
              "head": {"layers": 1, "heads": 2, "intermediate_size": 8}},
     "follow": {"method": "calibrated"},
 }  # fmt: skip
@@ -44,7 +46,9 @@ def test_the_loss_is_the_weighted_sum_of_the_methods_losses():
     objective, pairs = build(), tiny_pairs()
     output = objective(pairs)
     parts = {label: method(pairs).loss for label, method in objective.methods.items()}
-    torch.testing.assert_close(output.loss, 0.5 * parts["tell"] + 2.0 * parts["hide"] + parts["follow"])
+    torch.testing.assert_close(
+        output.loss, 0.5 * parts["tell"] + 2.0 * parts["hide"] + parts["follow"]
+    )
     assert set(output.terms) == {"tell", "hide", "follow"}
     torch.testing.assert_close(output.terms["hide"], 2.0 * parts["hide"].detach())
     torch.testing.assert_close(sum(output.terms.values()), output.loss.detach())
@@ -72,9 +76,13 @@ def test_one_encoder_is_shared_and_saved_once():
     parameters = [name for name, _ in objective.named_parameters() if "encoder.backbone" in name]
     own = {name for name in parameters if name.startswith("encoder.")}
     assert len(own) == len(list(objective.encoder.parameters()))
-    saved = [name for name in weights_of(objective) if name.endswith("backbone.embedding_norm.weight")]
-    assert sorted(saved) == ["encoder.backbone.embedding_norm.weight",
-                             "methods.follow.teacher.encoder.backbone.embedding_norm.weight"]  # fmt: skip
+    saved = [
+        name for name in weights_of(objective) if name.endswith("backbone.embedding_norm.weight")
+    ]
+    assert sorted(saved) == [
+        "encoder.backbone.embedding_norm.weight",
+        "methods.follow.teacher.encoder.backbone.embedding_norm.weight",
+    ]
 
 
 def test_gradients_of_all_methods_add_up_in_the_encoder():
@@ -102,12 +110,18 @@ def test_shared_passes_have_the_gradients_of_separate_ones():
     for shares in (True, False):
         torch.manual_seed(1)
         encoder = tiny_encoder(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-        objective = Combination(dataclasses.replace(config_of(SHARING), share_passes=shares), encoder).eval()
+        objective = Combination(
+            dataclasses.replace(config_of(SHARING), share_passes=shares), encoder
+        ).eval()
         passes = count_sentences(objective.encoder)
         output = objective(tiny_pairs())
         output.loss.backward()
         encoded.append(sum(passes))
-        trained = {name: weight.grad for name, weight in objective.named_parameters() if weight.grad is not None}
+        trained = {
+            name: weight.grad
+            for name, weight in objective.named_parameters()
+            if weight.grad is not None
+        }
         found.append((trained, output.terms))
         assert objective.encoder.shared_passes is None
     (shared, terms), (separate, terms_apart) = found
@@ -135,14 +149,20 @@ def test_feeds_are_those_of_all_methods_and_each_gets_its_own():
     objective, batch = tiny_objective("combination"), tiny_batch("combination")
     terms = objective(batch).terms
     other = {**batch, "monolingual": tiny_batch("retromae", seed=1)}
-    changed = {name for name, term in objective(other).terms.items() if not torch.equal(term, terms[name])}
+    changed = {
+        name for name, term in objective(other).terms.items() if not torch.equal(term, terms[name])
+    }
     assert changed == {"mono_encoder", "mono_decoder"}
 
 
 def test_a_method_of_several_feeds_gets_them_all():
     terms = {"xlm": {"method": "tlm", "mlm_text": "monolingual"}, "rank": {"method": "infonce"}}
     options = {"terms": terms}
-    assert set(build(terms)(tiny_batch("combination", options)).terms) == {"xlm_tlm", "xlm_mlm", "rank"}
+    assert set(build(terms)(tiny_batch("combination", options)).terms) == {
+        "xlm_tlm",
+        "xlm_mlm",
+        "rank",
+    }
 
 
 def test_teachers_move_after_a_step():
@@ -166,13 +186,22 @@ def test_methods_gather_as_the_combination_does():
 
 
 def test_languages_of_the_corpus_reach_the_terms_that_want_them():
-    terms = {"tell": {"method": "ems", "contrastive": "none"}, "named": {"method": "ems", "languages": ["deu_Latn"]},
-             "rank": {"method": "infonce"}, "silent": {"method": "ems", "generative": "none"}}  # fmt: skip
+    terms = {
+        "tell": {"method": "ems", "contrastive": "none"},
+        "named": {"method": "ems", "languages": ["deu_Latn"]},
+        "rank": {"method": "infonce"},
+        "silent": {"method": "ems", "generative": "none"},
+    }
     config = config_of(terms)
-    told = {label: term.options for label, term in Combination.with_languages(config, ("a", "b")).resolved().items()}
+    told = {
+        label: term.options
+        for label, term in Combination.with_languages(config, ("a", "b")).resolved().items()
+    }
     assert told["tell"].languages == ("a", "b")
     assert told["named"].languages == ("deu_Latn",)
-    assert all(told[label] == config.resolved()[label].options for label in ("named", "rank", "silent"))
+    assert all(
+        told[label] == config.resolved()[label].options for label in ("named", "rank", "silent")
+    )
     assert config == config_of(terms)
 
 
@@ -182,14 +211,20 @@ def test_the_methods_notes_are_told():
 
 
 def test_labels_are_of_the_kind_that_its_methods_need():
-    terms = {"rank": {"method": "infonce"}, "score": {"method": "sts"}, "pair": {"method": "cross_encoder"}}
+    terms = {
+        "rank": {"method": "infonce"},
+        "score": {"method": "sts"},
+        "pair": {"method": "cross_encoder"},
+    }
     assert Combination.label_kind_for(config_of(terms)) == "sts"
     assert Combination.label_kind_for(config_of({"classes": {"method": "nli"}})) == "nli"
     assert Combination.label_kind_for(config_of({"rank": {"method": "infonce"}})) is None
 
 
 def test_a_head_that_belongs_to_the_model_is_saved_with_it(tmp_path):
-    objective = build({"pair": {"method": "cross_encoder"}, "score": {"method": "sts", "weight": 2.0}})
+    objective = build(
+        {"pair": {"method": "cross_encoder"}, "score": {"method": "sts", "weight": 2.0}}
+    )
     assert objective.evaluated is objective.methods["pair"].scorer
     objective.save(tmp_path / "pair")
     weight = PairScorer.load(tmp_path / "pair").head.output.weight
@@ -238,10 +273,19 @@ def test_from_a_file_and_back(tmp_path):
         ({"x": 3}, "terms.x: a term is a table with a method"),
         ({"x": {"method": "emms"}}, r"terms.x: unknown method 'emms'; did you mean 'ems'\?"),
         ({"x": {"method": "combination"}}, "terms.x: a combination can't be part of one"),
-        ({"x": {"method": "ems", "weight": 0.0}}, "terms.x: weight is 0.0; it must be a number above 0"),
+        (
+            {"x": {"method": "ems", "weight": 0.0}},
+            "terms.x: weight is 0.0; it must be a number above 0",
+        ),
         ({"x": {"method": "ems", "weight": "much"}}, "terms.x: weight is 'much'"),
-        ({"x": {"method": "ems", "temprature": 1.0}}, "terms.x: unknown key 'temprature'; did you mean 'temperature'"),
-        ({"x": {"method": "ems", "temperature": 0.0}}, "terms.x: temperature is 0.0; it must be positive"),
+        (
+            {"x": {"method": "ems", "temprature": 1.0}},
+            "terms.x: unknown key 'temprature'; did you mean 'temperature'",
+        ),
+        (
+            {"x": {"method": "ems", "temperature": 0.0}},
+            "terms.x: temperature is 0.0; it must be positive",
+        ),
         (
             {"x": {"method": "sts"}, "y": {"method": "nli"}},
             "terms.y needs nli labels and terms.x scores; a run reads one kind, remove one",
@@ -250,7 +294,10 @@ def test_from_a_file_and_back(tmp_path):
             {"x": {"method": "cross_encoder"}, "y": {"method": "multilingual_ir"}},
             "terms.x and terms.y save a model each; a run leaves one model",
         ),
-        ({"x y": {"method": "ems"}}, "a label is made of letters, digits and underscores; got 'x y'"),
+        (
+            {"x y": {"method": "ems"}},
+            "a label is made of letters, digits and underscores; got 'x y'",
+        ),
     ],
 )
 def test_bad_terms_are_errors_in_one_line(terms, message):

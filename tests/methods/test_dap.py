@@ -36,7 +36,9 @@ def states_of(objective, batch):
 
 def reference_ranking(objective, pairs, *, both=False):
     """Eq. (5) with loops: cosines of projected [CLS] states / T."""
-    x, y = ([objective.project(h[0]) for h in states_of(objective, side)] for side in (pairs.a, pairs.b))
+    x, y = (
+        [objective.project(h[0]) for h in states_of(objective, side)] for side in (pairs.a, pairs.b)
+    )
     temperature = objective.config.temperature
     s = [[float(torch.cosine_similarity(u, v, dim=0)) / temperature for v in y] for u in x]
     forward = -sum(s[i][i] - math.log(sum(map(math.exp, s[i]))) for i in range(len(s))) / len(s)
@@ -46,15 +48,25 @@ def reference_ranking(objective, pairs, *, both=False):
 
 
 def reference_reconstruction(objective, sources, targets, labels, *, languages=False):
-    """Eq. (4) and (6) with loops: [h_2 .. h_Sx, MASK x Sy] through the head, and each token told."""
+    """Eq. (4) and (6) with loops: [h_2 ..
+
+    h_Sx, MASK x Sy] through the head, and each token told.
+    """
     head, losses = objective.head, []
     words = head.backbone.word_embeddings.weight
-    parts = zip(*(states_of(objective, side) for side in (sources, targets)), rows(targets, labels), strict=True)
+    parts = zip(
+        *(states_of(objective, side) for side in (sources, targets)),
+        rows(targets, labels),
+        strict=True,
+    )
     for row, (h_x, h_y, told) in enumerate(parts):
         tag = 0.0
         if languages:
             tag = objective.tags.embedding.weight[objective.tags.index[targets.languages[row]]]
-        shown = [words[MASK] + tag if label != IGNORED else h for label, h in zip(told[1:], h_y[1:], strict=True)]
+        shown = [
+            words[MASK] + tag if label != IGNORED else h
+            for label, h in zip(told[1:], h_y[1:], strict=True)
+        ]
         g = torch.cat([h_x[1:], torch.stack(shown)])  # without [CLS] on either side
         places = [*range(1, len(h_x)), *range(1, len(h_y))]
         g = naive_backbone(head.backbone, [0] * len(g), places, words=g)[len(h_x) - 1 :]
@@ -101,7 +113,9 @@ def test_a_share_of_tokens_is_reconstructed_from_the_others_states_too():
 @torch.no_grad()
 def test_the_other_direction_is_told_the_language():
     objective, pairs = build(direction="from_pivot", **TOLD), framed_pairs()
-    expected = reference_reconstruction(objective, pairs.b, pairs.a, pairs.a.input_ids, languages=True)
+    expected = reference_reconstruction(
+        objective, pairs.b, pairs.a, pairs.a.input_ids, languages=True
+    )
     torch.testing.assert_close(objective(pairs).terms["rtl"], expected, rtol=1e-4, atol=1e-5)
 
 
@@ -125,7 +139,9 @@ def test_of_a_pair_the_same_tokens_are_hidden_whichever_way_it_goes(monkeypatch)
     labels = DAP.labels
     for direction in ("to_pivot", "both"):
         found = drawn[direction] = []
-        monkeypatch.setattr(DAP, "labels", lambda self, *a, found=found: found.append(labels(self, *a)) or found[-1])
+        monkeypatch.setattr(
+            DAP, "labels", lambda self, *a, found=found: found.append(labels(self, *a)) or found[-1]
+        )
         told = {} if direction == "to_pivot" else TOLD
         build(direction=direction, reconstruct=0.5, **told)(framed_pairs(5))
     there, _ = drawn["both"]
@@ -157,9 +173,13 @@ def test_words_that_are_all_alike_cost_the_logarithm_of_their_number():
 def test_the_first_token_carries_the_sentence_alone():
     objective, pairs = build(tr_weight=0.0), framed_pairs(2)
     seen = []
-    objective.encoder.backbone.register_forward_hook(lambda module, args, out: seen.append(out) or out.retain_grad())
+    objective.encoder.backbone.register_forward_hook(
+        lambda module, args, out: seen.append(out) or out.retain_grad()
+    )
     objective(pairs).loss.backward()
-    first = torch.cat([pairs.a.cu_seqlens[:-1], pairs.b.cu_seqlens[:-1] + pairs.a.cu_seqlens[-1]]).long()
+    first = torch.cat(
+        [pairs.a.cu_seqlens[:-1], pairs.b.cu_seqlens[:-1] + pairs.a.cu_seqlens[-1]]
+    ).long()
     assert seen[0].grad[first].abs().sum() == 0
     assert (seen[0].grad[1 : len(rows(pairs.a)[0])].abs().sum(dim=1) > 0).all()
 
@@ -168,7 +188,9 @@ def test_the_first_token_carries_the_sentence_alone():
 def test_negatives_of_all_processes_are_those_of_the_joined_batch():
     objective = build(rtl_weight=0.0)
     both = framed_pairs(6)
-    here, there = (both._replace(a=take(both.a, part), b=take(both.b, part)) for part in ([0, 1, 2], [3, 4, 5]))
+    here, there = (
+        both._replace(a=take(both.a, part), b=take(both.b, part)) for part in ([0, 1, 2], [3, 4, 5])
+    )
     elsewhere = []
     objective.all_gather = lambda tensor: elsewhere.append(tensor) or tensor
     objective(there)
@@ -177,7 +199,9 @@ def test_negatives_of_all_processes_are_those_of_the_joined_batch():
     gathered = objective(here).loss
     objective.all_gather = lambda tensor: tensor
     torch.testing.assert_close(gathered, objective(both).loss)
-    with pytest.raises(ConfigError, match="a single pair of translations has nothing to compare it with"):
+    with pytest.raises(
+        ConfigError, match="a single pair of translations has nothing to compare it with"
+    ):
         objective(framed_pairs(1))
     own = build(rtl_weight=0.0, negatives="micro_batch")
     own.all_gather = None
@@ -202,7 +226,9 @@ def test_all_weights_learn_and_bfloat16_is_near():
 
 def test_the_encoder_runs_once_over_both_sides():
     objective, pairs, seen = build(), framed_pairs(), []
-    objective.encoder.backbone.register_forward_hook(lambda module, args, out: seen.append(len(out)))
+    objective.encoder.backbone.register_forward_hook(
+        lambda module, args, out: seen.append(len(out))
+    )
     objective(pairs)
     assert seen == [len(join(pairs.a, pairs.b).input_ids)]
 
@@ -239,4 +265,6 @@ def test_contradictory_options_are_errors(options, message):
 
 def test_every_option_is_read():
     body = inspect.getsource(DAP)
-    assert [field.name for field in dataclasses.fields(DAPConfig) if f"config.{field.name}" not in body] == []
+    assert [
+        field.name for field in dataclasses.fields(DAPConfig) if f"config.{field.name}" not in body
+    ] == []

@@ -1,4 +1,5 @@
-"""Distillation from a frozen teacher against its equation, sentence by sentence, and what a teacher may be."""
+"""Distillation from a frozen teacher against its equation, sentence by sentence, and what a teacher
+may be."""
 
 from __future__ import annotations
 
@@ -16,11 +17,20 @@ from interlingua.methods.distill import PROBE, Distill, DistillConfig
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.harness import optimizer_of
 
-TEXTS = [PROBE, "A house by the sea.", "Who's there? (Me.)", "ein Haus am Meer", "Wer ist da?", "THE END"]
+TEXTS = [
+    PROBE,
+    "A house by the sea.",
+    "Who's there? (Me.)",
+    "ein Haus am Meer",
+    "Wer ist da?",
+    "THE END",
+]
 
 
 def build(*, encoder=None, dropout=0.0, **options):
-    encoder = encoder or tiny_encoder(hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    encoder = encoder or tiny_encoder(
+        hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
+    )
     return Distill(DistillConfig(**options), encoder).train()
 
 
@@ -65,16 +75,26 @@ def byte_vocabulary(*, lowercase=False, size=300):
 
 def byte_encoder(vocabulary, *, max_tokens=96, hidden_size=16):
     torch.manual_seed(2)
-    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24, "hidden_dropout_prob": 0.0}
+    sizes = {
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "hidden_dropout_prob": 0.0,
+    }
     config = BackboneConfig(
-        vocab_size=vocabulary.size, hidden_size=hidden_size, max_position_embeddings=max_tokens, **sizes
+        vocab_size=vocabulary.size,
+        hidden_size=hidden_size,
+        max_position_embeddings=max_tokens,
+        **sizes,
     )
     return Encoder.from_scratch(config, vocabulary).eval()
 
 
 def text_pairs(vocabulary):
     a, b = vocabulary.encode(["ein Haus am Meer", "Wer ist da?"]), vocabulary.encode(TEXTS[1:3])
-    return ParallelBatch(TokenBatch.from_lists(a, ["deu_Latn"] * 2), TokenBatch.from_lists(b, ["eng_Latn"] * 2), 0)
+    return ParallelBatch(
+        TokenBatch.from_lists(a, ["deu_Latn"] * 2), TokenBatch.from_lists(b, ["eng_Latn"] * 2), 0
+    )
 
 
 @torch.no_grad()
@@ -82,14 +102,24 @@ def test_both_terms_are_the_equation(tmp_path):
     objective, pairs = build(teacher=saved_teacher(tmp_path / "teacher")), tiny_pairs()
     target = [alone(objective.teacher, ids) for ids in sentences(pairs.b)]
     expected = {
-        name: sum(squares(alone(objective.encoder, ids), t) for ids, t in zip(sentences(side), target, strict=True)) / 5
+        name: sum(
+            squares(alone(objective.encoder, ids), t)
+            for ids, t in zip(sentences(side), target, strict=True)
+        )
+        / 5
         for name, side in (("translation", pairs.a), ("original", pairs.b))
     }
     output = objective(pairs)
-    assert {name: float(term) for name, term in output.terms.items()} == pytest.approx(expected, rel=1e-5)
+    assert {name: float(term) for name, term in output.terms.items()} == pytest.approx(
+        expected, rel=1e-5
+    )
     assert float(output.loss) == pytest.approx(sum(expected.values()), rel=1e-5)
-    weighted = build(teacher=str(tmp_path / "teacher"), translation_weight=2.0, original_weight=0.5)(pairs)
-    assert float(weighted.loss) == pytest.approx(2 * expected["translation"] + expected["original"] / 2, rel=1e-5)
+    weighted = build(
+        teacher=str(tmp_path / "teacher"), translation_weight=2.0, original_weight=0.5
+    )(pairs)
+    assert float(weighted.loss) == pytest.approx(
+        2 * expected["translation"] + expected["original"] / 2, rel=1e-5
+    )
 
 
 @torch.no_grad()
@@ -112,7 +142,9 @@ def test_at_its_own_start_a_student_already_embeds_originals_as_it_shall():
 
 def test_without_the_original_s_term_the_student_does_not_read_it():
     objective, pairs, read = build(original_weight=0.0), tiny_pairs(), []
-    objective.encoder.backbone.register_forward_hook(lambda module, args, result: read.append(args[0].tolist()))
+    objective.encoder.backbone.register_forward_hook(
+        lambda module, args, result: read.append(args[0].tolist())
+    )
     output = objective(pairs)
     assert list(output.terms) == ["translation"]
     assert read == [pairs.a.input_ids.tolist()]
@@ -124,7 +156,9 @@ def test_the_teacher_never_moves_and_never_drops_out(tmp_path):
     before = objective.teacher.digest()
     target = objective.teach(pairs.b)
     optimizer = optimizer_of(objective)
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(list(objective.encoder.parameters()))
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(
+        list(objective.encoder.parameters())
+    )
     objective(pairs).loss.backward()
     optimizer.step()
     assert objective.teacher.digest() == before == Encoder.load(tmp_path / "teacher").digest()
@@ -136,7 +170,11 @@ def test_the_teacher_never_moves_and_never_drops_out(tmp_path):
 def test_the_student_alone_is_exported(tmp_path):
     objective = build(teacher=saved_teacher(tmp_path / "teacher"))
     objective.save(tmp_path / "model")
-    assert Encoder.load(tmp_path / "model").digest() == objective.encoder.digest() != objective.teacher.digest()
+    assert (
+        Encoder.load(tmp_path / "model").digest()
+        == objective.encoder.digest()
+        != objective.teacher.digest()
+    )
 
 
 @torch.no_grad()
@@ -156,21 +194,32 @@ def test_a_teacher_that_takes_less_reads_the_beginning(tmp_path):
     student = byte_encoder(byte_vocabulary())
     teacher = byte_encoder(byte_vocabulary(), max_tokens=3)
     teacher.save(tmp_path / "teacher")
-    objective, pairs = build(encoder=student, teacher=str(tmp_path / "teacher")), text_pairs(student.vocabulary)
+    objective, pairs = (
+        build(encoder=student, teacher=str(tmp_path / "teacher")),
+        text_pairs(student.vocabulary),
+    )
     expected = torch.stack([alone(teacher, ids[:3]) for ids in sentences(pairs.b)])
     torch.testing.assert_close(objective.teach(pairs.b), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_vocabulary_that_loses_what_the_teacher_reads_is_an_error(tmp_path):
     byte_encoder(byte_vocabulary()).save(tmp_path / "cased")
-    with pytest.raises(ConfigError, match=r"cased has another vocabulary, and the corpus's does not keep the text"):
-        build(encoder=byte_encoder(byte_vocabulary(lowercase=True)), teacher=str(tmp_path / "cased"))
+    with pytest.raises(
+        ConfigError, match=r"cased has another vocabulary, and the corpus's does not keep the text"
+    ):
+        build(
+            encoder=byte_encoder(byte_vocabulary(lowercase=True)), teacher=str(tmp_path / "cased")
+        )
     byte_encoder(byte_vocabulary(lowercase=True)).save(tmp_path / "lower")
-    build(encoder=byte_encoder(byte_vocabulary()), teacher=str(tmp_path / "lower"))  # what it does not read may be lost
+    build(
+        encoder=byte_encoder(byte_vocabulary()), teacher=str(tmp_path / "lower")
+    )  # what it does not read may be lost
 
 
 def test_a_teacher_of_another_width_is_an_error(tmp_path):
-    with pytest.raises(ConfigError, match=r"teacher has embeddings of width 8, the encoder of 16; choose"):
+    with pytest.raises(
+        ConfigError, match=r"teacher has embeddings of width 8, the encoder of 16; choose"
+    ):
         build(teacher=saved_teacher(tmp_path / "teacher", hidden_size=8))
 
 
@@ -203,9 +252,14 @@ def test_replayed_sentences_are_kept_where_the_teacher_puts_them(tmp_path):
     batch = {"parallel": pairs, "monolingual": SentenceBatch(pairs.a, 0)}
     output = objective(batch)
     alone_on_pairs = objective(pairs)
-    squared = [squares(alone(objective.encoder, ids), alone(objective.teacher, ids)) for ids in sentences(pairs.a)]
+    squared = [
+        squares(alone(objective.encoder, ids), alone(objective.teacher, ids))
+        for ids in sentences(pairs.a)
+    ]
     assert float(output.terms["replay"]) == pytest.approx(3 * sum(squared) / len(squared), rel=1e-5)
-    assert float(output.loss) == pytest.approx(float(alone_on_pairs.loss + output.terms["replay"]), rel=1e-5)
+    assert float(output.loss) == pytest.approx(
+        float(alone_on_pairs.loss + output.terms["replay"]), rel=1e-5
+    )
 
 
 def test_replay_asks_for_a_second_feed():

@@ -33,7 +33,11 @@ ABLATIONS = {
     "LaBSE-EMS-MLP": {"contrastive": "ams", "generative": "none"},
     "LaBSE-EMS-joint": {"contrastive": "ams"},
     "released code": {"code_targets": True, "code_masking": True},
-    "margin after temperature": {"contrastive": "ams", "margin": 0.2, "margin_after_temperature": True},
+    "margin after temperature": {
+        "contrastive": "ams",
+        "margin": 0.2,
+        "margin_after_temperature": True,
+    },
     "weights": {"xtr_weight": 0.3, "contrastive_weight": 2.0, "temperature": 0.07},
 }
 
@@ -75,10 +79,15 @@ def reference_xtr(objective, batch, *, extra=None, kind="paper"):
     return total / batch.a.batch_size
 
 
-def reference_contrastive(objective, batch, *, margin=0.0, temperature=0.1, after=False, excluded=()):
+def reference_contrastive(
+    objective, batch, *, margin=0.0, temperature=0.1, after=False, excluded=()
+):
     """Eq. (8)-(11) with loops."""
     a, b, _ = objective.masked(batch)
-    h = [[objective.project(alone(objective.encoder, ids, "eng_Latn")) for ids in sentences(side)] for side in (a, b)]
+    h = [
+        [objective.project(alone(objective.encoder, ids, "eng_Latn")) for ids in sentences(side)]
+        for side in (a, b)
+    ]
     s = [[float(torch.cosine_similarity(x, y, dim=0)) / temperature for y in h[1]] for x in h[0]]
     size, total = len(s), 0.0
     for j in range(size):
@@ -102,12 +111,20 @@ def test_terms_sum_to_the_loss_and_all_weights_learn(name):
     kinds = {"xtr": objective.config.generative, "contrastive": objective.config.contrastive}
     assert set(output.terms) == {name for name, kind in kinds.items() if kind != "none"}
     output.loss.backward()
-    idle = [n for n, p in objective.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+    idle = [
+        n for n, p in objective.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0
+    ]
     assert idle == []
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"language_tag": False}, {"shared_embedding": True}, {"code_targets": True, "code_masking": True}]
+    "options",
+    [
+        {},
+        {"language_tag": False},
+        {"shared_embedding": True},
+        {"code_targets": True, "code_masking": True},
+    ],
 )
 @torch.no_grad()
 def test_xtr_is_equations_2_to_7(options):
@@ -126,7 +143,9 @@ def test_ugt_also_tells_the_masked_token():
     mask_id = objective.encoder.vocabulary.mask_id
     for masked, side, tokens in ((a, pairs.a, extra[0]), (b, pairs.b, extra[1])):
         for now, before, token in zip(sentences(masked), sentences(side), tokens, strict=True):
-            changed = [place for place, (x, y) in enumerate(zip(now, before, strict=True)) if x != y]
+            changed = [
+                place for place, (x, y) in enumerate(zip(now, before, strict=True)) if x != y
+            ]
             assert len(changed) == 1
             assert (now[changed[0]], before[changed[0]]) == (mask_id, token)
     expected = reference_xtr(objective, pairs, extra=extra)
@@ -184,7 +203,10 @@ def test_the_sides_of_the_pairs_can_be_exchanged():
 @torch.no_grad()
 def test_only_the_contrastive_term_sees_the_rest_of_the_batch():
     objective, pairs = build(), tiny_pairs(6)
-    halves = [pairs._replace(a=part(pairs.a, rows), b=part(pairs.b, rows)) for rows in (range(3), range(3, 6))]
+    halves = [
+        pairs._replace(a=part(pairs.a, rows), b=part(pairs.b, rows))
+        for rows in (range(3), range(3, 6))
+    ]
     whole, parts = objective(pairs).terms, [objective(half).terms for half in halves]
     torch.testing.assert_close(whole["xtr"], (parts[0]["xtr"] + parts[1]["xtr"]) / 2)
     assert whole["contrastive"] > (parts[0]["contrastive"] + parts[1]["contrastive"]) / 2
@@ -239,14 +261,21 @@ def test_negatives_of_the_micro_batch_are_not_gathered():
 
 
 def test_a_pair_without_others_to_contrast_it_with_is_an_error():
-    with pytest.raises(ConfigError, match=r"a single pair of translations has nothing to compare it with; raise run\."):
+    with pytest.raises(
+        ConfigError,
+        match=r"a single pair of translations has nothing to compare it with; raise run\.",
+    ):
         build()(tiny_pairs(1))
     assert build(contrastive="none")(tiny_pairs(1)).loss > 0
 
 
 def test_sizes_are_the_paper_s():
     objective = build(language_dim=8, projection_dim=5)
-    shapes = {name: tuple(p.shape) for name, p in objective.named_parameters() if not name.startswith("encoder")}
+    shapes = {
+        name: tuple(p.shape)
+        for name, p in objective.named_parameters()
+        if not name.startswith("encoder")
+    }
     assert shapes["predict.tags.embedding.weight"] == (3, 8)
     assert shapes["predict.dense.weight"] == (24, 24)
     assert shapes["predict.output.weight"] == (objective.encoder.vocabulary.size, 24)
@@ -257,17 +286,33 @@ def test_sizes_are_the_paper_s():
 
 def test_numbers_are_the_paper_s():
     config, shape = EMSConfig(), BackboneConfig.preset("ems-base", vocab_size=60_000)
-    assert (config.temperature, config.margin, config.xtr_weight, config.contrastive_weight) == (0.1, 0.3, 1.0, 1.0)
+    assert (config.temperature, config.margin, config.xtr_weight, config.contrastive_weight) == (
+        0.1,
+        0.3,
+        1.0,
+        1.0,
+    )
     assert (config.projection_dim, config.language_dim, config.tag_dropout) == (128, 128, 0.1)
-    assert (shape.hidden_dropout_prob, shape.attention_probs_dropout_prob, shape.layer_norm_eps) == (0.1, 0.1, 1e-12)
+    assert (
+        shape.hidden_dropout_prob,
+        shape.attention_probs_dropout_prob,
+        shape.layer_norm_eps,
+    ) == (0.1, 0.1, 1e-12)
     assert (shape.hidden_act, shape.max_tokens, shape.type_vocab_size) == ("silu", 120, 0)
 
 
 def test_the_real_size_is_that_of_the_released_code():
     with torch.device("meta"):
-        encoder = Encoder(Backbone(BackboneConfig.preset("ems-base", vocab_size=60_000)), tiny_vocabulary())
-        objective = EMS(EMSConfig(languages=tuple(language.code for language in known()[:62])), encoder)
-    millions = [sum(p.numel() for p in module.parameters()) / 1e6 for module in (objective.encoder, objective)]
+        encoder = Encoder(
+            Backbone(BackboneConfig.preset("ems-base", vocab_size=60_000)), tiny_vocabulary()
+        )
+        objective = EMS(
+            EMSConfig(languages=tuple(language.code for language in known()[:62])), encoder
+        )
+    millions = [
+        sum(p.numel() for p in module.parameters()) / 1e6
+        for module in (objective.encoder, objective)
+    ]
     assert millions == pytest.approx([137.1, 208.8], abs=0.05)
 
 
@@ -317,13 +362,19 @@ def test_bfloat16_autocast_is_near_float32():
         ({"xtr_weight": -1.0}, "xtr_weight"),
         ({"tag_dropout": 1.0}, "tag_dropout"),
         ({"generative": "ugt", "code_masking": True}, "code_masking masks one side"),
-        ({"generative": "none", "shared_embedding": True}, "shared_embedding is set, but with generative = 'none'"),
+        (
+            {"generative": "none", "shared_embedding": True},
+            "shared_embedding is set, but with generative = 'none'",
+        ),
         ({"generative": "none", "language_dim": 64}, "language_dim is set"),
         ({"contrastive": "none", "mlp": False}, "mlp is set, but with contrastive = 'none'"),
         ({"contrastive": "none", "temperature": 0.2}, "temperature is set"),
         ({"margin": 0.2}, "margin is set, but with contrastive other than 'ams'"),
         ({"mlp": False, "projection_dim": 64}, "projection_dim is set, but with mlp = false"),
-        ({"language_tag": False, "languages": ("deu_Latn",)}, "languages is set, but with language_tag = false"),
+        (
+            {"language_tag": False, "languages": ("deu_Latn",)},
+            "languages is set, but with language_tag = false",
+        ),
     ],
 )
 def test_contradictory_options_are_errors(options, message):
@@ -333,5 +384,7 @@ def test_contradictory_options_are_errors(options, message):
 
 def test_every_option_is_read():
     body = inspect.getsource(EMS)
-    names = [field.name for field in dataclasses.fields(EMSConfig) if not field.name.endswith("_weight")]
+    names = [
+        field.name for field in dataclasses.fields(EMSConfig) if not field.name.endswith("_weight")
+    ]
     assert [name for name in names if f"config.{name}" not in body] == []

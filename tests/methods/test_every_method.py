@@ -17,7 +17,9 @@ from tests.methods.harness import PREFIXES, _training, optimizer_of, tiny_batch,
 NAMES = sorted(METHODS)
 CASES = [pytest.param(name, {}, id=name) for name in NAMES]
 CASES += [
-    pytest.param(name, PREFIXES, id=f"{name} matryoshka") for name in NAMES if resolve(METHODS, name).nested_terms
+    pytest.param(name, PREFIXES, id=f"{name} matryoshka")
+    for name in NAMES
+    if resolve(METHODS, name).nested_terms
 ]
 CASES.append(pytest.param("combination", PREFIXES, id="combination matryoshka"))
 
@@ -33,14 +35,18 @@ def digest(objective):
 def test_terms_sum_to_the_loss(method, options):
     output = tiny_objective(method, options)(tiny_batch(method))
     assert output.terms
-    torch.testing.assert_close(sum(output.terms.values()), output.loss.detach(), rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(
+        sum(output.terms.values()), output.loss.detach(), rtol=1e-6, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize(("method", "options"), CASES)
 def test_every_trained_weight_gets_a_finite_gradient(method, options):
     objective = tiny_objective(method, options)
     objective(tiny_batch(method)).loss.backward()
-    trained = {name: weight for name, weight in objective.named_parameters() if weight.requires_grad}
+    trained = {
+        name: weight for name, weight in objective.named_parameters() if weight.requires_grad
+    }
     assert trained
     assert [name for name, weight in trained.items() if weight.grad is None] == []
     assert all(torch.isfinite(weight.grad).all() for weight in trained.values())
@@ -51,10 +57,18 @@ def test_modernbert_shaped_encoders_take_two_steps(method, options):
     """One layer of the two sees a window of four tokens, and sentences are up to eleven long."""
     shape = {**MODERNBERT, "local_layers": (1,), "local_window": 2, "hidden_act": "gelu"}
     objective = tiny_objective(method, options, dropout=0.1, **shape)
-    before = {name: weight.detach().clone() for name, weight in objective.named_parameters() if weight.requires_grad}
+    before = {
+        name: weight.detach().clone()
+        for name, weight in objective.named_parameters()
+        if weight.requires_grad
+    }
     losses = list(_training(objective, optimizer_of(objective), method, options, range(2)))
     assert all(map(math.isfinite, losses))
-    stuck = [name for name, weight in objective.named_parameters() if name in before and weight.equal(before[name])]
+    stuck = [
+        name
+        for name, weight in objective.named_parameters()
+        if name in before and weight.equal(before[name])
+    ]
     # a step of Adam moves every element that has a gradient
     assert stuck == []
 
@@ -64,7 +78,11 @@ def test_modernbert_shaped_encoders_take_two_steps(method, options):
 def test_parts_add_up_to_the_whole(method, options):
     objective, batch = tiny_objective(method, options), tiny_batch(method)
     objective(batch).loss.backward()
-    whole = {name: weight.grad.clone() for name, weight in objective.named_parameters() if weight.grad is not None}
+    whole = {
+        name: weight.grad.clone()
+        for name, weight in objective.named_parameters()
+        if weight.grad is not None
+    }
     objective.zero_grad()
     losses = []
     for part in objective.parts:
@@ -102,7 +120,13 @@ def test_sentences_in_parts_give_the_same_gradients(method, options):
                 module.gradcache_sentences = sentences
         losses.append(objective(batch).loss)
         losses[-1].backward()
-        gradients.append({n: weight.grad for n, weight in objective.named_parameters() if weight.grad is not None})
+        gradients.append(
+            {
+                n: weight.grad
+                for n, weight in objective.named_parameters()
+                if weight.grad is not None
+            }
+        )
     torch.testing.assert_close(losses[1], losses[0], rtol=1e-5, atol=1e-6)
     assert gradients[1].keys() == gradients[0].keys()
     for name, gradient in gradients[1].items():

@@ -1,6 +1,8 @@
-"""Every experiment file, and every arm of a file of arms, loads, builds its objective and takes two steps.
+"""Every experiment file, and every arm of a file of arms, loads, builds its objective and takes two
+steps.
 
-No two files are the same. Backbone, vocabulary and data are tiny ones; method, batches and schedule are the file's.
+No two files are the same. Backbone, vocabulary and data are tiny ones; method, batches and schedule
+are the file's.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from tests.methods.test_arms import arms_script, read
 
 ROOT = Path(__file__).parents[2] / "experiments"
 NO_RUNS = ("arm", "sources", "table")
-"""Keys of files of arms (test_arms.py), of corpora, and of printed tables (test_printed_tables.py)."""
+"""Keys of files of arms (test_arms.py), of corpora, and of printed tables
+(test_printed_tables.py)."""
 ALL_FILES = sorted(path for path in ROOT.rglob("*.toml") if not set(NO_RUNS) & set(load_toml(path)))
 STAGED = [path for path in ALL_FILES if is_staged(path)]
 FILES = [path for path in ALL_FILES if path not in STAGED]
@@ -40,10 +43,21 @@ RUNS = [pytest.param(path, (), id=path.relative_to(ROOT).as_posix()) for path in
 for path in ARMS:
     for arm in [arm for arm in read(path).arm if arm.config]:
         asked = arms_script.settings(read(path).set, arm.set)[1::2]
-        RUNS.append(pytest.param(path.parent / arm.config, asked, id=f"{path.relative_to(ROOT).as_posix()}-{arm.name}"))
+        RUNS.append(
+            pytest.param(
+                path.parent / arm.config,
+                asked,
+                id=f"{path.relative_to(ROOT).as_posix()}-{arm.name}",
+            )
+        )
 STEPS = 100
 NAMES = [path.relative_to(ROOT).as_posix() for path in FILES]
-SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+SMALL = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
 MODELS = {"distill": ("teacher",), "anchor": ("teachers",)}
 """Options that name a pretrained model, by method."""
 OFF = {"xtr": {"generative": "none"}, "contrastive": {"contrastive": "none"}}
@@ -57,13 +71,20 @@ def texts(tmp_path_factory):
     """A file of each kind that runs read beside the corpus."""
     folder = tmp_path_factory.mktemp("texts")
     rows = [english for _, english in pairs("deu_Latn", 60, seed=3)]
-    ranks = [f"{a}\t{b}\t{label}" for a, b, label in zip(rows, rows[1:], [0, 2.5, 5] * 20, strict=False)]
+    ranks = [
+        f"{a}\t{b}\t{label}" for a, b, label in zip(rows, rows[1:], [0, 2.5, 5] * 20, strict=False)
+    ]
     classes = [f"{a}\t{b}\tneutral" for a, b in pairwise(rows)]
     asked = [
         {"question": a, "positive_ctxs": [{"text": b}], "hard_negative_ctxs": [{"text": c}]}
         for a, b, c in zip(rows, rows[1:], rows[2:], strict=False)
     ]
-    files = {"sts": "en.sts.tsv", "nli": "en.nli.tsv", "questions": "questions.json", "monolingual": "en.txt"}
+    files = {
+        "sts": "en.sts.tsv",
+        "nli": "en.nli.tsv",
+        "questions": "questions.json",
+        "monolingual": "en.txt",
+    }
     found = {kind: folder / name for kind, name in files.items()}
     found["sts"].write_text("\n".join(ranks), encoding="utf-8")
     found["nli"].write_text("\n".join(classes), encoding="utf-8")
@@ -74,22 +95,29 @@ def texts(tmp_path_factory):
 
 @pytest.fixture
 def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
-    """A function from a run to the same with tiny data, encoder and, where its options name some, other models."""
+    """A function from a run to the same with tiny data, encoder and, where its options name some,
+    other models."""
 
     def read_from(section, **paths):
         return section and dataclasses.replace(section, valid=(), **paths)
 
     def make(config):
         given, options = config.data, config.method.options
-        labeled = read_from(given.labeled, paths=(texts[given.labeled.kind],)) if given.labeled else None
-        monolingual = given.monolingual and dataclasses.replace(given.monolingual, paths=(texts["monolingual"],))
+        labeled = (
+            read_from(given.labeled, paths=(texts[given.labeled.kind],)) if given.labeled else None
+        )
+        monolingual = given.monolingual and dataclasses.replace(
+            given.monolingual, paths=(texts["monolingual"],)
+        )
         data = dataclasses.replace(
             given,
             corpus=prepared,
             language_pairs=(),
             similarity=(),
             labeled=labeled,
-            questions=read_from(given.questions, paths=(texts["questions"],), held_out=0, languages=()),
+            questions=read_from(
+                given.questions, paths=(texts["questions"],), held_out=0, languages=()
+            ),
             monolingual=monolingual,
         )
         kept = {"initialization": config.encoder.initialization, "pooling": config.encoder.pooling}
@@ -98,22 +126,31 @@ def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
                 shape = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
                 model = Encoder.from_scratch(dataclasses.replace(shape, **SMALL), word_vocabulary)
                 model.save(tmp_path / name)
-                several = not isinstance(getattr(options, name), str)  # of which one stands for all, without a bank
+                several = not isinstance(
+                    getattr(options, name), str
+                )  # of which one stands for all, without a bank
                 named = {name: (str(tmp_path / name),) if several else str(tmp_path / name)}
-                options = dataclasses.replace(options, **named, **({"teacher_prompts": ()} if several else {}))
+                options = dataclasses.replace(
+                    options, **named, **({"teacher_prompts": ()} if several else {})
+                )
         return dataclasses.replace(
             config.replace_run(device="cpu", devices=1, precision="fp32", threads=1),
             data=data,
             encoder=EncoderConfig(preset="ems-tiny", **kept, **SMALL),
-            method=at_width(dataclasses.replace(config.method, options=options), SMALL["hidden_size"]),
+            method=at_width(
+                dataclasses.replace(config.method, options=options), SMALL["hidden_size"]
+            ),
         )
 
     return make
 
 
 def at_width(method, width):
-    """The method with as many widths for an encoder of another one: all of it, the next smaller numbers."""
-    return dataclasses.replace(method, matryoshka=tuple(range(width, width - len(method.matryoshka), -1)))
+    """The method with as many widths for an encoder of another one: all of it, the next smaller
+    numbers."""
+    return dataclasses.replace(
+        method, matryoshka=tuple(range(width, width - len(method.matryoshka), -1))
+    )
 
 
 def without_width(term):
@@ -125,7 +162,10 @@ def micro_batches(config):
     """The function that gives the micro-batches of a step, of the sizes that the file asks for."""
     data = open_data(config, feeds_of(config.method))
     return MicroBatches(
-        config, data.train, BackboneConfig.preset("ems-tiny", vocab_size=1).max_tokens, Engine(config.run)
+        config,
+        data.train,
+        BackboneConfig.preset("ems-tiny", vocab_size=1).max_tokens,
+        Engine(config.run),
     )
 
 
@@ -150,9 +190,13 @@ def test_it_builds_and_takes_two_steps(path, overrides, at_tiny_size, word_vocab
         optimizer.step()
         objective.after_step(step)
         assert torch.isfinite(output.loss)
-    trained = {name: weight for name, weight in objective.named_parameters() if weight.requires_grad}
+    trained = {
+        name: weight for name, weight in objective.named_parameters() if weight.requires_grad
+    }
     still = [name for name, weight in trained.items() if torch.equal(weight, before[name])]
-    assert [name for name in still if not trained[name].grad.abs().sum() > 0] == []  # a warm-up may round to nothing
+    assert [
+        name for name in still if not trained[name].grad.abs().sum() > 0
+    ] == []  # a warm-up may round to nothing
 
 
 def after_a_step(config, vocabulary, batch):
@@ -167,14 +211,18 @@ def after_a_step(config, vocabulary, batch):
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
-    config = at_tiny_size(load_train_config(path)).replace_run(micro_batch_size=None, global_batch_size=6)
+    config = at_tiny_size(load_train_config(path)).replace_run(
+        micro_batch_size=None, global_batch_size=6
+    )
     batch, options = micro_batches(config)(0)[0], config.method.options
     terms = after_a_step(config, word_vocabulary, batch)(batch).terms
     assert all(value > 0 for value in terms.values())  # twice nothing would be nothing
     for name in {name for name in map(without_width, terms) if hasattr(options, f"{name}_weight")}:
         weight = f"{name}_weight"
         twice = dataclasses.replace(options, **{weight: 2 * getattr(options, weight)})
-        other = dataclasses.replace(config, method=dataclasses.replace(config.method, options=twice))
+        other = dataclasses.replace(
+            config, method=dataclasses.replace(config.method, options=twice)
+        )
         output = after_a_step(other, word_vocabulary, batch)(batch)
         for term, value in output.terms.items():
             factor = 2 if without_width(term) == name else 1
@@ -183,11 +231,14 @@ def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
 
 
 def without(options, term):
-    """The options with a term switched off, and as they are by default where nothing would read them then."""
+    """The options with a term switched off, and as they are by default where nothing would read
+    them then."""
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     changes = dict(OFF.get(term, {f"{term}_weight": 0.0}))
     if term in getattr(options, "terms", {}):
-        changes = {"terms": {label: given for label, given in options.terms.items() if label != term}}
+        changes = {
+            "terms": {label: given for label, given in options.terms.items() if label != term}
+        }
     while True:
         try:
             return dataclasses.replace(options, **changes)
@@ -200,13 +251,17 @@ def without(options, term):
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_switching_a_term_off_changes_the_loss(path, at_tiny_size, word_vocabulary):
-    config = at_tiny_size(load_train_config(path)).replace_run(micro_batch_size=None, global_batch_size=6)
+    config = at_tiny_size(load_train_config(path)).replace_run(
+        micro_batch_size=None, global_batch_size=6
+    )
     batch = micro_batches(config)(0)[0]
     whole = after_a_step(config, word_vocabulary, batch)(batch)
     terms = set(map(without_width, whole.terms))
     for term in terms - ALWAYS if len(terms) > 1 else ():
         method = dataclasses.replace(config.method, options=without(config.method.options, term))
-        rest = after_a_step(dataclasses.replace(config, method=method), word_vocabulary, batch)(batch)
+        rest = after_a_step(dataclasses.replace(config, method=method), word_vocabulary, batch)(
+            batch
+        )
         assert not any(value for name, value in rest.terms.items() if without_width(name) == term)
         assert rest.loss.item() != pytest.approx(whole.loss.item(), rel=1e-6)
 
@@ -222,18 +277,26 @@ def test_its_stages_are_runs_of_their_own_files(path, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", ALL_FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_its_header_says_what_it_repeats(path):
-    header = [line for line in path.read_text(encoding="utf-8").split("\n\n")[0].splitlines() if line.startswith("#")]
+    header = [
+        line
+        for line in path.read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+        if line.startswith("#")
+    ]
     assert header
     assert "Table" in header[0] or "No row of the paper" in " ".join(header)
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent.name for path in FILES if path.parent.parent == ROOT}))
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent.name for path in FILES if path.parent.parent == ROOT})
+)
 def test_the_rows_of_the_table_differ(folder):
     rows = [load_train_config(path) for path in FILES if path.parent.name == folder]
     assert len({str(row.replace_run(output=Path())) for row in rows}) == len(rows)
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name == "tiny"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.parent.name == "tiny"], ids=lambda path: path.name
+)
 def test_a_tiny_experiment_has_the_method_of_its_row(path):
     full, tiny = (load_train_config(file).method for file in (path.parents[1] / path.name, path))
     models = {name: getattr(tiny.options, name) for name in MODELS.get(tiny.name, ())}

@@ -1,4 +1,5 @@
-"""experiments/calibrated/figure4.py: a point for each model that has both tasks, next to the paper's."""
+"""experiments/calibrated/figure4.py: a point for each model that has both tasks, next to the
+paper's."""
 
 from __future__ import annotations
 
@@ -26,8 +27,12 @@ figure4 = script()
 
 
 def write_both(folder, name, across, up):
-    write_result(make(name, task="sts17", groups={"sts17_monolingual_3of3": {"spearman": across}}), folder)
-    write_result(make(name, groups={"muse_14of14": {"accuracy_forward": up, "accuracy": 0.1}}), folder)
+    write_result(
+        make(name, task="sts17", groups={"sts17_monolingual_3of3": {"spearman": across}}), folder
+    )
+    write_result(
+        make(name, groups={"muse_14of14": {"accuracy_forward": up, "accuracy": 0.1}}), folder
+    )
 
 
 def run(monkeypatch, *arguments):
@@ -37,7 +42,10 @@ def run(monkeypatch, *arguments):
 
 def test_models_with_both_tasks_are_points(tmp_path, monkeypatch):
     write_both(tmp_path / "results", "ours & theirs", 0.8, 0.9)
-    write_result(make("half", task="sts17", groups={"sts17_monolingual_3of3": {"spearman": 0.7}}), tmp_path / "results")
+    write_result(
+        make("half", task="sts17", groups={"sts17_monolingual_3of3": {"spearman": 0.7}}),
+        tmp_path / "results",
+    )
     run(monkeypatch, tmp_path / "results", "-o", tmp_path / "figure.svg")
     drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert drawn.count("<circle") == len(figure4.PRINTED) + 1
@@ -47,7 +55,9 @@ def test_models_with_both_tasks_are_points(tmp_path, monkeypatch):
 
 def test_better_models_are_further_right_and_up():
     shown = [figure4.Point("low", 50.0, 60.0, True), figure4.Point("high", 80.0, 90.0, False)]
-    circles = [line.split('"') for line in figure4.draw(shown).splitlines() if line.startswith("<circle")]
+    circles = [
+        line.split('"') for line in figure4.draw(shown).splitlines() if line.startswith("<circle")
+    ]
     low, high = [(float(cells[1]), float(cells[3])) for cells in circles]
     assert high[0] > low[0]
     assert high[1] < low[1]  # SVG counts from the top

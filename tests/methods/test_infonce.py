@@ -26,12 +26,18 @@ def lists(batch):
 
 
 def vectors(objective, batch):
-    return [objective.project(objective.encoder(TokenBatch.from_lists([ids], ["eng_Latn"]))[0]) for ids in lists(batch)]
+    return [
+        objective.project(objective.encoder(TokenBatch.from_lists([ids], ["eng_Latn"]))[0])
+        for ids in lists(batch)
+    ]
 
 
 def ranked(anchor, positive, others, temperature):
     """-log of the positive's share."""
-    scores = [math.exp(float(torch.cosine_similarity(anchor, other, dim=0)) / temperature) for other in others]
+    scores = [
+        math.exp(float(torch.cosine_similarity(anchor, other, dim=0)) / temperature)
+        for other in others
+    ]
     right = math.exp(float(torch.cosine_similarity(anchor, positive, dim=0)) / temperature)
     return -math.log(right / (right + sum(scores)))
 
@@ -39,8 +45,13 @@ def ranked(anchor, positive, others, temperature):
 def reference(h, positive, *, direction="both", temperature=0.05, excluded=()):
     size = len(h)
     kept = {i: [n for n in range(size) if n != i and {i, n} not in excluded] for i in range(size)}
-    forward = sum(ranked(h[i], positive[i], [positive[n] for n in kept[i]], temperature) for i in kept) / size
-    backward = sum(ranked(positive[i], h[i], [h[n] for n in kept[i]], temperature) for i in kept) / size
+    forward = (
+        sum(ranked(h[i], positive[i], [positive[n] for n in kept[i]], temperature) for i in kept)
+        / size
+    )
+    backward = (
+        sum(ranked(positive[i], h[i], [h[n] for n in kept[i]], temperature) for i in kept) / size
+    )
     if direction == "forward":
         return forward
     if direction == "both":
@@ -48,7 +59,9 @@ def reference(h, positive, *, direction="both", temperature=0.05, excluded=()):
     total = 0.0
     for i in kept:
         others = [z[n] for z in (h, positive) for n in kept[i]]
-        total += ranked(h[i], positive[i], others, temperature) + ranked(positive[i], h[i], others, temperature)
+        total += ranked(h[i], positive[i], others, temperature) + ranked(
+            positive[i], h[i], others, temperature
+        )
     return total / (2 * size)
 
 
@@ -56,8 +69,16 @@ def reference(h, positive, *, direction="both", temperature=0.05, excluded=()):
 @pytest.mark.parametrize("projection", [False, True])
 @torch.no_grad()
 def test_translations_are_found(direction, projection):
-    objective, pairs = build(direction=direction, projection=projection, temperature=0.2), tiny_pairs()
-    expected = reference(vectors(objective, pairs.a), vectors(objective, pairs.b), direction=direction, temperature=0.2)
+    objective, pairs = (
+        build(direction=direction, projection=projection, temperature=0.2),
+        tiny_pairs(),
+    )
+    expected = reference(
+        vectors(objective, pairs.a),
+        vectors(objective, pairs.b),
+        direction=direction,
+        temperature=0.2,
+    )
     output = objective(pairs)
     assert list(output.terms) == ["infonce"]
     assert float(output.loss) == pytest.approx(expected, rel=1e-4)
@@ -108,14 +129,18 @@ def test_negatives_of_the_micro_batch_are_not_gathered():
 
 @torch.no_grad()
 def test_msimcse_finds_the_sentence_itself_through_other_dropout():
-    objective = build(dropout=0.2, positives="dropout", direction="forward", projection=True, temperature=0.5).train()
+    objective = build(
+        dropout=0.2, positives="dropout", direction="forward", projection=True, temperature=0.5
+    ).train()
     batch = SentenceBatch(tiny_pairs().a, 0)
     torch.manual_seed(7)
     loss = objective(batch).loss
     torch.manual_seed(7)
     h, other = objective.project(objective.encoder(join(batch.sentences, batch.sentences))).chunk(2)
     assert not torch.equal(h, other)
-    assert float(loss) == pytest.approx(reference(h, other, direction="forward", temperature=0.5), rel=1e-4)
+    assert float(loss) == pytest.approx(
+        reference(h, other, direction="forward", temperature=0.5), rel=1e-4
+    )
 
 
 @torch.no_grad()
@@ -123,7 +148,9 @@ def test_without_dropout_only_the_negatives_are_left():
     objective = build(positives="dropout", direction="forward").eval()
     batch = SentenceBatch(tiny_pairs().a, 0)
     h = vectors(objective, batch.sentences)
-    assert float(objective(batch).loss) == pytest.approx(reference(h, h, direction="forward"), rel=1e-3, abs=1e-6)
+    assert float(objective(batch).loss) == pytest.approx(
+        reference(h, h, direction="forward"), rel=1e-3, abs=1e-6
+    )
 
 
 def test_the_projection_learns_and_is_not_exported(tmp_path):
@@ -145,7 +172,9 @@ def test_positives_decide_about_the_data():
     assert InfoNCE.feeds_for(InfoNCEConfig(positives="dropout")) == ("monolingual",)
 
 
-@pytest.mark.parametrize(("positives", "what"), [("translation", "pair of translations"), ("dropout", "sentence")])
+@pytest.mark.parametrize(
+    ("positives", "what"), [("translation", "pair of translations"), ("dropout", "sentence")]
+)
 def test_a_batch_of_one_has_nothing_to_compare(positives, what):
     pairs = tiny_pairs(1)
     batch = pairs if positives == "translation" else SentenceBatch(pairs.a, 3)

@@ -23,7 +23,9 @@ ALONE = {**SMALL, "tlm_weight": 0.0, "mlm_weight": 0.0}
 
 def build(encoder=None, *, training=False, **options):
     torch.manual_seed(1)
-    return InfoXLM(InfoXLMConfig(**{**SMALL, **options}), encoder or framed_encoder()).train(training)
+    return InfoXLM(InfoXLMConfig(**{**SMALL, **options}), encoder or framed_encoder()).train(
+        training
+    )
 
 
 def with_keys(objective, count=6):
@@ -37,22 +39,31 @@ def with_keys(objective, count=6):
 
 
 def reference(objective, pairs):
-    """Loops over the mixed pairs: queries of one encoder, keys of the other, all keys of the queue as negatives."""
+    """Loops over the mixed pairs: queries of one encoder, keys of the other, all keys of the queue
+    as negatives."""
     config = objective.config
     a, b = pairs.a, pairs.b
     if config.contrast_masked:
-        a, b = (objective.mask(s, pairs.place(n)._replace(side=f"xlco {n}")).batch for n, s in (("a", a), ("b", b)))
+        a, b = (
+            objective.mask(s, pairs.place(n)._replace(side=f"xlco {n}")).batch
+            for n, s in (("a", a), ("b", b))
+        )
     swap, order_a, order_b = (
-        coin_flips(pairs.a, pairs.place("a")._replace(side=name)).tolist() for name in ("swap", "a", "b")
+        coin_flips(pairs.a, pairs.place("a")._replace(side=name)).tolist()
+        for name in ("swap", "a", "b")
     )
-    sides = [(y, x) if heads else (x, y) for heads, x, y in zip(swap, rows(a), rows(b), strict=True)]
+    sides = [
+        (y, x) if heads else (x, y) for heads, x, y in zip(swap, rows(a), rows(b), strict=True)
+    ]
     skip = 0 if config.reset_positions else 1
     examples = [([x], [y]) for x, y in sides]
     if config.mixup:
         examples = []
         for i in range(0, len(sides) - 1, 2):
             one, other = [sides[i][0], sides[i + 1][0]], [sides[i][1], sides[i + 1][1]]
-            examples.append((one[::-1] if order_a[i] else one, other[::-1] if order_b[i] else other))
+            examples.append(
+                (one[::-1] if order_a[i] else one, other[::-1] if order_b[i] else other)
+            )
 
     def vector(backbone, project, parts):
         ids = torch.cat([part[skip if place else 0 :] for place, part in enumerate(parts)])
@@ -143,14 +154,19 @@ def test_validation_leaves_the_queue_alone():
 
 def test_the_slow_encoder_follows_by_the_decay_and_takes_no_gradient():
     objective = with_keys(build(training=True, decay=0.75, **ALONE))
-    slow, fast = (encoder.backbone.layers[0].query.weight for encoder in (objective.keys.encoder, objective.encoder))
+    slow, fast = (
+        encoder.backbone.layers[0].query.weight
+        for encoder in (objective.keys.encoder, objective.encoder)
+    )
     before, projection = slow.clone(), objective.project_keys.weight.clone()
     objective(framed_pairs()).loss.backward()
     assert slow.grad is objective.project_keys.weight.grad is None
     assert fast.grad.abs().sum() > 0
     objective.after_step(0)
     torch.testing.assert_close(slow, 0.75 * before + 0.25 * fast)
-    torch.testing.assert_close(objective.project_keys.weight, 0.75 * projection + 0.25 * objective.project.weight)
+    torch.testing.assert_close(
+        objective.project_keys.weight, 0.75 * projection + 0.25 * objective.project.weight
+    )
 
 
 def test_layers_above_the_contrast_are_left_to_the_language_models():
@@ -162,7 +178,9 @@ def test_layers_above_the_contrast_are_left_to_the_language_models():
     assert last.query.weight.grad is None
 
 
-@pytest.mark.parametrize(("layers", "depth", "expected"), [(12, 0.667, 8), (24, 0.5, 12), (2, 0.667, 1), (6, 1.0, 6)])
+@pytest.mark.parametrize(
+    ("layers", "depth", "expected"), [(12, 0.667, 8), (24, 0.5, 12), (2, 0.667, 1), (6, 1.0, 6)]
+)
 def test_depth_is_a_share_of_the_layers(layers, depth, expected):
     encoder = framed_encoder(num_hidden_layers=layers)
     assert build(encoder, contrast_depth=depth).num_layers == expected
@@ -188,5 +206,7 @@ def test_contradictory_options_are_errors(options, message):
 
 def test_every_option_is_read():
     body = inspect.getsource(InfoXLM) + inspect.getsource(TLM)
-    names = [field.name for field in dataclasses.fields(InfoXLMConfig) if field.name != "xlco_weight"]
+    names = [
+        field.name for field in dataclasses.fields(InfoXLMConfig) if field.name != "xlco_weight"
+    ]
     assert [name for name in names if f"config.{name}" not in body] == []

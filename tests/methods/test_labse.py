@@ -1,4 +1,5 @@
-"""LaBSE's ranking task against its equations, sentence by sentence, and where its negatives come from."""
+"""LaBSE's ranking task against its equations, sentence by sentence, and where its negatives come
+from."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ def reference(objective, batch, *, margin=0.3, temperature=0.1, after=False, exc
         positive = phi[i][i] / temperature - margin if after else (phi[i][i] - margin) / temperature
         others = [n for n in range(size) if n != i and {i, n} not in excluded]
         for row in ([phi[i][n] for n in others], [phi[n][i] for n in others]):
-            total -= math.log(math.exp(positive) / (math.exp(positive) + sum(math.exp(p / temperature) for p in row)))
+            total -= math.log(
+                math.exp(positive)
+                / (math.exp(positive) + sum(math.exp(p / temperature) for p in row))
+            )
     return total / size
 
 
@@ -57,17 +61,24 @@ def test_the_loss_is_equations_1_and_2(options, expected):
 
 
 def test_a_batch_of_one_pair_has_nothing_to_rank():
-    with pytest.raises(ConfigError, match=r"single pair of .*; raise run\.global_batch_size or run\.micro_batch_size"):
+    with pytest.raises(
+        ConfigError,
+        match=r"single pair of .*; raise run\.global_batch_size or run\.micro_batch_size",
+    ):
         build()(tiny_pairs(1))
     objective = build()
-    objective.all_gather = lambda tensor: torch.cat([tensor, 1 - tensor])  # another process has another pair
+    objective.all_gather = lambda tensor: torch.cat(
+        [tensor, 1 - tensor]
+    )  # another process has another pair
     assert objective(tiny_pairs(1)).loss > 0
 
 
 @torch.no_grad()
 def test_sides_can_be_exchanged():
     objective, pairs = build(), tiny_pairs()
-    torch.testing.assert_close(objective(pairs._replace(a=pairs.b, b=pairs.a)).loss, objective(pairs).loss)
+    torch.testing.assert_close(
+        objective(pairs._replace(a=pairs.b, b=pairs.a)).loss, objective(pairs).loss
+    )
 
 
 @torch.no_grad()

@@ -16,10 +16,20 @@ from tests.encoder.naive import naive_backbone, naive_cross_entropy
 from tests.methods.conftest import tiny_encoder, tiny_pairs
 from tests.methods.framed import framed_encoder, framed_pairs, rows
 
-SMALL = {"token_dim": 4, "hidden_dim": 10, "language_dim": 2, "languages": ("de", "fr", "en"), "dropout": 0.0}
+SMALL = {
+    "token_dim": 4,
+    "hidden_dim": 10,
+    "language_dim": 2,
+    "languages": ("de", "fr", "en"),
+    "dropout": 0.0,
+}
 LSTM = {**SMALL, "output_dim": 6}
 TRANSFORMER = {**SMALL, "decoder": "transformer", "decoder_heads": 2, "decoder_layers": 2}
-KINDS = {"lstm": LSTM, "transformer": TRANSFORMER, "positions": {**TRANSFORMER, "autoregressive": False}}
+KINDS = {
+    "lstm": LSTM,
+    "transformer": TRANSFORMER,
+    "positions": {**TRANSFORMER, "autoregressive": False},
+}
 
 
 def build(kind="lstm", encoder=None, **options):
@@ -28,17 +38,27 @@ def build(kind="lstm", encoder=None, **options):
 
 
 def reference(objective, pairs, *, only=None):
-    """Every target token of every direction by itself: the decoder on one sentence, its logits, their softmax."""
+    """Every target token of every direction by itself: the decoder on one sentence, its logits,
+    their softmax."""
     losses, decoder, end = [], objective.decoder, objective.end
     for read, tell in ((pairs.b, pairs.a), (pairs.a, pairs.b)):
         for x, y, code in zip(rows(read), rows(tell), tell.languages, strict=True):
             if only is not None and code not in only:
                 continue
             vector = naive_backbone(objective.encoder.backbone, x)[0]
-            tag = [objective.tags.embedding.weight[objective.tags.index[code]]] if objective.tags is not None else []
+            tag = (
+                [objective.tags.embedding.weight[objective.tags.index[code]]]
+                if objective.tags is not None
+                else []
+            )
             words = y[1:-1]  # the decoder has an end of its own in the place of <s> and </s>
-            inputs, told = torch.cat([torch.tensor([end]), words]), torch.cat([words, torch.tensor([end])])
-            states = decoder(inputs, torch.tensor([0, len(inputs)]), torch.cat([vector, *tag])[None])
+            inputs, told = (
+                torch.cat([torch.tensor([end]), words]),
+                torch.cat([words, torch.tensor([end])]),
+            )
+            states = decoder(
+                inputs, torch.tensor([0, len(inputs)]), torch.cat([vector, *tag])[None]
+            )
             losses += [
                 naive_cross_entropy(state, decoder.output.weight, decoder.output.bias, word)
                 for state, word in zip(states, told, strict=True)
@@ -55,7 +75,9 @@ def test_laser_is_in_the_registry():
 @torch.no_grad()
 def test_translation_token_by_token(kind):
     objective, pairs = build(kind), framed_pairs()
-    torch.testing.assert_close(objective(pairs).loss, reference(objective, pairs), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        objective(pairs).loss, reference(objective, pairs), rtol=1e-4, atol=1e-5
+    )
 
 
 @torch.no_grad()
@@ -70,7 +92,9 @@ def test_only_the_targets_are_translated_into():
 
 
 def test_a_batch_without_a_target_is_an_error():
-    with pytest.raises(DataError, match=r"targets spa_Latn, but in deu_Latn, eng_Latn, fra_Latn; change targets"):
+    with pytest.raises(
+        DataError, match=r"targets spa_Latn, but in deu_Latn, eng_Latn, fra_Latn; change targets"
+    ):
         build(targets=("es",))(framed_pairs())
 
 
@@ -78,7 +102,9 @@ def test_a_batch_without_a_target_is_an_error():
 def test_the_decoder_can_go_untold_of_the_language():
     objective, pairs = build(language_dim=0, languages=()), framed_pairs()
     assert objective.tags is None
-    torch.testing.assert_close(objective(pairs).loss, reference(objective, pairs), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        objective(pairs).loss, reference(objective, pairs), rtol=1e-4, atol=1e-5
+    )
     turned = pairs._replace(a=pairs.a._replace(languages=("fra_Latn",) * 5))
     assert torch.equal(objective(turned).loss, objective(pairs).loss)
     told = build()
@@ -100,8 +126,12 @@ def test_a_vocabulary_without_frame_gets_the_same_shifts():
     objective, pairs = build(encoder=tiny_encoder()), tiny_pairs(3)
     inputs, told, bounds = objective.shifted(pairs.a)
     assert bounds.diff().tolist() == [len(ids) + 1 for ids in rows(pairs.a)]
-    for before, after, ids in zip(inputs.split(bounds.diff().tolist()), told.split(bounds.diff().tolist()),
-                                  rows(pairs.a), strict=True):  # fmt: skip
+    for before, after, ids in zip(
+        inputs.split(bounds.diff().tolist()),
+        told.split(bounds.diff().tolist()),
+        rows(pairs.a),
+        strict=True,
+    ):
         assert before.tolist() == [objective.end, *ids.tolist()]
         assert after.tolist() == [*ids.tolist(), objective.end]
 
@@ -109,10 +139,14 @@ def test_a_vocabulary_without_frame_gets_the_same_shifts():
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_vector_is_all_that_is_known_of_the_source(kind):
     objective, pairs, seen = build(kind), framed_pairs(), []
-    objective.encoder.backbone.register_forward_hook(lambda module, args, out: seen.append(out) or out.retain_grad())
+    objective.encoder.backbone.register_forward_hook(
+        lambda module, args, out: seen.append(out) or out.retain_grad()
+    )
     objective(pairs).loss.backward()
     x = objective.directions(pairs)[0]
-    others = torch.ones(len(seen[0]), dtype=torch.bool).index_fill(0, x.cu_seqlens[:-1].long(), False)
+    others = torch.ones(len(seen[0]), dtype=torch.bool).index_fill(
+        0, x.cu_seqlens[:-1].long(), False
+    )
     assert (seen[0].grad[~others].abs().sum(dim=1) > 0).all()
     assert seen[0].grad[others].abs().sum() == 0
 
@@ -144,7 +178,10 @@ def test_a_vocabulary_without_tags_needs_languages():
 
 
 def test_heads_have_to_divide_the_width():
-    with pytest.raises(ConfigError, match="decoder_heads is 5, which does not divide 18: token_dim, language_dim and"):
+    with pytest.raises(
+        ConfigError,
+        match="decoder_heads is 5, which does not divide 18: token_dim, language_dim and",
+    ):
         build("transformer", decoder_heads=5)
 
 
@@ -156,7 +193,10 @@ def test_heads_have_to_divide_the_width():
         ({"language_dim": -1}, "language_dim is -1"),
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"autoregressive": False}, "set decoder = 'transformer'"),
-        ({"decoder": "transformer", "output_dim": 8}, "output_dim is set, but with decoder = 'transformer'"),
+        (
+            {"decoder": "transformer", "output_dim": 8},
+            "output_dim is set, but with decoder = 'transformer'",
+        ),
         ({"decoder_heads": 4}, "decoder_heads is set, but with decoder = 'lstm'"),
         ({"language_dim": 0, "languages": ("de",)}, "languages is set, but with language_dim = 0"),
     ],
@@ -168,4 +208,8 @@ def test_contradictory_options_are_errors(options, message):
 
 def test_every_option_is_read():
     body = inspect.getsource(LASER)
-    assert [field.name for field in dataclasses.fields(LASERConfig) if f"config.{field.name}" not in body] == []
+    assert [
+        field.name
+        for field in dataclasses.fields(LASERConfig)
+        if f"config.{field.name}" not in body
+    ] == []

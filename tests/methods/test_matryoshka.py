@@ -1,4 +1,5 @@
-"""Losses of prefixes: against Eq. (1) by hand, and against each method's own loss of embeddings cut beforehand."""
+"""Losses of prefixes: against Eq. (1) by hand, and against each method's own loss of embeddings cut
+beforehand."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ from tests.methods.test_labse import reference as labse_reference
 
 WIDTH = 16
 NESTING = sorted(name for name in METHODS if resolve(METHODS, name).nested_terms)
-MEANS_OVER_ELEMENTS = {"calibrated": ("distillation",), "distill": ("original", "translation"), "mexma": ("align",)}
+MEANS_OVER_ELEMENTS = {
+    "calibrated": ("distillation",),
+    "distill": ("original", "translation"),
+    "mexma": ("align",),
+}
 """Terms that are means over the elements of embeddings, by method."""
 
 
@@ -54,8 +59,12 @@ def test_labse_s_terms_are_its_equations_on_prefixes():
     assert list(terms) == ["ranking_16", "ranking_8", "ranking_4"]
     for dim in PREFIXES["matryoshka"]:
         plain = tiny_objective("labse").eval()
-        plain.encoder.settings = objective.encoder.settings.__class__(max_tokens=16, truncate_dim=dim)
-        assert float(terms[f"ranking_{dim}"]) == pytest.approx(labse_reference(plain, pairs), rel=1e-4)
+        plain.encoder.settings = objective.encoder.settings.__class__(
+            max_tokens=16, truncate_dim=dim
+        )
+        assert float(terms[f"ranking_{dim}"]) == pytest.approx(
+            labse_reference(plain, pairs), rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("method", NESTING)
@@ -77,14 +86,22 @@ def test_each_term_is_the_method_s_own_on_cut_vectors(method, monkeypatch):
         def cut(vectors, dim=dim):
             return F.pad(vectors[:, :dim], (0, WIDTH - dim))
 
-        monkeypatch.setattr(HiddenStates, "pool", lambda self, *args, **options: cut(real_pool(self, *args, **options)))
+        monkeypatch.setattr(
+            HiddenStates,
+            "pool",
+            lambda self, *args, **options: cut(real_pool(self, *args, **options)),
+        )
         # _vectors pools by the method above, but the padding twice changes nothing
         monkeypatch.setattr(Encoder, "_vectors", lambda self, *args: cut(real_vectors(self, *args)))
         expected = tiny_objective(method)(batch).terms
         for name in [name.removesuffix(f"_{dim}") for name in found if name.endswith(f"_{dim}")]:
             factor = WIDTH / dim if name in MEANS_OVER_ELEMENTS.get(method, ()) else 1
-            key = name if name in expected else name.rpartition("_")[0]  # a sum names a method's only term by its label
-            torch.testing.assert_close(found[f"{name}_{dim}"], factor * expected[key], rtol=1e-4, atol=1e-6)
+            key = (
+                name if name in expected else name.rpartition("_")[0]
+            )  # a sum names a method's only term by its label
+            torch.testing.assert_close(
+                found[f"{name}_{dim}"], factor * expected[key], rtol=1e-4, atol=1e-6
+            )
     monkeypatch.undo()
     once = [name for name in found if not name.rpartition("_")[2].isdigit()]
     for name in once:
@@ -95,7 +112,9 @@ def test_each_term_is_the_method_s_own_on_cut_vectors(method, monkeypatch):
 def test_the_encoder_runs_as_often_as_without_prefixes(method, monkeypatch):
     real, calls = Backbone.forward, []
     monkeypatch.setattr(
-        Backbone, "forward", lambda self, *args, **options: calls.append(1) or real(self, *args, **options)
+        Backbone,
+        "forward",
+        lambda self, *args, **options: calls.append(1) or real(self, *args, **options),
     )
     counts = []
     for options in ({}, PREFIXES):
@@ -165,4 +184,6 @@ def test_the_saved_model_says_what_it_can_be_cut_to(method, tmp_path):
     tiny_objective(method, PREFIXES).save(tmp_path / "model")
     towers = [tmp_path / "model", *(tmp_path / "model").glob("question_encoder")]
     assert len(towers) == (2 if method == "multilingual_ir" else 1)
-    assert {Encoder.load(folder).settings.matryoshka_dims for folder in towers} == {PREFIXES["matryoshka"]}
+    assert {Encoder.load(folder).settings.matryoshka_dims for folder in towers} == {
+        PREFIXES["matryoshka"]
+    }

@@ -32,16 +32,30 @@ from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
 
 HEAD = UnmaskingHeadConfig(layers=2, heads=2, intermediate_size=24, dropout=0.0)
 TABLE_11 = {
-    "(1) non-symmetrical": {"symmetrical": False, "token_gradients": False, "align_weight": 0, "koleo_weight": 0},
+    "(1) non-symmetrical": {
+        "symmetrical": False,
+        "token_gradients": False,
+        "align_weight": 0,
+        "koleo_weight": 0,
+    },
     "(2) + symmetrical": {"token_gradients": False, "align_weight": 0, "koleo_weight": 0},
-    "(3) + alignment clean-dirty": {"token_gradients": False, "alignment": "masked", "koleo_weight": 0},
+    "(3) + alignment clean-dirty": {
+        "token_gradients": False,
+        "alignment": "masked",
+        "koleo_weight": 0,
+    },
     "(4) clean-clean": {"token_gradients": False, "koleo_weight": 0},
     "(5) + token gradients": {"koleo_weight": 0},
     "(6) + KoLeo": {},
 }
 OTHERS = {
     "contrastive": {"alignment": "contrastive", "koleo_weight": 0},
-    "contrastive, inner product": {"alignment": "contrastive", "cosine": False, "temperature": 2.0, "koleo_weight": 0},
+    "contrastive, inner product": {
+        "alignment": "contrastive",
+        "cosine": False,
+        "temperature": 2.0,
+        "koleo_weight": 0,
+    },
     "contrastive alone": {"alignment": "contrastive", "koleo_weight": 0, "mlm_weight": 0},
     "always the mask": {"mask": "always", "mask_ratio": 0.7},
     "KoLeo as printed": {"koleo_normalize": False, "koleo_distinct": True},
@@ -52,12 +66,15 @@ ALL = {**TABLE_11, **OTHERS}
 
 
 def framed_encoder(**sizes):
-    """A tiny encoder whose vocabulary puts <s> before and </s> behind a sentence, pooled by the former."""
+    """A tiny encoder whose vocabulary puts <s> before and </s> behind a sentence, pooled by the
+    former."""
     plain = tiny_vocabulary()
     tokenizer = Tokenizer.from_str(plain.tokenizer.to_str())
     tokenizer.add_special_tokens(["<s>", "</s>"])
     ids = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ids)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=ids
+    )
     vocabulary = Vocabulary(tokenizer.to_str(), special_tokens=plain.special_tokens)
     shape = dataclasses.replace(tiny_encoder(**sizes).backbone.config, vocab_size=vocabulary.size)
     torch.manual_seed(0)
@@ -70,10 +87,15 @@ def framed_pairs(encoder, count=6, *, step=3):
 
     def side(languages):
         lengths = torch.randint(1, 9, (count,), generator=generator).tolist()
-        texts = [" ".join(f"w{word}" for word in torch.randint(0, 40, (n,), generator=generator)) for n in lengths]
+        texts = [
+            " ".join(f"w{word}" for word in torch.randint(0, 40, (n,), generator=generator))
+            for n in lengths
+        ]
         return TokenBatch.from_lists(encoder.vocabulary.encode(texts), languages)
 
-    return tiny_pairs(count, step=step)._replace(a=side(["deu_Latn"] * count), b=side(["eng_Latn"] * count))
+    return tiny_pairs(count, step=step)._replace(
+        a=side(["deu_Latn"] * count), b=side(["eng_Latn"] * count)
+    )
 
 
 def build(*, training=False, framed=True, **options):
@@ -102,7 +124,11 @@ def told(objective, masked, labels, vector):
     states = padded_reference(objective.head, states, bounds, vector[None])
     logits = states @ objective.encoder.backbone.word_embeddings.weight.T + objective.head.bias
     probabilities = logits.double().softmax(1)
-    return [-math.log(probabilities[at, word]) for at, word in enumerate(labels.tolist()) if word != IGNORED]
+    return [
+        -math.log(probabilities[at, word])
+        for at, word in enumerate(labels.tolist())
+        if word != IGNORED
+    ]
 
 
 def reference(objective, batch):
@@ -117,7 +143,9 @@ def reference(objective, batch):
             of_a = torch.stack([alone(objective, ids)[1] for ids in parts(masked.batch)[:size]])
         a, b = of_a[:size], s[size:]
         if config.alignment == "contrastive":
-            compare = torch.cosine_similarity(a[:, None], b[None], dim=2) if config.cosine else a @ b.T
+            compare = (
+                torch.cosine_similarity(a[:, None], b[None], dim=2) if config.cosine else a @ b.T
+            )
             scores = compare / config.temperature
             rows, columns = scores.softmax(1).diag(), scores.softmax(0).diag()
             terms["align"] = -float((rows.log() + columns.log()).mean()) / 2
@@ -126,7 +154,10 @@ def reference(objective, batch):
     if config.mlm_weight:
         sentences = list(zip(parts(masked.batch), parts(masked.batch, masked.labels), strict=True))
         context = [*s[size:], *s[:size]] if config.symmetrical else s
-        losses = [told(objective, *sentence, vector) for sentence, vector in zip(sentences, context, strict=True)]
+        losses = [
+            told(objective, *sentence, vector)
+            for sentence, vector in zip(sentences, context, strict=True)
+        ]
         sides = [losses[:size], losses[size:]] if config.symmetrical else [losses]
         terms["mlm"] = fmean(fmean(chain.from_iterable(side)) for side in sides)
     if config.koleo_weight:
@@ -145,7 +176,9 @@ def test_numbers_are_the_released_code_s():
     assert (config.align_weight, config.mlm_weight, config.koleo_weight) == (1.0, 1.0, 0.01)
     assert (config.mask_ratio, config.mask, config.random_specials) == (0.4, "80-10-10", True)
     assert (config.attention_dropout, config.temperature, config.cosine) == (0.0, 0.05, True)
-    assert config.head == UnmaskingHeadConfig(layers=6, heads=8, intermediate_size=3072, dropout=0.1)
+    assert config.head == UnmaskingHeadConfig(
+        layers=6, heads=8, intermediate_size=3072, dropout=0.1
+    )
 
 
 @pytest.mark.parametrize("framed", [True, False])
@@ -162,10 +195,14 @@ def test_terms_sum_to_the_loss_and_all_weights_learn(name):
     objective, batch = build(training=True, **ALL[name])
     output = objective(batch)
     torch.testing.assert_close(output.loss.detach(), sum(output.terms.values()))
-    weights = {term: getattr(objective.config, f"{term}_weight") for term in ("align", "mlm", "koleo")}
+    weights = {
+        term: getattr(objective.config, f"{term}_weight") for term in ("align", "mlm", "koleo")
+    }
     assert set(output.terms) == {term for term, weight in weights.items() if weight}
     output.loss.backward()
-    idle = [n for n, p in objective.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
+    idle = [
+        n for n, p in objective.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0
+    ]
     assert idle == []
 
 
@@ -183,20 +220,30 @@ def test_without_token_gradients_the_masked_tokens_do_not_train_the_encoder():
         objective, batch = build(token_gradients=token_gradients, align_weight=0, koleo_weight=0)
         masked, clean = objective.views(batch)
         read = join(masked.batch, clean)
-        rows = objective.encoder.backbone.word_embeddings.weight[read.input_ids].detach().requires_grad_()
+        rows = (
+            objective.encoder.backbone.word_embeddings.weight[read.input_ids]
+            .detach()
+            .requires_grad_()
+        )
         tokens = objective.encoder.tokens
-        objective.encoder.tokens = lambda joined, rows=rows, tokens=tokens: tokens(joined, word_embeddings=rows)
+        objective.encoder.tokens = lambda joined, rows=rows, tokens=tokens: tokens(
+            joined, word_embeddings=rows
+        )
         objective(batch).loss.backward()
         gradients[token_gradients] = rows.grad.split([len(masked.labels), len(clean.input_ids)])
     assert gradients[True][0].abs().sum() > 0
     assert gradients[False][0].abs().sum() == 0
-    torch.testing.assert_close(gradients[True][1], gradients[False][1])  # through the sentence vectors, the same
+    torch.testing.assert_close(
+        gradients[True][1], gradients[False][1]
+    )  # through the sentence vectors, the same
     assert gradients[False][1].abs().sum() > 0
 
 
 @pytest.mark.parametrize("token_gradients", [True, False])
 def test_words_that_nobody_reads_learn_from_being_told_apart(token_gradients):
-    objective, batch = build(token_gradients=token_gradients, align_weight=0, koleo_weight=0, mask="always")
+    objective, batch = build(
+        token_gradients=token_gradients, align_weight=0, koleo_weight=0, mask="always"
+    )
     words = objective.encoder.backbone.word_embeddings.weight
     unread = torch.ones(len(words), dtype=torch.bool)
     masked, clean = objective.views(batch)
@@ -275,13 +322,16 @@ def test_attention_dropout_is_off_in_encoder_and_head_and_the_model_keeps_its_ow
 
 @torch.no_grad()
 def test_contrastive_negatives_of_all_processes_are_those_of_the_joined_batch():
-    objective, _ = build(alignment="contrastive", koleo_weight=0, mlm_weight=0, exclude_repeats=True)
+    objective, _ = build(
+        alignment="contrastive", koleo_weight=0, mlm_weight=0, exclude_repeats=True
+    )
     here, there = (framed_pairs(objective.encoder, 4, step=step) for step in (3, 4))
     joined = here._replace(a=join(here.a, there.a), b=join(here.b, there.b))
     calls = []
 
     def gather(tensor):
-        """The other process's tensors, in the order they are asked for: keys, then both sides' vectors."""
+        """The other process's tensors, in the order they are asked for: keys, then both sides'
+        vectors."""
         calls.append(tensor)
         return torch.cat([tensor, others[len(calls) - 1]])
 
@@ -301,10 +351,14 @@ def test_repeats_are_no_negatives_and_no_neighbors_if_so_asked():
     ids = [part.tolist() for part in parts(batch.b)]
     ids[3] = ids[1]  # two translations of one English sentence
     batch = batch._replace(b=TokenBatch.from_lists(ids, batch.b.languages))
-    spared, _ = build(alignment="contrastive", mlm_weight=0, exclude_repeats=True, koleo_distinct=True)
+    spared, _ = build(
+        alignment="contrastive", mlm_weight=0, exclude_repeats=True, koleo_distinct=True
+    )
     with_repeats, without = plain(batch).terms, spared(batch).terms
     assert without["align"] < with_repeats["align"]
-    s = [torch.stack([alone(plain, part)[1] for part in parts(side)]) for side in (batch.a, batch.b)]
+    s = [
+        torch.stack([alone(plain, part)[1] for part in parts(side)]) for side in (batch.a, batch.b)
+    ]
     kept = [row for row in range(6) if row != 3]
     expected = 0.01 * (koleo(s[0]) + koleo(s[1][kept])) / 2
     torch.testing.assert_close(without["koleo"], expected)
@@ -343,10 +397,19 @@ def test_half_precision_is_near():
         ({"temperature": 0.0, "alignment": "contrastive"}, "temperature is 0.0"),
         ({"symmetrical": False}, "symmetrical = false leaves one clean side"),
         ({"symmetrical": False, "align_weight": 0}, "symmetrical = false leaves one clean side"),
-        ({"align_weight": 0, "alignment": "contrastive"}, "alignment is set, but with align_weight = 0"),
+        (
+            {"align_weight": 0, "alignment": "contrastive"},
+            "alignment is set, but with align_weight = 0",
+        ),
         ({"temperature": 0.1}, "temperature is set, but with alignment other than 'contrastive'"),
-        ({"koleo_weight": 0, "koleo_distinct": True}, "koleo_distinct is set, but with koleo_weight = 0"),
-        ({"mlm_weight": 0, "token_gradients": False}, "token_gradients is set, but with mlm_weight = 0"),
+        (
+            {"koleo_weight": 0, "koleo_distinct": True},
+            "koleo_distinct is set, but with koleo_weight = 0",
+        ),
+        (
+            {"mlm_weight": 0, "token_gradients": False},
+            "token_gradients is set, but with mlm_weight = 0",
+        ),
         ({"mlm_weight": 0, "head": HEAD}, "head is set, but with mlm_weight = 0"),
         ({"mlm_weight": 0, "mask": "always"}, "mask is set, but with mlm_weight = 0"),
     ],
@@ -363,18 +426,26 @@ def test_one_sentence_has_no_neighbor():
     without, _ = build(koleo_weight=0)
     assert torch.isfinite(without(framed_pairs(without.encoder, 1)).loss)
     contrastive, _ = build(koleo_weight=0, alignment="contrastive")
-    with pytest.raises(ConfigError, match="a single pair of translations has nothing to compare it with"):
+    with pytest.raises(
+        ConfigError, match="a single pair of translations has nothing to compare it with"
+    ):
         contrastive(framed_pairs(contrastive.encoder, 1))
 
 
 def test_an_encoder_that_pools_otherwise():
-    with pytest.raises(ConfigError, match=r'the encoder pools by mean; set pooling = "cls" in \[encoder\]'):
+    with pytest.raises(
+        ConfigError, match=r'the encoder pools by mean; set pooling = "cls" in \[encoder\]'
+    ):
         MEXMA(MEXMAConfig(head=HEAD), tiny_encoder())
 
 
 def test_a_vocabulary_without_mask():
     encoder = framed_encoder()
-    roles = {name: token for name, token in encoder.vocabulary.special_tokens.items() if name != "mask_token"}
+    roles = {
+        name: token
+        for name, token in encoder.vocabulary.special_tokens.items()
+        if name != "mask_token"
+    }
     encoder.vocabulary = Vocabulary(encoder.vocabulary.tokenizer.to_str(), special_tokens=roles)
     with pytest.raises(ConfigError, match="this vocabulary has no mask_token"):
         MEXMA(MEXMAConfig(head=HEAD), encoder)
@@ -396,16 +467,31 @@ def test_attention_dropout_is_a_probability(rate):
 @pytest.mark.parametrize(
     ("options", "pairs_alone"),
     [
-        ({"head": {"layers": 1, "intermediate_size": 24, "dropout": 0.0}}, 8),  # masks, means and KoLeo are per process
-        ({"alignment": "contrastive", "mlm_weight": 0.0, "koleo_weight": 0.0}, 16),  # negatives are of all processes
+        (
+            {"head": {"layers": 1, "intermediate_size": 24, "dropout": 0.0}},
+            8,
+        ),  # masks, means and KoLeo are per process
+        (
+            {"alignment": "contrastive", "mlm_weight": 0.0, "koleo_weight": 0.0},
+            16,
+        ),  # negatives are of all processes
     ],
 )
 def test_two_processes_are_one(prepared, tmp_path, options, pairs_alone):
     curves = []
     for devices, pairs in ((2, 8), (1, pairs_alone)):
-        run = {"output": str(tmp_path / str(devices)), "max_steps": 4, "global_batch_size": 16, "device": "cpu",
-               "micro_batch_size": pairs, "devices": devices, "precision": "fp32", "logging_steps": 1,
-               "threads": 1, "max_grad_norm": 1.2}  # fmt: skip
+        run = {
+            "output": str(tmp_path / str(devices)),
+            "max_steps": 4,
+            "global_batch_size": 16,
+            "device": "cpu",
+            "micro_batch_size": pairs,
+            "devices": devices,
+            "precision": "fp32",
+            "logging_steps": 1,
+            "threads": 1,
+            "max_grad_norm": 1.2,
+        }
         config = train_config_from(
             {
                 "data": {"corpus": str(prepared), "valid_pairs": 32},
@@ -419,8 +505,12 @@ def test_two_processes_are_one(prepared, tmp_path, options, pairs_alone):
         command = [sys.executable, "-m", "interlingua.cli.main", "train", str(path), "--quiet"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         subprocess.run(command, check=True, env=environment, timeout=240, capture_output=True)
-        lines = map(json.loads, (tmp_path / str(devices) / "metrics.jsonl").read_text().splitlines())
-        curves.append([[line["loss"], line["grad_norm"]] for line in lines if line["kind"] == "train"])
+        lines = map(
+            json.loads, (tmp_path / str(devices) / "metrics.jsonl").read_text().splitlines()
+        )
+        curves.append(
+            [[line["loss"], line["grad_norm"]] for line in lines if line["kind"] == "train"]
+        )
     assert len(curves[0]) == 4
     for two, one in zip(*curves, strict=True):
         assert two == pytest.approx(one, rel=1e-4)

@@ -1,4 +1,5 @@
-"""Multilingual IR against its equations written out sentence by sentence, and what each option does."""
+"""Multilingual IR against its equations written out sentence by sentence, and what each option
+does."""
 
 from __future__ import annotations
 
@@ -31,7 +32,12 @@ VARIANTS = {
     "base": {"semantic_weight": 0.0, "language_weight": 0.0},
     "shared": {"towers": "shared"},
     "dot": {"similarity": "dot", "temperature": 4.0},
-    "weights": {"semantic_weight": 0.3, "language_weight": 2.0, "semantic_temperature": 0.3, "temperature": 0.2},
+    "weights": {
+        "semantic_weight": 0.3,
+        "language_weight": 2.0,
+        "semantic_temperature": 0.3,
+        "temperature": 0.2,
+    },
 }
 
 
@@ -55,7 +61,10 @@ def alone(encoder, batch):
     """First token's state of each sentence, encoded by itself."""
     sentences = batch.input_ids.split(batch.lengths.tolist())
     pool = {"mean": lambda states: states.mean(0), "cls": lambda states: states[0]}[encoder.pooling]
-    return [pool(encoder.tokens(TokenBatch.from_lists([ids.tolist()], [""])).states) for ids in sentences]
+    return [
+        pool(encoder.tokens(TokenBatch.from_lists([ids.tolist()], [""])).states)
+        for ids in sentences
+    ]
 
 
 def cosine(u, v):
@@ -66,7 +75,10 @@ def reference(objective, batch):
     """The terms of Eq. (4) with loops."""
     config = objective.config
     questions, passages = objective.question_encoder or objective.encoder, objective.encoder
-    q, p = alone(questions, batch["questions"].questions), alone(passages, batch["questions"].passages)
+    q, p = (
+        alone(questions, batch["questions"].questions),
+        alone(passages, batch["questions"].passages),
+    )
     similarity = cosine if config.similarity == "cosine" else lambda u, v: float(u @ v)
     retrieval = 0.0
     for i, question in enumerate(q):  # Eq. (1)
@@ -80,8 +92,14 @@ def reference(objective, batch):
     if config.semantic_weight:
         semantic = 0.0
         for i in range(2 * pairs):  # Eq. (2)
-            scores = {k: cosine(z[i], z[k]) / config.semantic_temperature for k in range(2 * pairs) if k != i}
-            semantic -= scores[(i + pairs) % (2 * pairs)] - math.log(sum(map(math.exp, scores.values())))
+            scores = {
+                k: cosine(z[i], z[k]) / config.semantic_temperature
+                for k in range(2 * pairs)
+                if k != i
+            }
+            semantic -= scores[(i + pairs) % (2 * pairs)] - math.log(
+                sum(map(math.exp, scores.values()))
+            )
         terms["semantic"] = config.semantic_weight * semantic / (2 * pairs)
     if config.language_weight:
         z += alone(passages, batch["monolingual"].sentences) if config.monolingual else []
@@ -103,7 +121,9 @@ def test_the_loss_is_equation_4(name):
     objective, batch = build(**options), batch_of(options)
     expected = reference(objective, batch)
     output = objective(batch)
-    assert {name: float(value) for name, value in output.terms.items()} == pytest.approx(expected, rel=2e-5)
+    assert {name: float(value) for name, value in output.terms.items()} == pytest.approx(
+        expected, rel=2e-5
+    )
     assert float(output.loss) == pytest.approx(sum(expected.values()), rel=1e-5)
 
 
@@ -111,20 +131,29 @@ def test_the_loss_is_equation_4(name):
 def test_feeds_and_parts_are_those_of_the_terms_that_are_on(name):
     options = VARIANTS[name]
     config = MultilingualIRConfig(**options)
-    on = {"semantic": config.semantic_weight > 0, "language": config.language_weight > 0, "retrieval": True}
+    on = {
+        "semantic": config.semantic_weight > 0,
+        "language": config.language_weight > 0,
+        "retrieval": True,
+    }
     assert build(**options).parts == tuple(part for part, there in on.items() if there)
     feeds = MultilingualIR.feeds_for(config)
     assert feeds[0] == "questions"
-    assert ("parallel" in feeds, "monolingual" in feeds) == (on["semantic"] or on["language"], config.monolingual)
+    assert ("parallel" in feeds, "monolingual" in feeds) == (
+        on["semantic"] or on["language"],
+        config.monolingual,
+    )
 
 
 @torch.no_grad()
 def test_switching_a_term_off_changes_the_loss():
     losses = [
-        build(**VARIANTS[name])(batch_of(VARIANTS[name])).loss.item() for name in ("both", "semantic", "language")
+        build(**VARIANTS[name])(batch_of(VARIANTS[name])).loss.item()
+        for name in ("both", "semantic", "language")
     ]
     losses += [
-        build(**VARIANTS[name])(batch_of(VARIANTS[name])).loss.item() for name in ("base", "both, with sentences")
+        build(**VARIANTS[name])(batch_of(VARIANTS[name])).loss.item()
+        for name in ("base", "both, with sentences")
     ]
     assert len(set(losses)) == len(losses)
 
@@ -135,14 +164,18 @@ def test_only_the_passage_tower_sees_the_texts(part):
     objective = build(**options)
     objective(batch_of(options), part=part).loss.backward()
     assert all(weight.grad is None for weight in objective.question_encoder.parameters())
-    assert all(weight.grad.abs().sum() > 0 for weight in objective.encoder.parameters() if weight.ndim > 1)
+    assert all(
+        weight.grad.abs().sum() > 0 for weight in objective.encoder.parameters() if weight.ndim > 1
+    )
 
 
 def test_a_shared_tower_is_one_encoder():
     separate, shared = tiny_objective(NAME), tiny_objective(NAME, {"towers": "shared"})
     count = sum(weight.numel() for weight in shared.parameters())
     assert sum(weight.numel() for weight in separate.parameters()) == 2 * count
-    for mine, copy in zip(separate.encoder.parameters(), separate.question_encoder.parameters(), strict=True):
+    for mine, copy in zip(
+        separate.encoder.parameters(), separate.question_encoder.parameters(), strict=True
+    ):
         assert torch.equal(mine, copy)
         assert mine.data_ptr() != copy.data_ptr()
 
@@ -157,7 +190,9 @@ def halves(batch):
         behind = [6 + row for row in rows]
         questions, pairs = batch["questions"], batch["parallel"]
         yield {
-            "questions": QuestionBatch(part(questions.questions, rows), part(questions.passages, [*rows, *behind]), 3),
+            "questions": QuestionBatch(
+                part(questions.questions, rows), part(questions.passages, [*rows, *behind]), 3
+            ),
             "parallel": ParallelBatch(part(pairs.a, rows), part(pairs.b, rows), 3),
             "monolingual": SentenceBatch(part(batch["monolingual"].sentences, rows), 3),
         }
@@ -204,7 +239,12 @@ def test_repeats_are_no_negatives_if_so_asked():
 
 @torch.no_grad()
 def test_an_answer_is_no_negative_as_another_question_s_hard_negative_if_so_asked():
-    options = {"exclude_repeats": True, "temperature": 0.1, "semantic_weight": 0.0, "language_weight": 0.0}
+    options = {
+        "exclude_repeats": True,
+        "temperature": 0.1,
+        "semantic_weight": 0.0,
+        "language_weight": 0.0,
+    }
     batch = batch_of(options)["questions"]
     hard = [6, 0, 8, 3, 10, 11, 7, 6, 9, 8, 2, 1]  # two a question
     passages = take(batch.passages, [*range(6), *hard])
@@ -223,8 +263,12 @@ def test_the_model_directory_is_the_passage_tower_with_the_question_tower_inside
     objective.save(tmp_path / "model")
     loaded, texts = DualEncoder.load(tmp_path / "model"), ["w1 w2 w3", "w7"]
     np.testing.assert_array_equal(loaded.encode_passages(texts), objective.encoder.encode(texts))
-    np.testing.assert_array_equal(loaded.encode_queries(texts), objective.question_encoder.encode(texts))
-    np.testing.assert_array_equal(Encoder.load(tmp_path / "model").encode(texts), objective.encoder.encode(texts))
+    np.testing.assert_array_equal(
+        loaded.encode_queries(texts), objective.question_encoder.encode(texts)
+    )
+    np.testing.assert_array_equal(
+        Encoder.load(tmp_path / "model").encode(texts), objective.encoder.encode(texts)
+    )
     shared = build(towers="shared").eval()
     shared.save(tmp_path / "model")
     loaded = DualEncoder.load(tmp_path / "model")
@@ -233,9 +277,15 @@ def test_the_model_directory_is_the_passage_tower_with_the_question_tower_inside
 
 @pytest.mark.parametrize(("similarity", "normalize"), [("cosine", True), ("dot", False)])
 @torch.no_grad()
-def test_inner_products_of_the_export_are_the_similarities_of_training(tmp_path, similarity, normalize):
+def test_inner_products_of_the_export_are_the_similarities_of_training(
+    tmp_path, similarity, normalize
+):
     objective = build(similarity=similarity).eval()
-    assert objective.encoder.settings.normalize is objective.question_encoder.settings.normalize is normalize
+    assert (
+        objective.encoder.settings.normalize
+        is objective.question_encoder.settings.normalize
+        is normalize
+    )
     objective.save(tmp_path / "model")
     loaded = DualEncoder.load(tmp_path / "model")
     texts = ["w1 w2 w3", "w7", "w9 w9 w2 w4"]
@@ -244,22 +294,38 @@ def test_inner_products_of_the_export_are_the_similarities_of_training(tmp_path,
     batch = TokenBatch.from_lists(ids, ["eng_Latn"] * 3)
     logits = torch.from_numpy(found)
     expected = torch.nn.functional.cross_entropy(logits, torch.arange(3))
-    torch.testing.assert_close(objective.retrieve(QuestionBatch(batch, batch, 0)), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        objective.retrieve(QuestionBatch(batch, batch, 0)), expected, rtol=1e-4, atol=1e-5
+    )
 
 
 def first_row(batch):
     return {
-        "questions": QuestionBatch(take(batch["questions"].questions, [0]), take(batch["questions"].passages, [0]), 3),
-        "parallel": ParallelBatch(take(batch["parallel"].a, [0]), take(batch["parallel"].b, [0]), 3),
+        "questions": QuestionBatch(
+            take(batch["questions"].questions, [0]), take(batch["questions"].passages, [0]), 3
+        ),
+        "parallel": ParallelBatch(
+            take(batch["parallel"].a, [0]), take(batch["parallel"].b, [0]), 3
+        ),
     }
 
 
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("retrieval", "a single question with its passage has nothing to compare it with; raise run.global_batch_size"),
-        ("semantic", "a single pair of translations has nothing to compare it with; raise data.batch_size"),
-        ("language", "a single pair of translations has nothing to compare it with; raise data.batch_size"),
+        (
+            "retrieval",
+            "a single question with its passage has nothing to compare it with; raise"
+            " run.global_batch_size",
+        ),
+        (
+            "semantic",
+            "a single pair of translations has nothing to compare it with; raise data.batch_size",
+        ),
+        (
+            "language",
+            "a single pair of translations has nothing to compare it with; raise data.batch_size",
+        ),
     ],
 )
 def test_a_single_row_is_an_error(part, message):
@@ -271,7 +337,9 @@ def test_one_question_with_a_hard_negative_and_one_pair_with_a_sentence_are_enou
     options = {"semantic_weight": 0.0, "monolingual": True}
     batch = batch_of(options)
     small = first_row(batch)
-    questions = QuestionBatch(small["questions"].questions, take(batch["questions"].passages, [0, 6]), 3)
+    questions = QuestionBatch(
+        small["questions"].questions, take(batch["questions"].passages, [0, 6]), 3
+    )
     small |= {"questions": questions, "monolingual": batch["monolingual"]}
     assert build(**options)(small).loss > 0
 
@@ -298,7 +366,10 @@ def test_bfloat16_autocast_is_near_float32():
             {"semantic_weight": 0.0, "semantic_temperature": 0.2},
             "semantic_temperature is set, but with semantic_weight",
         ),
-        ({"language_weight": 0.0, "monolingual": True}, "monolingual is set, but with language_weight = 0"),
+        (
+            {"language_weight": 0.0, "monolingual": True},
+            "monolingual is set, but with language_weight = 0",
+        ),
         ({"language_weight": 0.0, "language_reduction": "literal"}, "language_reduction is set"),
     ],
 )
@@ -313,7 +384,9 @@ def test_every_option_is_read():
     assert [name for name in names if f"config.{name}" not in body] == []
 
 
-@pytest.mark.parametrize(("reduction", "trains"), [({}, True), ({"language_reduction": "mean"}, False)])
+@pytest.mark.parametrize(
+    ("reduction", "trains"), [({}, True), ({"language_reduction": "mean"}, False)]
+)
 def test_language_term_by_default_pulls_like_the_semantic(reduction, trains):
     """With the tenth of the other's weight, as printed, and 48 pairs."""
     objective = build(semantic_weight=0.2, language_weight=0.02, **reduction)
@@ -325,23 +398,35 @@ def test_language_term_by_default_pulls_like_the_semantic(reduction, trains):
     for part in ("semantic", "language"):
         objective.zero_grad()
         objective(batch, part=part).loss.backward()
-        gradients = [weight.grad.norm() for weight in objective.parameters() if weight.grad is not None]
+        gradients = [
+            weight.grad.norm() for weight in objective.parameters() if weight.grad is not None
+        ]
         norms[part] = float(torch.stack(gradients).norm())
     assert (norms["language"] > 0.1 * norms["semantic"]) is trains
 
 
 def test_the_defaults_are_the_paper_s():
     config = MultilingualIRConfig()
-    assert (config.semantic_weight, config.language_weight, config.temperature) == (0.01, 0.001, 1.0)
+    assert (config.semantic_weight, config.language_weight, config.temperature) == (
+        0.01,
+        0.001,
+        1.0,
+    )
     assert (config.similarity, config.towers) == ("cosine", "separate")
 
 
 def test_encoder_settings_but_for_the_length_stay():
     encoder = tiny_encoder()
-    encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "w1 "}, pooling="cls", normalize=False)
+    encoder.settings = dataclasses.replace(
+        encoder.settings, prompts={"query": "w1 "}, pooling="cls", normalize=False
+    )
     objective = MultilingualIR(MultilingualIRConfig(), encoder)
     for tower in (objective.encoder, objective.question_encoder):
-        assert (tower.pooling, tower.settings.prompts, tower.settings.normalize) == ("cls", {"query": "w1 "}, True)
+        assert (tower.pooling, tower.settings.prompts, tower.settings.normalize) == (
+            "cls",
+            {"query": "w1 "},
+            True,
+        )
 
 
 def test_texts_of_several_languages_are_read_in_one_pass(monkeypatch):
@@ -349,7 +434,11 @@ def test_texts_of_several_languages_are_read_in_one_pass(monkeypatch):
     objective, batch = build(**options), batch_of(options)
     read = []
     forward = Encoder.forward
-    monkeypatch.setattr(Encoder, "forward", lambda self, tokens: read.append(tokens) or forward(self, tokens))
+    monkeypatch.setattr(
+        Encoder, "forward", lambda self, tokens: read.append(tokens) or forward(self, tokens)
+    )
     objective(batch, part="language")
     pairs = join(batch["parallel"].a, batch["parallel"].b)
-    assert [tokens.languages for tokens in read] == [pairs.languages + batch["monolingual"].sentences.languages]
+    assert [tokens.languages for tokens in read] == [
+        pairs.languages + batch["monolingual"].sentences.languages
+    ]

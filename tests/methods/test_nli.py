@@ -25,10 +25,20 @@ def test_the_loss_is_that_of_a_loop(bias):
     expected = []
     for a, b, label in zip(rows_of(batch.a), rows_of(batch.b), batch.labels.tolist(), strict=True):
         u, v = objective.encoder(a)[0], objective.encoder(b)[0]
-        features = [*u.tolist(), *v.tolist(), *(abs(x - y) for x, y in zip(u.tolist(), v.tolist(), strict=True))]
-        scores = [sum(w * f for w, f in zip(row, features, strict=True)) for row in objective.classify.weight.tolist()]
+        features = [
+            *u.tolist(),
+            *v.tolist(),
+            *(abs(x - y) for x, y in zip(u.tolist(), v.tolist(), strict=True)),
+        ]
+        scores = [
+            sum(w * f for w, f in zip(row, features, strict=True))
+            for row in objective.classify.weight.tolist()
+        ]
         if bias:
-            scores = [score + more for score, more in zip(scores, objective.classify.bias.tolist(), strict=True)]
+            scores = [
+                score + more
+                for score, more in zip(scores, objective.classify.bias.tolist(), strict=True)
+            ]
         expected.append(math.log(sum(map(math.exp, scores))) - scores[int(label)])
     output = objective(batch)
     assert output.loss.item() == pytest.approx(sum(expected) / len(expected), rel=1e-5)

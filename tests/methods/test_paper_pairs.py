@@ -1,6 +1,8 @@
-"""The rows of multilingual IR see the language pairs that the paper names, each as often as the others.
+"""The rows of multilingual IR see the language pairs that the paper names, each as often as the
+others.
 
-A run's exposure table is made from a corpus that holds every pair of the 11 languages, as WikiMatrix prepared does.
+A run's exposure table is made from a corpus that holds every pair of the 11 languages, as
+WikiMatrix prepared does.
 """
 
 from __future__ import annotations
@@ -53,17 +55,26 @@ class Corpus:
         return sum(self.counts)
 
 
-ROWS = sorted(path.stem for path in FOLDER.glob("*.toml") if "corpus =" in path.read_text(encoding="utf-8"))
+ROWS = sorted(
+    path.stem for path in FOLDER.glob("*.toml") if "corpus =" in path.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_exposure_table_of_a_row_is_the_papers(name, monkeypatch):
     monkeypatch.setenv("INTERLINGUA_DATA", "/data")
-    pairs = [tuple(sorted(resolve(code).code for code in pair)) for pair in combinations(LANGUAGES, 2)]
+    pairs = [
+        tuple(sorted(resolve(code).code for code in pair)) for pair in combinations(LANGUAGES, 2)
+    ]
     # pairs without English are the most, as in WikiMatrix of 11 languages
-    counts = [60_000 + 1_000 * place + 500_000 * ("eng_Latn" not in pair) for place, pair in enumerate(pairs)]
+    counts = [
+        60_000 + 1_000 * place + 500_000 * ("eng_Latn" not in pair)
+        for place, pair in enumerate(pairs)
+    ]
     config = load_train_config(FOLDER / f"{name}.toml")
-    plan = make_plan("parallel", Corpus(pairs, counts), config.data, batch_size=48, max_tokens=256, seed=1)
+    plan = make_plan(
+        "parallel", Corpus(pairs, counts), config.data, batch_size=48, max_tokens=256, seed=1
+    )
     steps = config.run.max_steps
     table = list(exposure_lines(plan.expected(steps), plan.available))[1:]
     expected = trained_on(name)

@@ -1,4 +1,5 @@
-"""experiments/mexma/printed_tables.*: the printed averages follow from the rows, and results of ours get columns."""
+"""experiments/mexma/printed_tables.*: the printed averages follow from the rows, and results of
+ours get columns."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ TABLES = printed_tables.read_tables()
 def test_printed_averages_are_means_of_the_rows(table):
     for column, average in enumerate(table.average):
         values = [row.values[column] for row in table.rows]
-        assert sum(values) / len(values) == pytest.approx(average, abs=0.0101)  # two are cut, not rounded
+        assert sum(values) / len(values) == pytest.approx(
+            average, abs=0.0101
+        )  # two are cut, not rounded
 
 
 @pytest.mark.parametrize("table", TABLES.table, ids=lambda table: str(table.number))
@@ -42,7 +45,9 @@ def test_a_suite_has_the_tasks_of_its_table(table):
 
 
 def an_english_result(task, name, value):
-    subset = SubsetScores(name=name, languages=("eng_Latn", "eng_Latn"), pairs=9, scores={"cosine_spearman": value})
+    subset = SubsetScores(
+        name=name, languages=("eng_Latn", "eng_Latn"), pairs=9, scores={"cosine_spearman": value}
+    )
     return make(task=f"mteb_{task}", main_metric="cosine_spearman", subsets=(subset,))
 
 
@@ -52,7 +57,9 @@ def test_means_are_over_the_rows_that_all_columns_have(tmp_path, capsys, monkeyp
     monkeypatch.setattr(sys, "argv", ["printed_tables.py", str(tmp_path)])
     printed_tables.main()
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if line.startswith("###")] == ["### Table 27: English STS, cosine_spearman, %"]
+    assert [line for line in lines if line.startswith("###")] == [
+        "### Table 27: English STS, cosine_spearman, %"
+    ]
     assert "| STS12 | 64.69 | 65.46 | 65.08 | 67.32 | 50.00 |" in lines
     assert "| STS13 | 63.50 | 62.79 | 67.98 | 67.05 |  |" in lines
     assert "| mean of 2 | 70.86 | 72.70 | 72.27 | 74.14 | 55.00 |" in lines

@@ -47,8 +47,14 @@ def reference(objective, batch, place):
     aside = place._replace(side=f"decoder {place.side}")
     again = objective.mask(batch, aside, ratio=config.decoder_ratio, replace="always")
     enc, dec = [], []
-    parts = zip(rows(batch), rows(masked.batch), rows(batch, masked.labels), rows(again.batch),
-                rows(batch, again.labels), strict=True)  # fmt: skip
+    parts = zip(
+        rows(batch),
+        rows(masked.batch),
+        rows(batch, masked.labels),
+        rows(again.batch),
+        rows(batch, again.labels),
+        strict=True,
+    )
     for row, (ids, seen, labels, shown_ids, hidden) in enumerate(parts):
         states = naive_backbone(backbone, seen)
         enc += told(objective, states, labels)
@@ -57,7 +63,9 @@ def reference(objective, batch, place):
         if config.enhanced:
             h_1 = torch.cat([h, h + backbone.position_embeddings.weight[1 : len(ids)]])
             h_2 = torch.cat([h, naive_embed(backbone, ids[1:], places)])
-            shown = random_context(aside, torch.tensor([row]), len(ids), hidden=config.decoder_ratio)[0]
+            shown = random_context(
+                aside, torch.tensor([row]), len(ids), hidden=config.decoder_ratio
+            )[0]
             shown[range(len(ids)), range(len(ids))] = False
             shown[:, 0] = True
             out = naive_layer(objective.decoder.layers[0], h_1, context=h_2, shown=shown)
@@ -77,7 +85,12 @@ def test_retromae_is_in_the_registry():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"decoder_ratio": 0.9}, {"enhanced": False}, {"enhanced": False, "decoder_layers": 2, "encoder_ratio": 0.15}],
+    [
+        {},
+        {"decoder_ratio": 0.9},
+        {"enhanced": False},
+        {"enhanced": False, "decoder_layers": 2, "encoder_ratio": 0.15},
+    ],
 )
 @torch.no_grad()
 def test_both_losses_are_algorithm_1(options):
@@ -91,14 +104,22 @@ def test_both_losses_are_algorithm_1(options):
 @torch.no_grad()
 def test_pairs_are_two_sentences():
     objective, pairs = build(text="pairs"), framed_pairs()
-    sides = [reference(objective, side, pairs.place(name)) for side, name in ((pairs.a, "a"), (pairs.b, "b"))]
+    sides = [
+        reference(objective, side, pairs.place(name))
+        for side, name in ((pairs.a, "a"), (pairs.b, "b"))
+    ]
     terms = objective(pairs).terms
     for place, name in enumerate(("encoder", "decoder")):
-        torch.testing.assert_close(terms[name], (sides[0][place] + sides[1][place]) / 2, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            terms[name], (sides[0][place] + sides[1][place]) / 2, rtol=1e-4, atol=1e-5
+        )
 
 
 def test_text_decides_the_feed():
-    feeds = [feeds_of(MethodConfig(name="retromae", options=RetroMAEConfig(text=t))) for t in ("monolingual", "pairs")]
+    feeds = [
+        feeds_of(MethodConfig(name="retromae", options=RetroMAEConfig(text=t)))
+        for t in ("monolingual", "pairs")
+    ]
     assert feeds == [("monolingual",), ("parallel",)]
 
 
@@ -114,7 +135,9 @@ def test_words_that_are_all_alike_cost_the_logarithm_of_their_number():
 
 def test_the_reconstruction_trains_the_encoder_through_the_vector():
     objective, seen = build(encoder_weight=0.0, decoder_ratio=1.0), []
-    objective.encoder.backbone.register_forward_hook(lambda module, args, out: seen.append(out) or out.retain_grad())
+    objective.encoder.backbone.register_forward_hook(
+        lambda module, args, out: seen.append(out) or out.retain_grad()
+    )
     batch = sentences()
     output = objective(batch)
     assert set(output.terms) == {"decoder"}
@@ -152,5 +175,7 @@ def test_contradictory_options_are_errors(options, message):
 
 def test_every_option_is_read():
     body = inspect.getsource(RetroMAE)
-    names = [field.name for field in dataclasses.fields(RetroMAEConfig) if field.name != "decoder_weight"]
+    names = [
+        field.name for field in dataclasses.fields(RetroMAEConfig) if field.name != "decoder_weight"
+    ]
     assert [name for name in names if f"config.{name}" not in body] == []

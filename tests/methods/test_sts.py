@@ -17,7 +17,10 @@ def cosine(u, v):
 def test_the_loss_is_that_of_a_loop():
     objective, batch = tiny_objective("sts"), tiny_batch("sts")
     u, v = objective.encoder(batch.a).tolist(), objective.encoder(batch.b).tolist()
-    errors = [(cosine(*pair) - score) ** 2 for *pair, score in zip(u, v, batch.labels.tolist(), strict=True)]
+    errors = [
+        (cosine(*pair) - score) ** 2
+        for *pair, score in zip(u, v, batch.labels.tolist(), strict=True)
+    ]
     output = objective(batch)
     assert output.loss.item() == pytest.approx(sum(errors) / len(errors), rel=1e-5)
     assert set(output.terms) == {"sts"}

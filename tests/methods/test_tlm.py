@@ -45,7 +45,9 @@ def reference_tlm(objective, pairs, *, skip=0, reset=True):
     for x, lx, y, ly in zip(rows(a), rows(a, labels_a), rows(b), rows(b, labels_b), strict=True):
         ids, labels = torch.cat([x, y[skip:]]), torch.cat([lx, ly[skip:]])
         positions = [*range(len(x)), *range(skip, len(y))] if reset else range(len(ids))
-        losses += told(objective, naive_backbone(objective.encoder.backbone, ids, positions), labels)
+        losses += told(
+            objective, naive_backbone(objective.encoder.backbone, ids, positions), labels
+        )
     return sum(losses) / len(losses)
 
 
@@ -81,7 +83,10 @@ def test_running_positions_leave_out_the_second_begin():
 def test_masked_modeling_of_each_side_alone():
     objective, pairs = build(mask_ratio=0.4), framed_pairs()
     places = (pairs.place(side)._replace(side=f"mlm {side}") for side in "ab")
-    sides = [reference_mlm(objective, side, at) for side, at in zip((pairs.a, pairs.b), places, strict=True)]
+    sides = [
+        reference_mlm(objective, side, at)
+        for side, at in zip((pairs.a, pairs.b), places, strict=True)
+    ]
     torch.testing.assert_close(objective(pairs).terms["mlm"], sum(sides) / 2)
 
 
@@ -114,14 +119,21 @@ def test_only_translation_modeling_looks_at_the_translation():
     shown = ((labels == IGNORED) & (ids > 4)).nonzero()[0]
     ids[shown] += 1
     other = pairs._replace(b=pairs.b._replace(input_ids=ids))
-    assert not torch.equal(objective.translation_modeling(other), objective.translation_modeling(pairs))
-    assert torch.equal(objective.alone(pairs.a, pairs.place("a")), objective.alone(other.a, other.place("a")))
+    assert not torch.equal(
+        objective.translation_modeling(other), objective.translation_modeling(pairs)
+    )
+    assert torch.equal(
+        objective.alone(pairs.a, pairs.place("a")), objective.alone(other.a, other.place("a"))
+    )
 
 
 @torch.no_grad()
 def test_pairs_do_not_see_one_another():
     objective, pairs = build(mask_ratio=1.0, tlm_weight=1.0, mlm_weight=0.0), framed_pairs(2)
-    alone = [pairs._replace(a=take(pairs.a, [row]), b=take(pairs.b, [row]), first_row=row) for row in range(2)]
+    alone = [
+        pairs._replace(a=take(pairs.a, [row]), b=take(pairs.b, [row]), first_row=row)
+        for row in range(2)
+    ]
     counts = [sum(len(ids) - 2 for ids in (rows(p.a)[0], rows(p.b)[0])) for p in alone]
     expected = sum(objective(p).loss * n for p, n in zip(alone, counts, strict=True)) / sum(counts)
     torch.testing.assert_close(objective(pairs).loss, expected)
@@ -137,7 +149,9 @@ def test_each_term_can_be_switched_off(term):
 
 def test_two_sentences_that_don_t_fit_are_an_error():
     objective = build(framed_encoder(max_position_embeddings=12), reset_positions=False)
-    with pytest.raises(DataError, match="together, but the encoder has 12 positions; set reset_positions"):
+    with pytest.raises(
+        DataError, match="together, but the encoder has 12 positions; set reset_positions"
+    ):
         objective(framed_pairs())
     build(framed_encoder(max_position_embeddings=12))(framed_pairs())
 
@@ -165,8 +179,14 @@ def test_bfloat16_autocast_is_near_float32():
         ({"tlm_weight": -1.0}, "tlm_weight is -1.0"),
         ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
         ({"mask_ratio": 1.5}, "mask_ratio is 1.5"),
-        ({"mlm_weight": 0.0, "mlm_text": "monolingual"}, "mlm_text is set, but with mlm_weight = 0"),
-        ({"tlm_weight": 0.0, "reset_positions": False}, "reset_positions is set, but with tlm_weight = 0"),
+        (
+            {"mlm_weight": 0.0, "mlm_text": "monolingual"},
+            "mlm_text is set, but with mlm_weight = 0",
+        ),
+        (
+            {"tlm_weight": 0.0, "reset_positions": False},
+            "reset_positions is set, but with tlm_weight = 0",
+        ),
     ],
 )
 def test_contradictory_options_are_errors(options, message):
@@ -176,4 +196,6 @@ def test_contradictory_options_are_errors(options, message):
 
 def test_every_option_is_read():
     body = inspect.getsource(TLM)
-    assert [field.name for field in dataclasses.fields(TLMConfig) if f"config.{field.name}" not in body] == []
+    assert [
+        field.name for field in dataclasses.fields(TLMConfig) if f"config.{field.name}" not in body
+    ] == []

@@ -21,9 +21,13 @@ def two_workers():
     # as quick as this process; Ray's own would give way to everything else on a busy machine
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
     ray.init(
-        address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error",
+        address="local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="error",
         object_store_memory=100 * 2**20,
-    )  # fmt: skip
+    )
     try:
         yield
     finally:
@@ -45,7 +49,10 @@ def square_or_fail(number, other=0):
 
 
 def embed_and_die(texts, folder, word, **options):
-    """The process of the first task with a word in its texts is killed; all leave their number in the folder."""
+    """The process of the first task with a word in its texts is killed.
+
+    All leave their number in the folder.
+    """
     Path(folder, f"{os.getpid()}.pid").touch()
     died = Path(folder, "died")
     if not died.exists() and any(word in text.split() for text in texts):

@@ -1,4 +1,5 @@
-"""Invented words, each with one translation, and an encoder that knows them: texts of the same words are near."""
+"""Invented words, each with one translation, and an encoder that knows them: texts of the same
+words are near."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ _VECTORS = np.random.default_rng(7).standard_normal((WORDS, WIDTH)).astype(np.fl
 
 
 def embed(texts, **_):
-    """The sum of the vectors of all words: ``de17`` and ``en17`` have the same; a little of the text itself."""
+    """The sum of the vectors of all words: ``de17`` and ``en17`` have the same.
+
+    A little of the text itself.
+    """
     rows = []
     for text in texts:
         numbers = [int(number) % WORDS for number in re.findall(r"[a-z](\d+)", text)]
@@ -33,7 +37,8 @@ def text(numbers, language):
 
 
 def corpora(shared=30, alone=40, *, seed=0):
-    """Texts of two sides of which some are translations: sources, targets, and the pairs by their places."""
+    """Texts of two sides of which some are translations: sources, targets, and the pairs by their
+    places."""
     draw = random.Random(seed)
     both = [sentence(draw) for _ in range(shared)]
     sides, places = [], []

@@ -8,19 +8,30 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.mining.align import Aligner, DocumentPair, block_texts, joined, link_line, read_links, with_blank_lines
+from interlingua.mining.align import (
+    Aligner,
+    DocumentPair,
+    block_texts,
+    joined,
+    link_line,
+    read_links,
+    with_blank_lines,
+)
 from interlingua.mining.alignment import AlignConfig, Link, LinkCounts
 from tests.mining.words import encode
 
 
 def documents(seed, n=80, alone=0):
-    """A document, its translation with sentences joined on either side and left out, and what belongs together."""
+    """A document, its translation with sentences joined on either side and left out, and what
+    belongs together."""
     draw = random.Random(seed)
     source, target, links, i = [], [], [], 0
     while i < n:
         kind = draw.choices(["1-1", "2-1", "1-2", "1-0", "0-1"], [8, 1, 1, alone, alone])[0]
         words = [[draw.randrange(10_000) for _ in range(draw.randint(3, 7))] for _ in range(2)]
-        texts = [[" ".join(f"{code}{word}" for word in part) for part in words] for code in ("de", "en")]
+        texts = [
+            [" ".join(f"{code}{word}" for word in part) for part in words] for code in ("de", "en")
+        ]
         parts = {"1-1": (1, 1), "2-1": (2, 1), "1-2": (1, 2), "1-0": (1, 0), "0-1": (0, 1)}[kind]
         sides = [
             side[:size] if max(parts) == 1 else ([" ".join(side)] if size == 1 else side)
@@ -61,13 +72,19 @@ def test_blocks_that_read_alike_are_embedded_once():
     assert found.places.tolist() == [[0, 1, 0], [0, 2, 3]]
     assert block_texts(["a"], 3).places.tolist() == [[0], [0], [0]]
     seen = []
-    Aligner(lambda texts, **_: seen.extend(texts) or encode(texts)).align(["x1", "x2", "x1"], ["y1", "y2", "y1"])
+    Aligner(lambda texts, **_: seen.extend(texts) or encode(texts)).align(
+        ["x1", "x2", "x1"], ["y1", "y2", "y1"]
+    )
     assert len(seen) == len(set(seen)) == 2 * 5
     assert joined(["a ", "b"], [0, 1]) == "a b"
 
 
 def test_blank_lines_are_left_alone_in_their_place():
-    links = Aligner(encode).align(["", "de1", "de2", "", "de3 de4"], ["en1", "", "en2", "en3", "en4", " "]).links
+    links = (
+        Aligner(encode)
+        .align(["", "de1", "de2", "", "de3 de4"], ["en1", "", "en2", "en3", "en4", " "])
+        .links
+    )
     assert [link[:2] for link in links] == [
         ((0,), ()),
         ((1,), (0,)),
@@ -100,14 +117,19 @@ def written(folder, seed, n=30):
 
 def test_many_documents_in_one_run(tmp_path):
     named = [written(tmp_path, seed) for seed in (1, 2)]
-    pairs = [DocumentPair(de, en, str(tmp_path / f"{i}.align"), gold) for i, (de, en, gold) in enumerate(named)]
+    pairs = [
+        DocumentPair(de, en, str(tmp_path / f"{i}.align"), gold)
+        for i, (de, en, gold) in enumerate(named)
+    ]
     aligner = Aligner(encode, source_language="de", target_language="eng_Latn")
     told = []
     texts = list(aligner.pairs(pairs, stdout=io.StringIO(), progress=lambda *at: told.append(at)))
     links = [read_links(tmp_path / f"{i}.align") for i in (0, 1)]
     assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
     joining = [link for found in links for link in found if link.source and link.target]
-    assert [text.score for text in texts] == pytest.approx([1 - link.cost for link in joining], abs=1e-5)
+    assert [text.score for text in texts] == pytest.approx(
+        [1 - link.cost for link in joining], abs=1e-5
+    )
     assert aligner.report.documents == 2
     assert aligner.report.gold.strict_scores.f1 > 0.9
     assert [line.split(":")[0] for line in aligner.report.gold_lines] == ["strict", "lax"]
@@ -147,7 +169,12 @@ def test_a_broken_document_stops_the_run_or_is_noted(tmp_path):
     list(aligner.pairs([*broken, DocumentPair(de, en)], stdout=out, lenient=True))
     assert aligner.report.documents == 1
     assert out.getvalue()
-    reasons = ["the document is empty", "not UTF-8 (byte 0xe4)", "no such file", "names sentence 99"]
+    reasons = [
+        "the document is empty",
+        "not UTF-8 (byte 0xe4)",
+        "no such file",
+        "names sentence 99",
+    ]
     assert all(reason in said for reason, said in zip(reasons, aligner.report.failed, strict=True))
 
 
@@ -165,7 +192,11 @@ def test_blank_lines_are_counted_apart_from_sentences_left_alone(tmp_path):
     (tmp_path / "a").write_text("de1 de2\n\nde3 de4\n \n", encoding="utf-8")
     (tmp_path / "b").write_text("en1 en2\n\nen3 en4\n", encoding="utf-8")
     aligner = Aligner(encode)
-    list(aligner.pairs([DocumentPair(str(tmp_path / "a"), str(tmp_path / "b"))], stdout=io.StringIO()))
+    list(
+        aligner.pairs(
+            [DocumentPair(str(tmp_path / "a"), str(tmp_path / "b"))], stdout=io.StringIO()
+        )
+    )
     assert aligner.report.shapes == {(1, 1): 2}
     assert aligner.report.blank == {"source": 2, "target": 1}
     assert "0 source and 0 target sentences left alone; 2 and 1 blank lines" in str(aligner.report)
@@ -179,11 +210,19 @@ def test_plain_text_is_split_and_its_sentences_written_beside_the_links(tmp_path
     def letters(texts, *, language=None, report=None):
         seen.append(language)
         rows = [[text.count(letter) for letter in "AbcdEfghIjkl"] for text in texts]
-        return np.array(rows, np.float32) / np.linalg.norm(rows, axis=1, keepdims=True).astype(np.float32)
+        return np.array(rows, np.float32) / np.linalg.norm(rows, axis=1, keepdims=True).astype(
+            np.float32
+        )
 
-    pair = DocumentPair(str(tmp_path / "a.de.txt"), str(tmp_path / "a.en.txt"), str(tmp_path / "links"))
+    pair = DocumentPair(
+        str(tmp_path / "a.de.txt"), str(tmp_path / "a.en.txt"), str(tmp_path / "links")
+    )
     [*texts] = Aligner(letters, split=True).pairs([pair], stdout=io.StringIO())
-    assert [text.source for text in texts] == [text.target for text in texts] == ["Ab cd.", "Ef gh.", "Ij kl."]
+    assert (
+        [text.source for text in texts]
+        == [text.target for text in texts]
+        == ["Ab cd.", "Ef gh.", "Ij kl."]
+    )
     assert (texts[0].source_language, texts[0].target_language) == ("deu_Latn", "eng_Latn")
     assert set(seen) == {"deu_Latn", "eng_Latn"}
     assert (tmp_path / "links.source.txt").read_text() == "Ab cd.\nEf gh.\nIj kl.\n"

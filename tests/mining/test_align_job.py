@@ -29,13 +29,19 @@ def listed(tmp_path):
 
 def run(folder, name, *, model="m", encode=encode, **options):
     out = io.StringIO()
-    job = AlignJob(list=folder / "list", output=folder / name, texts=folder / f"{name}.tsv",
-                   config=AlignConfig(**options))  # fmt: skip
+    job = AlignJob(
+        list=folder / "list",
+        output=folder / name,
+        texts=folder / f"{name}.tsv",
+        config=AlignConfig(**options),
+    )
     return job.run(encode, model=model, stdout=out)
 
 
 def bytes_of(folder, name):
-    return [path.read_bytes() for path in (*sorted((folder / name).iterdir()), folder / f"{name}.tsv")]
+    return [
+        path.read_bytes() for path in (*sorted((folder / name).iterdir()), folder / f"{name}.tsv")
+    ]
 
 
 KILLED = """
@@ -67,11 +73,17 @@ def test_a_run_killed_at_three_points_ends_with_the_same_files(listed):
     """In the second document's vectors, before the journal has it, and in the third one's texts."""
     for place, moment in (("encoder", 3), ("journal", 1), ("texts", 400)):
         command = [sys.executable, "-c", KILLED, str(listed), place, str(moment)]
-        ran = subprocess.run(command, check=False, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        ran = subprocess.run(
+            command, check=False, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        )
         assert ran.returncode == -signal.SIGKILL, place
     assert (listed / "killed" / JOURNAL).is_file()
     seen = []
-    report = run(listed, "killed", encode=lambda texts, **how: seen.append(len(texts)) or encode(texts, **how))
+    report = run(
+        listed,
+        "killed",
+        encode=lambda texts, **how: seen.append(len(texts)) or encode(texts, **how),
+    )
     assert len(seen) < 6
     straight = run(listed, "straight")
     assert bytes_of(listed, "killed") == bytes_of(listed, "straight")
@@ -80,7 +92,10 @@ def test_a_run_killed_at_three_points_ends_with_the_same_files(listed):
 
 
 def test_only_what_is_left_is_done(listed):
-    """The third document is empty; the next run does it alone, and one with other settings does all."""
+    """The third document is empty.
+
+    The next run does it alone, and one with other settings does all.
+    """
     text = (listed / "3.de").read_text()
     (listed / "3.de").write_text("")
     assert len(run(listed, "links").failed) == 1
@@ -139,7 +154,10 @@ def test_documents_are_not_written_over(listed):
 
 
 def test_two_runs_do_not_write_one_folder(listed):
-    with exclusive(listed / "links", remedy="x", name=LOCK), pytest.raises(ConfigError, match="in use by process"):
+    with (
+        exclusive(listed / "links", remedy="x", name=LOCK),
+        pytest.raises(ConfigError, match="in use by process"),
+    ):
         run(listed, "links")
     assert run(listed, "links").documents == 3
 
@@ -149,7 +167,9 @@ def test_a_journal_of_others_is_not_written_over(listed, content):
     path = listed / "links" / JOURNAL
     path.parent.mkdir()
     path.write_text(content, encoding="latin-1")
-    with pytest.raises(ConfigError, match=r"align\.journal is damaged, or a file of another program"):
+    with pytest.raises(
+        ConfigError, match=r"align\.journal is damaged, or a file of another program"
+    ):
         run(listed, "links")
     assert path.read_text(encoding="latin-1") == content
 
@@ -161,7 +181,9 @@ def test_a_cut_or_changed_journal_only_costs_time(listed):
     done = journal.read_bytes()
 
     def links():
-        return [path.read_bytes() for path in sorted((listed / "links").iterdir()) if path != journal]
+        return [
+            path.read_bytes() for path in sorted((listed / "links").iterdir()) if path != journal
+        ]
 
     expected = links()
     for harmed in (b"", done[: len(done) // 2], done[:-3], done.replace(b"1.de", b"\xff.de")):

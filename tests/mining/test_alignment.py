@@ -1,4 +1,5 @@
-"""The search against an exact one written the slow way, a case worked by hand, and the work it does."""
+"""The search against an exact one written the slow way, a case worked by hand, and the work it
+does."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def blocks(vectors, most):
 
 
 def translated(rng, n, *, width=48, noise=0.4, merged=0.0, dropped=0.0):
-    """Vectors of a document and of its translation, in which some are joined and others are missing."""
+    """Vectors of a document and of its translation, in which some are joined and others are
+    missing."""
     source = rng.standard_normal((n, width)).astype(np.float32)
     noisy = source + noise * rng.standard_normal(source.shape).astype(np.float32)
     target, links, i = [], [], 0
@@ -51,7 +53,10 @@ def translated(rng, n, *, width=48, noise=0.4, merged=0.0, dropped=0.0):
 
 
 def every_chain(source, target, shapes, skip):
-    """Cost of the cheapest chain, by trying all ways to each place; and how many ways are as cheap."""
+    """Cost of the cheapest chain, by trying all ways to each place.
+
+    And how many ways are as cheap.
+    """
     n, m = source.blocks.shape[1], target.blocks.shape[1]
     best = {(0, 0): (0.0, [])}
     for x, y in itertools.product(range(n + 1), range(m + 1)):
@@ -64,7 +69,9 @@ def every_chain(source, target, shapes, skip):
                     norm = source.chance[p - 1, x - 1] + target.chance[q - 1, y - 1]
                     cost = 2 * p * q * (1 - min(float(a @ b), 0.999)) / max(norm, 0.002)
                 before, links = best[x - p, y - q]
-                ways.append((before + cost, [*links, (tuple(range(x - p, x)), tuple(range(y - q, y)))]))
+                ways.append(
+                    (before + cost, [*links, (tuple(range(x - p, x)), tuple(range(y - q, y)))])
+                )
         if ways:
             best[x, y] = min(ways, key=lambda way: way[0])
     return best[n, m]
@@ -88,7 +95,8 @@ def test_worked_by_hand():
     a, b, c = np.eye(3, dtype=np.float32)
     source, target = blocks(np.stack([a, b]), 2), blocks(np.stack([a + b, c]), 2)
     sides = sides_of(source, target)
-    # mean of the target's blocks: singles (a+b)/sqrt 2 and c, halved; the pair (a+b+sqrt 2... of length 1)
+    # mean of the target's blocks: singles (a+b)/sqrt 2 and c, halved; the pair (a+b+sqrt 2... of
+    # length 1)
     pair = (a + b + c) / np.sqrt(3)
     center = ((a + b) / np.sqrt(2) / 2 + c / 2 + pair) / 2
     assert np.allclose(mean_block(target), center)
@@ -98,7 +106,9 @@ def test_worked_by_hand():
     assert found.links[0].cost == pytest.approx(0, abs=1e-6)
     assert found.links[1].cost == 0
     skip = skip_cost(*sides, AlignConfig(skip_quantile=0.5))
-    equal = 2 * 2 * 0.001 / (sides[0].chance[1, 1] + sides[1].chance[0, 0])  # two to one, as cosines end at 0.999
+    equal = (
+        2 * 2 * 0.001 / (sides[0].chance[1, 1] + sides[1].chance[0, 0])
+    )  # two to one, as cosines end at 0.999
     assert found.total == pytest.approx(skip + equal, abs=1e-5)
 
 
@@ -106,14 +116,19 @@ def test_unrelated_sentences_cost_one_and_equal_ones_nothing():
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal((200, 256)).astype(np.float32) for _ in range(2))
     sides = sides_of(blocks(x, 1), blocks(y, 1))
-    found = costs(sides[0].blocks[0] @ sides[1].blocks[0].T, sides[0].chance[0, :, None], sides[1].chance[0])
+    found = costs(
+        sides[0].blocks[0] @ sides[1].blocks[0].T, sides[0].chance[0, :, None], sides[1].chance[0]
+    )
     assert found.mean() == pytest.approx(1, abs=1e-3)
     assert costs(np.float32(1.0), np.float32(0.9), np.float32(0.8)) == 0
 
 
 def test_the_mean_is_what_a_large_sample_comes_to():
     rng = np.random.default_rng(0)
-    x, y = blocks(rng.standard_normal((30, 8)).astype(np.float32), 3), blocks(rng.standard_normal((20, 8)), 3)
+    x, y = (
+        blocks(rng.standard_normal((30, 8)).astype(np.float32), 3),
+        blocks(rng.standard_normal((20, 8)), 3),
+    )
     draws = rng.integers(10**9, size=(3, 200_000))
     sampled = [y[size, size + draws[size] % (20 - size)] for size in range(3)]
     expected = np.mean([(1 - x @ vectors.mean(axis=0)) for vectors in sampled], axis=0)
@@ -128,7 +143,9 @@ def test_leaving_alone_costs_a_quantile_of_all_pairs_but_translations_or_of_a_sa
         for a, s in zip(sides[0].blocks[0], sides[0].chance[0], strict=True)
         for b, t in zip(sides[1].blocks[0], sides[1].chance[0], strict=True)
     ]
-    expected = np.quantile(every, 1 / 50 + 0.3 * 49 / 50)  # 40 of the 2000 pairs may be translations
+    expected = np.quantile(
+        every, 1 / 50 + 0.3 * 49 / 50
+    )  # 40 of the 2000 pairs may be translations
     assert skip_cost(*sides, AlignConfig(skip_quantile=0.3)) == pytest.approx(expected, rel=1e-5)
     sampled = skip_cost(*sides, AlignConfig(skip_quantile=0.3, sample=1500))
     assert sampled == pytest.approx(expected, abs=0.05)
@@ -173,11 +190,15 @@ def test_work_is_linear():
 
 def test_documents_of_one_sentence_and_of_very_unequal_lengths():
     one, many = np.eye(4, dtype=np.float32)[:1], np.eye(4, dtype=np.float32)
-    assert [link[:2] for link in align_blocks(blocks(one, 3), blocks(one, 3)).links] == [((0,), (0,))]
+    assert [link[:2] for link in align_blocks(blocks(one, 3), blocks(one, 3)).links] == [
+        ((0,), (0,))
+    ]
     found = align_blocks(blocks(one, 1), blocks(many, 1), AlignConfig(max_sentences=2))
     assert [link[:2] for link in found.links] == [((0,), (0,)), ((), (1,)), ((), (2,)), ((), (3,))]
     long = np.random.default_rng(0).standard_normal((3000, 4)).astype(np.float32)
-    links = align_blocks(blocks(one, 1), blocks(long, 1), AlignConfig(max_sentences=2, full_size=10)).links
+    links = align_blocks(
+        blocks(one, 1), blocks(long, 1), AlignConfig(max_sentences=2, full_size=10)
+    ).links
     assert sorted(number for link in links for number in link.target) == list(range(3000))
     assert [number for link in links for number in link.source] == [0]
 
@@ -186,7 +207,9 @@ def test_documents_of_one_sentence_and_of_very_unequal_lengths():
 def test_every_sentence_is_in_one_link_in_order(seed):
     rng = np.random.default_rng(seed)
     source, target, _ = translated(rng, 150, merged=0.2, dropped=0.2, noise=1.5)
-    links = align_blocks(blocks(source, 3), blocks(target, 3), AlignConfig(full_size=int(rng.integers(2, 200)))).links
+    links = align_blocks(
+        blocks(source, 3), blocks(target, 3), AlignConfig(full_size=int(rng.integers(2, 200)))
+    ).links
     assert [i for link in links for i in link.source] == list(range(len(source)))
     assert [j for link in links for j in link.target] == list(range(len(target)))
     assert all(link.source or link.target for link in links)
@@ -217,8 +240,11 @@ def test_copied_sentences_are_linked_one_to_one():
 
 
 def test_what_lies_between_links_is_a_straight_line():
-    links = align_blocks(blocks(np.eye(3, dtype=np.float32), 1), blocks(np.eye(3, dtype=np.float32), 1),
-                         AlignConfig(max_sentences=2)).links  # fmt: skip
+    links = align_blocks(
+        blocks(np.eye(3, dtype=np.float32), 1),
+        blocks(np.eye(3, dtype=np.float32), 1),
+        AlignConfig(max_sentences=2),
+    ).links
     assert path_of(links) == [(0, 0), (0, 0), (1, 1), (1, 1), (2, 2), (2, 2), (3, 3)]
     assert path_of(()) == [(0, 0)]
 

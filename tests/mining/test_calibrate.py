@@ -9,7 +9,12 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibrate import CalibrateJob, read_labels, report
-from interlingua.mining.calibration import Calibration, expected_cuts, fit_calibration, load_calibration
+from interlingua.mining.calibration import (
+    Calibration,
+    expected_cuts,
+    fit_calibration,
+    load_calibration,
+)
 from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
 from tests.mining.invented import corpora, embed, sentence, text, write_lines
 
@@ -23,12 +28,17 @@ def folder(tmp_path_factory):
     write_lines(folder / "gold.tsv", [f"{a + 1}\t{b + 1}" for a, b in pairs])
     draw = random.Random(5)
     held_out = [sentence(draw) for _ in range(400)]
-    write_lines(folder / "held.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in held_out])
+    write_lines(
+        folder / "held.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in held_out]
+    )
     return folder
 
 
 def sides(folder):
-    return [TextFile(folder / name, code, encode=embed) for name, code in (("a.de", "deu_Latn"), ("a.en", "eng_Latn"))]
+    return [
+        TextFile(folder / name, code, encode=embed)
+        for name, code in (("a.de", "deu_Latn"), ("a.en", "eng_Latn"))
+    ]
 
 
 def run(job, folder):
@@ -53,8 +63,13 @@ def curves(lines):
 
 
 def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
-    lines = run(job(folder, tmp_path, parallel=str(folder / "held.de-en.tsv"), gold=folder / "gold.tsv"), folder)
-    found = load_calibration(tmp_path / "c.json", "de", "en", model="model", scoring="mine ratio k=4 max")
+    lines = run(
+        job(folder, tmp_path, parallel=str(folder / "held.de-en.tsv"), gold=folder / "gold.tsv"),
+        folder,
+    )
+    found = load_calibration(
+        tmp_path / "c.json", "de", "en", model="model", scoring="mine ratio k=4 max"
+    )
     assert (found.basis, found.measures["ece"] < 0.05) == ("probes", True)
     mined = mine_files(*sides(folder), MineConfig(), tmp_path / "work", model="model")
     assert found.prior == pytest.approx(80 / len(mined.pairs), abs=0.1)
@@ -71,14 +86,21 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
     by_gold = curves(lines)[1]
     assert sum(row[2] for row in by_gold) == own
     assert sum(row[1] * row[2] for row in by_gold) == pytest.approx(right, abs=0.5)
-    assert all(10 * after[0] // 1 > 10 * before[0] // 1 for before, after in itertools.pairwise(by_gold))
-    low, high = map(float, re.search(r"this share: ([\d.]+)% to ([\d.]+)% by resampling", "\n".join(lines)).groups())
+    assert all(
+        10 * after[0] // 1 > 10 * before[0] // 1 for before, after in itertools.pairwise(by_gold)
+    )
+    low, high = map(
+        float,
+        re.search(r"this share: ([\d.]+)% to ([\d.]+)% by resampling", "\n".join(lines)).groups(),
+    )
     assert low <= 100 * found.prior <= high
     assert found.measures["separation"] > 0.9
     assert lines[-1] == f"written: {tmp_path / 'c.json'}"
     assert "380 lines, 380 texts" not in lines[0]
     assert "300 held-out ones among them" in lines[0]
-    both, recovered = re.search(r"of (\d+) pairs with both sides (\d+) were found", lines[2]).groups()
+    both, recovered = re.search(
+        r"of (\d+) pairs with both sides (\d+) were found", lines[2]
+    ).groups()
     assert int(both) == 200
     assert int(recovered) == round(found.fitted_prior * found.pairs) > 150
 
@@ -93,19 +115,26 @@ def test_gold_alone(folder, tmp_path):
     lines = run(job(folder, tmp_path, gold=folder / "gold.tsv", work=tmp_path / "w"), folder)
     found = load_calibration(tmp_path / "c.json", "de", "en")
     assert found.basis == "gold"
-    assert found.fitted_prior == pytest.approx(found.prior, abs=0.01)  # the likeliest share is the share
+    assert found.fitted_prior == pytest.approx(
+        found.prior, abs=0.01
+    )  # the likeliest share is the share
     assert "80 of 80 gold pairs were found" in lines[2]
     assert (tmp_path / "w").is_dir()
 
 
 def test_judged_pairs(folder, tmp_path):
-    """A third of the pairs, more of the good ones: chosen by their score, which leaves the curve as it is."""
+    """A third of the pairs, more of the good ones: chosen by their score, which leaves the curve as
+    it is."""
     mined = mine_files(*sides(folder), MineConfig(), tmp_path / "work", model="model")
     right = {tuple(line.split("\t")) for line in (folder / "gold.tsv").read_text().splitlines()}
     rows = []
-    for place, (x, y) in enumerate(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)):
+    for place, (x, y) in enumerate(
+        zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)
+    ):
         if place < 100 or place % 4 == 0:
-            rows.append(f"{int((str(x + 1), str(y + 1)) in right)}\t{mined.x.texts[x]}\t{mined.y.texts[y]}")
+            rows.append(
+                f"{int((str(x + 1), str(y + 1)) in right)}\t{mined.x.texts[x]}\t{mined.y.texts[y]}"
+            )
     write_lines(tmp_path / "labels.tsv", [*rows, "1\tnobody\tknows"])
     lines = run(job(folder, tmp_path, labels=tmp_path / "labels.tsv"), folder)
     found = load_calibration(tmp_path / "c.json", "de", "en")
@@ -119,7 +148,10 @@ def test_judged_pairs(folder, tmp_path):
 
 
 def test_files_of_judged_pairs(tmp_path):
-    assert read_labels(write_lines(tmp_path / "l", ["1\ta\tb", "0\tc\td"])) == {("a", "b"): True, ("c", "d"): False}
+    assert read_labels(write_lines(tmp_path / "l", ["1\ta\tb", "0\tc\td"])) == {
+        ("a", "b"): True,
+        ("c", "d"): False,
+    }
     with pytest.raises(DataError, match="l:1: expected 1 or 0 TAB source TAB target"):
         read_labels(write_lines(tmp_path / "l", ["yes\ta\tb"]))
 
@@ -140,10 +172,21 @@ def test_a_precision_that_no_pair_reaches_is_told_in_words():
     scores = np.linspace(1.0, 1.2, 400)
     fit = fit_calibration(scores, np.random.default_rng(0).random(400) < 0.3)
     curve = Calibration(
-        source_language="deu_Latn", target_language="eng_Latn", model="model", scoring="x", basis="gold",
-        shape=fit.curve.shape, scores=fit.curve.scores, log_odds=fit.curve.log_odds, fitted_prior=0.3, prior=0.3,
-        pairs=400, measures=fit.measures, bins=fit.bins, cuts=expected_cuts(scores, np.full(400, 0.6), (0.5, 0.9)),
-    )  # fmt: skip
+        source_language="deu_Latn",
+        target_language="eng_Latn",
+        model="model",
+        scoring="x",
+        basis="gold",
+        shape=fit.curve.shape,
+        scores=fit.curve.scores,
+        log_odds=fit.curve.log_odds,
+        fitted_prior=0.3,
+        prior=0.3,
+        pairs=400,
+        measures=fit.measures,
+        bins=fit.bins,
+        cuts=expected_cuts(scores, np.full(400, 0.6), (0.5, 0.9)),
+    )
     assert report(fit, curve, 400)[-2:] == [
         "precision 0.50: 400 pairs, from score 1.0000 on",
         "precision 0.90: no pair is that likely",

@@ -23,10 +23,21 @@ from interlingua.mining.calibration import (
 
 def calibration(**changes):
     plain = Calibration(
-        source_language="zho_Hans", target_language="eng_Latn", model="model", scoring="mine ratio k=4 max",
-        basis="probes", shape="logistic", scores=(1.0, 1.2), log_odds=(-3.0, 3.0), fitted_prior=0.5, prior=0.5,
-        pairs=100, measures={"ece": 0.01}, bins=(Bin(0.1, 0.2, 50, 1.0),), cuts=(Cut(0.9, 1.15, 30, 27.5),),
-    )  # fmt: skip
+        source_language="zho_Hans",
+        target_language="eng_Latn",
+        model="model",
+        scoring="mine ratio k=4 max",
+        basis="probes",
+        shape="logistic",
+        scores=(1.0, 1.2),
+        log_odds=(-3.0, 3.0),
+        fitted_prior=0.5,
+        prior=0.5,
+        pairs=100,
+        measures={"ece": 0.01},
+        bins=(Bin(0.1, 0.2, 50, 1.0),),
+        cuts=(Cut(0.9, 1.15, 30, 27.5),),
+    )
     return dataclasses.replace(plain, **changes)
 
 
@@ -52,9 +63,11 @@ def test_another_share_of_right_pairs_multiplies_the_odds():
 
 @pytest.mark.parametrize("prior", [0.02, 0.3, 0.9])
 def test_the_share_of_right_pairs_is_found_again(prior):
-    """Scores drawn as the calibration has them: right ones exp(30 s) times likelier, a shift of a Gaussian."""
+    """Scores drawn as the calibration has them: right ones exp(30 s) times likelier, a shift of a
+    Gaussian."""
     rng = np.random.default_rng(0)
-    width = 0.1  # two Gaussians, 0.3 apart: their log likelihood ratio is a line of slope 30 through 1.1
+    # two Gaussians, 0.3 apart: their log likelihood ratio is a line of slope 30 through 1.1
+    width = 0.1
     right = rng.random(40_000) < prior
     scores = np.where(right, 1.25, 0.95) + width * rng.standard_normal(40_000)
     assert calibration().estimate_prior(scores) == pytest.approx(right.mean(), abs=0.01)
@@ -77,16 +90,27 @@ def test_cuts_by_hand():
     scores, probabilities = np.array([1.0, 3.0, 2.0, 1.0, 0.5]), np.array([0.4, 0.9, 0.7, 0.4, 0.1])
     cuts = expected_cuts(scores, probabilities, [0.95, 0.9, 0.75, 0.6, 0.5])
     assert [(cut.precision, cut.score, cut.pairs) for cut in cuts] == [
-        (0.95, np.inf, 0), (0.9, 3.0, 1), (0.75, 2.0, 2), (0.6, 1.0, 4), (0.5, 0.5, 5),
-    ]  # fmt: skip
+        (0.95, np.inf, 0),
+        (0.9, 3.0, 1),
+        (0.75, 2.0, 2),
+        (0.6, 1.0, 4),
+        (0.5, 0.5, 5),
+    ]
     assert [cut.right for cut in cuts] == pytest.approx([0, 0.9, 1.6, 2.4, 2.5])
     assert expected_cuts(scores[:0], probabilities[:0], [0.9]) == (Cut(0.9, np.inf, 0, 0.0),)
 
 
 def test_a_threshold_is_the_least_that_is_precise_enough():
     curve = calibration(cuts=(Cut(0.8, 1.1, 9, 8), Cut(0.9, 1.2, 5, 4.6), Cut(0.99, np.inf, 0, 0)))
-    assert [curve.threshold(precision) for precision in (0.5, 0.8, 0.81, 0.9)] == [1.1, 1.1, 1.2, 1.2]
-    with pytest.raises(ConfigError, match=r"no threshold gives a precision of 0.95; the highest known is 0.9"):
+    assert [curve.threshold(precision) for precision in (0.5, 0.8, 0.81, 0.9)] == [
+        1.1,
+        1.1,
+        1.2,
+        1.2,
+    ]
+    with pytest.raises(
+        ConfigError, match=r"no threshold gives a precision of 0.95; the highest known is 0.9"
+    ):
         curve.threshold(0.95)
     with pytest.raises(ConfigError, match="no precision was reached"):
         calibration(cuts=()).threshold(0.5)
@@ -94,17 +118,25 @@ def test_a_threshold_is_the_least_that_is_precise_enough():
 
 def test_a_file_keeps_all_language_pairs(tmp_path):
     path = tmp_path / "c.json"
-    first, second = calibration(), calibration(source_language="deu_Latn", measures={}, bins=(), cuts=())
+    first, second = (
+        calibration(),
+        calibration(source_language="deu_Latn", measures={}, bins=(), cuts=()),
+    )
     save_calibration(first, path)
     save_calibration(second, path)
     assert load_calibrations(path) == {"zho_Hans-eng_Latn": first, "deu_Latn-eng_Latn": second}
     assert load_calibration(path, "zh", "en", model="model", scoring="mine ratio k=4 max") == first
     assert load_calibration(path, "en", "de") == second  # turned round
-    with pytest.raises(ConfigError, match=r"no calibration of fra_Latn-eng_Latn; it has: deu_Latn-eng_Latn, zho_Hans-"):
+    with pytest.raises(
+        ConfigError,
+        match=r"no calibration of fra_Latn-eng_Latn; it has: deu_Latn-eng_Latn, zho_Hans-",
+    ):
         load_calibration(path, "fr", "en")
     with pytest.raises(ConfigError, match="made with another model"):
         load_calibration(path, "zh", "en", model="other")
-    with pytest.raises(ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'score'"):
+    with pytest.raises(
+        ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'score'"
+    ):
         load_calibration(path, "zh", "en", scoring="score")
 
 
@@ -135,7 +167,9 @@ def test_a_device_is_written_to_and_not_read(monkeypatch):
 
 
 def test_cuts_that_no_pair_reaches_are_not_written(tmp_path):
-    save_calibration(calibration(cuts=(Cut(0.9, 1.1, 3, 2.8), Cut(0.99, np.inf, 0, 0.0))), tmp_path / "c.json")
+    save_calibration(
+        calibration(cuts=(Cut(0.9, 1.1, 3, 2.8), Cut(0.99, np.inf, 0, 0.0))), tmp_path / "c.json"
+    )
     assert load_calibration(tmp_path / "c.json", "zh", "en").cuts == (Cut(0.9, 1.1, 3, 2.8),)
     json.loads((tmp_path / "c.json").read_text(), parse_constant=pytest.fail)
 
@@ -143,10 +177,14 @@ def test_cuts_that_no_pair_reaches_are_not_written(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{}", "[1]", '{"format": "other", "pairs": {}}', '{"format": 1}',
+        "",
+        "{}",
+        "[1]",
+        '{"format": "other", "pairs": {}}',
+        '{"format": 1}',
         '{"format": "interlingua-calibration-1", "pairs": {"a-b": {"scores": 3}}}',
     ],
-)  # fmt: skip
+)
 def test_no_calibration_file(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(DataError, match=r"c.json: (is no calibration file|expected the format)"):

@@ -43,7 +43,9 @@ def test_both_directions_are_the_oracle(margin, n, m, k):
         own, other = (found.y, found.x) if turned else (found.x, found.y)
         assert own.tolist() == list(range(len(expected)))
         assert other.tolist() == [j for _, j in expected]
-        np.testing.assert_allclose(found.scores, [score for score, _ in expected], rtol=1e-5, atol=2e-6)
+        np.testing.assert_allclose(
+            found.scores, [score for score, _ in expected], rtol=1e-5, atol=2e-6
+        )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,8 +54,13 @@ def test_retrieval_is_the_oracle(seed):
     forward, backward = best_both_ways(unit(rng, 25), unit(rng, 35))
     assert pairs(retrieve(forward, backward, "forward")) == pairs(forward)
     assert pairs(retrieve(forward, backward, "backward")) == pairs(backward)
-    assert set(pairs(retrieve(forward, backward, "intersection"))) == set(pairs(forward)) & set(pairs(backward))
-    scored = [*zip(forward.scores, pairs(forward), strict=True), *zip(backward.scores, pairs(backward), strict=True)]
+    assert set(pairs(retrieve(forward, backward, "intersection"))) == set(pairs(forward)) & set(
+        pairs(backward)
+    )
+    scored = [
+        *zip(forward.scores, pairs(forward), strict=True),
+        *zip(backward.scores, pairs(backward), strict=True),
+    ]
     taken, expected = set(), []
     for _, (i, j) in sorted(scored, key=lambda one: -one[0]):
         if not taken & {("x", i), ("y", j)}:
@@ -71,7 +78,8 @@ def test_worked_by_hand():
 
 
 def test_a_refused_pair_takes_no_row():
-    """x0 is copied in y0; refused, it is kept once, and x0 is free for its translation y1, and y0 for x1."""
+    """x0 is copied in y0; refused, it is kept once, and x0 is free for its translation y1, and y0
+    for x1."""
     forward = Candidates(np.array([1.5, 1.1]), np.array([0, 1]), np.array([0, 0]))
     backward = Candidates(np.array([1.5, 1.3]), np.array([0, 0]), np.array([0, 1]))
     assert pairs(retrieve(forward, backward)) == [(0, 0)]

@@ -67,19 +67,27 @@ def test_copied_words(source, target, share):
 
 
 def test_lengths_by_hand():
-    """15 letters are added to either side; a Chinese character is worth 3 Latin letters, a sign 1."""
+    """15 letters are added to either side.
+
+    A Chinese character is worth 3 Latin letters, a sign 1.
+    """
     ratios = length_ratios(["aaaaa", "中國", ""], ["a" * 25, "abcdef", "a" * 15])
     assert ratios.tolist() == pytest.approx([40 / 20, 1.0, 2.0])
 
 
-def checked(tmp_path, columns, rejecting, sources, targets, hubs=None, languages=("zho_Hans", "eng_Latn")):
+def checked(
+    tmp_path, columns, rejecting, sources, targets, hubs=None, languages=("zho_Hans", "eng_Latn")
+):
     checker = Checker(CheckPlan.parse(columns, rejecting), languages, tmp_path)
     values = checker.measure(Pairs(sources, targets, np.array(hubs or [1] * len(sources))))
     return values, checker.rejected(values)
 
 
 def test_scripts_by_hand(tmp_path):
-    """Of the second source's letters' worth 6 are Chinese and 4 Latin; a text without letters is in every script."""
+    """Of the second source's letters' worth 6 are Chinese and 4 Latin.
+
+    A text without letters is in every script.
+    """
     sources, targets = ["中國", "中國 abcd", "2.2.", "ab", ""], ["ab", "ab", "2.2.", "3 %", "中"]
     values, rejected = checked(tmp_path, "script", "script=0.7", sources, targets)
     assert values["script"].tolist() == pytest.approx([1.0, 0.6, 1.0, 0.0, 0.0])
@@ -96,17 +104,26 @@ def test_duplicates_of_better_pairs(tmp_path):
 
 
 def test_what_is_rejected_makes_nothing_a_duplicate(tmp_path):
-    """The first pair's lengths differ, so the second is no duplicate of it, but the third of the second."""
-    values, rejected = checked(tmp_path, "duplicate", "length=2,duplicate=1", ["Ja.", "ja", "JA"],
-                               ["Yes, of course, as I have said before.", "yes", "yes!"])  # fmt: skip
+    """The first pair's lengths differ, so the second is no duplicate of it, but the third of the
+    second."""
+    values, rejected = checked(
+        tmp_path,
+        "duplicate",
+        "length=2,duplicate=1",
+        ["Ja.", "ja", "JA"],
+        ["Yes, of course, as I have said before.", "yes", "yes!"],
+    )
     assert values["duplicate"].tolist() == [0, 0, 2]
     assert rejected["duplicate"].tolist() == [False, False, True]
 
 
 def test_pairs_refused_for_what_they_are(tmp_path):
-    """Hubs and duplicates depend on other pairs, and a check that rejects nothing refuses nothing."""
+    """Hubs and duplicates depend on other pairs, and a check that rejects nothing refuses
+    nothing."""
     checker = Checker(
-        CheckPlan.parse("numbers", "length=2,copied,duplicate=1,hub=1"), ("deu_Latn", "eng_Latn"), tmp_path
+        CheckPlan.parse("numbers", "length=2,copied,duplicate=1,hub=1"),
+        ("deu_Latn", "eng_Latn"),
+        tmp_path,
     )
     sources, targets = ["Ja 1", "ja 1", "Ja 1", "Seite"], ["Yes 2", "Yes 2", "x" * 40, "seite"]
     assert checker.refuses(sources, targets).tolist() == [False, False, True, True]
@@ -118,7 +135,8 @@ def test_pairs_refused_for_what_they_are(tmp_path):
 
 
 def test_hubs_of_a_short_side_are_counted_as_if_both_were_as_long():
-    """Of 10 texts against 200 each is the nearest of 20 by equal shares, which is no fault of theirs."""
+    """Of 10 texts against 200 each is the nearest of 20 by equal shares, which is no fault of
+    theirs."""
     x, y = np.array([20, 80, 0]), np.array([1, 3, 5])
     assert hubs_of(x, y, 10, 200).tolist() == [1, 4, 5]
     assert hubs_of(y, x, 200, 10).tolist() == [1, 4, 5]
@@ -126,7 +144,9 @@ def test_hubs_of_a_short_side_are_counted_as_if_both_were_as_long():
 
 
 def test_hubs_and_numbers_have_limits(tmp_path):
-    values, rejected = checked(tmp_path, "hub", "hub=3,numbers=1", ["a 1", "b", "c 2"], ["a 1", "b", "c 3"], [2, 3, 4])
+    values, rejected = checked(
+        tmp_path, "hub", "hub=3,numbers=1", ["a 1", "b", "c 2"], ["a 1", "b", "c 3"], [2, 3, 4]
+    )
     assert list(values) == ["numbers", "hub"]
     assert rejected["hub"].tolist() == [False, True, True]
     assert rejected["numbers differ"].tolist() == [False, False, True]
@@ -136,15 +156,23 @@ def test_languages(tmp_path):
     pytest.importorskip("py3langid")
     english = "This is a sentence that is clearly written in English."
     german = "Das ist ein Satz, der ganz offensichtlich auf Deutsch geschrieben ist."
-    values, rejected = checked(tmp_path, "", "language", [german, english, "kurz"], [english, german, "short"],
-                               languages=("deu_Latn", "eng_Latn"))  # fmt: skip
+    values, rejected = checked(
+        tmp_path,
+        "",
+        "language",
+        [german, english, "kurz"],
+        [english, german, "short"],
+        languages=("deu_Latn", "eng_Latn"),
+    )
     assert values["language"].tolist() == [0, 2, 0]
     assert rejected["another language"].tolist() == [False, True, False]
 
 
 def test_a_plan_from_the_command_line():
     plan = CheckPlan.parse("hub, length", "copied=0.5,length")
-    assert plan == CheckPlan(("length", "copied", "hub"), {"copied": 0.5, "length": find_check("length").default_limit})
+    assert plan == CheckPlan(
+        ("length", "copied", "hub"), {"copied": 0.5, "length": find_check("length").default_limit}
+    )
     assert CheckPlan.parse("", "none") == CheckPlan((), {})
     assert CheckPlan.parse("all", "").columns == tuple(CHECKS)
     with pytest.raises(ConfigError, match="unknown check 'lenght'; did you mean 'length'"):
@@ -156,7 +184,9 @@ def test_a_plan_from_the_command_line():
 
 
 def test_no_pairs_at_all(tmp_path):
-    values, rejected = checked(tmp_path, "script,length,copied,numbers,duplicate,hub", "length", [], [])
+    values, rejected = checked(
+        tmp_path, "script,length,copied,numbers,duplicate,hub", "length", [], []
+    )
     assert all(len(column) == 0 for column in [*values.values(), *rejected.values()])
 
 
@@ -169,7 +199,9 @@ class Politeness(Check):
     default_limit = 2
 
     def score(self, pairs):
-        return np.array([(a + b).count("!") for a, b in zip(pairs.sources, pairs.targets, strict=True)], float)
+        return np.array(
+            [(a + b).count("!") for a, b in zip(pairs.sources, pairs.targets, strict=True)], float
+        )
 
 
 OUTSIDE = f"{__name__}:Politeness"
@@ -185,14 +217,24 @@ def test_a_check_of_another_package_is_named_by_its_place(tmp_path):
     assert checker.refuses(["Halt!!"], ["Stop!"]).tolist() == [True]
 
 
-@pytest.mark.parametrize("name", ["no.such:Check", "math:pi", "interlingua.errors:ConfigError", "nothing:", ":x"])
+@pytest.mark.parametrize(
+    "name", ["no.such:Check", "math:pi", "interlingua.errors:ConfigError", "nothing:", ":x"]
+)
 def test_places_without_a_check_are_refused(name):
     with pytest.raises(ConfigError, match=r"check|imported|package.module:Class"):
         CheckPlan.parse(name, "")
 
 
 def test_each_side_of_a_limit():
-    """At an upper limit a value is rejected, at a lower one accepted; what is no number is accepted."""
+    """At an upper limit a value is rejected, at a lower one accepted.
+
+    What is no number is accepted.
+    """
     values = np.array([1.0, 2.0, 3.0, np.nan])
     assert Politeness(("", ""), None).accept(values).tolist() == [True, False, False, True]
-    assert find_check("script")(("", ""), None, 2.0).accept(values).tolist() == [False, True, True, True]
+    assert find_check("script")(("", ""), None, 2.0).accept(values).tolist() == [
+        False,
+        True,
+        True,
+        True,
+    ]

@@ -7,11 +7,21 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining import documents
-from interlingua.mining.documents import DocumentMatch, document_pairs, language_pattern, reader, without_language
+from interlingua.mining.documents import (
+    DocumentMatch,
+    document_pairs,
+    language_pattern,
+    reader,
+    without_language,
+)
 from interlingua.mining.texts import Line, build_side
 from tests.mining.invented import WORDS, embed, text
 
-FUNCTIONS = {"ratio": lambda a, b: a / b, "distance": lambda a, b: a - b, "absolute": lambda a, b: a}
+FUNCTIONS = {
+    "ratio": lambda a, b: a / b,
+    "distance": lambda a, b: a - b,
+    "absolute": lambda a, b: a,
+}
 
 
 @pytest.mark.parametrize(
@@ -58,22 +68,36 @@ def crawl(folder, seed=0):
             numbers = [draw.randrange(WORDS) for _ in range(5)]
             for language in sides:
                 own = numbers if draw.random() < 0.7 else [draw.randrange(WORDS) for _ in range(5)]
-                if not (document == 7 and language == "de") and not (document > 7 and language == "en"):
+                if not (document == 7 and language == "de") and not (
+                    document > 7 and language == "en"
+                ):
                     sides[language].append(Line(text(own, language), "", f"d{document}"))
         for language in sides:
             sides[language].append(Line(text([1, 2, 3], language), "", f"d{document}"))
-    return [build_side(folder / language, lambda lines=lines: lines, what="") for language, lines in sides.items()]
+    return [
+        build_side(folder / language, lambda lines=lines: lines, what="")
+        for language, lines in sides.items()
+    ]
 
 
 def oracle(x, y, k, margin, background):
-    """Document by document, similarity by similarity; the best score of each pair, by max retrieval."""
+    """Document by document, similarity by similarity.
+
+    The best score of each pair, by max retrieval.
+    """
     vectors = [embed(list(side.texts)).astype(np.float64) for side in (x, y)]
     cosines = vectors[0] @ vectors[1].T
     rng = np.random.default_rng(0)
-    samples = [set(rng.choice(size, min(background, size), replace=False).tolist()) for size in cosines.shape]
+    samples = [
+        set(rng.choice(size, min(background, size), replace=False).tolist())
+        for size in cosines.shape
+    ]
     found = {}
     for key in set(x.documents.tolist()) & set(y.documents.tolist()):
-        own = [sorted(set(side.text_of_line[side.documents == np.uint64(key)].tolist())) for side in (x, y)]
+        own = [
+            sorted(set(side.text_of_line[side.documents == np.uint64(key)].tolist()))
+            for side in (x, y)
+        ]
 
         def mean(values):
             return np.mean(sorted(values)[-k:])
@@ -107,11 +131,24 @@ def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, ba
     x, y = crawl(tmp_path)
     told = []
     pairs, note = document_pairs(
-        x, y, embed(list(x.texts)), embed(list(y.texts)), DocumentMatch(how="equal"), k=3, margin=margin,
-        retrieval="max", background=background, progress=lambda *at: told.append(at),
-    )  # fmt: skip
+        x,
+        y,
+        embed(list(x.texts)),
+        embed(list(y.texts)),
+        DocumentMatch(how="equal"),
+        k=3,
+        margin=margin,
+        retrieval="max",
+        background=background,
+        progress=lambda *at: told.append(at),
+    )
     expected = oracle(x, y, 3, margin, background)
-    got = {(i, j): score for i, j, score in zip(pairs["x"].tolist(), pairs["y"].tolist(), pairs["score"], strict=True)}
+    got = {
+        (i, j): score
+        for i, j, score in zip(
+            pairs["x"].tolist(), pairs["y"].tolist(), pairs["score"], strict=True
+        )
+    }
     assert set(got) == set(expected)
     for pair, score in got.items():
         assert score == pytest.approx(expected[pair], rel=1e-5, abs=1e-6)
@@ -125,8 +162,12 @@ def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, ba
 def test_a_refused_pair_keeps_no_text_from_another(tmp_path):
     """A sentence that stands on the other side untranslated as well, beside its translation."""
     sides = ((["a1 a2 a3"],), (["a1 a2 a3", "b1 b2 b3 b4"],))
-    x, y = (build_side(tmp_path / name, lambda lines=lines: [Line(one, "", "d") for one in lines], what="")
-            for name, (lines,) in zip("xy", sides, strict=True))  # fmt: skip
+    x, y = (
+        build_side(
+            tmp_path / name, lambda lines=lines: [Line(one, "", "d") for one in lines], what=""
+        )
+        for name, (lines,) in zip("xy", sides, strict=True)
+    )
     how = {"k": 2, "margin": "ratio", "retrieval": "max", "background": 0}
     both = x, y, embed(list(x.texts)), embed(list(y.texts)), DocumentMatch(how="equal")
     assert document_pairs(*both, **how)[0][["x", "y"]].tolist() == [(0, 0)]
@@ -139,7 +180,9 @@ def test_a_file_of_matches(tmp_path):
     (tmp_path / "m.tsv").write_text("d0\td0\t0.9\nd1\td3\nnone\td1\n")
     options = {"k": 2, "margin": "ratio", "retrieval": "max", "background": 0}
     vectors = embed(list(x.texts)), embed(list(y.texts))
-    pairs, note = document_pairs(x, y, *vectors, DocumentMatch.parse(str(tmp_path / "m.tsv")), **options)
+    pairs, note = document_pairs(
+        x, y, *vectors, DocumentMatch.parse(str(tmp_path / "m.tsv")), **options
+    )
     assert note.startswith("2 of 3 matches")
     of = [{name: set() for name in ("d0", "d1", "d3")} for _ in range(2)]
     for side, names, place in ((x, ("d0", "d1"), 0), (y, ("d0", "d3"), 1)):
@@ -159,16 +202,38 @@ def test_a_file_of_matches(tmp_path):
 
 def test_a_notice_in_all_documents_is_one_pair(tmp_path):
     x, y = crawl(tmp_path)
-    notice = [list(side.texts).index(text([1, 2, 3], language)) for side, language in ((x, "de"), (y, "en"))]
+    notice = [
+        list(side.texts).index(text([1, 2, 3], language))
+        for side, language in ((x, "de"), (y, "en"))
+    ]
     pairs, _ = document_pairs(
-        x, y, embed(list(x.texts)), embed(list(y.texts)), DocumentMatch(how="equal"), k=3, margin="ratio",
-        retrieval="max", background=0,
-    )  # fmt: skip
+        x,
+        y,
+        embed(list(x.texts)),
+        embed(list(y.texts)),
+        DocumentMatch(how="equal"),
+        k=3,
+        margin="ratio",
+        retrieval="max",
+        background=0,
+    )
     assert int(((pairs["x"] == notice[0]) & (pairs["y"] == notice[1])).sum()) == 1
 
 
 def test_documents_of_one_side_alone(tmp_path):
-    x, y = (build_side(tmp_path / name, lambda name=name: [Line("de1", "", name)], what="") for name in "xy")
+    x, y = (
+        build_side(tmp_path / name, lambda name=name: [Line("de1", "", name)], what="")
+        for name in "xy"
+    )
     with pytest.raises(DataError, match="no document of the source is one of the target"):
-        document_pairs(x, y, embed(["de1"]), embed(["de1"]), DocumentMatch(how="equal"), k=1, margin="ratio",
-                       retrieval="max", background=0)  # fmt: skip
+        document_pairs(
+            x,
+            y,
+            embed(["de1"]),
+            embed(["de1"]),
+            DocumentMatch(how="equal"),
+            k=1,
+            margin="ratio",
+            retrieval="max",
+            background=0,
+        )

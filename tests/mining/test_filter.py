@@ -20,8 +20,9 @@ from interlingua.mining.filter import (
 
 LANGUAGES = ("deu_Latn", "eng_Latn")
 CURVE = Calibration(
-    source_language="deu_Latn", target_language="eng_Latn", model="m", scoring="s", basis="labels", shape="logistic",
-    scores=(0.9, 1.1), log_odds=(-4.0, 4.0), fitted_prior=0.5, prior=0.5, pairs=100,
+    source_language="deu_Latn", target_language="eng_Latn", model="m", scoring="s", basis="labels",
+    shape="logistic", scores=(0.9, 1.1), log_odds=(-4.0, 4.0), fitted_prior=0.5, prior=0.5,
+    pairs=100,
 )  # fmt: skip
 
 
@@ -29,11 +30,15 @@ def blocks(*scores, size=3):
     pairs = [TextPair(f"Satz {i}", f"sentence {i}", *LANGUAGES) for i in range(len(scores))]
     for start in range(0, len(scores), size):
         part = np.array(scores[start : start + size], float)
-        yield ScoredPairs(pairs[start : start + size], part, part / 2, np.zeros(len(part), np.int64))
+        yield ScoredPairs(
+            pairs[start : start + size], part, part / 2, np.zeros(len(part), np.int64)
+        )
 
 
 def filtered(found, tmp_path, *, calibration=None, check="", drop="none", **options):
-    kept = Filter(Selection(checks=CheckPlan.parse(check, drop), **options), LANGUAGES, calibration, tmp_path)
+    kept = Filter(
+        Selection(checks=CheckPlan.parse(check, drop), **options), LANGUAGES, calibration, tmp_path
+    )
     return list(kept.rows(found)), kept
 
 
@@ -46,14 +51,24 @@ def test_without_any_limit_all_are_kept(tmp_path):
 
 def test_a_threshold_keeps_what_reaches_it(tmp_path):
     rows, kept = filtered(blocks(1.2, 0.9, 1.0, 0.99), tmp_path, threshold=1.0)
-    assert [row.reasons for row in rows] == [[], ["below the threshold"], [], ["below the threshold"]]
-    assert kept.report()[0] == "4 pairs read, 2 kept; rejected (a pair may have several reasons): below the threshold 2"
+    assert [row.reasons for row in rows] == [
+        [],
+        ["below the threshold"],
+        [],
+        ["below the threshold"],
+    ]
+    assert (
+        kept.report()[0]
+        == "4 pairs read, 2 kept; rejected (a pair may have several reasons): below the threshold 2"
+    )
 
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.3, None), (0.31, "31%"), (2.0, "100%")])
 def test_a_threshold_that_cuts_much_is_warned_of(tmp_path, threshold, share):
     """Scores of 0, 0.01, ..., 0.99: the quantiles by hand, and a warning from 30 % on."""
-    _, kept = filtered(blocks(*(n / 100 for n in range(100)), size=40), tmp_path, threshold=threshold)
+    _, kept = filtered(
+        blocks(*(n / 100 for n in range(100)), size=40), tmp_path, threshold=threshold
+    )
     lines = kept.report()
     assert lines[1] == "score quantiles: 5% 0.0495, 25% 0.2475, 50% 0.4950, 75% 0.7425, 95% 0.9405"
     warnings = [line for line in lines if line.startswith("warning: ")]
@@ -70,21 +85,29 @@ def test_blank_pairs_count_in_no_quantile_and_no_share(tmp_path):
         lines = kept.report()
         assert lines[0].startswith("300 pairs read, ")
         assert lines[0].endswith("; 200 have a blank side and score 0")
-        assert lines[1] == "score quantiles: 5% 0.0495, 25% 0.2475, 50% 0.4950, 75% 0.7425, 95% 0.9405"
+        assert (
+            lines[1] == "score quantiles: 5% 0.0495, 25% 0.2475, 50% 0.4950, 75% 0.7425, 95% 0.9405"
+        )
         assert sum(line.startswith("warning: ") for line in lines) == warned
     _, kept = filtered([blank], tmp_path)
     assert len(kept.report()) == 1
 
 
 def test_a_learnt_threshold_is_not_warned_of(tmp_path):
-    _, kept = filtered(blocks(*[1.2] * 10, *[0.8] * 90), tmp_path, calibration=CURVE, precision=0.95)
+    _, kept = filtered(
+        blocks(*[1.2] * 10, *[0.8] * 90), tmp_path, calibration=CURVE, precision=0.95
+    )
     assert kept.kept == 10
     assert not any(line.startswith("warning") for line in kept.report())
 
 
 def test_probabilities_by_the_prior(tmp_path):
-    rows, _ = filtered(blocks(1.0, 1.1, 0.9), tmp_path, calibration=CURVE, prior=0.5, probability=0.9)
-    assert [row.columns["probability"] for row in rows] == pytest.approx([0.5, 0.982014, 0.017986], abs=1e-6)
+    rows, _ = filtered(
+        blocks(1.0, 1.1, 0.9), tmp_path, calibration=CURVE, prior=0.5, probability=0.9
+    )
+    assert [row.columns["probability"] for row in rows] == pytest.approx(
+        [0.5, 0.982014, 0.017986], abs=1e-6
+    )
     assert [row.reasons for row in rows] == [["improbable"], [], ["improbable"]]
     # odds of 9 to 1 beforehand
     rows, _ = filtered(blocks(1.0), tmp_path, calibration=CURVE, prior=0.9)
@@ -106,7 +129,10 @@ def test_the_first_block_tells_the_prior_and_the_threshold(tmp_path):
 
 def test_a_precision_that_nothing_reaches(tmp_path):
     _, kept = filtered(blocks(0.9, 0.9), tmp_path, calibration=CURVE, prior=0.1, precision=0.99)
-    assert (kept.kept, kept.report()[-1].split(": ")[1]) == (0, "reached by no pair, by the first pairs of the stream")
+    assert (kept.kept, kept.report()[-1].split(": ")[1]) == (
+        0,
+        "reached by no pair, by the first pairs of the stream",
+    )
 
 
 def test_checks_are_columns_and_reasons(tmp_path):
@@ -115,15 +141,36 @@ def test_checks_are_columns_and_reasons(tmp_path):
         ("This was copied over", "This was copied over"),
         ("Ja", "Ja, ja"),
     ]
-    texts += [texts[0], ("Ein kurzer Satz", "A sentence that goes on and on, far beyond what the other one says " * 3)]
+    texts += [
+        texts[0],
+        (
+            "Ein kurzer Satz",
+            "A sentence that goes on and on, far beyond what the other one says " * 3,
+        ),
+    ]
     pairs = [TextPair(*pair, *LANGUAGES) for pair in texts]
     block = ScoredPairs(pairs, np.ones(5), np.ones(5), np.array([0, 0, 50, 0, 0]))
     rows, kept = filtered([block], tmp_path, check="numbers", drop="copied,duplicate,length,hub=40")
-    assert [row.reasons for row in rows] == [[], ["copied text"], ["hub"], ["duplicate"], ["lengths differ"]]
+    assert [row.reasons for row in rows] == [
+        [],
+        ["copied text"],
+        ["hub"],
+        ["duplicate"],
+        ["lengths differ"],
+    ]
     assert rows[0].columns["numbers"] == 1
     assert set(rows[0].columns) == {
-        "score", "source", "target", "cosine", "reasons", "length", "copied", "numbers", "duplicate", "hub"
-    }  # fmt: skip
+        "score",
+        "source",
+        "target",
+        "cosine",
+        "reasons",
+        "length",
+        "copied",
+        "numbers",
+        "duplicate",
+        "hub",
+    }
     assert kept.reasons.total() == 4
 
 
@@ -143,7 +190,9 @@ def test_limits_that_can_not_be(options, message):
 
 def test_from_options():
     found = Selection(checks=CheckPlan.parse("numbers", "length=2"), threshold=1.0, prior=None)
-    assert found == Selection(threshold=1.0, checks=CheckPlan(("length", "numbers"), {"length": 2.0}))
+    assert found == Selection(
+        threshold=1.0, checks=CheckPlan(("length", "numbers"), {"length": 2.0})
+    )
 
 
 def test_probabilities_need_a_calibration(tmp_path):
@@ -155,7 +204,10 @@ def test_formats_of_outputs(tmp_path):
     assert output_format(None, None) == "tsv"
     assert output_format("a.tmx", None) == "tmx"
     assert output_format("a.txt", "jsonl") == "jsonl"
-    with pytest.raises(ConfigError, match="standard output is tsv, jsonl or csv, not 'tmx'; name a file with --output"):
+    with pytest.raises(
+        ConfigError,
+        match="standard output is tsv, jsonl or csv, not 'tmx'; name a file with --output",
+    ):
         output_format(None, "tmx")
 
 
@@ -164,7 +216,9 @@ def test_files_can_be_read_again(name, tmp_path):
     rows, _ = filtered(blocks(1.5, 0.5, 1.25), tmp_path / "seen", threshold=1)
     path, rest, stdout = tmp_path / name, tmp_path / "rest.tsv", io.StringIO()
     columns = ["score", "source", "target"]
-    write_filtered(rows, path, format=output_format(path, None), columns=columns, stdout=stdout, rejected=rest)
+    write_filtered(
+        rows, path, format=output_format(path, None), columns=columns, stdout=stdout, rejected=rest
+    )
     codes = {"source_language": "de", "target_language": "en"}
     found = list(read_pairs(path, **codes))
     assert [pair.source for pair in found] == ["Satz 0", "Satz 2"]

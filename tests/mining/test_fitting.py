@@ -41,7 +41,9 @@ def test_logistic_is_the_likeliest_line_for_platts_answers():
     best = loss(slope, offset, scores, targets)
     for a, b in itertools.product((-0.05, 0, 0.05), (-0.05, 0, 0.05)):
         assert loss(slope + a, offset + b, scores, targets) >= best - 1e-9
-    assert curve.probability(scores).tolist() == pytest.approx(sigmoid(slope * scores + offset).tolist())
+    assert curve.probability(scores).tolist() == pytest.approx(
+        sigmoid(slope * scores + offset).tolist()
+    )
 
 
 def test_separable_answers_give_no_infinite_line():
@@ -58,10 +60,14 @@ def test_a_line_never_falls():
 
 
 def oracle_isotonic(hits, pairs):
-    """Least squares among never falling sequences: min over ends of the max over starts of the mean between."""
+    """Least squares among never falling sequences: min over ends of the max over starts of the mean
+    between."""
     count = len(hits)
     return [
-        min(max(sum(hits[i : k + 1]) / sum(pairs[i : k + 1]) for i in range(j + 1)) for k in range(j, count))
+        min(
+            max(sum(hits[i : k + 1]) / sum(pairs[i : k + 1]) for i in range(j + 1))
+            for k in range(j, count)
+        )
         for j in range(count)
     ]
 
@@ -80,7 +86,9 @@ def test_isotonic_pools_the_same_steps_as_the_oracle(seed):
     for value in shares:  # steps of one share, softened by half a pair of either answer
         own = [place for place, other in enumerate(shares) if other == value]
         expected.append((sum(hits[p] for p in own) + 0.5) / (sum(pairs[p] for p in own) + 1))
-    assert curve.probability(values).tolist() == pytest.approx(np.maximum.accumulate(expected).tolist())
+    assert curve.probability(values).tolist() == pytest.approx(
+        np.maximum.accumulate(expected).tolist()
+    )
 
 
 def test_steps_by_hand():
@@ -106,7 +114,9 @@ def test_a_line_is_taken_for_a_line_and_steps_for_steps():
 def test_measures_are_of_pairs_the_fit_has_not_seen():
     scores, right = drawn(80, lambda s: np.full(len(s), 0.5))
     fit = fit_calibration(scores, right)
-    assert fit.measures["log_loss"] > measure(fit.curve.probability(scores), right)["log_loss"] + 0.001
+    assert (
+        fit.measures["log_loss"] > measure(fit.curve.probability(scores), right)["log_loss"] + 0.001
+    )
 
 
 def test_measures_by_hand():
@@ -128,17 +138,25 @@ def test_bins_hold_as_many_pairs_each():
 
 
 def test_tenths_by_hand():
-    """0.05 and 0.07 are in the first tenth, 0.3 begins the fourth, 1 is in the last; seven have no pair."""
+    """0.05 and 0.07 are in the first tenth, 0.3 begins the fourth, 1 is in the last.
+
+    Seven have no pair.
+    """
     guess, right = np.array([1.0, 0.05, 0.3, 0.07]), np.array([True, False, False, True])
     bins = reliability_by_tenths(guess, right, np.array([1.4, 1.0, 1.2, 1.1]))
     assert [one.probability for one in bins] == pytest.approx([0.06, 0.3, 1.0])
-    assert [(one.right, one.pairs, one.lowest) for one in bins] == [(0.5, 2, 1.0), (0.0, 1, 1.2), (1.0, 1, 1.4)]
+    assert [(one.right, one.pairs, one.lowest) for one in bins] == [
+        (0.5, 2, 1.0),
+        (0.0, 1, 1.2),
+        (1.0, 1, 1.4),
+    ]
 
 
 def test_too_few_pairs_of_an_answer():
     scores = np.arange(100.0)
     with pytest.raises(
-        DataError, match="3 right and 97 wrong pairs were found; a calibration takes at least 20 of each"
+        DataError,
+        match="3 right and 97 wrong pairs were found; a calibration takes at least 20 of each",
     ):
         fit_calibration(scores, scores > 96)
 

@@ -18,7 +18,12 @@ def in_blocks(near, size):
     def blocks(side):
         one = near[side]
         for start in range(0, len(one.indices), size):
-            yield start, Neighbors(one.similarities[start : start + size], one.indices[start : start + size])
+            yield (
+                start,
+                Neighbors(
+                    one.similarities[start : start + size], one.indices[start : start + size]
+                ),
+            )
 
     return blocks
 
@@ -32,19 +37,29 @@ def test_pairs_on_disk_are_those_in_memory(tmp_path, monkeypatch, n, m, k, margi
     x[n // 2] = x[0]  # equal scores
     both = best_both_ways(x, y, k=k, margin=margin)
     near = dict(zip("xy", mutual_topk(x, y, k=k), strict=True))
-    scored = CandidatePairs.of_blocks(in_blocks(near, 11), {"x": n, "y": m}, folder=tmp_path, margin=margin)
+    scored = CandidatePairs.of_blocks(
+        in_blocks(near, 11), {"x": n, "y": m}, folder=tmp_path, margin=margin
+    )
     for retrieval in ("forward", "backward", "intersection", "max"):
         expected = retrieve(*both, retrieval)
         for memory in (2**30, 500):
             for ordered in (True, False):
-                pairs = np.concatenate(list(scored.retrieved(retrieval, memory=memory, ordered=ordered)))
-                order = np.argsort(-expected.scores, kind="stable") if ordered else np.arange(len(expected.scores))
+                pairs = np.concatenate(
+                    list(scored.retrieved(retrieval, memory=memory, ordered=ordered))
+                )
+                order = (
+                    np.argsort(-expected.scores, kind="stable")
+                    if ordered
+                    else np.arange(len(expected.scores))
+                )
                 assert pairs["x"].tolist() == expected.x[order].tolist()
                 assert pairs["y"].tolist() == expected.y[order].tolist()
                 assert pairs["score"].tolist() == expected.scores[order].tolist()
                 if retrieval == "max":
                     refused = {"refuses": lambda xs, ys: (xs + ys) % 3 == 0}
-                    some = np.concatenate(list(scored.retrieved(retrieval, memory=memory, **refused)))
+                    some = np.concatenate(
+                        list(scored.retrieved(retrieval, memory=memory, **refused))
+                    )
                     without = retrieve(*both, retrieval, **refused)
                     assert some["x"].tolist() == without.x.tolist()
                     assert some["y"].tolist() == without.y.tolist()
@@ -58,7 +73,9 @@ def test_hubs_by_hand(tmp_path):
         "x": Neighbors(torch.tensor([[0.9], [0.8], [0.7]]), torch.tensor([[0], [0], [0]])),
         "y": Neighbors(torch.tensor([[0.9], [0.5]]), torch.tensor([[0], [1]])),
     }
-    scored = CandidatePairs.of_blocks(in_blocks(near, 2), {"x": 3, "y": 2}, folder=tmp_path, margin="absolute")
+    scored = CandidatePairs.of_blocks(
+        in_blocks(near, 2), {"x": 3, "y": 2}, folder=tmp_path, margin="absolute"
+    )
     assert scored.hubs["y"].tolist() == [3, 0]
     assert scored.hubs["x"].tolist() == [1, 1, 0]
     (pairs,) = scored.retrieved("max")
@@ -66,7 +83,9 @@ def test_hubs_by_hand(tmp_path):
 
 
 def test_vectors_of_zeros_have_the_score_zero(tmp_path):
-    near = {side: Neighbors(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.int64)) for side in "xy"}
+    near = {
+        side: Neighbors(torch.zeros(1, 1), torch.zeros(1, 1, dtype=torch.int64)) for side in "xy"
+    }
     (pairs,) = CandidatePairs.of_blocks(
         in_blocks(near, 1), {"x": 1, "y": 1}, folder=tmp_path, margin="ratio"
     ).retrieved("max")

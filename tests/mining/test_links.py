@@ -39,7 +39,11 @@ def test_links_under_the_name_of_a_bitext_are_refused(tmp_path, name):
 
 def test_links_without_costs_or_spaces(tmp_path):
     path = written(tmp_path / "gold", "[0,1]:[2]\n\n[3]:[]:1e-3\r\n [] : [4] \n")
-    assert read_links(path, (4, 5)) == [Link((0, 1), (2,), 0.0), Link((3,), (), 0.001), Link((), (4,), 0.0)]
+    assert read_links(path, (4, 5)) == [
+        Link((0, 1), (2,), 0.0),
+        Link((3,), (), 0.001),
+        Link((), (4,), 0.0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,9 @@ def test_sentences_are_lines_blank_ones_too(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "\n \n\t\n"])
 def test_empty_documents(text, tmp_path):
-    with pytest.raises(DataError, match=r"a\.txt: the document is empty; expected a sentence per line"):
+    with pytest.raises(
+        DataError, match=r"a\.txt: the document is empty; expected a sentence per line"
+    ):
         read_sentences(written(tmp_path / "a.txt", text))
 
 
@@ -78,7 +84,8 @@ def test_sentences_of_a_table_by_column_or_language(tmp_path):
 
 def test_a_list(tmp_path):
     path = written(
-        tmp_path / "list", "# German English\nde/1.txt\ten/1.txt\n\nde/2.txt.gz\ten/2\tout/2\nde/3\ten/3\t\tgold/3\n"
+        tmp_path / "list",
+        "# German English\nde/1.txt\ten/1.txt\n\nde/2.txt.gz\ten/2\tout/2\nde/3\ten/3\t\tgold/3\n",
     )
     assert read_list(path, tmp_path) == [
         DocumentPair("de/1.txt", "en/1.txt", str(tmp_path / "1.txt.align")),
@@ -90,7 +97,10 @@ def test_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b\n", "list:1: expected source TAB target, then optionally TAB links TAB gold, got 1 columns"),
+        (
+            "a b\n",
+            "list:1: expected source TAB target, then optionally TAB links TAB gold, got 1 columns",
+        ),
         ("a\tb\n\tb\n", "list:2: expected"),
         ("a\tb\tc\td\te\n", "list:1: expected .* got 5 columns"),
         ("x/a\tb\ny/a\tb\n", r"list:2: its links would go to out/a\.align as those of line 1 do"),
@@ -128,14 +138,22 @@ def test_formats_that_tell_languages_need_them():
     check_texts("out.tsv", [("", "")])
     check_texts(None, [("", "")])
     check_texts("out.tmx", [("deu_Latn", "eng_Latn")])
-    with pytest.raises(ConfigError, match=r"out\.tmx tells its languages; name both with --source-language"):
+    with pytest.raises(
+        ConfigError, match=r"out\.tmx tells its languages; name both with --source-language"
+    ):
         check_texts("out.tmx", [("deu_Latn", "eng_Latn"), ("deu_Latn", "")])
 
 
 def test_languages_are_those_given_else_of_both_names():
     assert pair_languages("a/chapter.de.txt", "chapter.en.txt.gz") == ("deu_Latn", "eng_Latn")
-    assert pair_languages("chapter.de.txt", "chapter.en.txt", (None, "fr")) == ("deu_Latn", "fra_Latn")
-    assert pair_languages("chapter.de.txt", "other.txt") == ("", "")  # one name alone may mean something else
+    assert pair_languages("chapter.de.txt", "chapter.en.txt", (None, "fr")) == (
+        "deu_Latn",
+        "fra_Latn",
+    )
+    assert pair_languages("chapter.de.txt", "other.txt") == (
+        "",
+        "",
+    )  # one name alone may mean something else
     assert pair_languages("de/1.de.txt", "de/2.de.txt") == ("", "")
     with pytest.raises(DataError, match="Germn"):
         pair_languages("a", "b", ("Germn", None))

@@ -20,18 +20,28 @@ from tests.test_remote import store as store
 def sides(tmp_path):
     sources, targets, pairs = corpora(30, 40)
     write_lines(tmp_path / "gold.tsv", [f"{a + 1}\t{b + 1}" for a, b in pairs])
-    return [TextFile(write_lines(tmp_path / name, texts), code, encode=embed)
-            for name, texts, code in (("a.de", sources, "deu_Latn"), ("a.en", targets, "eng_Latn"))]  # fmt: skip
+    return [
+        TextFile(write_lines(tmp_path / name, texts), code, encode=embed)
+        for name, texts, code in (("a.de", sources, "deu_Latn"), ("a.en", targets, "eng_Latn"))
+    ]
 
 
 def run(job, sides, told=None):
-    return job.run(*sides, "model", progress=lambda *at: told.append(at) if told is not None else None).lines
+    return job.run(
+        *sides, "model", progress=lambda *at: told.append(at) if told is not None else None
+    ).lines
 
 
 def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
     told = []
-    job = MineJob(output=tmp_path / "p.tsv", threshold=1.05, gold=tmp_path / "gold.tsv", report=tmp_path / "p.html",
-                  check="length", drop="hub=30")  # fmt: skip
+    job = MineJob(
+        output=tmp_path / "p.tsv",
+        threshold=1.05,
+        gold=tmp_path / "gold.tsv",
+        report=tmp_path / "p.html",
+        check="length",
+        drop="hub=30",
+    )
     lines = run(job, sides, told)
     assert lines[0].endswith("a.de: 70 lines, 70 texts")
     assert "pairs of" in lines[2]
@@ -42,8 +52,15 @@ def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
     assert (tmp_path / "p.html").is_file()
     assert not (tmp_path / "p.tsv.work").exists()
     steps = list(dict.fromkeys(what for what, _, _ in told))
-    assert steps == ["reading a.de", "reading a.en", "embedding a.de", "embedding a.en", "nearest neighbors",
-                     "choosing pairs", "writing pairs"]  # fmt: skip
+    assert steps == [
+        "reading a.de",
+        "reading a.en",
+        "embedding a.de",
+        "embedding a.en",
+        "nearest neighbors",
+        "choosing pairs",
+        "writing pairs",
+    ]
 
 
 def test_a_folder_that_is_named_is_kept(tmp_path, sides):
@@ -53,12 +70,24 @@ def test_a_folder_that_is_named_is_kept(tmp_path, sides):
 
 def test_a_calibration_tells_what_to_expect(tmp_path, sides):
     curve = Calibration(
-        source_language="deu_Latn", target_language="eng_Latn", model="model", scoring="mine ratio k=4 max",
-        basis="probes", shape="logistic", scores=(1.3, 1.5), log_odds=(-5.0, 5.0), fitted_prior=0.5, prior=0.5, pairs=9,
-    )  # fmt: skip
+        source_language="deu_Latn",
+        target_language="eng_Latn",
+        model="model",
+        scoring="mine ratio k=4 max",
+        basis="probes",
+        shape="logistic",
+        scores=(1.3, 1.5),
+        log_odds=(-5.0, 5.0),
+        fitted_prior=0.5,
+        prior=0.5,
+        pairs=9,
+    )
     save_calibration(curve, tmp_path / "c.json")
     job = MineJob(
-        output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", precision=0.95, gold=tmp_path / "gold.tsv"
+        output=tmp_path / "p.tsv",
+        calibration=tmp_path / "c.json",
+        precision=0.95,
+        gold=tmp_path / "gold.tsv",
     )
     lines = run(job, sides)
     assert any(line.startswith("translations among all pairs found: ") for line in lines)
@@ -68,15 +97,22 @@ def test_a_calibration_tells_what_to_expect(tmp_path, sides):
     assert 25 <= kept <= 35
     save_calibration(replace(curve, measures={"separation": 0.7}), tmp_path / "c.json")
     (doubt,) = [line for line in run(job, sides) if "may be far off" in line]
-    assert doubt.startswith("warning: held-out right pairs score more than wrong ones only 70% of the time")
-    with pytest.raises(ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'mine ratio k=3 max'"):
+    assert doubt.startswith(
+        "warning: held-out right pairs score more than wrong ones only 70% of the time"
+    )
+    with pytest.raises(
+        ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'mine ratio k=3 max'"
+    ):
         run(MineJob(output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", k=3), sides)
 
 
 def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
     options = {"output": tmp_path / "p.tsv", "work": tmp_path / "w"}
-    assert "those of other shards are not; run the same command again" in run(MineJob(shard="1/2", **options), sides)[0]
+    assert (
+        "those of other shards are not; run the same command again"
+        in run(MineJob(shard="1/2", **options), sides)[0]
+    )
     assert "shard 2/2 is done" in run(MineJob(shard="2/2", **options), sides)[0]
     assert "shard 1/2 is done" in run(MineJob(shard="1/2", **options), sides)[0]
     assert len(run(MineJob(**options), sides)) == 3
@@ -85,7 +121,8 @@ def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
 
 
 def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
-    """Ten sources stand among the targets untranslated too: they are rejected, and their translations found."""
+    """Ten sources stand among the targets untranslated too: they are rejected, and their
+    translations found."""
     sources = Path(sides[0].path).read_text().splitlines()
     rows = [line.split("\t") for line in (tmp_path / "gold.tsv").read_text().splitlines()]
     copied = [sources[int(a) - 1] for a, _ in rows[:10]]
@@ -113,11 +150,17 @@ def test_gold_of_other_texts(tmp_path, sides):
 
 
 def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
-    """Texts in two parts, vectors of one side in two; pairs and report are sent when they are whole."""
+    """Texts in two parts, vectors of one side in two.
+
+    Pairs and report are sent when they are whole.
+    """
     monkeypatch.chdir(tmp_path)
     texts = [Path(side.path).read_text().splitlines() for side in sides]
     run(MineJob(output=tmp_path / "p.tsv"), sides)
-    cut = [write_lines(tmp_path / f"part-{n}.de", part) for n, part in enumerate((texts[0][:40], texts[0][40:]))]
+    cut = [
+        write_lines(tmp_path / f"part-{n}.de", part)
+        for n, part in enumerate((texts[0][:40], texts[0][40:]))
+    ]
     for n, part in enumerate((texts[1][:10], texts[1][10:])):
         np.save(tmp_path / f"{n}.npy", embed(part))
     files = (
@@ -141,7 +184,10 @@ def test_what_is_read_is_not_written_over(tmp_path, sides):
         run(MineJob(output=tmp_path / "p.tsv", report=tmp_path / "x" / ".." / "a.en"), sides)
     link = tmp_path / "link.tsv"
     link.symlink_to(tmp_path / "a.en")
-    for job in (MineJob(output=link), MineJob(output="memory://a/p.tsv", report="memory://a/p.tsv")):
+    for job in (
+        MineJob(output=link),
+        MineJob(output="memory://a/p.tsv", report="memory://a/p.tsv"),
+    ):
         with pytest.raises(ConfigError, match=r"would be lost|is to be written twice"):
             job.plan(*sides, "model")
     with pytest.raises(DataError, match="is a folder; name a file"):
@@ -152,7 +198,9 @@ def test_what_is_read_is_not_written_over(tmp_path, sides):
 
 def test_a_place_that_nothing_can_be_written_to_shows_before_the_work(tmp_path, sides):
     report = tmp_path / "a.de" / "new" / "p.html"
-    with pytest.raises(DataError, match=r"p\.html: can't write: Not a directory; choose another place"):
+    with pytest.raises(
+        DataError, match=r"p\.html: can't write: Not a directory; choose another place"
+    ):
         MineJob(output=tmp_path / "p.tsv", report=report).plan(*sides, "model")
     assert not (tmp_path / "p.tsv.work").exists()
 
@@ -161,13 +209,18 @@ def test_a_full_disk_says_where(tmp_path, sides, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"No space left on device: .*p\.tsv\.work"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(OSError, match=r"No space left on device: .*p\.tsv\.work"),
+    ):
         patch.setattr("interlingua.mining.vectors.os.pwrite", full)
         run(MineJob(output=tmp_path / "p.tsv"), sides)
     assert "pairs of" in run(MineJob(output=tmp_path / "p.tsv"), sides)[2]
 
 
-@pytest.mark.parametrize(("text", "count"), [("4GiB", 2**32), ("800 MB", 800 * 2**20), ("1.5k", 1536), ("77", 77)])
+@pytest.mark.parametrize(
+    ("text", "count"), [("4GiB", 2**32), ("800 MB", 800 * 2**20), ("1.5k", 1536), ("77", 77)]
+)
 def test_sizes(text, count):
     assert parse_size(text) == count
 

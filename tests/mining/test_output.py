@@ -17,16 +17,27 @@ from interlingua.mining.pipeline import Mined
 from interlingua.mining.texts import Line, build_side
 
 LANGUAGES = ("deu_Latn", "eng_Latn")
-SOURCES = ["Der Hund bellt laut.", "Berlin im Jahr 1999", "der hund bellt laut", "x" * 200, "Tab\there"]
+SOURCES = [
+    "Der Hund bellt laut.",
+    "Berlin im Jahr 1999",
+    "der hund bellt laut",
+    "x" * 200,
+    "Tab\there",
+]
 TARGETS = ["The dog barks loudly.", "Berlin in 1998", "the dog barks loudly", "short", "Over there"]
 SCORES = [1.3, 1.25, 1.2, 1.1, 0.9]
 
 
 @pytest.fixture
 def mined(tmp_path):
-    x = build_side(tmp_path / "x", lambda: [Line(text, f"s{n}") for n, text in enumerate([*SOURCES, SOURCES[0]])],
-                   what="")  # fmt: skip
-    y = build_side(tmp_path / "y", lambda: [Line(text, f"t{n}") for n, text in enumerate(TARGETS)], what="")
+    x = build_side(
+        tmp_path / "x",
+        lambda: [Line(text, f"s{n}") for n, text in enumerate([*SOURCES, SOURCES[0]])],
+        what="",
+    )
+    y = build_side(
+        tmp_path / "y", lambda: [Line(text, f"t{n}") for n, text in enumerate(TARGETS)], what=""
+    )
     pairs = np.zeros(5, FOUND)
     pairs["score"], pairs["cosine"], pairs["x"], pairs["y"] = SCORES, 0.8, range(5), range(5)
     pairs["hub_x"], pairs["hub_y"] = [1, 1, 1, 2, 30], 1
@@ -35,10 +46,18 @@ def mined(tmp_path):
 
 def calibration(**changes):
     plain = {
-        "source_language": "deu_Latn", "target_language": "eng_Latn", "model": "m", "scoring": "s", "basis": "probes",
-        "shape": "logistic", "scores": (1.0, 1.2), "log_odds": (-3.0, 3.0), "fitted_prior": 0.5, "prior": 0.5,
+        "source_language": "deu_Latn",
+        "target_language": "eng_Latn",
+        "model": "m",
+        "scoring": "s",
+        "basis": "probes",
+        "shape": "logistic",
+        "scores": (1.0, 1.2),
+        "log_odds": (-3.0, 3.0),
+        "fitted_prior": 0.5,
+        "prior": 0.5,
         "pairs": 9,
-    }  # fmt: skip
+    }
     return Calibration(**(plain | changes))
 
 
@@ -46,12 +65,16 @@ def write(mined, path, *, drop="", check="", **options):
     names = ("threshold", "precision", "like_laser")
     chosen = {name: options.pop(name) for name in names if name in options}
     selection = Selection(checks=CheckPlan.parse(check, drop), **chosen)
-    return write_mined(mined, path, selection, languages=LANGUAGES, folder=path.parent / "seen", **options)
+    return write_mined(
+        mined, path, selection, languages=LANGUAGES, folder=path.parent / "seen", **options
+    )
 
 
 def test_lasers_columns(mined, tmp_path):
     written = write(mined, tmp_path / "p.tsv")
-    assert (tmp_path / "p.tsv").read_text().splitlines()[0] == "1.3\tDer Hund bellt laut.\tThe dog barks loudly."
+    assert (tmp_path / "p.tsv").read_text().splitlines()[
+        0
+    ] == "1.3\tDer Hund bellt laut.\tThe dog barks loudly."
     assert (written.pairs, dict(written.rejected)) == (5, {})
     back = list(read_pairs(tmp_path / "p.tsv", source_language="de", target_language="en"))
     assert [pair.score for pair in back] == SCORES
@@ -59,15 +82,27 @@ def test_lasers_columns(mined, tmp_path):
 
 
 def test_a_threshold_and_checks_reject_and_are_counted(mined, tmp_path):
-    written = write(mined, tmp_path / "p.tsv", threshold=1.1, drop="length,duplicate,numbers=1,hub=20")
-    assert [line.split("\t")[0] for line in (tmp_path / "p.tsv").read_text().splitlines()] == ["1.3"]
+    written = write(
+        mined, tmp_path / "p.tsv", threshold=1.1, drop="length,duplicate,numbers=1,hub=20"
+    )
+    assert [line.split("\t")[0] for line in (tmp_path / "p.tsv").read_text().splitlines()] == [
+        "1.3"
+    ]
     assert dict(written.rejected) == {
-        "numbers differ": 1, "duplicate": 1, "lengths differ": 1, "below the threshold": 1, "hub": 1,
-    }  # fmt: skip
+        "numbers differ": 1,
+        "duplicate": 1,
+        "lengths differ": 1,
+        "below the threshold": 1,
+        "hub": 1,
+    }
     assert [row.columns["score"] for row in written.borderline] == SCORES
     assert {reason: len(rows) for reason, rows in written.rejects.items()} == {
-        "numbers differ": 1, "duplicate": 1, "lengths differ": 1, "below the threshold": 0, "hub": 1,
-    }  # fmt: skip
+        "numbers differ": 1,
+        "duplicate": 1,
+        "lengths differ": 1,
+        "below the threshold": 0,
+        "hub": 1,
+    }
 
 
 def test_no_text_of_a_short_side_is_a_hub_for_being_few(mined, tmp_path):
@@ -131,7 +166,12 @@ def test_like_laser_the_threshold_itself_is_too_low(mined, tmp_path):
 
 
 def test_no_pairs(mined, tmp_path):
-    written = write(mined._replace(pairs=mined.pairs[:0]), tmp_path / "p.tsv", drop="length", calibration=calibration())
+    written = write(
+        mined._replace(pairs=mined.pairs[:0]),
+        tmp_path / "p.tsv",
+        drop="length",
+        calibration=calibration(),
+    )
     assert (written.pairs, written.prior, written.cuts) == (0, None, ())
 
 

@@ -80,20 +80,40 @@ def page(tmp_path):
     sources = [Line(f"نص <script>{n}</script>", f"https://a.org/{n}") for n in range(60)]
     x = build_side(tmp_path / "x", lambda: sources, what="")
     y = build_side(
-        tmp_path / "y", lambda: [Line(f"text & {n} {'x' * 90 * (n == 7)}", str(n)) for n in range(60)], what=""
+        tmp_path / "y",
+        lambda: [Line(f"text & {n} {'x' * 90 * (n == 7)}", str(n)) for n in range(60)],
+        what="",
     )
     pairs = np.zeros(60, FOUND)
     pairs["score"], pairs["x"], pairs["y"] = np.linspace(1.3, 0.9, 60), range(60), range(60)
     mined = Mined(x, y, pairs, ["60 lines"])
     curve = Calibration(
-        source_language="arb_Arab", target_language="eng_Latn", model="m", scoring="s", basis="probes",
-        shape="logistic", scores=(1.0, 1.2), log_odds=(-3.0, 3.0), fitted_prior=0.5, prior=0.5, pairs=9,
-        measures={"ece": 0.0123}, bins=(Bin(0.2, 0.3, 10, 1.0), Bin(0.9, 0.8, 10, 1.1)),
-    )  # fmt: skip
+        source_language="arb_Arab",
+        target_language="eng_Latn",
+        model="m",
+        scoring="s",
+        basis="probes",
+        shape="logistic",
+        scores=(1.0, 1.2),
+        log_odds=(-3.0, 3.0),
+        fitted_prior=0.5,
+        prior=0.5,
+        pairs=9,
+        measures={"ece": 0.0123},
+        bins=(Bin(0.2, 0.3, 10, 1.0), Bin(0.9, 0.8, 10, 1.1)),
+    )
     selection = Selection(threshold=1.1, checks=CheckPlan.parse("length", "length=2"))
-    written = write_mined(mined, tmp_path / "p.tsv", selection, languages=LANGUAGES, calibration=curve,
-                          folder=tmp_path / "seen")  # fmt: skip
-    write_page(tmp_path / "p.html", mined, written, tmp_path / "p.tsv", LANGUAGES, "mine ratio", curve)
+    written = write_mined(
+        mined,
+        tmp_path / "p.tsv",
+        selection,
+        languages=LANGUAGES,
+        calibration=curve,
+        folder=tmp_path / "seen",
+    )
+    write_page(
+        tmp_path / "p.html", mined, written, tmp_path / "p.tsv", LANGUAGES, "mine ratio", curve
+    )
     return (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
@@ -113,7 +133,9 @@ def test_the_page_is_whole_and_escaped_and_needs_no_network(page):
 def test_it_shows_best_borderline_and_rejected_pairs_with_reasons(page):
     heads = re.findall("<h2>(.*?)</h2>", page)
     assert heads == ["Best pairs", "Borderline", "Rejected: lengths differ", "To judge"]
-    best, borderline, rejected, judged = (part.split("<footer>")[0] for part in page.split("<h2>")[1:])
+    best, borderline, rejected, judged = (
+        part.split("<footer>")[0] for part in page.split("<h2>")[1:]
+    )
     assert "below the threshold" not in best
     assert borderline.count("<span class=chip>below the threshold</span>") == 12
     assert borderline.count('class="pair"') == 24
@@ -141,7 +163,10 @@ def test_check_values_have_labels(page):
 
 
 def test_reasons_are_a_table_with_what_rejects(page):
-    rows = re.findall(r"<tr><th scope=row>(.*?)</th><td>(.*?)</td><td>(.*?)</td><td class=words>(.*?)</td></tr>", page)
+    rows = re.findall(
+        r"<tr><th scope=row>(.*?)</th><td>(.*?)</td><td>(.*?)</td><td class=words>(.*?)</td></tr>",
+        page,
+    )
     assert rows == [
         ("below the threshold", "30", "50.0%", "score: less than 1.1000"),
         ("lengths differ", "1", "1.7%", "ratio of the longer to the shorter side: 2 or more"),
@@ -153,7 +178,8 @@ def test_the_calibration_is_told(page):
 
 
 def test_the_threshold_is_drawn_where_it_is():
-    """Scores from 0 to 1, a threshold of 0.25: a quarter of the way, and none where it lies outside."""
+    """Scores from 0 to 1, a threshold of 0.25: a quarter of the way, and none where it lies
+    outside."""
     drawn = histogram(np.array([0.0, 1.0] * 500), 0.25)
     assert '<path class="threshold" d="M150.0 0V104"/>' in drawn
     assert "threshold 0.2500</text>" in drawn
@@ -165,7 +191,9 @@ def test_the_threshold_is_drawn_where_it_is():
 def test_two_keys_judge_and_the_file_is_what_calibrate_reads(page, tmp_path):
     script = re.search(r"<script>(.*)</script>", page, re.S)[1]
     (tmp_path / "run.js").write_text(FAKE_PAGE + script + USE, encoding="utf-8")
-    run = subprocess.run(["node", tmp_path / "run.js"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    run = subprocess.run(
+        ["node", tmp_path / "run.js"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
     assert run.stdout.splitlines() == ["2 right, 1 wrong", "judged.tsv", "pairs.tsv"]
     labels = read_labels(tmp_path / "judged.tsv")
     assert labels == {("s0", "t0"): True, ("s 1", "t1"): False, ("s2", "t2"): True}
@@ -175,19 +203,31 @@ def test_two_keys_judge_and_the_file_is_what_calibrate_reads(page, tmp_path):
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium")
 def test_no_table_is_cut_on_a_phone(page, tmp_path):
-    """In a frame of 390 pixels (windows are no narrower than 500) nothing is wider, and the histogram can be read."""
+    """In a frame of 390 pixels (windows are no narrower than 500) nothing is wider, and the
+    histogram can be read."""
     measure = """<script>parent.postMessage([document.documentElement.scrollWidth - 390,
       ...[...document.querySelectorAll(".scroll")].map((pane) => pane.scrollWidth - pane.clientWidth),
       document.querySelector(".histogram text").getBoundingClientRect().height < 10 ? 1 : 0].join(" "), "*");
       </script>"""
-    (tmp_path / "page.html").write_text(page.replace("</body>", f"{measure}</body>"), encoding="utf-8")
+    (tmp_path / "page.html").write_text(
+        page.replace("</body>", f"{measure}</body>"), encoding="utf-8"
+    )
     frame = (
-        "<title>none</title><script>onmessage = (event) => { document.title = event.data; };</script>"
+        "<title>none</title><script>onmessage = (event) => { document.title = event.data;"
+        " };</script>"
         '<iframe src="page.html" style="width:390px; height:900px; border:0"></iframe>'
     )
     (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
-    command = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
-               "--dump-dom", f"--user-data-dir={tmp_path}/profile", (tmp_path / "frame.html").as_uri()]  # fmt: skip
+    command = [
+        "chromium",
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--virtual-time-budget=5000",
+        "--dump-dom",
+        f"--user-data-dir={tmp_path}/profile",
+        (tmp_path / "frame.html").as_uri(),
+    ]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     title = re.search("<title>(.*?)</title>", run.stdout)
     assert title is not None
@@ -206,7 +246,17 @@ def test_bars_by_hand():
 
 def test_dots_by_hand():
     curve = Calibration(
-        source_language="a", target_language="b", model="m", scoring="s", basis="gold", shape="logistic",
-        scores=(0.0, 1.0), log_odds=(0.0, 1.0), fitted_prior=0.5, prior=0.5, pairs=9, bins=(Bin(0.5, 0.25, 4, 1.0),),
-    )  # fmt: skip
+        source_language="a",
+        target_language="b",
+        model="m",
+        scoring="s",
+        basis="gold",
+        shape="logistic",
+        scores=(0.0, 1.0),
+        log_odds=(0.0, 1.0),
+        fitted_prior=0.5,
+        prior=0.5,
+        pairs=9,
+        bins=(Bin(0.5, 0.25, 4, 1.0),),
+    )
     assert 'cx="120.0" cy="160.0"' in macro("reliability")(curve)

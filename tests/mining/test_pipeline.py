@@ -25,9 +25,13 @@ SMALL = 2**21
 
 def sides(folder, shared=30, alone=40, **options):
     sources, targets, pairs = corpora(shared, alone)
-    files = [write_lines(folder / name, texts) for name, texts in (("a.de", sources), ("a.en", targets))]
-    made = [TextFile(path, code, encode=embed, **options)
-            for path, code in zip(files, ("deu_Latn", "eng_Latn"), strict=True)]  # fmt: skip
+    files = [
+        write_lines(folder / name, texts) for name, texts in (("a.de", sources), ("a.en", targets))
+    ]
+    made = [
+        TextFile(path, code, encode=embed, **options)
+        for path, code in zip(files, ("deu_Latn", "eng_Latn"), strict=True)
+    ]
     return (*made, pairs)
 
 
@@ -44,10 +48,15 @@ def test_files_give_what_vectors_in_memory_give(tmp_path, retrieval, margin):
     x, y = embed(list(mined.x.texts)), embed(list(mined.y.texts))
     found = retrieve(*best_both_ways(x, y, k=3, margin=margin), retrieval)
     order = np.argsort(-found.scores, kind="stable")
-    assert as_pairs(mined) == list(zip(found.x[order].tolist(), found.y[order].tolist(), strict=True))
+    assert as_pairs(mined) == list(
+        zip(found.x[order].tolist(), found.y[order].tolist(), strict=True)
+    )
     assert mined.pairs["score"].tolist() == found.scores[order].tolist()
     of_x, of_y = mutual_topk(x, y, k=1)
-    near = [np.bincount(one.indices[:, 0].numpy(), minlength=size) for one, size in ((of_y, len(x)), (of_x, len(y)))]
+    near = [
+        np.bincount(one.indices[:, 0].numpy(), minlength=size)
+        for one, size in ((of_y, len(x)), (of_x, len(y)))
+    ]
     assert mined.pairs["hub_x"].tolist() == near[0][mined.pairs["x"]].tolist()
     assert mined.pairs["hub_y"].tolist() == near[1][mined.pairs["y"]].tolist()
 
@@ -56,7 +65,10 @@ def test_translations_are_found_and_come_first(tmp_path):
     source, target, pairs = sides(tmp_path)
     mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
     assert set(as_pairs(mined)[: len(pairs)]) == set(pairs)
-    assert mined.notes == [f"{source.path}: 70 lines, 70 texts", f"{target.path}: 70 lines, 70 texts"]
+    assert mined.notes == [
+        f"{source.path}: 70 lines, 70 texts",
+        f"{target.path}: 70 lines, 70 texts",
+    ]
 
 
 def test_equal_texts_are_one_with_all_their_lines(tmp_path):
@@ -72,10 +84,15 @@ def test_equal_texts_are_one_with_all_their_lines(tmp_path):
 
 
 def laser(x, y, k, margin, retrieval, threshold):
-    """LASER's mine_bitexts.py, mode mine, written anew: exact search in float32, margins pair by pair."""
+    """LASER's mine_bitexts.py, mode mine, written anew: exact search in float32, margins pair by
+    pair."""
     x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
     cosines = x @ y.T
-    functions = {"ratio": lambda a, b: a / b, "distance": lambda a, b: a - b, "absolute": lambda a, b: a}
+    functions = {
+        "ratio": lambda a, b: a / b,
+        "distance": lambda a, b: a - b,
+        "absolute": lambda a, b: a,
+    }
     near_x, near_y = np.argsort(-cosines, axis=1)[:, :k], np.argsort(-cosines.T, axis=1)[:, :k]
     mean_x = np.take_along_axis(cosines, near_x, 1).mean(axis=1)
     mean_y = np.take_along_axis(cosines.T, near_y, 1).mean(axis=1)
@@ -91,7 +108,9 @@ def laser(x, y, k, margin, retrieval, threshold):
         return [(score, i, j) for j, (score, i) in enumerate(backward)]
     if retrieval == "intersection":
         return [(score, i, j) for i, (score, j) in enumerate(forward) if backward[j][1] == i]
-    every = [(s, i, j) for i, (s, j) in enumerate(forward)] + [(s, i, j) for j, (s, i) in enumerate(backward)]
+    every = [(s, i, j) for i, (s, j) in enumerate(forward)] + [
+        (s, i, j) for j, (s, i) in enumerate(backward)
+    ]
     taken, found = (set(), set()), []
     for score, i, j in sorted(every, key=lambda one: -one[0]):
         if i not in taken[0] and j not in taken[1]:
@@ -105,7 +124,8 @@ def laser(x, y, k, margin, retrieval, threshold):
 @pytest.mark.parametrize("retrieval", ["max", "intersection", "forward", "backward"])
 @pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
 def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval, margin):
-    """Its order, unique lines with the last one's vector, blank lines kept, vectors that are not of length 1."""
+    """Its order, unique lines with the last one's vector, blank lines kept, vectors that are not of
+    length 1."""
     source, target, _ = sides(tmp_path)
     lines = source.path.read_text().splitlines()
     write_lines(source.path, [*lines, " spaces ", "", lines[3]])
@@ -113,7 +133,10 @@ def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval
     known = [rng.standard_normal((size, 8)).astype(np.float32) for size in (73, 70)]
     np.save(tmp_path / "x.npy", known[0])
     known[1].tofile(tmp_path / "y.raw")
-    files = source._replace(vectors=[tmp_path / "x.npy"]), target._replace(vectors=[tmp_path / "y.raw"])
+    files = (
+        source._replace(vectors=[tmp_path / "x.npy"]),
+        target._replace(vectors=[tmp_path / "y.raw"]),
+    )
     config = MineConfig(retrieval=retrieval, margin=margin, like_laser=True)
     mined = mine_files(*files, config, tmp_path / "work", model="m")
     assert mined.x.texts[70:] == [" spaces ", ""]
@@ -121,7 +144,9 @@ def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval
     threshold = -1.0
     expected = laser(x, known[1], 4, margin, retrieval, threshold)
     assert as_pairs(mined) == [(i, j) for _, i, j in expected]
-    np.testing.assert_allclose(mined.pairs["score"], [score for score, _, _ in expected], rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        mined.pairs["score"], [score for score, _, _ in expected], rtol=2e-5, atol=1e-6
+    )
 
 
 def test_known_vectors_take_the_models_place(tmp_path):
@@ -134,7 +159,9 @@ def test_known_vectors_take_the_models_place(tmp_path):
     found = mine_files(*known, MineConfig(), tmp_path / "two", model="m")
     assert as_pairs(found) == as_pairs(expected)
     np.testing.assert_allclose(found.pairs["score"], expected.pairs["score"], rtol=1e-5)
-    with pytest.raises(DataError, match=r"expected 70 rows of floating-point numbers, .* got shape \(5, 24\)"):
+    with pytest.raises(
+        DataError, match=r"expected 70 rows of floating-point numbers, .* got shape \(5, 24\)"
+    ):
         np.save(tmp_path / "x.npy", np.zeros((5, 24), np.float32))
         mine_files(*known, MineConfig(), tmp_path / "three", model="m")
 
@@ -165,14 +192,28 @@ def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch,
         np.save(tmp_path / "x.npy", embed(source.path.read_text().splitlines()))
         source = source._replace(vectors=[tmp_path / "x.npy"])
     told = []
-    mine_files(source, target, MineConfig(), tmp_path / "work", model="m", progress=Steps(lambda *at: told.append(at)))
+    mine_files(
+        source,
+        target,
+        MineConfig(),
+        tmp_path / "work",
+        model="m",
+        progress=Steps(lambda *at: told.append(at)),
+    )
     left = [(what, seconds) for what, _, _, seconds in told]
     first = next(number for number, (what, _) in enumerate(left) if what.startswith("embedding"))
     assert [seconds for what, seconds in left if what.startswith("reading")] == [None] * first
     assert left[first][1] is None
     assert all(seconds is not None for _, seconds in left[first + 1 :])
     assert [what for what, _ in left[first + 1 :]][-2:] == ["nearest neighbors", "choosing pairs"]
-    mine_files(source, target, MineConfig(), tmp_path / "work", model="m", progress=Steps(lambda *at: told.append(at)))
+    mine_files(
+        source,
+        target,
+        MineConfig(),
+        tmp_path / "work",
+        model="m",
+        progress=Steps(lambda *at: told.append(at)),
+    )
 
 
 def test_a_search_goes_on_as_it_was_cut_whatever_memory_the_next_run_has(tmp_path):
@@ -192,7 +233,9 @@ def test_an_approximate_search_tells_its_recall_and_is_kept_apart(tmp_path):
     config = MineConfig(approximate=Approximate("ivf", 99))
     found = mine_files(source, target, config, tmp_path / "work", model="m")
     assert found.pairs.tobytes() == exactly.pairs.tobytes()
-    assert found.notes[2].startswith("approximate neighbors (ivf:99): recall@4 1.0000 of source and 1.0000 of target")
+    assert found.notes[2].startswith(
+        "approximate neighbors (ivf:99): recall@4 1.0000 of source and 1.0000 of target"
+    )
     assert (tmp_path / "work" / "neighbors-k4-ivf-99").is_dir()
     with pytest.raises(ConfigError, match="an approximate search is one process's"):
         mine_files(source, target, config, tmp_path / "work", model="m", shard=(1, 2))
@@ -215,7 +258,9 @@ def given(tmp_path):
     for name, file in (("x", source), ("y", target)):
         np.save(tmp_path / f"{name}.npy", embed(file.path.read_text().splitlines()))
     paths = [tmp_path / f"{name}.npy" for name in "xy"]
-    return *(file._replace(vectors=[path]) for file, path in zip((source, target), paths, strict=True)), paths[1]
+    return *(
+        file._replace(vectors=[path]) for file, path in zip((source, target), paths, strict=True)
+    ), paths[1]
 
 
 @pytest.mark.parametrize("steps", [False, True])
@@ -229,7 +274,9 @@ def test_a_file_of_vectors_that_is_mended_is_taken(tmp_path, monkeypatch, steps)
     with pytest.raises(DataError, match=r"y\.npy: row 60 \(counted from 0\) holds NaN or infinity"):
         mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options)
     np.save(path, good)
-    assert len(mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options).pairs)
+    assert len(
+        mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options).pairs
+    )
     np.save(path, 2 * good)
     with pytest.raises(ConfigError, match="choose another --work folder or remove it"):
         mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options)
@@ -255,9 +302,19 @@ def test_vectors_of_two_widths_are_told_with_their_files(tmp_path, monkeypatch, 
     source, target, path = given(tmp_path)
     np.save(path, np.ones((70, 5)))
     options = {"progress": Steps(lambda *_: None)} if steps else {}
-    message = r"expected vectors of one width, got 24 of \S+a\.de and 5 of \S+y\.npy; take both from one model"
+    message = (
+        r"expected vectors of one width, got 24 of \S+a\.de and 5 of \S+y\.npy; take both from one"
+        r" model"
+    )
     with pytest.raises(DataError, match=message):
-        mine_files(source._replace(vectors=()), target, MineConfig(), tmp_path / "work", model="m", **options)
+        mine_files(
+            source._replace(vectors=()),
+            target,
+            MineConfig(),
+            tmp_path / "work",
+            model="m",
+            **options,
+        )
 
 
 def test_vectors_of_zeros_are_told(tmp_path):
@@ -328,11 +385,16 @@ mined = mine_files(source, target, MineConfig(memory=SMALL), folder / "work", mo
 
 def test_a_run_killed_at_three_points_ends_with_the_same_bytes(tmp_path):
     """In the middle of the vectors, of the tiles and of the pairs."""
-    for folder, deaths in (("killed", [("vectors", 5), ("tiles", 4), ("pairs", 1)]), ("straight", [])):
+    for folder, deaths in (
+        ("killed", [("vectors", 5), ("tiles", 4), ("pairs", 1)]),
+        ("straight", []),
+    ):
         (tmp_path / folder).mkdir()
         for place, moment in [*deaths, ("nowhere", 0)]:
             command = [sys.executable, "-c", KILLED, str(tmp_path / folder), place, str(moment)]
-            ran = subprocess.run(command, check=False, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"})
+            ran = subprocess.run(
+                command, check=False, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}
+            )
             assert ran.returncode == (0 if place == "nowhere" else -signal.SIGKILL), place
     killed, straight = tmp_path / "killed", tmp_path / "straight"
     assert (killed / "pairs").read_bytes() == (straight / "pairs").read_bytes()
@@ -359,7 +421,16 @@ def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_
         for (code, texts), language in zip(lines.items(), ("deu_Latn", "eng_Latn"), strict=True)
     )
     with pytest.raises(DataError, match="match them by --documents urls"):
-        mine_files(source, target, MineConfig(documents=DocumentMatch.parse("equal")), tmp_path / "work", model="m")
+        mine_files(
+            source,
+            target,
+            MineConfig(documents=DocumentMatch.parse("equal")),
+            tmp_path / "work",
+            model="m",
+        )
     source, target = (file._replace(encode=embed) for file in (source, target))
     config = MineConfig(documents=DocumentMatch.parse("urls"))
-    assert sorted(as_pairs(mine_files(source, target, config, tmp_path / "work", model="m"))) == [(0, 0), (1, 1)]
+    assert sorted(as_pairs(mine_files(source, target, config, tmp_path / "work", model="m"))) == [
+        (0, 0),
+        (1, 1),
+    ]

@@ -44,8 +44,14 @@ def test_time_by_the_model_s_speed(tmp_path, sides):
     assert found.tiles == 1
     assert found.search_seconds > 0
     assert [line.split(":")[0] for line in found.lines()] == [
-        "texts", "embedding", "nearest neighbors", "pairs", "time", "disk", "memory",
-    ]  # fmt: skip
+        "texts",
+        "embedding",
+        "nearest neighbors",
+        "pairs",
+        "time",
+        "disk",
+        "memory",
+    ]
     many = estimate(*sides, MineConfig(), tmp_path / "work", at_once=4)
     assert "4 tasks at once" in many.lines()[4]
 
@@ -82,11 +88,18 @@ def test_an_approximate_searchs_time_is_not_estimated(tmp_path, sides):
 
 
 def test_less_memory_makes_more_tiles(tmp_path, sides):
-    many = [side._replace(path=write_lines(tmp_path / f"many{n}", [f"x{i}" for i in range(5000)])) for n, side in
-            enumerate(sides)]  # fmt: skip
+    many = [
+        side._replace(path=write_lines(tmp_path / f"many{n}", [f"x{i}" for i in range(5000)]))
+        for n, side in enumerate(sides)
+    ]
     assert estimate(*many, MineConfig(memory=2**21), tmp_path / "work").tiles > 1
 
 
 def test_nothing_to_mine(tmp_path, sides):
     with pytest.raises(DataError, match="holds no text"):
-        estimate(sides[0]._replace(path=write_lines(tmp_path / "none", [""])), sides[1], MineConfig(), tmp_path)
+        estimate(
+            sides[0]._replace(path=write_lines(tmp_path / "none", [""])),
+            sides[1],
+            MineConfig(),
+            tmp_path,
+        )

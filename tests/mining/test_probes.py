@@ -34,8 +34,11 @@ def test_the_draw_is_the_seeds():
 
 
 def test_answers_by_hand(tmp_path):
-    """Texts 0 and 1 are the corpora's; probe 0 is whole, 1 a source alone, 2 a target alone, 3 is a text of the
-    source, too, and so no probe."""
+    """Texts 0 and 1 are the corpora's.
+
+    Probe 0 is whole, 1 a source alone, 2 a target alone, 3 is a text of the source, too, and so no
+    probe.
+    """
     probes = Probes(
         [Line("de-p0", ""), Line("de-p1", ""), Line("de-b", "")],
         [Line("en-p0", ""), Line("en-p2", ""), Line("en-p3", "")],
@@ -46,7 +49,8 @@ def test_answers_by_hand(tmp_path):
     x = build_side(tmp_path / "x", lambda: lines[0] + probes.source, what="")
     y = build_side(tmp_path / "y", lambda: lines[1] + probes.target, what="")
     found = np.zeros(6, FOUND)
-    # the corpora's own; the probe found; a source alone with a text; a text with a target alone; probe 3; mixed probes
+    # the corpora's own; the probe found; a source alone with a text; a text with a target alone;
+    # probe 3; mixed probes
     found["x"], found["y"] = [0, 2, 3, 0, 1, 2], [0, 2, 1, 3, 4, 3]
     told = answers(found, x, y, probes)
     assert told.own.tolist() == [True, False, False, False, False, False]

@@ -25,7 +25,9 @@ WIDTH = 4096
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("benchmark_align", ROOT / "benchmarks" / "align.py")
+    spec = importlib.util.spec_from_file_location(
+        "benchmark_align", ROOT / "benchmarks" / "align.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -46,7 +48,9 @@ def encode(texts, *, language=None, report=None):
 
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.parametrize(("languages", "missing", "least"), [(("fr", "en"), 0.0, 0.97), (("de", "en"), 0.1, 0.75)])
+@pytest.mark.parametrize(
+    ("languages", "missing", "least"), [(("fr", "en"), 0.0, 0.97), (("de", "en"), 0.1, 0.75)]
+)
 def test_debian_reference(languages, missing, least, benchmark, tmp_path):
     kept = DATA / "debian_reference"
     folder = kept if kept.is_dir() else tmp_path
@@ -82,7 +86,10 @@ def test_joined_lines_are_gold(benchmark):
     assert all(min(len(link.source), len(link.target)) == 1 for link in gold)
     assert {len(link.source) for link in gold} | {len(link.target) for link in gold} == {1, 2, 3}
     for link in gold:
-        words = [" ".join(side[i] for i in numbers) for side, numbers in ((source, link.source), (target, link.target))]
+        words = [
+            " ".join(side[i] for i in numbers)
+            for side, numbers in ((source, link.source), (target, link.target))
+        ]
         assert words[0].replace("de", "") == words[1].replace("en", "")
 
 
@@ -91,5 +98,8 @@ def test_paragraphs_of_a_page(benchmark, tmp_path):
     (tmp_path / "ch01.en.html").write_text(page, encoding="utf-8")
     found = benchmark.paragraphs(tmp_path, "en")
     assert found == ["One bold & two. Three: Four.", "", "Five? No."]
-    assert benchmark.document(found, set()) == (["One bold & two.", "Three:", "Four.", "Five?", "No."], [0, 0, 0, 2, 2])
+    assert benchmark.document(found, set()) == (
+        ["One bold & two.", "Three:", "Four.", "Five?", "No."],
+        [0, 0, 0, 2, 2],
+    )
     assert benchmark.document(found, {0}) == (["Five?", "No."], [2, 2])

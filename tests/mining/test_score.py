@@ -19,7 +19,10 @@ def bitext(n, *, seed=0, wrong=0.3, repeated=0.2):
     for _ in range(n):
         words = draw.choices(range(40), k=draw.randint(2, 5))
         other = draw.choices(range(40), k=draw.randint(2, 5)) if draw.random() < wrong else words
-        source, target = (" ".join(f"{code}{word}" for word in side) for code, side in (("de", words), ("en", other)))
+        source, target = (
+            " ".join(f"{code}{word}" for word in side)
+            for code, side in (("de", words), ("en", other))
+        )
         if pairs and draw.random() < repeated:
             target = draw.choice(pairs).target
         pairs.append(TextPair(source, target, "deu_Latn", "eng_Latn"))
@@ -82,7 +85,8 @@ def test_worked_by_hand():
         return np.array([vectors[text] for text in texts], np.float32)
 
     (block,) = PairScorer(by_table, ScoreConfig(k=2)).score(pairs)
-    # a: cosines 0.6 to A, 0 to B, mean 0.3; A: 0.6 to a, 0.8 to b, mean 0.7; so 0.6 / 0.5. b and B: 1 / (0.9 + 0.5) * 2
+    # a: cosines 0.6 to A, 0 to B, mean 0.3; A: 0.6 to a, 0.8 to b, mean 0.7; so 0.6 / 0.5. b and B:
+    # 1 / (0.9 + 0.5) * 2
     assert block.scores == pytest.approx([0.6 / 0.5, 1 / 0.7])
     assert block.cosines == pytest.approx([0.6, 1.0])
     # B is nearest to b, A to a; b is nearest to A and to B, a to none
@@ -91,7 +95,9 @@ def test_worked_by_hand():
 
 def test_right_pairs_score_higher_than_wrong_ones():
     pairs = bitext(400, wrong=0.5, repeated=0)
-    right = np.array([pair.source.replace("de", "") == pair.target.replace("en", "") for pair in pairs])
+    right = np.array(
+        [pair.source.replace("de", "") == pair.target.replace("en", "") for pair in pairs]
+    )
     scores = scores_of(pairs, window=64)
     assert scores[right].min() > 1
     assert np.mean(scores[right][:, None] > scores[~right]) > 0.99
@@ -114,7 +120,9 @@ def test_a_sentence_said_often_is_embedded_once_and_no_neighbor_of_its_own():
 def test_texts_that_left_the_window_are_forgotten():
     pairs = [TextPair(f"de{i}", f"en{i}", "deu_Latn", "eng_Latn") for i in (*range(30), 0)]
     seen = []
-    scorer = PairScorer(lambda texts, **_: seen.extend(texts) or encode(texts), ScoreConfig(window=4))
+    scorer = PairScorer(
+        lambda texts, **_: seen.extend(texts) or encode(texts), ScoreConfig(window=4)
+    )
     list(scorer.score(pairs))
     assert seen.count("de0") == 2
     assert seen.count("de5") == 1
@@ -129,11 +137,20 @@ def test_no_more_is_read_than_is_scored():
             yield TextPair(f"de{taken}", f"en{taken}", "deu_Latn", "eng_Latn")
 
     blocks = PairScorer(encode, ScoreConfig(window=16)).score(endless())
-    assert [(len(block.pairs), taken) for block in itertools.islice(blocks, 4)] == [(16, 16), (8, 24), (8, 32), (8, 40)]
+    assert [(len(block.pairs), taken) for block in itertools.islice(blocks, 4)] == [
+        (16, 16),
+        (8, 24),
+        (8, 32),
+        (8, 40),
+    ]
 
 
 def test_blank_sides_score_nothing():
-    pairs = [TextPair("de1", " ", "deu_Latn", "eng_Latn"), *bitext(5), TextPair("", "en3", "deu_Latn", "eng_Latn")]
+    pairs = [
+        TextPair("de1", " ", "deu_Latn", "eng_Latn"),
+        *bitext(5),
+        TextPair("", "en3", "deu_Latn", "eng_Latn"),
+    ]
     (block,) = PairScorer(encode, ScoreConfig()).score(pairs)
     assert block.scores[[0, -1]].tolist() == [0, 0]
     assert (block.scores[1:-1] != 0).all()
@@ -143,7 +160,11 @@ def test_blank_sides_score_nothing():
 
 def test_progress_comes_to_the_number_of_pairs():
     told = []
-    list(PairScorer(encode, ScoreConfig(window=8), progress=told.append).score([*bitext(30), *bitext(4)]))
+    list(
+        PairScorer(encode, ScoreConfig(window=8), progress=told.append).score(
+            [*bitext(30), *bitext(4)]
+        )
+    )
     assert sum(told) == pytest.approx(34)
 
 
@@ -153,7 +174,9 @@ def test_no_pairs_no_scores():
 
 def test_one_language_pair_at_a_time():
     pairs = [*bitext(2), TextPair("fr1", "en1", "fra_Latn", "eng_Latn")]
-    with pytest.raises(DataError, match="several language pairs, deu_Latn-eng_Latn and then fra_Latn-eng_Latn"):
+    with pytest.raises(
+        DataError, match="several language pairs, deu_Latn-eng_Latn and then fra_Latn-eng_Latn"
+    ):
         list(PairScorer(encode).score(pairs))
 
 
@@ -166,8 +189,12 @@ def test_what_decides_what_a_score_means():
 
 
 def test_plain_cosines_only_on_request():
-    assert score_config("ratio", k=4, window=8, cosine=True) == ScoreConfig(margin="absolute", window=8)
-    assert score_config("distance", k=2, window=8, cosine=False) == ScoreConfig(margin="distance", k=2, window=8)
+    assert score_config("ratio", k=4, window=8, cosine=True) == ScoreConfig(
+        margin="absolute", window=8
+    )
+    assert score_config("distance", k=2, window=8, cosine=False) == ScoreConfig(
+        margin="distance", k=2, window=8
+    )
     with pytest.raises(ConfigError, match="say --cosine if you mean it"):
         score_config("absolute", k=4, window=8, cosine=False)
 

@@ -14,7 +14,14 @@ from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import Selection
-from interlingua.mining.score import PairScorer, ScoreConfig, ScoreJob, count_pairs, counted, open_stream
+from interlingua.mining.score import (
+    PairScorer,
+    ScoreConfig,
+    ScoreJob,
+    count_pairs,
+    counted,
+    open_stream,
+)
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
 
@@ -29,10 +36,16 @@ def run(job, **options):
 
 
 def expected(config=None):
-    return [score for block in PairScorer(encode, config).score(PAIRS) for score in block.scores.tolist()]
+    return [
+        score
+        for block in PairScorer(encode, config).score(PAIRS)
+        for score in block.scores.tolist()
+    ]
 
 
-@pytest.fixture(params=["de-en.tsv", "set.csv", "set.xlsx", "de-en.jsonl.gz", "set.tmx", "set", "de-en.zip"])
+@pytest.fixture(
+    params=["de-en.tsv", "set.csv", "set.xlsx", "de-en.jsonl.gz", "set.tmx", "set", "de-en.zip"]
+)
 def file(request, tmp_path):
     path = tmp_path / request.param
     write_pairs(PAIRS, path)
@@ -50,12 +63,15 @@ def test_any_format_comes_out_in_its_order(file):
 
 def test_a_translation_memory_keeps_its_units(tmp_path):
     units = "".join(
-        f'<tu tuid="u{n}"><prop type="domain">d{n}</prop><tuv xml:lang="de-AT"><seg>{pair.source}</seg></tuv>'
+        f'<tu tuid="u{n}"><prop type="domain">d{n}</prop><tuv'
+        f' xml:lang="de-AT"><seg>{pair.source}</seg></tuv>'
         f'<tuv xml:lang="en-GB"><seg>{pair.target}<ph>x</ph></seg></tuv></tu>'
         for n, pair in enumerate(PAIRS)
     )
     header = '<header srclang="de-AT" segtype="sentence"/>'
-    (tmp_path / "a.tmx").write_text(f'<tmx version="1.4">{header}<body>{units}</body></tmx>', encoding="utf-8")
+    (tmp_path / "a.tmx").write_text(
+        f'<tmx version="1.4">{header}<body>{units}</body></tmx>', encoding="utf-8"
+    )
     threshold = Selection(threshold=1.0, checks=CheckPlan.parse("", ""))
     run(ScoreJob(input=str(tmp_path / "a.tmx"), output=tmp_path / "b.tmx", selection=threshold))
     kept = list(ElementTree.parse(tmp_path / "b.tmx").iter("tu"))
@@ -63,14 +79,19 @@ def test_a_translation_memory_keeps_its_units(tmp_path):
     for unit in kept:
         assert unit.get("tuid") == "u" + unit.findall("prop")[1].text.removeprefix("d")
         assert float(unit.find("prop").text) >= 1
-        assert [variant.attrib for variant in unit.findall("tuv")] == [{XML_LANG: "de-AT"}, {XML_LANG: "en-GB"}]
+        assert [variant.attrib for variant in unit.findall("tuv")] == [
+            {XML_LANG: "de-AT"},
+            {XML_LANG: "en-GB"},
+        ]
         assert unit.find("tuv/seg/ph").text == "x"
 
 
 def test_standard_input(monkeypatch):
     text = "".join(f"{pair.source}\t{pair.target}\n" for pair in PAIRS) + "\n"
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text.encode("utf-8"))))
-    job = ScoreJob(input="-", source_language="de", target_language="en", format="jsonl", selection=NOTHING)
+    job = ScoreJob(
+        input="-", source_language="de", target_language="en", format="jsonl", selection=NOTHING
+    )
     lines, told = run(job)
     assert len(lines) == 30
     assert told[2] == "left out: empty line 1"
@@ -81,7 +102,9 @@ def test_options_reach_the_score_and_the_filter(tmp_path):
     write_pairs(PAIRS, path)
     config = ScoreConfig(margin="distance", k=2, window=8)
     selection = Selection(threshold=0.1, checks=CheckPlan.parse("length", "duplicate"))
-    lines, _ = run(ScoreJob(input=str(path), config=config, columns=["length", "score"], selection=selection))
+    lines, _ = run(
+        ScoreJob(input=str(path), config=config, columns=["length", "score"], selection=selection)
+    )
     scores = [float(line.split("\t")[1]) for line in lines]
     assert 0 < len(scores) < 30
     assert min(scores) >= 0.1
@@ -90,18 +113,26 @@ def test_options_reach_the_score_and_the_filter(tmp_path):
 
 @pytest.mark.parametrize(
     ("pairs", "options", "warned"),
-    [(1, {}, True), (19, {"k": 2}, True), (20, {"k": 2}, False), (30, {"k": 2, "window": 8}, True),
-     (1, {"margin": "absolute"}, False)],
-)  # fmt: skip
+    [
+        (1, {}, True),
+        (19, {"k": 2}, True),
+        (20, {"k": 2}, False),
+        (30, {"k": 2, "window": 8}, True),
+        (1, {"margin": "absolute"}, False),
+    ],
+)
 def test_too_few_pairs_for_a_margin_are_told(tmp_path, pairs, options, warned):
     path = tmp_path / "a.de-en.tsv"
     write_pairs(PAIRS[:pairs], path)
     _, told = run(ScoreJob(input=str(path), config=ScoreConfig(**options), selection=NOTHING))
-    assert any(line.startswith("warning: a margin needs neighbors, and ") for line in told) == warned
+    assert (
+        any(line.startswith("warning: a margin needs neighbors, and ") for line in told) == warned
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["de-en.tsv", "de-en.tsv.gz", "de-en.jsonl.xz", "set.tmx", "set.tmx.gz", "set", "de-en.zip"]
+    "name",
+    ["de-en.tsv", "de-en.tsv.gz", "de-en.jsonl.xz", "set.tmx", "set.tmx.gz", "set", "de-en.zip"],
 )
 def test_pairs_are_counted_for_the_time_left(tmp_path, name):
     write_pairs(PAIRS, tmp_path / name)
@@ -112,7 +143,10 @@ def test_progress_knows_the_total(tmp_path):
     path = tmp_path / "a.de-en.tsv"
     write_pairs(PAIRS, path)
     told = []
-    run(ScoreJob(input=str(path), selection=NOTHING), progress=lambda done, total: told.append((done, total)))
+    run(
+        ScoreJob(input=str(path), selection=NOTHING),
+        progress=lambda done, total: told.append((done, total)),
+    )
     assert told[-1] == (pytest.approx(30), 30)
     assert count_pairs("-", "tsv") is None
     os.mkfifo(tmp_path / "pipe.tsv")
@@ -140,7 +174,9 @@ def test_ctrl_c(tmp_path):
     write_pairs(PAIRS, path)
     config = ScoreConfig(window=10)
     job, out = ScoreJob(input=str(path), config=config, selection=NOTHING), io.StringIO()
-    with pytest.raises(InterlinguaError, match="stopped after 10 pairs; the lines so far are whole"):
+    with pytest.raises(
+        InterlinguaError, match="stopped after 10 pairs; the lines so far are whole"
+    ):
         job.run(job.open(), stopped, stdout=out)
     assert len(out.getvalue().splitlines()) == 10
     seen.clear()
@@ -160,9 +196,15 @@ def test_ctrl_c(tmp_path):
         ({"columns": ["probability"]}, "probability needs --calibration"),
         ({"format": "tmx"}, "standard output is tsv, jsonl or csv"),
         ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv, .jsonl"),
-        ({"selection": Selection(prior=0.5, checks=CheckPlan.parse("", ""))}, "prior needs --calibration"),
         (
-            {"config": ScoreConfig(margin="absolute"), "selection": Selection(checks=CheckPlan.parse("all", ""))},
+            {"selection": Selection(prior=0.5, checks=CheckPlan.parse("", ""))},
+            "prior needs --calibration",
+        ),
+        (
+            {
+                "config": ScoreConfig(margin="absolute"),
+                "selection": Selection(checks=CheckPlan.parse("all", "")),
+            },
             "plain cosines look at no neighbors",
         ),
     ],
@@ -182,7 +224,10 @@ def test_bitexts_that_can_not_be_read(tmp_path, monkeypatch):
         list(open_stream(str(tmp_path / "x")).pairs)
     with pytest.raises(ConfigError, match="moses can't come from standard input"):
         open_stream("-", "moses")
-    for text, message in ((b"a\tb\nc\n", "-:2: 1 columns, expected 2"), (b"a\t\xff\n", r"-: not UTF-8 \(byte 0xff\)")):
+    for text, message in (
+        (b"a\tb\nc\n", "-:2: 1 columns, expected 2"),
+        (b"a\t\xff\n", r"-: not UTF-8 \(byte 0xff\)"),
+    ):
         monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text)))
         with pytest.raises(DataError, match=message):
             list(open_stream("-", None, "de", "en").pairs)

@@ -5,7 +5,14 @@ import pytest
 
 from interlingua.corpus.formats import TextPair, write_pairs
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibrate import LearnJob, first_half, judged, learn_job, mixed, wrong_targets
+from interlingua.mining.calibrate import (
+    LearnJob,
+    first_half,
+    judged,
+    learn_job,
+    mixed,
+    wrong_targets,
+)
 from interlingua.mining.calibration import load_calibration
 from interlingua.mining.score import PairScorer, ScoreConfig, open_stream
 from tests.mining.test_score import bitext
@@ -30,12 +37,16 @@ def test_from_judged_pairs(noisy, tmp_path):
     job = LearnJob(output=tmp_path / "c.json", labels=labels, config=ScoreConfig(window=100))
     told = []
     lines = job.run(
-        open_stream(str(tmp_path / "noisy.de-en.tsv")), encode, model="m",
+        open_stream(str(tmp_path / "noisy.de-en.tsv")),
+        encode,
+        model="m",
         progress=lambda done, total: told.append((round(done), total)),
-    )  # fmt: skip
+    )
     assert lines[0].startswith("200 pairs with a known answer")
     assert told[-1] == (600, 600)
-    found = load_calibration(tmp_path / "c.json", "de", "en", model="m", scoring="score ratio k=4 window=100")
+    found = load_calibration(
+        tmp_path / "c.json", "de", "en", model="m", scoring="score ratio k=4 window=100"
+    )
     assert found.basis == "labels"
     assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.05)
     blocks = list(PairScorer(encode, job.config).score(noisy))
@@ -88,22 +99,43 @@ def test_answers_stay_with_their_pairs():
 def test_wrong_targets_of_three_kinds():
     texts = ["en1 en2 en3 en4", "en5 en6", "en7 en8 en9", "en5 en6", "en6 en5 en10", "en1"]
     pairs = [TextPair("x", text, "deu_Latn", "eng_Latn") for text in texts]
-    assert wrong_targets(pairs, encode) == ["en5 en6", "en6 en5 en10", "en7", "en6 en5 en10", "en5 en6", "e"]
-    assert wrong_targets(pairs[3:4] * 2, encode) == ["en5 en6", "en5"]  # nothing else there; equal ones are left out
+    assert wrong_targets(pairs, encode) == [
+        "en5 en6",
+        "en6 en5 en10",
+        "en7",
+        "en6 en5 en10",
+        "en5 en6",
+        "e",
+    ]
+    assert wrong_targets(pairs[3:4] * 2, encode) == [
+        "en5 en6",
+        "en5",
+    ]  # nothing else there; equal ones are left out
 
 
 def test_half_a_sentence():
-    assert [first_half(text) for text in ("a b c", "漢字仮名", "word", "a")] == ["a", "漢字", "wo", ""]
+    assert [first_half(text) for text in ("a b c", "漢字仮名", "word", "a")] == [
+        "a",
+        "漢字",
+        "wo",
+        "",
+    ]
 
 
 def test_too_little_to_learn_from(noisy, tmp_path):
-    (tmp_path / "labels.tsv").write_text(f"1\t{noisy[0].source}\t{noisy[0].target}\n", encoding="utf-8")
+    (tmp_path / "labels.tsv").write_text(
+        f"1\t{noisy[0].source}\t{noisy[0].target}\n", encoding="utf-8"
+    )
     (tmp_path / "held.de-en.tsv").write_text("a\tb\n", encoding="utf-8")
     stream = open_stream(str(tmp_path / "noisy.de-en.tsv"))
     with pytest.raises(DataError, match="a calibration takes at least"):
-        LearnJob(output=tmp_path / "c", labels=tmp_path / "labels.tsv").run(stream, encode, model="m")
+        LearnJob(output=tmp_path / "c", labels=tmp_path / "labels.tsv").run(
+            stream, encode, model="m"
+        )
     with pytest.raises(DataError, match="fewer than two pairs"):
-        LearnJob(output=tmp_path / "c", parallel=str(tmp_path / "held.de-en.tsv")).run(stream, encode, model="m")
+        LearnJob(output=tmp_path / "c", parallel=str(tmp_path / "held.de-en.tsv")).run(
+            stream, encode, model="m"
+        )
     assert not (tmp_path / "c").exists()
 
 

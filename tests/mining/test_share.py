@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from interlingua.mining.calibration import Calibration, fit_calibration, fit_logistic, separation, share_interval
+from interlingua.mining.calibration import (
+    Calibration,
+    fit_calibration,
+    fit_logistic,
+    separation,
+    share_interval,
+)
 
 
 def drawn(rng, right, wrong, apart):
@@ -16,10 +22,18 @@ def drawn(rng, right, wrong, apart):
 def calibration(scores, right):
     fit = fit_calibration(scores, right)
     return Calibration(
-        source_language="deu_Latn", target_language="eng_Latn", model="m", scoring="s", basis="probes",
-        shape=fit.curve.shape, scores=fit.curve.scores, log_odds=fit.curve.log_odds, fitted_prior=fit.prior,
-        prior=fit.prior, pairs=len(scores),
-    )  # fmt: skip
+        source_language="deu_Latn",
+        target_language="eng_Latn",
+        model="m",
+        scoring="s",
+        basis="probes",
+        shape=fit.curve.shape,
+        scores=fit.curve.scores,
+        log_odds=fit.curve.log_odds,
+        fitted_prior=fit.prior,
+        prior=fit.prior,
+        pairs=len(scores),
+    )
 
 
 def test_separation_is_the_area_under_the_roc_curve():

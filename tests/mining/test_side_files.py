@@ -36,7 +36,9 @@ def test_each_file_is_compared(side, name):
     assert record.damage(side) == f"{name} is missing"
 
 
-@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", '{"format": "interlingua-side-1"}', "\xff"])
+@pytest.mark.parametrize(
+    "content", [None, "", "{", "[]", "{}", '{"format": "interlingua-side-1"}', "\xff"]
+)
 def test_a_damaged_record_is_an_error_only_where_vectors_depend_on_it(side, content):
     if content is None:
         (side / RECORD).unlink()
@@ -44,7 +46,10 @@ def test_a_damaged_record_is_an_error_only_where_vectors_depend_on_it(side, cont
         (side / RECORD).write_text(content, encoding="latin-1")
     assert SideRecord.read(side) is None
     add_vectors(side)
-    with pytest.raises(DataError, match=r"side\.json: is (missing|damaged), so .*; remove .* or choose another --work"):
+    with pytest.raises(
+        DataError,
+        match=r"side\.json: is (missing|damaged), so .*; remove .* or choose another --work",
+    ):
         SideRecord.read(side)
 
 

@@ -32,15 +32,21 @@ def oracle(lines, equal, keep_blank):
 @pytest.mark.parametrize("memory", [2**30, 400])
 @pytest.mark.parametrize("keep_blank", [True, False])
 @pytest.mark.parametrize("equal", ["exact", "folded", "never"])
-def test_each_text_is_there_once_with_all_its_lines(tmp_path, monkeypatch, equal, keep_blank, memory):
+def test_each_text_is_there_once_with_all_its_lines(
+    tmp_path, monkeypatch, equal, keep_blank, memory
+):
     monkeypatch.setattr(texts, "CHUNK", 7)
     draw, told = random.Random(0), []
     lines = [draw.choice(SEVERAL) for _ in range(100)]
     side = build_side(
         tmp_path / "side",
         lambda: (Line(text, f"n{number}") for number, text in enumerate(lines)),
-        what="this", equal=equal, keep_blank=keep_blank, memory=memory, progress=lambda *at: told.append(at),
-    )  # fmt: skip
+        what="this",
+        equal=equal,
+        keep_blank=keep_blank,
+        memory=memory,
+        progress=lambda *at: told.append(at),
+    )
     found, of_line = oracle(lines, equal, keep_blank)
     assert list(side.texts) == found
     assert side.text_of_line.tolist() == of_line
@@ -49,7 +55,9 @@ def test_each_text_is_there_once_with_all_its_lines(tmp_path, monkeypatch, equal
         own = [line for line, text in enumerate(of_line) if text == number]
         assert side.lines_of(number).tolist() == own
         assert side.origins(number) == [f"n{line}" for line in own]
-    assert side.first_lines(0, len(side)).tolist() == [of_line.index(number) for number in range(len(side))]
+    assert side.first_lines(0, len(side)).tolist() == [
+        of_line.index(number) for number in range(len(side))
+    ]
     lasts = [len(lines) - 1 - of_line[::-1].index(number) for number in range(len(side))]
     assert side.first_lines(0, len(side), last=True).tolist() == lasts
     assert told == sorted(told)
@@ -87,7 +95,10 @@ def test_layouts(tmp_path):
     with pytest.raises(DataError, match=r"a.tsv.gz:3: expected document TAB text, got no tab"):
         list(read_lines([path], "documents"))
     path.write_bytes(gzip.compress(b"d1\ts1\t one\ttwo \nd1\tno id\n"))
-    assert list(read_lines([path], "documents")) == [Line("one\ttwo", "s1", "d1"), Line("no id", "d1#2", "d1")]
+    assert list(read_lines([path], "documents")) == [
+        Line("one\ttwo", "s1", "d1"),
+        Line("no id", "d1#2", "d1"),
+    ]
     assert list(read_lines([path], "ids")) == [Line("s1\t one\ttwo", "d1"), Line("no id", "d1")]
     (tmp_path / "next").write_text("d2\ttwo\nno tab\n", encoding="utf-8")
     both = [path, tmp_path / "next"]

@@ -43,7 +43,8 @@ def test_portions_make_one_file_of_all(tmp_path, side):
 
 
 def test_what_is_there_is_not_made_again(tmp_path, side):
-    """Killed behind two portions: the journal's last line is cut, the third portion's place is still empty."""
+    """Killed behind two portions: the journal's last line is cut, the third portion's place is
+    still empty."""
 
     def dies(texts):
         if texts[0] == side.texts[8]:
@@ -92,12 +93,17 @@ def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
         table[1, 0] = np.nan
         return table
 
-    message = r"^a\.de: the encoder gave NaN or infinity for line '1', 'de1 de2'; try --dtype float32, leave"
+    message = (
+        r"^a\.de: the encoder gave NaN or infinity for line '1', 'de1 de2'; try --dtype float32,"
+        r" leave"
+    )
     with pytest.raises(DataError, match=message):
         embed_side(side, broken, tmp_path / "x", path="a.de")
     with pytest.raises(DataError, match="the encoder gave NaN or infinity for line '0'"):
         embed_side(side, lambda texts: embed(texts).astype(np.float64) * 1e200, tmp_path / "x")
-    with pytest.raises(ConfigError, match=r"the vectors given and the model's have widths \[5, 24\]"):
+    with pytest.raises(
+        ConfigError, match=r"the vectors given and the model's have widths \[5, 24\]"
+    ):
         embed_side(side, embed, tmp_path / "x", known=KnownVectors([np.ones((2, 5))]))
     embed_side(side, embed, tmp_path / "x", shard=(1, 2))
     with pytest.raises(ConfigError, match="vectors of another shape are there"):
@@ -112,7 +118,9 @@ def test_vectors_of_a_file(tmp_path):
         np.testing.assert_array_equal(open_vectors([tmp_path / name], 4)[np.arange(4)], table)
     with pytest.raises(DataError, match=r"expected 5 rows of floating-point numbers"):
         open_vectors([tmp_path / "a.npy"], 5)
-    with pytest.raises(DataError, match=r"is no .npy file, and its 48 bytes are no float32 rows for 5 lines"):
+    with pytest.raises(
+        DataError, match=r"is no .npy file, and its 48 bytes are no float32 rows for 5 lines"
+    ):
         open_vectors([tmp_path / "a.raw"], 5)
     np.save(tmp_path / "o.npy", np.array([[1]], dtype=object))
     with pytest.raises(DataError, match="no array that can be mapped"):
@@ -124,7 +132,9 @@ def test_vectors_of_a_file(tmp_path):
 def test_vectors_of_several_files_are_one_table(tmp_path):
     table = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)
     paths = [tmp_path / f"{n}.npy" for n in range(3)]
-    for path, part in zip(paths, (table[:4], table[4:4], table[4:].astype(np.float16)), strict=True):
+    for path, part in zip(
+        paths, (table[:4], table[4:4], table[4:].astype(np.float16)), strict=True
+    ):
         np.save(path, part)
     found, rows = open_vectors(paths, 9), np.array([8, 0, 3, 4, 4])
     np.testing.assert_allclose(found[rows], table[rows], rtol=1e-3)
@@ -135,12 +145,17 @@ def test_vectors_of_several_files_are_one_table(tmp_path):
     with pytest.raises(DataError, match=r"got shape \(9, 3\) and \(9, 4\)"):
         open_vectors(paths, 9)
     table.tofile(tmp_path / "raw")
-    with pytest.raises(DataError, match="are no float32 rows of a known number, as one of several files has"):
+    with pytest.raises(
+        DataError, match="are no float32 rows of a known number, as one of several files has"
+    ):
         open_vectors([*paths, tmp_path / "raw"], 9)
 
 
 def test_vectors_of_length_one():
-    assert unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 0]]
+    assert unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [
+        [np.float32(0.6), np.float32(0.8)],
+        [0, 0],
+    ]
     assert np.isnan(unit_rows(np.array([[np.inf, 1.0], [1e300, 0.0], [np.nan, 0.0]]))).all()
     signaling = np.array([[0x7FA00000, 0]], np.uint32).view(np.float32)  # of this NaN numpy warns
     assert np.isnan(unit_rows(signaling)).all()
@@ -196,7 +211,9 @@ def harmed(path, harm):
         path.write_bytes(content)
 
 
-@pytest.mark.parametrize(("harm", "made"), [("removed", 10), ("cut", 6), ("flipped", 2), ("flipped header", 0)])
+@pytest.mark.parametrize(
+    ("harm", "made"), [("removed", 10), ("cut", 6), ("flipped", 2), ("flipped header", 0)]
+)
 def test_damaged_portions_are_embedded_again(tmp_path, side, caplog, harm, made):
     embed_side(side, embed, tmp_path / "x")
     harmed(tmp_path / "x" / "vectors.npy", harm)
@@ -214,7 +231,9 @@ def test_damage_of_another_shard_is_an_error(tmp_path, side):
     content = bytearray((tmp_path / "x" / "vectors.npy").read_bytes())
     content[-1] ^= 1  # the third portion is the first shard's
     (tmp_path / "x" / "vectors.npy").write_bytes(content)
-    with pytest.raises(DataError, match=r"vectors\.npy: 1 portions of vectors that other shards made are damaged"):
+    with pytest.raises(
+        DataError, match=r"vectors\.npy: 1 portions of vectors that other shards made are damaged"
+    ):
         drop_damaged(tmp_path / "x", len(side), (2, 2))
     drop_damaged(tmp_path / "x", len(side), (1, 2))
     assert finished(tmp_path / "x") == {0, 4}

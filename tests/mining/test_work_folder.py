@@ -67,14 +67,26 @@ def flipped_at_the_start(path):
 
 @pytest.mark.parametrize("harm", [removed, cut, emptied, flipped, flipped_at_the_start])
 def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, files, harm):
-    """Wherever a work folder is damaged: one line, or the very same pairs. Never others, never a traceback."""
+    """Wherever a work folder is damaged: one line, or the very same pairs.
+
+    Never others, never a traceback.
+    """
     monkeypatch.setattr(vectors, "PORTION", 20)
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # what takes longest here
     whole = tmp_path / "whole"
     expected = mine(files, whole, tmp_path / "expected.tsv")
     names = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
-    names = [name for name in names if name.parent.name != "y" or name.name in ("vectors.npy", "model.json")]
-    assert {str(name) for name in names} >= {"x/texts.text", "y/vectors.npy", "neighbors-k4/x-0.npz", "work.json"}
+    names = [
+        name
+        for name in names
+        if name.parent.name != "y" or name.name in ("vectors.npy", "model.json")
+    ]
+    assert {str(name) for name in names} >= {
+        "x/texts.text",
+        "y/vectors.npy",
+        "neighbors-k4/x-0.npz",
+        "work.json",
+    }
     errors = {}
     for number, name in enumerate(names):
         work = tmp_path / str(number)
@@ -90,16 +102,25 @@ def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, file
         assert str(tmp_path) in message
     assert not {name for name in errors if name.startswith("scores/")}
     if harm is removed:
-        assert errors.keys() >= {"neighbors-k4/x-0.npz", "neighbors-k4/y-0.npz", "x/side.json", "y/model.json"}
+        assert errors.keys() >= {
+            "neighbors-k4/x-0.npz",
+            "neighbors-k4/y-0.npz",
+            "x/side.json",
+            "y/model.json",
+        }
         assert "x-0.npz: is missing, though journal.txt says" in errors["neighbors-k4/x-0.npz"]
 
 
-@pytest.mark.parametrize("name", ["x/notes.txt", "y/notes", "neighbors-k4/plan", "scores", "made/a", "work.json"])
+@pytest.mark.parametrize(
+    "name", ["x/notes.txt", "y/notes", "neighbors-k4/plan", "scores", "made/a", "work.json"]
+)
 def test_a_folder_of_others_is_refused_before_any_work(tmp_path, files, name):
     path = tmp_path / "w" / name
     path.parent.mkdir(parents=True)
     path.write_text("precious")
-    with pytest.raises(ConfigError, match=rf"w holds {name.split('/')[0]}, which .* choose another --work folder"):
+    with pytest.raises(
+        ConfigError, match=rf"w holds {name.split('/')[0]}, which .* choose another --work folder"
+    ):
         mine(files, tmp_path / "w", tmp_path / "p.tsv")
     assert path.read_text() == "precious"
     assert not (tmp_path / "p.tsv").exists()
@@ -145,7 +166,9 @@ def test_files_put_into_our_folders_stay(tmp_path):
     assert (tmp_path / "w" / "y" / "link").is_symlink()
 
 
-@pytest.mark.parametrize("name", [*OWN, "x/texts.text", "y/vectors.npy", "scores/pairs.bin", "neighbors-k4/x-0.npz"])
+@pytest.mark.parametrize(
+    "name", [*OWN, "x/texts.text", "y/vectors.npy", "scores/pairs.bin", "neighbors-k4/x-0.npz"]
+)
 def test_links_under_our_names_are_not_written_through(tmp_path, files, name):
     elsewhere, work = tmp_path / "elsewhere", tmp_path / "w"
     elsewhere.mkdir()
@@ -161,7 +184,10 @@ def test_links_under_our_names_are_not_written_through(tmp_path, files, name):
 
 def test_two_jobs_with_one_output_do_not_meet(tmp_path, files):
     lock = exclusive(tmp_path / "o.tsv.work", remedy="x")
-    with lock, pytest.raises(ConfigError, match=rf"o\.tsv\.work is in use by process {os.getpid()} on"):
+    with (
+        lock,
+        pytest.raises(ConfigError, match=rf"o\.tsv\.work is in use by process {os.getpid()} on"),
+    ):
         mine(files, None, tmp_path / "o.tsv")
     assert mine(files, None, tmp_path / "o.tsv")
 

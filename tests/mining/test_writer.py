@@ -22,7 +22,9 @@ PAIR = TextPair("a\tb\nc", "d", "deu_Latn", "eng_Latn", 0.123456789)
 
 
 def row(**columns):
-    return PairRow(PAIR, {"score": PAIR.score, "source": PAIR.source, "target": PAIR.target, **columns}, [])
+    return PairRow(
+        PAIR, {"score": PAIR.score, "source": PAIR.source, "target": PAIR.target, **columns}, []
+    )
 
 
 def test_a_column_that_is_not_there():
@@ -52,7 +54,10 @@ def test_cells_by_hand():
 
 
 def test_files_appear_when_they_are_whole(tmp_path):
-    with pytest.raises(KeyError), open_rows(tmp_path / "x.tsv", format="tsv", columns=["source"]) as write:
+    with (
+        pytest.raises(KeyError),
+        open_rows(tmp_path / "x.tsv", format="tsv", columns=["source"]) as write,
+    ):
         write(row())
         raise KeyError
     assert list(tmp_path.iterdir()) == []
@@ -71,7 +76,12 @@ def test_a_spreadsheet_names_columns_and_keeps_languages(tmp_path, name):
     write_rows([row(hub=30, reasons=["x y", "z"])], tmp_path / name, format=name[2:])
     (back,) = read_pairs(tmp_path / name)
     assert back == PAIR._replace(score=pytest.approx(PAIR.score, abs=1e-6))
-    write_rows([row(hub=30, reasons=["x y", "z"])], tmp_path / name, format=name[2:], columns=["hub", "reasons"])
+    write_rows(
+        [row(hub=30, reasons=["x y", "z"])],
+        tmp_path / name,
+        format=name[2:],
+        columns=["hub", "reasons"],
+    )
     with pytest.raises(DataError):
         next(read_pairs(tmp_path / name))
     if name == "x.csv":

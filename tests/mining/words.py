@@ -1,4 +1,5 @@
-"""An encoder of invented words: translations have the same vector, and a text has the sum of its words'."""
+"""An encoder of invented words: translations have the same vector, and a text has the sum of its
+words'."""
 
 from __future__ import annotations
 

@@ -6,18 +6,41 @@ import pytest
 from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
 from interlingua.prepare.shards import Fate, Shard
 
-NOUNS = ["tree", "house", "river", "stone", "cloud", "bread", "knife", "wheel", "horse", "apple", "chair", "table"]
+NOUNS = [
+    "tree",
+    "house",
+    "river",
+    "stone",
+    "cloud",
+    "bread",
+    "knife",
+    "wheel",
+    "horse",
+    "apple",
+    "chair",
+    "table",
+]
 VERBS = ["sees", "finds", "takes", "keeps", "moves", "loses", "makes", "holds"]
 
 
 def sentences(number, seed=0, extra=""):
-    """Distinct English sentences and word-by-word 'German' and 'French' ones, so that every pair is clean."""
+    """Distinct English sentences and word-by-word 'German' and 'French' ones, so that every pair is
+    clean."""
     draw = random.Random(seed)
     found = {}
     while len(found) < number:
-        words = [draw.choice(NOUNS), draw.choice(VERBS), draw.choice(NOUNS), draw.choice(NOUNS), draw.choice(VERBS)]
+        words = [
+            draw.choice(NOUNS),
+            draw.choice(VERBS),
+            draw.choice(NOUNS),
+            draw.choice(NOUNS),
+            draw.choice(VERBS),
+        ]
         english = " ".join(["the", *words]) + extra
-        found[english] = (" ".join(f"{word}en" for word in words), " ".join(f"{word}eau" for word in words))
+        found[english] = (
+            " ".join(f"{word}en" for word in words),
+            " ".join(f"{word}eau" for word in words),
+        )
     return [(english, german, french) for english, (german, french) in found.items()]
 
 
@@ -29,10 +52,15 @@ def write_tsv(path, rows):
 
 @pytest.fixture
 def corpus(tmp_path):
-    """Two sources: de-en with 300 pairs and en-fr with the 300 translations of the same English sentences."""
+    """Two sources: de-en with 300 pairs and en-fr with the 300 translations of the same English
+    sentences."""
     rows = sentences(300)
-    write_tsv(tmp_path / "data" / "de-en.news.tsv", [(german, english) for english, german, _ in rows])
-    write_tsv(tmp_path / "data" / "en-fr.talks.tsv", [(english, french) for english, _, french in rows])
+    write_tsv(
+        tmp_path / "data" / "de-en.news.tsv", [(german, english) for english, german, _ in rows]
+    )
+    write_tsv(
+        tmp_path / "data" / "en-fr.talks.tsv", [(english, french) for english, _, french in rows]
+    )
     return tmp_path / "data"
 
 

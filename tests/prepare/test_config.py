@@ -18,7 +18,11 @@ max_pairs = 7
 def test_toml_round_trip(tmp_path):
     (tmp_path / "a.toml").write_text(TOML)
     config = load_config(PrepareConfig, tmp_path / "a.toml", overrides=["vocabulary.size=9"])
-    assert (config.sources[0].languages, config.sources[0].label, config.vocabulary.size) == (("de", "en"), "a.tsv", 9)
+    assert (config.sources[0].languages, config.sources[0].label, config.vocabulary.size) == (
+        ("de", "en"),
+        "a.tsv",
+        9,
+    )
     (tmp_path / "b.toml").write_text(config_to_toml(config))
     assert load_config(PrepareConfig, tmp_path / "b.toml") == config
 
@@ -34,15 +38,21 @@ def test_toml_round_trip(tmp_path):
         (lambda: SplitConfig(max_share=1), "max_share 1"),
         (lambda: PrepareConfig(output=Path("o"), sources=()), "no sources"),
         (
-            lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), processes=0),
+            lambda: PrepareConfig(
+                output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), processes=0
+            ),
             "processes 0",
         ),
         (
-            lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), max_tokens=1),
+            lambda: PrepareConfig(
+                output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), max_tokens=1
+            ),
             "max_tokens 1",
         ),
         (
-            lambda: PrepareConfig(output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), long_pairs="drop"),
+            lambda: PrepareConfig(
+                output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), long_pairs="drop"
+            ),
             "set vocabulary.path",
         ),
     ],
@@ -55,8 +65,14 @@ def test_impossible_settings(make, message):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ('["de", "deu"]', r"a\.toml: sources\[0\]: languages: both sides are deu_Latn; name two languages"),
-        ('["Germn", "en"]', r"a\.toml: sources\[0\]: languages: unknown language 'Germn'; did you mean deu_Latn"),
+        (
+            '["de", "deu"]',
+            r"a\.toml: sources\[0\]: languages: both sides are deu_Latn; name two languages",
+        ),
+        (
+            '["Germn", "en"]',
+            r"a\.toml: sources\[0\]: languages: unknown language 'Germn'; did you mean deu_Latn",
+        ),
     ],
 )
 def test_a_sources_languages_are_two_known_ones(tmp_path, override, message):

@@ -26,11 +26,18 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_shards_hold_clean_text_its_keys_and_its_words(tmp_path):
     write_tsv(
         tmp_path / "de-en.a.tsv",
-        [("Ein  Haus", "a house"), ("gleich", "gleich"), ("", "x"), ("Drei kleine Wörter", "words")],
+        [
+            ("Ein  Haus", "a house"),
+            ("gleich", "gleich"),
+            ("", "x"),
+            ("Drei kleine Wörter", "words"),
+        ],
     )
     config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
     (shard,), (counts,) = ingest(config, tmp_path, Progress())
-    assert list(shard.blocks(np.ones(2, bool))) == [(["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])]
+    assert list(shard.blocks(np.ones(2, bool))) == [
+        (["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])
+    ]
     assert shard.source_keys.tolist() == text_keys(["Ein Haus", "Drei kleine Wörter"]).tolist()
     assert shard.target_keys.tolist() == text_keys(["a house", "words"]).tolist()
     assert shard.words.tolist() == [2, 1]
@@ -47,11 +54,13 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
         folder.mkdir()
         config = dataclasses.replace(config_for(tmp_path, corpus), processes=processes)
         shards, counts = ingest(config, folder, Progress())
-        results.append((
-            [(shard.language_pair, shard.source_index, shard.rows) for shard in shards],
-            counts,
-            {path.name: path.read_bytes() for path in folder.iterdir()},
-        ))  # fmt: skip
+        results.append(
+            (
+                [(shard.language_pair, shard.source_index, shard.rows) for shard in shards],
+                counts,
+                {path.name: path.read_bytes() for path in folder.iterdir()},
+            )
+        )
     assert results[0] == results[1]
 
 
@@ -94,7 +103,8 @@ def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
             return os._exit, (1,)  # what unpickling this does in the worker
 
     monkeypatch.setattr(
-        "interlingua.prepare.ingest.read_chunks", lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])])
+        "interlingua.prepare.ingest.read_chunks",
+        lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])]),
     )
     with pytest.raises(DataError, match="a cleaning process was killed"):
         ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Progress())
@@ -137,7 +147,10 @@ def test_workers_end_with_a_killed_parent(tmp_path, corpus):
     script.write_text(PARENT)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(["src", "."]), "OMP_NUM_THREADS": "1"}
     parent = subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, env=environment
+        [sys.executable, str(script), str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        env=environment,
     )
     parent.stdout.readline()
     children = children_of(parent.pid)

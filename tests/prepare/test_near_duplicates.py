@@ -10,16 +10,23 @@ from interlingua.prepare.shards import Fate, Shard
 def shard_of(folder, number, rows):
     shard = Shard(folder, number, 0, ("deu_Latn", "eng_Latn"))
     keys = np.arange(len(rows), dtype=np.uint64)
-    shard.append("".join(f"{a}\t{b}\n" for a, b in rows).encode(), keys, keys, np.zeros(len(rows), np.uint8))
+    shard.append(
+        "".join(f"{a}\t{b}\n" for a, b in rows).encode(), keys, keys, np.zeros(len(rows), np.uint8)
+    )
     shard.fates = np.zeros(len(rows), np.uint8)
     return shard
 
 
 def test_the_later_pair_goes_across_shards_and_dropped_rows_count_for_nothing(tmp_path):
-    german, english = "der alte Mann ging langsam nach Hause", "the old man walked home slowly that evening"
+    german, english = (
+        "der alte Mann ging langsam nach Hause",
+        "the old man walked home slowly that evening",
+    )
     first = shard_of(tmp_path, 0, [("etwas anderes", "something else"), (german, english)])
     second = shard_of(
-        tmp_path, 1, [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")]
+        tmp_path,
+        1,
+        [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")],
     )
     second.fates[0] = Fate.duplicate
     drop_near_duplicates([first, second], 0.8, tmp_path / "near", Progress())

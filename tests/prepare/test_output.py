@@ -28,14 +28,22 @@ def test_the_store_holds_the_rows_of_one_fate(tmp_path, shards):
 
 def test_texts_are_in_tatoebas_layout(tmp_path, shards):
     write_texts(tmp_path / "heldout", shards, Fate.valid)
-    assert sorted(path.name for path in (tmp_path / "heldout").iterdir()) == ["deu-eng.tsv", "fra-eng.tsv"]
+    assert sorted(path.name for path in (tmp_path / "heldout").iterdir()) == [
+        "deu-eng.tsv",
+        "fra-eng.tsv",
+    ]
     rows = sentences(100)
     expected = "".join(f"{german}\t{english}\n" for english, german, _ in rows[3:5])
     assert (tmp_path / "heldout" / "deu-eng.tsv").read_text() == expected
 
 
 def test_file_names_tell_scripts_apart():
-    pairs = {("deu_Latn", "eng_Latn"), ("zho_Hans", "eng_Latn"), ("zho_Hant", "eng_Latn"), ("deu_Latn", "zho_Hans")}
+    pairs = {
+        ("deu_Latn", "eng_Latn"),
+        ("zho_Hans", "eng_Latn"),
+        ("zho_Hant", "eng_Latn"),
+        ("deu_Latn", "zho_Hans"),
+    }
     assert file_names(pairs) == {
         ("deu_Latn", "eng_Latn"): "deu-eng.tsv",
         ("zho_Hans", "eng_Latn"): "zho_Hans-eng.tsv",

@@ -23,20 +23,34 @@ def test_the_folder_and_its_manifest(tmp_path, corpus):
     manifest = prepare(config, show_progress=False)
     folder = config.output
     assert sorted(path.name for path in folder.iterdir()) == [
-        "heldout", "manifest.json", "train", "valid", "valid_text", "vocabulary",
-    ]  # fmt: skip
+        "heldout",
+        "manifest.json",
+        "train",
+        "valid",
+        "valid_text",
+        "vocabulary",
+    ]
     assert manifest == Manifest.load(folder)
-    assert [(s.name, s.license, s.read, s.dropped, s.train, s.valid, s.heldout) for s in manifest.sources] == [
+    assert [
+        (s.name, s.license, s.read, s.dropped, s.train, s.valid, s.heldout)
+        for s in manifest.sources
+    ] == [
         ("news", "CC0", 301, {"identical": 1}, 270, 10, 20),
         ("talks", "unknown", 300, {}, 270, 10, 20),
     ]
-    assert [(p.source, p.target, p.train, p.valid, p.heldout, p.dropped) for p in manifest.language_pairs] == [
+    assert [
+        (p.source, p.target, p.train, p.valid, p.heldout, p.dropped)
+        for p in manifest.language_pairs
+    ] == [
         ("deu_Latn", "eng_Latn", 270, 10, 20, {"identical": 1}),
         ("fra_Latn", "eng_Latn", 270, 10, 20, {}),
     ]
     assert manifest.dropped == {"identical": 1}
     assert manifest.sources[1].files[0].sha256 == sha256_file(corpus / "en-fr.talks.tsv")
-    assert manifest.vocabulary == {"size": 120, "digest": Vocabulary.load(folder / "vocabulary").digest()}
+    assert manifest.vocabulary == {
+        "size": 120,
+        "digest": Vocabulary.load(folder / "vocabulary").digest(),
+    }
     store = TokenStore.open(folder / "train")
     assert store.counts == (270, 270)
     assert store.vocabulary_digest == manifest.vocabulary["digest"]
@@ -57,10 +71,12 @@ def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplo
     assert manifest.sources[0].read == 300
     kept = (config.output / "rejected_lines.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t")[1:3] for line in kept[1:]] == [
-        ["301", "1 columns, expected 2; tabs inside a text must go"], ["302", "not UTF-8"],
-    ]  # fmt: skip
+        ["301", "1 columns, expected 2; tabs inside a text must go"],
+        ["302", "not UTF-8"],
+    ]
     assert caplog.messages[0] == (
-        f"2 lines could not be read and were left out; all of them are in {config.output / 'rejected_lines.tsv'}"
+        "2 lines could not be read and were left out; all of them are in"
+        f" {config.output / 'rejected_lines.tsv'}"
     )
 
 
@@ -73,19 +89,30 @@ def test_a_slip_in_the_last_source_costs_no_work(tmp_path, corpus, monkeypatch):
 
 
 def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, corpus):
-    """Every second pair is wrong and scores 0.2; none of them is held out, validated or trained on."""
+    """Every second pair is wrong and scores 0.2.
+
+    None of them is held out, validated or trained on.
+    """
     rows = sentences(300, seed=4)
     lines = []
     for n, (english, german, _) in enumerate(rows):
-        lines.append(f"1.2\t{german}\t{english}\n" if n % 2 else f"0.2\t{german} wrong\t{english}\n")
+        lines.append(
+            f"1.2\t{german}\t{english}\n" if n % 2 else f"0.2\t{german} wrong\t{english}\n"
+        )
     (corpus / "de-en.news.tsv").write_text("".join(lines), encoding="utf-8")
     config = config_for(tmp_path, corpus)
     source = dataclasses.replace(config.sources[0], min_score=1.0)
-    manifest = prepare(dataclasses.replace(config, sources=(source, config.sources[1])), show_progress=False)
-    assert manifest.sources[0].dropped["below_min_score"] == manifest.dropped["below_min_score"] == 150
+    manifest = prepare(
+        dataclasses.replace(config, sources=(source, config.sources[1])), show_progress=False
+    )
+    assert (
+        manifest.sources[0].dropped["below_min_score"] == manifest.dropped["below_min_score"] == 150
+    )
     record = manifest.sources[0]
     assert (
-        record.read == 300 == 150 + record.train + record.valid + record.heldout + (sum(record.dropped.values()) - 150)
+        record.read
+        == 300
+        == 150 + record.train + record.valid + record.heldout + (sum(record.dropped.values()) - 150)
     )
     for folder in ("heldout", "valid_text"):
         text = (config.output / folder / "deu-eng.tsv").read_text(encoding="utf-8")
@@ -97,7 +124,8 @@ def test_a_language_without_pairs_is_named(tmp_path, corpus, caplog):
     config = config_for(tmp_path, corpus, languages=("de", "en", "fr", "th"))
     prepare(config, show_progress=False)
     assert [message for message in caplog.messages if message.startswith("language ")] == [
-        "language tha_Thai: no pairs to train on (0 read); add a source that has it, or leave it out of languages"
+        "language tha_Thai: no pairs to train on (0 read); add a source that has it, or leave it"
+        " out of languages"
     ]
 
 
@@ -116,39 +144,64 @@ def test_a_source_without_pairs_is_named(tmp_path, corpus, caplog):
     ]
 
 
-def test_a_vocabulary_that_is_not_there_is_told_before_anything_is_read(tmp_path, corpus, monkeypatch):
+def test_a_vocabulary_that_is_not_there_is_told_before_anything_is_read(
+    tmp_path, corpus, monkeypatch
+):
     monkeypatch.setattr("interlingua.prepare.pipeline.ingest", lambda *_: pytest.fail("it read"))
-    config = config_for(tmp_path, corpus, vocabulary=VocabularyConfig(path=str(tmp_path / "absent")))
+    config = config_for(
+        tmp_path, corpus, vocabulary=VocabularyConfig(path=str(tmp_path / "absent"))
+    )
     with pytest.raises(DataError, match="absent: no such model directory"):
         prepare(config, show_progress=False)
 
 
 def test_every_pair_is_accounted_for(tmp_path, corpus):
     rows = [(german, english) for english, german, _ in sentences(50)]
-    write_tsv(corpus / "de-en.x.talks.tsv", [*rows, ("zu lang " * 200, "short"), ("123", "456"), ("", "")])
+    write_tsv(
+        corpus / "de-en.x.talks.tsv", [*rows, ("zu lang " * 200, "short"), ("123", "456"), ("", "")]
+    )
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "a.txt").write_text(rows[0][1])
     config = config_for(tmp_path, corpus, decontaminate=(tmp_path / "test",))
     capped = (config.sources[0], dataclasses.replace(config.sources[1], max_pairs=100, weight=0.5))
     manifest = prepare(dataclasses.replace(config, sources=capped), show_progress=False)
     for record in manifest.sources:
-        assert record.read == sum(record.dropped.values()) + record.train + record.valid + record.heldout
+        assert (
+            record.read
+            == sum(record.dropped.values()) + record.train + record.valid + record.heldout
+        )
     for name in ("train", "valid", "heldout"):
-        assert sum(getattr(s, name) for s in manifest.sources) == sum(getattr(p, name) for p in manifest.language_pairs)
-    assert sum(sum(p.dropped.values()) for p in manifest.language_pairs) == sum(manifest.dropped.values())
+        assert sum(getattr(s, name) for s in manifest.sources) == sum(
+            getattr(p, name) for p in manifest.language_pairs
+        )
+    assert sum(sum(p.dropped.values()) for p in manifest.language_pairs) == sum(
+        manifest.dropped.values()
+    )
     assert manifest.dropped["duplicate"] == 50
     assert manifest.decontaminated == {"test": 2}
-    assert {"too_long", "no_letters", "empty", "over_weight", "over_max_pairs", "in_evaluation_set"} <= set(
-        manifest.dropped
-    )
+    assert {
+        "too_long",
+        "no_letters",
+        "empty",
+        "over_weight",
+        "over_max_pairs",
+        "in_evaluation_set",
+    } <= set(manifest.dropped)
 
 
 def test_the_same_config_gives_the_same_bytes(tmp_path, corpus):
     digests = []
     for number in (1, 2):
-        config = dataclasses.replace(config_for(tmp_path, corpus), output=tmp_path / str(number), processes=number)
+        config = dataclasses.replace(
+            config_for(tmp_path, corpus), output=tmp_path / str(number), processes=number
+        )
         prepare(config, show_progress=False)
-        digests.append([sha256_tree(config.output / name) for name in ("train", "valid", "vocabulary", "heldout")])
+        digests.append(
+            [
+                sha256_tree(config.output / name)
+                for name in ("train", "valid", "vocabulary", "heldout")
+            ]
+        )
     assert digests[0] == digests[1]
 
 
@@ -183,7 +236,10 @@ def test_only_the_wanted_languages(tmp_path, corpus):
 
 
 def test_torch_is_not_needed():
-    code = "import sys, interlingua.prepare.pipeline, interlingua.cli.prepare; sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, interlingua.prepare.pipeline, interlingua.cli.prepare; sys.exit('torch' in"
+        " sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -198,7 +254,12 @@ def test_another_name_of_a_folder_has_the_same_lock(tmp_path, corpus):
 def test_two_runs_do_not_make_one_folder(tmp_path, corpus):
     config = config_for(tmp_path, corpus)
     lock = exclusive(tmp_path, name=".prepared.lock", remedy="x")
-    with lock, pytest.raises(ConfigError, match=rf"prepared is in use by process {os.getpid()} on .* --output"):
+    with (
+        lock,
+        pytest.raises(
+            ConfigError, match=rf"prepared is in use by process {os.getpid()} on .* --output"
+        ),
+    ):
         prepare(config, overwrite=True, show_progress=False)
     prepare(config, show_progress=False)
     assert not list(tmp_path.glob(".prepared*"))

@@ -21,12 +21,16 @@ def asked(word_vocabulary, tmp_path):
 
     def ask(prompt, prompts=None, default=None):
         if prompts is not None:
-            encoder.settings = dataclasses.replace(encoder.settings, prompts=prompts, default_prompt=default)
+            encoder.settings = dataclasses.replace(
+                encoder.settings, prompts=prompts, default_prompt=default
+            )
             encoder.save(tmp_path / "model")
         path = "" if prompts is None else str(tmp_path / "model")
         sources = (SourceConfig(paths=(Path("a.tsv"),)),)
         vocabulary = VocabularyConfig(path=path)
-        config = PrepareConfig(output=tmp_path / "out", sources=sources, vocabulary=vocabulary, prompt=prompt)
+        config = PrepareConfig(
+            output=tmp_path / "out", sources=sources, vocabulary=vocabulary, prompt=prompt
+        )
         return with_prompt(config).prompt
 
     return ask

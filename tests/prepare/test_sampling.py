@@ -40,12 +40,22 @@ def test_every_sentence_once_where_all_are_wanted(tmp_path, shards):
     shards[1].fates[:10] = Fate.heldout
     found = drawn(shards, tmp_path)
     assert len(found) == len(set(found))
-    assert Counter(language for language, _ in found) == {"ces_Latn": 200, "deu_Latn": 3990, "eng_Latn": 4100}
+    assert Counter(language for language, _ in found) == {
+        "ces_Latn": 200,
+        "deu_Latn": 3990,
+        "eng_Latn": 4100,
+    }
 
 
 def test_a_text_counts_in_each_of_its_languages(tmp_path):
-    shard = shard_of(tmp_path, 0, ("deu_Latn", "eng_Latn"), [("Paris", "Paris"), ("Paris!", "Rome")])
-    assert sorted(drawn([shard], tmp_path)) == [("deu_Latn", "Paris"), ("eng_Latn", "Paris"), ("eng_Latn", "Rome")]
+    shard = shard_of(
+        tmp_path, 0, ("deu_Latn", "eng_Latn"), [("Paris", "Paris"), ("Paris!", "Rome")]
+    )
+    assert sorted(drawn([shard], tmp_path)) == [
+        ("deu_Latn", "Paris"),
+        ("eng_Latn", "Paris"),
+        ("eng_Latn", "Rome"),
+    ]
 
 
 def test_the_sample_is_balanced_and_decided_by_the_seed(tmp_path, shards):

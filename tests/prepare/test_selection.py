@@ -3,7 +3,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from interlingua.prepare.config import DeduplicateConfig, SourceConfig, SplitConfig, VocabularyConfig
+from interlingua.prepare.config import (
+    DeduplicateConfig,
+    SourceConfig,
+    SplitConfig,
+    VocabularyConfig,
+)
 from interlingua.prepare.ingest import ingest
 from interlingua.prepare.progress import Progress
 from interlingua.prepare.selection import drop, select
@@ -19,7 +24,12 @@ def selected(tmp_path, config):
     shards, _ = ingest(config, folder, Progress())
     decontaminated = select(shards, config, folder, Progress())
     rows = {
-        fate.name: [row for s in shards for block in s.blocks(s.fates == fate) for row in zip(*block, strict=True)]
+        fate.name: [
+            row
+            for s in shards
+            for block in s.blocks(s.fates == fate)
+            for row in zip(*block, strict=True)
+        ]
         for fate in Fate
     }
     return rows, decontaminated
@@ -31,17 +41,24 @@ def no_split(**changes):
 
 def test_exact_duplicates_go_whatever_the_case_and_the_direction(tmp_path):
     write_tsv(
-        tmp_path / "de-en.news.tsv", [("das Haus", "the house"), ("ein Baum", "a tree"), ("Das Haus.", "The house!")]
+        tmp_path / "de-en.news.tsv",
+        [("das Haus", "the house"), ("ein Baum", "a tree"), ("Das Haus.", "The house!")],
     )
     write_tsv(tmp_path / "en-de.talks.tsv", [("the house", "das Haus"), ("a stone", "ein Stein")])
     rows, _ = selected(tmp_path, config_for(tmp_path, tmp_path, **no_split()))
-    assert rows["train"] == [("das Haus", "the house"), ("ein Baum", "a tree"), ("ein Stein", "a stone")]
+    assert rows["train"] == [
+        ("das Haus", "the house"),
+        ("ein Baum", "a tree"),
+        ("ein Stein", "a stone"),
+    ]
     assert len(rows["duplicate"]) == 2
 
 
 def scored(tmp_path, count=40):
     rows = sentences(count)
-    lines = [f"{(7 * n) % count}\t{german}\t{english}\n" for n, (english, german, _) in enumerate(rows)]
+    lines = [
+        f"{(7 * n) % count}\t{german}\t{english}\n" for n, (english, german, _) in enumerate(rows)
+    ]
     path = tmp_path / "de-en.news.tsv"
     path.write_text("".join(lines), encoding="utf-8")
     return path, {(german, english): (7 * n) % count for n, (english, german, _) in enumerate(rows)}
@@ -63,7 +80,11 @@ def test_max_pairs_keeps_the_best_scored(tmp_path, weight):
 
 def test_equal_scores_are_drawn_by_the_seed(tmp_path):
     path, _ = scored(tmp_path)
-    path.write_text("".join("1" + line[line.index("\t") :] for line in path.read_text().splitlines(keepends=True)))
+    path.write_text(
+        "".join(
+            "1" + line[line.index("\t") :] for line in path.read_text().splitlines(keepends=True)
+        )
+    )
     source = SourceConfig(paths=(path,), max_pairs=5, max_pairs_by="score")
     drawn = []
     for seed in (0, 0, 1):
@@ -75,20 +96,36 @@ def test_equal_scores_are_drawn_by_the_seed(tmp_path):
 
 
 def two_sources(tmp_path, first, **second):
-    """German with 30 pairs in the second source, 12 of which are in the first one too; French in the second only."""
+    """German with 30 pairs in the second source, 12 of which are in the first one too.
+
+    French in the second only.
+    """
     rows = sentences(30)
-    paths = [tmp_path / "de-en.human.tsv", tmp_path / "de-en.mined.tsv", tmp_path / "en-fr.mined.tsv"]
+    paths = [
+        tmp_path / "de-en.human.tsv",
+        tmp_path / "de-en.mined.tsv",
+        tmp_path / "en-fr.mined.tsv",
+    ]
     write_tsv(paths[0], [(german, english) for english, german, _ in rows[:first]])
-    paths[1].write_text("".join(f"{n}\t{row[1]}\t{row[0]}\n" for n, row in enumerate(rows)), encoding="utf-8")
-    paths[2].write_text("".join(f"{n}\t{row[0]}\t{row[2]}\n" for n, row in enumerate(rows)), encoding="utf-8")
+    paths[1].write_text(
+        "".join(f"{n}\t{row[1]}\t{row[0]}\n" for n, row in enumerate(rows)), encoding="utf-8"
+    )
+    paths[2].write_text(
+        "".join(f"{n}\t{row[0]}\t{row[2]}\n" for n, row in enumerate(rows)), encoding="utf-8"
+    )
     human = SourceConfig(paths=(paths[0],), name="human")
     mined = SourceConfig(paths=tuple(paths[1:]), name="mined", **second)
     return config_for(tmp_path, tmp_path, sources=(human, mined), **no_split()), rows
 
 
-@pytest.mark.parametrize(("human", "floor", "german", "french"), [(12, 20, 20, 20), (30, 20, 30, 20), (1, 99, 30, 30)])
+@pytest.mark.parametrize(
+    ("human", "floor", "german", "french"), [(12, 20, 20, 20), (30, 20, 30, 20), (1, 99, 30, 30)]
+)
 def test_fill_to_adds_only_what_is_lacking(tmp_path, human, floor, german, french):
-    """A floor, never a cap of the first source; duplicates of the first source don't count twice."""
+    """A floor, never a cap of the first source.
+
+    Duplicates of the first source don't count twice.
+    """
     config, rows = two_sources(tmp_path, human, fill_to=floor)
     train = selected(tmp_path, config)[0]["train"]
     assert sum(row[0].split()[0].endswith("en") for row in train) == german
@@ -109,7 +146,8 @@ def test_only_missing_is_for_pairs_without_others(tmp_path):
     config, rows = two_sources(tmp_path, 12, only_missing=True)
     found = selected(tmp_path, config)[0]
     assert sorted(found["train"]) == sorted(
-        [(german, english) for english, german, _ in rows[:12]] + [(french, english) for english, _, french in rows]
+        [(german, english) for english, german, _ in rows[:12]]
+        + [(french, english) for english, _, french in rows]
     )
     assert len(found["in_earlier_source"]) == 30 - 12
 
@@ -120,7 +158,8 @@ def test_near_duplicates_go_where_asked(tmp_path):
         "the old man walked home over the long bridge",
     )
     write_tsv(
-        tmp_path / "de-en.news.tsv", [(german, english), (german + " heim", english), ("ganz anderes", "another thing")]
+        tmp_path / "de-en.news.tsv",
+        [(german, english), (german + " heim", english), ("ganz anderes", "another thing")],
     )
     write_tsv(tmp_path / "fr-en.talks.tsv", [("une autre chose", "another thing")])
     config = config_for(tmp_path, tmp_path, **no_split())
@@ -135,13 +174,16 @@ def test_near_duplicates_go_where_asked(tmp_path):
 
 def test_sentences_of_an_evaluation_set_go_on_either_side(tmp_path):
     write_tsv(
-        tmp_path / "de-en.news.tsv", [("das Haus", "the house"), ("ein Baum", "a tree"), ("ein Stein", "a stone")]
+        tmp_path / "de-en.news.tsv",
+        [("das Haus", "the house"), ("ein Baum", "a tree"), ("ein Stein", "a stone")],
     )
     write_tsv(tmp_path / "fr-en.talks.tsv", [("une pierre", "a  Stone")])
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "deu-eng.tsv").write_text("Das Haus!\tIt is a house.\nfoo\tA stone?\n")
     (tmp_path / "set" / "README.md").write_text("ein Baum\n")
-    rows, counts = selected(tmp_path, config_for(tmp_path, tmp_path, **no_split(decontaminate=(tmp_path / "set",))))
+    rows, counts = selected(
+        tmp_path, config_for(tmp_path, tmp_path, **no_split(decontaminate=(tmp_path / "set",)))
+    )
     assert rows["train"] == [("ein Baum", "a tree")]
     assert counts == ({"set": 3}, (str(tmp_path / "set" / "README.md"),))
 
@@ -154,17 +196,25 @@ def test_weights_and_caps_are_per_language_pair_and_exact(tmp_path, corpus):
     rows, _ = selected(tmp_path, config_for(tmp_path, corpus, **no_split(sources=sources)))
     assert len(rows["train"]) == 150 + 40
     assert (len(rows["over_weight"]), len(rows["over_max_pairs"])) == (300, 110)
-    assert sum(english.startswith("the") and german.endswith("en") for german, english in rows["train"]) == 150
+    assert (
+        sum(
+            english.startswith("the") and german.endswith("en") for german, english in rows["train"]
+        )
+        == 150
+    )
 
 
 def test_no_sentence_of_a_split_is_in_training_on_either_side(tmp_path, corpus):
     rows, _ = selected(tmp_path, config_for(tmp_path, corpus))
     assert len(rows["heldout"]) == 40
     assert len(rows["valid"]) == 20
-    sides = {name: {text for row in rows[name] for text in row} for name in ("train", "heldout", "valid")}
+    sides = {
+        name: {text for row in rows[name] for text in row} for name in ("train", "heldout", "valid")
+    }
     assert not sides["train"] & (sides["heldout"] | sides["valid"])
     assert not sides["heldout"] & sides["valid"]
-    # Both language pairs hold out translations of the same English sentences, so nothing else is lost.
+    # Both language pairs hold out translations of the same English sentences, so nothing else is
+    # lost.
     assert rows["in_heldout_or_valid"] == []
     assert len(rows["train"]) == 600 - 60
 
@@ -181,13 +231,25 @@ def test_the_seed_and_nothing_else_decides(tmp_path, corpus):
 
 def test_split_options(tmp_path):
     rows = [(german, english) for english, german, _ in sentences(60)]
-    write_tsv(tmp_path / "de-en.news.tsv", [*rows, *((f"Wort{chr(97 + i)}", f"word{chr(98 + i)}") for i in range(20))])
-    write_tsv(tmp_path / "de-en.talks.tsv", [(german, english) for english, german, _ in sentences(60, 1, " now")])
-    write_tsv(tmp_path / "de-fr.talks.tsv", [(german, french) for _, german, french in sentences(60, 2)])
-    talks_too = config_for(tmp_path, tmp_path, heldout=SplitConfig(pairs=1000, short_pairs=3), validation=SplitConfig())
+    write_tsv(
+        tmp_path / "de-en.news.tsv",
+        [*rows, *((f"Wort{chr(97 + i)}", f"word{chr(98 + i)}") for i in range(20))],
+    )
+    write_tsv(
+        tmp_path / "de-en.talks.tsv",
+        [(german, english) for english, german, _ in sentences(60, 1, " now")],
+    )
+    write_tsv(
+        tmp_path / "de-fr.talks.tsv", [(german, french) for _, german, french in sentences(60, 2)]
+    )
+    talks_too = config_for(
+        tmp_path, tmp_path, heldout=SplitConfig(pairs=1000, short_pairs=3), validation=SplitConfig()
+    )
     (tmp_path / "a").mkdir()
     found = selected(tmp_path / "a", talks_too)[0]["heldout"]
-    assert sum(" " in english for _, english in found) == 28  # max_share of the 140 German-English pairs
+    assert (
+        sum(" " in english for _, english in found) == 28
+    )  # max_share of the 140 German-English pairs
     assert sum(" " not in english for _, english in found) == 3
     assert not any(french.endswith("eau") for _, french in found)
 
@@ -210,7 +272,12 @@ def test_an_earlier_rule_has_the_row():
 def test_an_empty_corpus_is_no_crash(tmp_path):
     assert select([], config_for(tmp_path, tmp_path), tmp_path, Progress()) == ({}, ())
     with pytest.raises(Exception, match="no such evaluation folder"):
-        select([], config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",)), tmp_path, Progress())
+        select(
+            [],
+            config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",)),
+            tmp_path,
+            Progress(),
+        )
 
 
 def test_weights_hold_over_the_shards_of_a_source_together(tmp_path, corpus, monkeypatch):
@@ -224,7 +291,11 @@ def test_weights_hold_over_the_shards_of_a_source_together(tmp_path, corpus, mon
     parts, _ = selected(tmp_path / "b", config)
     assert len(list((tmp_path / "b" / "work").glob("*.tsv"))) == 3
     assert parts == whole
-    assert [len(parts[name]) for name in ("train", "over_weight", "over_max_pairs")] == [40, 150, 110]
+    assert [len(parts[name]) for name in ("train", "over_weight", "over_max_pairs")] == [
+        40,
+        150,
+        110,
+    ]
 
 
 def test_long_pairs_are_dropped_before_limits_count(tmp_path, word_vocabulary):
@@ -235,7 +306,9 @@ def test_long_pairs_are_dropped_before_limits_count(tmp_path, word_vocabulary):
     pairs = [(german + " noch" * (7 * (english in long)), english) for english, german, _ in rows]
     source = SourceConfig(paths=(write_tsv(tmp_path / "de-en.news.tsv", pairs),), max_pairs=8)
     vocabulary = VocabularyConfig(path=str(tmp_path / "vocabulary"))
-    config = config_for(tmp_path, tmp_path, sources=(source,), vocabulary=vocabulary, max_tokens=9, **no_split())
+    config = config_for(
+        tmp_path, tmp_path, sources=(source,), vocabulary=vocabulary, max_tokens=9, **no_split()
+    )
     (tmp_path / "cut").mkdir()
     found = selected(tmp_path / "cut", config)[0]
     assert found["over_max_tokens"] == []

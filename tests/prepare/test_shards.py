@@ -13,9 +13,12 @@ def shard(tmp_path, monkeypatch):
         rows = range(first, first + 3)
         text = "".join(f"s{i}\u2028\tt{i}\n" for i in rows).encode()
         found.append(
-            text, np.array(rows, np.uint64), np.array(rows, np.uint64) + np.uint64(10), np.array(rows, np.uint8),
+            text,
+            np.array(rows, np.uint64),
+            np.array(rows, np.uint64) + np.uint64(10),
+            np.array(rows, np.uint8),
             np.array([np.nan if row % 2 else row / 2 for row in rows]),
-        )  # fmt: skip
+        )
     found.fates = np.zeros(6, np.uint8)
     return found
 

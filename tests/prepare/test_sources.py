@@ -9,13 +9,22 @@ from interlingua.corpus.formats import TextPair, write_pairs
 from interlingua.errors import DataError
 from interlingua.prepare import sources
 from interlingua.prepare.config import PrepareConfig, SourceConfig
-from interlingua.prepare.sources import Chunk, check_sources, describe_file, find_files, is_turned, read_chunks
+from interlingua.prepare.sources import (
+    Chunk,
+    check_sources,
+    describe_file,
+    find_files,
+    is_turned,
+    read_chunks,
+)
 
 
 def test_globs_are_expanded_and_sorted(tmp_path):
     for name in ("b.de-en.tsv", "a.de-en.tsv", "c.txt"):
         (tmp_path / name).write_text("")
-    found = find_files(SourceConfig(paths=(tmp_path / "*.tsv", tmp_path / "a.de-en.tsv", tmp_path / "none.tsv")))
+    found = find_files(
+        SourceConfig(paths=(tmp_path / "*.tsv", tmp_path / "a.de-en.tsv", tmp_path / "none.tsv"))
+    )
     assert [Path(path).name for path in found] == ["a.de-en.tsv", "b.de-en.tsv", "none.tsv"]
     with pytest.raises(DataError, match="no file matches"):
         find_files(SourceConfig(paths=(tmp_path / "*.zip",)))
@@ -35,8 +44,14 @@ def test_a_moses_pair_is_found_once(tmp_path):
 @pytest.mark.parametrize("name", ["x.csv", "x.xlsx"])
 def test_spreadsheets_are_read(tmp_path, name):
     write_pairs([TextPair("one", "eins", "eng_Latn", "deu_Latn")], tmp_path / name)
-    (chunk,) = read_chunks(str(tmp_path / name), SourceConfig(paths=(tmp_path / name,)), 0, skipped=Counter())
-    assert (chunk.language_pair, chunk.sources, chunk.targets) == (("deu_Latn", "eng_Latn"), ["eins"], ["one"])
+    (chunk,) = read_chunks(
+        str(tmp_path / name), SourceConfig(paths=(tmp_path / name,)), 0, skipped=Counter()
+    )
+    assert (chunk.language_pair, chunk.sources, chunk.targets) == (
+        ("deu_Latn", "eng_Latn"),
+        ["eins"],
+        ["one"],
+    )
 
 
 def test_pairs_below_the_least_score_are_counted(tmp_path):
@@ -44,7 +59,12 @@ def test_pairs_below_the_least_score_are_counted(tmp_path):
     path.write_text("1.05\ta\tb\n1.04\tc\td\n1.0399\te\tf\n", encoding="utf-8")
     source = SourceConfig(paths=(path,), min_score=1.04)
     (chunk,) = read_chunks(str(path), source, 0, skipped=Counter())
-    assert (chunk.sources, chunk.scores, chunk.below, chunk.read) == (["a", "c"], [1.05, 1.04], 1, 3)
+    assert (chunk.sources, chunk.scores, chunk.below, chunk.read) == (
+        ["a", "c"],
+        [1.05, 1.04],
+        1,
+        3,
+    )
 
 
 def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
@@ -52,7 +72,9 @@ def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
     good = '{"source": "a", "target": "b", "source_language": "de", "target_language": "en"'
     path.write_text(f'{good}, "score": 1}}\n{good}}}\n', encoding="utf-8")
     source = SourceConfig(paths=(path,), max_pairs=1, max_pairs_by="score")
-    with pytest.raises(DataError, match="a pair has no score, which min_score and max_pairs_by go by"):
+    with pytest.raises(
+        DataError, match="a pair has no score, which min_score and max_pairs_by go by"
+    ):
         list(read_chunks(str(path), source, 0, skipped=Counter()))
     bad = BadLines("skip")
     (chunk,) = read_chunks(str(path), source, 0, skipped=Counter(), bad=bad)
@@ -78,7 +100,11 @@ def test_every_source_is_looked_at_before_any_work(tmp_path, monkeypatch, last, 
     with pytest.raises(DataError, match=message):
         check_sources(PrepareConfig(output=tmp_path / "out", sources=(good, SourceConfig(**last))))
     with pytest.raises(DataError, match="no such evaluation folder"):
-        check_sources(PrepareConfig(output=tmp_path / "out", sources=(good,), decontaminate=(Path("nowhere"),)))
+        check_sources(
+            PrepareConfig(
+                output=tmp_path / "out", sources=(good,), decontaminate=(Path("nowhere"),)
+            )
+        )
 
 
 def test_describe_a_folder_and_a_hub_name(tmp_path):
@@ -116,7 +142,13 @@ def test_chunks_are_turned_split_and_filtered(tmp_path, monkeypatch):
     skipped = Counter()
     source = SourceConfig(paths=(path,))
     chunks = list(
-        read_chunks(str(path), source, 0, skipped=skipped, wanted=frozenset({"eng_Latn", "deu_Latn", "fra_Latn"}))
+        read_chunks(
+            str(path),
+            source,
+            0,
+            skipped=skipped,
+            wanted=frozenset({"eng_Latn", "deu_Latn", "fra_Latn"}),
+        )
     )
     assert [(chunk.language_pair, chunk.sources, chunk.targets) for chunk in chunks] == [
         (("deu_Latn", "eng_Latn"), ["de0", "de1"], ["en0", "en1"]),
@@ -131,4 +163,6 @@ def test_chunks_are_turned_split_and_filtered(tmp_path, monkeypatch):
 def test_a_pipe_is_not_read_before_the_work(tmp_path):
     os.mkfifo(tmp_path / "pipe.tsv")
     source = SourceConfig(paths=(tmp_path / "pipe.tsv",), languages=("de", "en"))
-    check_sources(PrepareConfig(output=tmp_path / "out", sources=(source,)))  # else it would wait for ever
+    check_sources(
+        PrepareConfig(output=tmp_path / "out", sources=(source,))
+    )  # else it would wait for ever

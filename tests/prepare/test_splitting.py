@@ -12,7 +12,9 @@ from .conftest import config_for
 NONE = SplitConfig()
 
 
-def shard_of(folder, number, sources, targets, *, pair=("deu_Latn", "eng_Latn"), words=None, source_index=0):
+def shard_of(
+    folder, number, sources, targets, *, pair=("deu_Latn", "eng_Latn"), words=None, source_index=0
+):
     shard = Shard(folder, number, source_index, pair)
     words = np.full(len(sources), 9, np.uint8) if words is None else np.array(words, np.uint8)
     text = "".join(f"{a}\t{b}\n" for a, b in zip(sources, targets, strict=True)).encode()
@@ -22,7 +24,12 @@ def shard_of(folder, number, sources, targets, *, pair=("deu_Latn", "eng_Latn"),
 
 
 def keys_of(shards, fate):
-    return {int(key) for s in shards for keys in (s.source_keys, s.target_keys) for key in keys[s.fates == fate]}
+    return {
+        int(key)
+        for s in shards
+        for keys in (s.source_keys, s.target_keys)
+        for key in keys[s.fates == fate]
+    }
 
 
 def test_a_shared_sentence_on_the_other_side_of_another_language_pair_is_found(tmp_path):
@@ -32,7 +39,9 @@ def test_a_shared_sentence_on_the_other_side_of_another_language_pair_is_found(t
     shards = [czech, german]
     split(
         shards,
-        config_for(tmp_path, tmp_path, heldout=SplitConfig(pairs=5), validation=SplitConfig(pairs=3)),
+        config_for(
+            tmp_path, tmp_path, heldout=SplitConfig(pairs=5), validation=SplitConfig(pairs=3)
+        ),
         Progress(),
     )
     assert [german.count(fate) for fate in (Fate.heldout, Fate.valid, Fate.train)] == [5, 3, 92]
@@ -43,11 +52,17 @@ def test_a_shared_sentence_on_the_other_side_of_another_language_pair_is_found(t
 
 
 def test_rows_that_share_a_sentence_with_the_test_set_are_not_drawn_for_validation(tmp_path):
-    # Ten English sentences with ten translations each: whichever one is held out takes all its rows along.
+    # Ten English sentences with ten translations each: whichever one is held out takes all its rows
+    # along.
     shard = shard_of(tmp_path, 0, range(100, 200), [1 + i // 10 for i in range(100)])
     settings = SplitConfig(pairs=4, max_share=0.9)
-    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=settings), Progress())
-    assert [shard.count(fate) for fate in (Fate.heldout, Fate.valid, Fate.in_heldout_or_valid, Fate.train)] == [
+    split(
+        [shard], config_for(tmp_path, tmp_path, heldout=settings, validation=settings), Progress()
+    )
+    assert [
+        shard.count(fate)
+        for fate in (Fate.heldout, Fate.valid, Fate.in_heldout_or_valid, Fate.train)
+    ] == [
         4,
         4,
         72,
@@ -64,16 +79,27 @@ def test_max_share(tmp_path, max_share, expected):
 
 
 @pytest.mark.parametrize("max_share", [0.2, 0.04])
-def test_a_large_language_pair_is_sampled_and_gives_the_same_choice(tmp_path, monkeypatch, max_share):
+def test_a_large_language_pair_is_sampled_and_gives_the_same_choice(
+    tmp_path, monkeypatch, max_share
+):
     chosen = []
     for number, candidates in enumerate((100_000, 50)):
         monkeypatch.setattr(splitting, "CANDIDATES", candidates)
         shards = [
-            shard_of(tmp_path, 2 * number + part, range(first, first + 500), range(first + 2000, first + 2500))
+            shard_of(
+                tmp_path,
+                2 * number + part,
+                range(first, first + 500),
+                range(first + 2000, first + 2500),
+            )
             for part, first in enumerate((1, 501))
         ]
         settings = SplitConfig(pairs=20, max_share=max_share)
-        split(shards, config_for(tmp_path, tmp_path, heldout=settings, validation=NONE, seed=3), Progress())
+        split(
+            shards,
+            config_for(tmp_path, tmp_path, heldout=settings, validation=NONE, seed=3),
+            Progress(),
+        )
         chosen.append(keys_of(shards, Fate.heldout))
         assert len(chosen[-1]) == 40
     if max_share == 0.04:

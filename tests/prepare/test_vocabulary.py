@@ -14,7 +14,9 @@ from .conftest import config_for
 
 
 def made(shards, folder, **vocabulary):
-    config = config_for(folder, folder, **({"vocabulary": VocabularyConfig(**vocabulary)} if vocabulary else {}))
+    config = config_for(
+        folder, folder, **({"vocabulary": VocabularyConfig(**vocabulary)} if vocabulary else {})
+    )
     return make_vocabulary(shards, config, folder / "made", folder, Progress())
 
 
@@ -23,7 +25,10 @@ def test_the_vocabulary_sees_every_training_sentence_once(tmp_path, shards, monk
 
     def train(sample, **options):
         seen.extend(sample)
-        assert (options["size"], options["languages"]) == (120, ["deu_Latn", "eng_Latn", "fra_Latn"])
+        assert (options["size"], options["languages"]) == (
+            120,
+            ["deu_Latn", "eng_Latn", "fra_Latn"],
+        )
         return original(seen, **options)
 
     from interlingua.encoder import vocabulary_training
@@ -48,9 +53,13 @@ def test_a_vocabulary_can_be_taken_over(tmp_path, shards):
 
 
 @pytest.mark.parametrize(("is_small", "count"), [(False, 0), (True, 1)])
-def test_trimming_to_few_pairs_warns_with_its_numbers(tmp_path, shards, monkeypatch, caplog, is_small, count):
+def test_trimming_to_few_pairs_warns_with_its_numbers(
+    tmp_path, shards, monkeypatch, caplog, is_small, count
+):
     full = made(shards, tmp_path)
-    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).save(tmp_path / "model")
+    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).save(
+        tmp_path / "model"
+    )
     for shard in shards[1:]:
         shard.fates[:] = Fate.duplicate
     rows = sum(shards[0].count(fate) for fate in (Fate.train, Fate.valid))
@@ -68,7 +77,9 @@ def test_trimming_to_few_pairs_warns_with_its_numbers(tmp_path, shards, monkeypa
 def test_a_model_is_trimmed_to_the_pairs(tmp_path, shards):
     torch.manual_seed(0)
     full = made(shards, tmp_path)
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).eval()
+    encoder = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=full.size), full
+    ).eval()
     encoder.save(tmp_path / "model")
     for shard in shards[1:]:
         shard.fates[:] = Fate.duplicate
@@ -77,7 +88,10 @@ def test_a_model_is_trimmed_to_the_pairs(tmp_path, shards):
     backbone = Encoder.load(tmp_path / "made" / "backbone")
     assert backbone.vocabulary.digest() == vocabulary.digest()
     sources, targets = next(shards[0].blocks(shards[0].fates == Fate.valid))
-    assert abs(backbone.encode([*sources, *targets]) - encoder.encode([*sources, *targets])).max() < 1e-6
+    assert (
+        abs(backbone.encode([*sources, *targets]) - encoder.encode([*sources, *targets])).max()
+        < 1e-6
+    )
 
 
 def test_trimming_needs_a_model():
@@ -87,7 +101,9 @@ def test_trimming_needs_a_model():
 
 def test_trimming_to_a_size_logs_what_is_spelled_otherwise(tmp_path, shards, caplog):
     full = made(shards, tmp_path, model_type="unigram")
-    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).save(tmp_path / "model")
+    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).save(
+        tmp_path / "model"
+    )
     exact = made(shards, tmp_path, path=str(tmp_path / "model"), trim=True)
     size = exact.size - 10
     with caplog.at_level("INFO", "interlingua"):

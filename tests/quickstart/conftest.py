@@ -1,4 +1,5 @@
-"""Catalogues made on the spot: invented languages in which every English word has one translation."""
+"""Catalogues made on the spot: invented languages in which every English word has one
+translation."""
 
 from __future__ import annotations
 
@@ -9,8 +10,24 @@ from pathlib import Path
 import polib
 import pytest
 
-SUBJECTS = ["the user", "the server", "the page", "a password", "this file", "your account", "the address", "the image"]
-VERBS = ["was changed", "could not be found", "is not valid", "was removed", "must be confirmed", "has been saved"]
+SUBJECTS = [
+    "the user",
+    "the server",
+    "the page",
+    "a password",
+    "this file",
+    "your account",
+    "the address",
+    "the image",
+]
+VERBS = [
+    "was changed",
+    "could not be found",
+    "is not valid",
+    "was removed",
+    "must be confirmed",
+    "has been saved",
+]
 ENDINGS = [
     "today",
     "again",
@@ -45,11 +62,15 @@ def write_catalogue(path: Path, entries: dict[str, str]) -> None:
 
 @pytest.fixture(scope="session")
 def catalogues(tmp_path_factory) -> Path:
-    """A folder as packages have it: ``app/locale/<locale>/LC_MESSAGES/app.mo`` in three languages."""
+    """A folder as packages have it: ``app/locale/<locale>/LC_MESSAGES/app.mo`` in three
+    languages."""
     folder = tmp_path_factory.mktemp("catalogues")
     sentences = [" ".join(parts) for parts in itertools.product(SUBJECTS, VERBS, ENDINGS)]
     random.Random(0).shuffle(sentences)
     for locale in ALPHABETS:
-        entries = {english: translate(english, locale) for english in [*sentences, "password", "server", "page"]}
+        entries = {
+            english: translate(english, locale)
+            for english in [*sentences, "password", "server", "page"]
+        }
         write_catalogue(folder / "app" / "locale" / locale / "LC_MESSAGES" / "app.mo", entries)
     return folder

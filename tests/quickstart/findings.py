@@ -11,7 +11,11 @@ from interlingua.quickstart.scores import LanguageScore, averages
 
 def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
     """Greek and Russian in other scripts, German and Turkish in Latin, where n-grams win."""
-    languages = (("ell_Grek", "Greek", "other"), ("rus_Cyrl", "Russian", "other"), ("deu_Latn", "German", "latin"))
+    languages = (
+        ("ell_Grek", "Greek", "other"),
+        ("rus_Cyrl", "Russian", "other"),
+        ("deu_Latn", "German", "latin"),
+    )
     scores = [
         LanguageScore(
             code=code,
@@ -35,7 +39,12 @@ def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
         seconds={"collect": 5.0, "prepare": 15.0, "train": 200.0, "measure": 20.0},
         sources=[
             Source(
-                name="Django", folder=Path("x"), license="BSD-3-Clause", catalogues=9, pairs=1234, skipped=Counter(x=3)
+                name="Django",
+                folder=Path("x"),
+                license="BSD-3-Clause",
+                catalogues=9,
+                pairs=1234,
+                skipped=Counter(x=3),
             )
         ],
         unavailable={"wagtail": "no matching distribution"},

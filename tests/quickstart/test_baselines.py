@@ -11,11 +11,19 @@ def test_expected_accuracy_shares_ties():
 
 
 def test_chance_is_what_a_blind_guess_expects():
-    assert expected_accuracy(np.zeros((7, 7))) == pytest.approx(random_accuracy(7)) == pytest.approx(1 / 7)
+    assert (
+        expected_accuracy(np.zeros((7, 7)))
+        == pytest.approx(random_accuracy(7))
+        == pytest.approx(1 / 7)
+    )
 
 
 def test_character_ngrams_match_shared_spelling_and_nothing_else():
-    english = ["information about the administrator", "the system of documents", "a musical instrument"]
+    english = [
+        "information about the administrator",
+        "the system of documents",
+        "a musical instrument",
+    ]
     romance = ["informazione amministratore", "sistema di documenti", "strumento musicale"]
     greek = ["πληροφορίες για τον διαχειριστή", "το σύστημα των εγγράφων", "ένα μουσικό όργανο"]
     assert tfidf_accuracy(romance, english) == (1.0, 1.0)

@@ -23,10 +23,13 @@ PACKAGE = Package(name="My.App", version="1.2", license="MIT")
 
 
 def make_wheel(path: Path, version: str = "1.2", stated: str = "License-Expression: MIT") -> Path:
-    """A wheel with a compiled catalogue, its source, one that was never compiled, and code that must not come out."""
+    """A wheel with a compiled catalogue, its source, one that was never compiled, and code that
+    must not come out."""
     path.parent.mkdir(parents=True, exist_ok=True)
     work = path.parent / "work"
-    write_catalogue(work / "de.mo", {"Save": "Speichern", "The file was saved.": "Die Datei wurde gespeichert."})
+    write_catalogue(
+        work / "de.mo", {"Save": "Speichern", "The file was saved.": "Die Datei wurde gespeichert."}
+    )
     po = polib.POFile()
     po.metadata = {"Content-Type": "text/plain; charset=UTF-8"}
     po.append(polib.POEntry(msgid="Save", msgstr="Enregistrer"))
@@ -43,7 +46,9 @@ def make_wheel(path: Path, version: str = "1.2", stated: str = "License-Expressi
 def pip_that(action):
     def run(command, **_):
         folder, requirement = Path(command[command.index("--dest") + 1]), command[-1]
-        return subprocess.CompletedProcess(command, 0, stdout="", stderr=action(folder, requirement) or "")
+        return subprocess.CompletedProcess(
+            command, 0, stdout="", stderr=action(folder, requirement) or ""
+        )
 
     return run
 
@@ -54,7 +59,14 @@ def nothing(*_):
 
 def test_packages_are_pinned_and_licensed():
     found = {package.name: package for package in packages()}
-    assert {"Django", "djangorestframework", "wagtail", "django-oscar", "Sphinx", "django-allauth"} <= set(found)
+    assert {
+        "Django",
+        "djangorestframework",
+        "wagtail",
+        "django-oscar",
+        "Sphinx",
+        "django-allauth",
+    } <= set(found)
     assert all(package.version[0].isdigit() and package.license for package in found.values())
     assert found["pycountry"].license == "LGPL-2.1-only"
 
@@ -81,18 +93,27 @@ def test_compiled_catalogues_go_before_their_sources(tmp_path):
     for name in ("b/app.po", "b/app.mo", "a/app.po", "a/readme.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    assert [path.relative_to(tmp_path).as_posix() for path in catalogue_files(tmp_path)] == ["a/app.po", "b/app.mo"]
+    assert [path.relative_to(tmp_path).as_posix() for path in catalogue_files(tmp_path)] == [
+        "a/app.po",
+        "b/app.mo",
+    ]
 
 
 def test_read_counts_what_it_reads_and_skips(tmp_path):
-    write_catalogue(tmp_path / "locale/ja/LC_MESSAGES/app.mo", {"Save": "保存", "Page not found": "ページがありません"})
+    write_catalogue(
+        tmp_path / "locale/ja/LC_MESSAGES/app.mo",
+        {"Save": "保存", "Page not found": "ページがありません"},
+    )
     write_catalogue(tmp_path / "locale/en_GB/LC_MESSAGES/app.mo", {"Color": "Color"})
     write_catalogue(tmp_path / "locale/qqq/LC_MESSAGES/app.mo", {"Save": "x"})
     broken = tmp_path / "locale/ru/LC_MESSAGES/app.mo"
     broken.parent.mkdir(parents=True)
     broken.write_bytes(b"no catalogue")
     source = Source(name="test", folder=tmp_path)
-    pairs = {(pair.source, pair.target, pair.source_language, pair.target_language) for pair in read_catalogues(source)}
+    pairs = {
+        (pair.source, pair.target, pair.source_language, pair.target_language)
+        for pair in read_catalogues(source)
+    }
     assert pairs == {
         ("Save", "保存", "eng_Latn", "jpn_Jpan"),
         ("Page not found", "ページがありません", "eng_Latn", "jpn_Jpan"),
@@ -103,7 +124,9 @@ def test_read_counts_what_it_reads_and_skips(tmp_path):
 
 
 def test_missing_folder_is_named(tmp_path):
-    with pytest.raises(DataError, match="nowhere: no such folder; check the path given with --catalogues"):
+    with pytest.raises(
+        DataError, match="nowhere: no such folder; check the path given with --catalogues"
+    ):
         list(read_catalogues(Source(name="x", folder=tmp_path / "nowhere")))
 
 
@@ -120,8 +143,15 @@ def test_fetch_takes_catalogues_only_and_uses_its_cache(tmp_path, monkeypatch):
     assert calls == ["My.App==1.2"]
     assert failed == {}
     assert again[0].sha256 == sources[0].sha256
-    names = {path.relative_to(sources[0].folder).as_posix() for path in sources[0].folder.rglob("*") if path.is_file()}
-    assert names == {"my_app/locale/de/LC_MESSAGES/django.mo", "my_app/locale/fr/LC_MESSAGES/django.po"}
+    names = {
+        path.relative_to(sources[0].folder).as_posix()
+        for path in sources[0].folder.rglob("*")
+        if path.is_file()
+    }
+    assert names == {
+        "my_app/locale/de/LC_MESSAGES/django.mo",
+        "my_app/locale/fr/LC_MESSAGES/django.po",
+    }
     assert (sources[0].version, sources[0].license) == ("1.2", "MIT")
     assert len(list(read_catalogues(sources[0]))) == 3
 
@@ -133,19 +163,37 @@ def test_fetch_takes_catalogues_only_and_uses_its_cache(tmp_path, monkeypatch):
         ("BSD-3-Clause", "License-Expression: BSD-2-Clause", "BSD-2-Clause", True),
         ("MIT", "License-Expression: GPL-3.0-or-later", "GPL-3.0-or-later", True),
         ("BSD-3-Clause", "License: BSD", "BSD-3-Clause", False),
-        ("BSD-3-Clause", "Classifier: License :: OSI Approved :: BSD License", "BSD-3-Clause", False),
-        ("MIT", "Classifier: License :: OSI Approved :: Apache Software License", "Apache Software License", True),
+        (
+            "BSD-3-Clause",
+            "Classifier: License :: OSI Approved :: BSD License",
+            "BSD-3-Clause",
+            False,
+        ),
+        (
+            "MIT",
+            "Classifier: License :: OSI Approved :: Apache Software License",
+            "Apache Software License",
+            True,
+        ),
         ("MIT", "License: Proprietary, no limits", "Proprietary, no limits", True),
         ("LGPL-2.1-only", "License: GPL", "GPL", True),
         ("MIT", "Author: Nobody", "not stated", True),
     ],
 )
-def test_the_listed_license_is_compared_with_the_wheels(tmp_path, caplog, listed, stated, license, warned):
+def test_the_listed_license_is_compared_with_the_wheels(
+    tmp_path, caplog, listed, stated, license, warned
+):
     wheel = make_wheel(tmp_path / "wheels" / "my_app-1.2-py3-none-any.whl", stated=stated)
     assert wheel.exists()
-    (source,), _ = fetch([Package(name="My.App", version="1.2", license=listed)], tmp_path, progress=nothing)
+    (source,), _ = fetch(
+        [Package(name="My.App", version="1.2", license=listed)], tmp_path, progress=nothing
+    )
     assert source.license == license
-    expected = [f"My.App 1.2: its license was taken to be {listed}, its metadata say {license}"] if warned else []
+    expected = (
+        [f"My.App 1.2: its license was taken to be {listed}, its metadata say {license}"]
+        if warned
+        else []
+    )
     assert caplog.messages == expected
 
 
@@ -153,7 +201,9 @@ def test_a_release_that_is_gone_gives_way_to_the_newest(tmp_path, monkeypatch):
     def action(folder, requirement):
         if "==" in requirement:
             return "ERROR: No matching distribution found for My.App==1.2"
-        make_wheel(folder / "my_app-2.0-py3-none-any.whl", version="2.0", stated="License-Expression: ISC")
+        make_wheel(
+            folder / "my_app-2.0-py3-none-any.whl", version="2.0", stated="License-Expression: ISC"
+        )
         return None
 
     monkeypatch.setattr(module.subprocess, "run", pip_that(action))
@@ -162,12 +212,16 @@ def test_a_release_that_is_gone_gives_way_to_the_newest(tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_fetched_is_reported_with_pips_word(tmp_path, monkeypatch):
-    monkeypatch.setattr(module.subprocess, "run", pip_that(lambda *_: "WARNING: retrying\nERROR: no route to host"))
+    monkeypatch.setattr(
+        module.subprocess, "run", pip_that(lambda *_: "WARNING: retrying\nERROR: no route to host")
+    )
     assert fetch([PACKAGE], tmp_path, progress=nothing) == ([], {"My.App": "no route to host"})
 
 
 def test_missing_pip_has_a_remedy(tmp_path, monkeypatch):
-    monkeypatch.setattr(module.subprocess, "run", pip_that(lambda *_: "/usr/bin/python3: No module named pip"))
+    monkeypatch.setattr(
+        module.subprocess, "run", pip_that(lambda *_: "/usr/bin/python3: No module named pip")
+    )
     with pytest.raises(DataError, match="python -m ensurepip"):
         fetch([PACKAGE], tmp_path, progress=nothing)
 
@@ -175,7 +229,11 @@ def test_missing_pip_has_a_remedy(tmp_path, monkeypatch):
 def test_a_damaged_wheel_in_the_cache_is_fetched_again(tmp_path, monkeypatch):
     kept = make_wheel(tmp_path / "wheels" / "my_app-1.2-py3-none-any.whl")
     kept.write_bytes(kept.read_bytes()[:-40])
-    monkeypatch.setattr(module.subprocess, "run", pip_that(lambda folder, _: make_wheel(folder / kept.name) and None))
+    monkeypatch.setattr(
+        module.subprocess,
+        "run",
+        pip_that(lambda folder, _: make_wheel(folder / kept.name) and None),
+    )
     sources, failed = fetch([PACKAGE], tmp_path, progress=nothing)
     assert ([source.version for source in sources], failed) == (["1.2"], {})
 

@@ -14,13 +14,18 @@ def nothing(*_):
 
 @pytest.fixture
 def sources(catalogues, tmp_path):
-    """The invented sentences; and a list of names, in one language with sentences and one without."""
-    names = {f"Republic of Land {number}": translate(f"land{number}", "el") for number in range(500)}
+    """The invented sentences; and a list of names, in one language with sentences and one
+    without."""
+    names = {
+        f"Republic of Land {number}": translate(f"land{number}", "el") for number in range(500)
+    }
     for locale in ("el", "de_AT", "hi"):
         write_catalogue(tmp_path / "names" / locale / "LC_MESSAGES" / "iso.mo", names)
     return [
         Source(name="app", folder=catalogues, version="1.0", license="MIT"),
-        Source(name="iso names", folder=tmp_path / "names", only_names=True, license="LGPL-2.1-only"),
+        Source(
+            name="iso names", folder=tmp_path / "names", only_names=True, license="LGPL-2.1-only"
+        ),
     ]
 
 
@@ -34,23 +39,36 @@ def test_collect_keeps_languages_with_sentences_and_few_names(sources, tmp_path)
     greek, english = lines[0].split("\t")
     assert english.startswith(tuple(SUBJECTS))
     assert greek == translate(english, "el")
-    names = {code: bitexts["iso names"][code].read_text().splitlines() for code in ("ell_Grek", "deu_Latn")}
-    assert len(names["ell_Grek"]) == len(lines) - 3  # as many as there are sentences: all but three labels
-    assert [line.split("\t")[1] for line in names["ell_Grek"]] == [line.split("\t")[1] for line in names["deu_Latn"]]
+    names = {
+        code: bitexts["iso names"][code].read_text().splitlines()
+        for code in ("ell_Grek", "deu_Latn")
+    }
+    assert (
+        len(names["ell_Grek"]) == len(lines) - 3
+    )  # as many as there are sentences: all but three labels
+    assert [line.split("\t")[1] for line in names["ell_Grek"]] == [
+        line.split("\t")[1] for line in names["deu_Latn"]
+    ]
 
 
 def test_too_few_sentences_are_an_error_that_names_the_sources(sources, tmp_path):
-    with pytest.raises(DataError, match=f"no language has {MIN_SENTENCES} translated sentences in iso names"):
+    with pytest.raises(
+        DataError, match=f"no language has {MIN_SENTENCES} translated sentences in iso names"
+    ):
         collect(sources[1:], tmp_path / "out", progress=nothing)
 
 
 def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp_path):
-    filler = {f"Delete {n} of %(count)s items": f"Удалить {translate(str(n), 'ru')} из %(count)s" for n in range(200)}
+    filler = {
+        f"Delete {n} of %(count)s items": f"Удалить {translate(str(n), 'ru')} из %(count)s"
+        for n in range(200)
+    }
     write_catalogue(tmp_path / "more" / "ru.mo", filler)
     sources.append(Source(name="more", folder=tmp_path / "more"))
     bitexts = collect(sources, tmp_path / "out", progress=nothing)
     manifest = prepare(
-        prepare_config(bitexts, sources, tmp_path / "corpus", vocabulary_size=500, max_tokens=50), show_progress=False
+        prepare_config(bitexts, sources, tmp_path / "corpus", vocabulary_size=500, max_tokens=50),
+        show_progress=False,
     )
     records = {record.name: record for record in manifest.sources}
     assert set(records) == {"app 1.0", "iso names", "more"}
@@ -58,8 +76,10 @@ def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp
     assert records["iso names"].license == "LGPL-2.1-only"
     assert records["app 1.0"].heldout > 50
     assert TokenStore.open(tmp_path / "corpus" / "train").language_pairs == (
-        ("deu_Latn", "eng_Latn"), ("ell_Grek", "eng_Latn"), ("rus_Cyrl", "eng_Latn"),
-    )  # fmt: skip
+        ("deu_Latn", "eng_Latn"),
+        ("ell_Grek", "eng_Latn"),
+        ("rus_Cyrl", "eng_Latn"),
+    )
     held_out = "".join(path.read_text() for path in (tmp_path / "corpus" / "heldout").iterdir())
     assert "Удалить" in held_out
     assert "%" not in held_out
@@ -69,10 +89,14 @@ def test_prepared_corpus_holds_out_no_names_and_strips_placeholders(sources, tmp
 def test_split_kinds_parts_sentences_from_names(tmp_path):
     heldout = tmp_path / "heldout"
     heldout.mkdir()
-    (heldout / "deu-eng.tsv").write_text("Seite nicht da\tPage not found\nAlle Seiten\tAll pages here\nJa\tYes\n")
+    (heldout / "deu-eng.tsv").write_text(
+        "Seite nicht da\tPage not found\nAlle Seiten\tAll pages here\nJa\tYes\n"
+    )
     (heldout / "jpn-eng.tsv").write_text("保存\tSave\n削除\tDelete\n")
     folders = split_kinds(heldout, tmp_path / "out")
-    assert {kind: sorted(file.name for file in folder.iterdir()) for kind, folder in folders.items()} == {
+    assert {
+        kind: sorted(file.name for file in folder.iterdir()) for kind, folder in folders.items()
+    } == {
         "sentences": ["deu-eng.tsv"],
         "names": ["jpn-eng.tsv"],  # a single German name is no retrieval
     }

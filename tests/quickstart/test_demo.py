@@ -3,7 +3,12 @@ import pytest
 
 from interlingua.quickstart.demo import _is_readable, demonstrate
 
-ENGLISH = ["the page was not found", "your password must be changed now", "save", "a file that nobody else has got"]
+ENGLISH = [
+    "the page was not found",
+    "your password must be changed now",
+    "save",
+    "a file that nobody else has got",
+]
 
 
 class ByLength:
@@ -19,7 +24,8 @@ class ByLength:
 def test_neighbors_come_from_the_languages_own_messages(tmp_path):
     # Russian keeps the number of words, Greek's second one has that of the first
     (tmp_path / "rus-eng.tsv").write_text(
-        f"a b c d e\t{ENGLISH[0]}\na b c d e f\t{ENGLISH[1]}\na\t{ENGLISH[2]}\na b c d e f g\t{ENGLISH[3]}\n"
+        f"a b c d e\t{ENGLISH[0]}\na b c d e f\t{ENGLISH[1]}\na\t{ENGLISH[2]}\na b c d e f"
+        f" g\t{ENGLISH[3]}\n"
     )
     (tmp_path / "ell-eng.tsv").write_text(f"x x x x x x\t{ENGLISH[0]}\ny y y y y\t{ENGLISH[1]}\n")
     first, second = demonstrate(ByLength(), tmp_path, queries=2)

@@ -64,7 +64,9 @@ def test_page_says_what_was_found(page):
     ):
         assert expected in said
     assert "6.0x" in said
-    widths = [value for name, value in checker.attributes if name == "style" and value.startswith("width")]
+    widths = [
+        value for name, value in checker.attributes if name == "style" and value.startswith("width")
+    ]
     assert widths == ["width:60.0%"] * 3  # one bar per language with enough sentences
 
 
@@ -72,12 +74,16 @@ def test_verdict_is_as_frank_in_defeat():
     said = verdict(made_up())
     assert "Sentences in other scripts: P@1 0.60, ahead of character n-grams' 0.10." in said
     assert "Sentences in Latin script: P@1 0.60, not ahead of character n-grams' 0.70." in said
-    assert headline(made_up()).endswith("finds 60% of the translations across scripts; character n-grams find 10%")
+    assert headline(made_up()).endswith(
+        "finds 60% of the translations across scripts; character n-grams find 10%"
+    )
 
 
 def test_required_ratio():
     made_up(model=0.21, tfidf=0.1).require(2.0)
-    with pytest.raises(TaskError, match=r"P@1 is 0\.190, 1\.90 times that of character n-grams; 2 times"):
+    with pytest.raises(
+        TaskError, match=r"P@1 is 0\.190, 1\.90 times that of character n-grams; 2 times"
+    ):
         made_up(model=0.19, tfidf=0.1).require(2.0)
 
 
@@ -85,7 +91,12 @@ def test_json_holds_everything(tmp_path):
     write_json(made_up(), tmp_path / "quickstart.json")
     found = json.loads((tmp_path / "quickstart.json").read_text(encoding="utf-8"))
     assert found["averages"][0] == {
-        "script": "other", "kind": "sentences", "languages": 2, "random": 0.005, "tfidf": 0.1, "model": 0.6
-    }  # fmt: skip
+        "script": "other",
+        "kind": "sentences",
+        "languages": 2,
+        "random": 0.005,
+        "tfidf": 0.1,
+        "model": 0.6,
+    }
     assert found["sources"][0]["license"] == "BSD-3-Clause"
     assert found["sources"][0]["skipped"] == {"x": 3}

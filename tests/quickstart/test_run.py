@@ -26,7 +26,9 @@ def done(catalogues, tmp_path_factory):
     """The whole job on invented languages, without a network."""
     output = tmp_path_factory.mktemp("quickstart")
     console = Console(record=True, width=120, file=io.StringIO())
-    settings = Settings(output=output, budget_seconds=60, steps=50, catalogues=(catalogues,), packages=())
+    settings = Settings(
+        output=output, budget_seconds=60, steps=50, catalogues=(catalogues,), packages=()
+    )
     return quickstart(settings, console=console), output, console.export_text()
 
 
@@ -43,9 +45,11 @@ def test_it_learns_what_character_ngrams_cannot_see(done):
 def test_held_out_messages_are_nowhere_in_training(done):
     _, output, _ = done
     held_out = {
-        side for file in (output / "heldout" / "sentences").iterdir() for line in file.read_text().splitlines()
+        side
+        for file in (output / "heldout" / "sentences").iterdir()
+        for line in file.read_text().splitlines()
         for side in line.split("\t")
-    }  # fmt: skip
+    }
     from interlingua.batches.records import TokenStore
     from interlingua.encoder.vocabulary import Vocabulary
 
@@ -63,8 +67,15 @@ def test_held_out_messages_are_nowhere_in_training(done):
 def test_everything_is_left_behind(done):
     findings, output, said = done
     assert {path.name for path in output.iterdir()} == {
-        "collected", "corpus", "heldout", "run", "model", "results", "quickstart.json", "report.html"
-    }  # fmt: skip
+        "collected",
+        "corpus",
+        "heldout",
+        "run",
+        "model",
+        "results",
+        "quickstart.json",
+        "report.html",
+    }
     assert Encoder.load(output / "model").encode(["the page was removed"]).shape == (1, 128)
     assert [path.name for path in (output / "results").iterdir()] == [f"{output.name}-model"]
     recorded = json.loads((output / "quickstart.json").read_text())
@@ -79,8 +90,11 @@ def test_everything_is_left_behind(done):
 
 @pytest.fixture
 def stalled(catalogues, tmp_path, monkeypatch):
-    """A job with a budget, on a machine so slow that training finds each look at the clock a second later."""
-    monkeypatch.setattr("interlingua.train.budget._measured_steps", lambda *_: Fitted(400, 0.25, 0.5, ()))
+    """A job with a budget, on a machine so slow that training finds each look at the clock a second
+    later."""
+    monkeypatch.setattr(
+        "interlingua.train.budget._measured_steps", lambda *_: Fitted(400, 0.25, 0.5, ())
+    )
     seconds = iter(range(100_000))
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(next(seconds))))
     output = tmp_path / "quickstart"
@@ -92,11 +106,15 @@ def test_a_busy_machine_ends_with_the_budget(stalled):
     findings, output = stalled
     config = load_train_config(output / "run" / "config.toml")
     assert 0 < findings.steps < config.run.max_steps / 2
-    records = [json.loads(line) for line in (output / "run" / "metrics.jsonl").read_text().splitlines()]
+    records = [
+        json.loads(line) for line in (output / "run" / "metrics.jsonl").read_text().splitlines()
+    ]
     rates = [record["learning_rate"] for record in records if record["kind"] == "train"]
     assert rates[-1] < 0.15 * config.optimizer.learning_rate  # the schedule went on to its end
     # The command that the report names for a longer run is one that train takes.
-    command = shlex.split(next(line for line in findings.commands if line.startswith("interlingua train")))
+    command = shlex.split(
+        next(line for line in findings.commands if line.startswith("interlingua train"))
+    )
     changes = [word for before, word in pairwise(command) if before == "--set"]
     longer = load_train_config(output / "run" / "config.toml", overrides=changes)
     assert longer.run.budget_seconds == 3600
@@ -117,19 +135,25 @@ def test_the_last_lines_name_the_model_that_comes_with_the_library(done):
 
 def test_nothing_to_learn_from(tmp_path):
     with pytest.raises(DataError, match="there is no catalogue to learn from"):
-        quickstart(Settings(output=tmp_path, budget_seconds=15, packages=()), console=Console(quiet=True))
+        quickstart(
+            Settings(output=tmp_path, budget_seconds=15, packages=()), console=Console(quiet=True)
+        )
 
 
 def test_too_few_sentences(tmp_path):
     write_catalogue(tmp_path / "in" / "de.mo", {"Page not found": "Seite nicht gefunden"})
-    settings = Settings(output=tmp_path / "out", budget_seconds=15, catalogues=(tmp_path / "in",), packages=())
+    settings = Settings(
+        output=tmp_path / "out", budget_seconds=15, catalogues=(tmp_path / "in",), packages=()
+    )
     with pytest.raises(DataError, match="no language has 100 translated sentences"):
         quickstart(settings, console=Console(quiet=True))
 
 
 def test_too_small_a_budget_says_how_much_it_needs(catalogues, tmp_path):
     settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
-    with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s for training; give at least"):
+    with pytest.raises(
+        ConfigError, match="--budget-seconds 1 leaves 0 s for training; give at least"
+    ):
         quickstart(settings, console=Console(quiet=True))
 
 
@@ -139,7 +163,9 @@ def test_a_budget_for_no_step_names_the_commands_own_option(catalogues, tmp_path
     settings = Settings(output=tmp_path, budget_seconds=120, catalogues=(catalogues,), packages=())
     with pytest.raises(ConfigError, match=r"^--budget-seconds 120 leaves") as caught:
         quickstart(settings, console=Console(quiet=True))
-    assert 60 <= int(str(caught.value).split()[-1]) < 120  # 50 s with some to spare, and what all the rest takes
+    assert (
+        60 <= int(str(caught.value).split()[-1]) < 120
+    )  # 50 s with some to spare, and what all the rest takes
 
 
 @pytest.mark.parametrize("name", ["collected", "heldout", "model", "results", "quickstart.json"])

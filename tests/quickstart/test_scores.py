@@ -5,7 +5,8 @@ from interlingua.quickstart.scores import Average, LanguageScore, averages, scor
 
 
 class Numbered:
-    """Embeds a text by its last word, a number: translations share it, but for those of Greek beyond 5."""
+    """Embeds a text by its last word, a number: translations share it, but for those of Greek
+    beyond 5."""
 
     dim = 400
 
@@ -19,16 +20,29 @@ class Numbered:
 
 def language_score(script, kind, messages, tfidf, model):
     return LanguageScore(
-        code="x", name="x", script=script, kind=kind, messages=messages, random=1 / messages, tfidf=tfidf, model=model
+        code="x",
+        name="x",
+        script=script,
+        kind=kind,
+        messages=messages,
+        random=1 / messages,
+        tfidf=tfidf,
+        model=model,
     )
 
 
 def test_score_is_the_tatoeba_task_beside_the_baselines(tmp_path):
     folder = tmp_path / "sentences"
     folder.mkdir()
-    (folder / "deu-eng.tsv").write_text("".join(f"Satz Nummer {n}\tsentence number {n}\n" for n in range(1, 9)))
-    (folder / "ell-eng.tsv").write_text("".join(f"πρόταση {n}\tsentence {n}\n" for n in range(1, 9)))
-    scores = {s.name: s for s in score(Numbered(), {"sentences": folder}, name="mine", output=tmp_path)}
+    (folder / "deu-eng.tsv").write_text(
+        "".join(f"Satz Nummer {n}\tsentence number {n}\n" for n in range(1, 9))
+    )
+    (folder / "ell-eng.tsv").write_text(
+        "".join(f"πρόταση {n}\tsentence {n}\n" for n in range(1, 9))
+    )
+    scores = {
+        s.name: s for s in score(Numbered(), {"sentences": folder}, name="mine", output=tmp_path)
+    }
     assert list(scores) == ["German", "Greek"]
     assert (scores["German"].script, scores["Greek"].script) == ("latin", "other")
     assert scores["German"].model == (1.0, 1.0)
@@ -53,5 +67,7 @@ def test_averages_count_languages_of_a_hundred_messages():
 
 
 def test_ratio_to_a_baseline_that_finds_nothing():
-    nothing = Average(script="other", kind="sentences", languages=1, random=0.01, tfidf=0.0, model=0.2)
+    nothing = Average(
+        script="other", kind="sentences", languages=1, random=0.01, tfidf=0.0, model=0.2
+    )
     assert nothing.ratio == float("inf")

@@ -34,9 +34,14 @@ def test_latex():
 
 def test_terminal():
     console = Console(record=True, width=60, file=io.StringIO())
-    console.print(Table("scores", ["model", "P@1"], [["a", "90"], [], ["b", "8"]], ["a note"]).terminal())
+    console.print(
+        Table("scores", ["model", "P@1"], [["a", "90"], [], ["b", "8"]], ["a note"]).terminal()
+    )
     lines = [line.strip() for line in console.export_text().splitlines()]
-    assert [line for line in lines if line.startswith("│")] == ["│ a     │  90 │", "│ b     │   8 │"]
+    assert [line for line in lines if line.startswith("│")] == [
+        "│ a     │  90 │",
+        "│ b     │   8 │",
+    ]
     assert lines[0] == "scores"
     assert lines[-1] == "a note"
     assert sum(line.startswith("├") for line in lines) == 1

@@ -1,4 +1,7 @@
-"""A command on an index that dies at a chosen point, for test_kill.py; run in a process of its own."""
+"""A command on an index that dies at a chosen point, for test_kill.py.
+
+Run in a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ class Point(NamedTuple):
 def die_at(owner: type, point: Point) -> None:
     """From now on a call of the method ends this process.
 
-    At the beginning and at the end that is kill -9. Inside, the system ends the process in the middle of a write, just
-    as abruptly: at the first one beyond the size that a file may have.
+    At the beginning and at the end that is kill -9. Inside, the system ends the process in the
+    middle of a write, just as abruptly: at the first one beyond the size that a file may have.
     """
     real: Callable[..., Any] = getattr(owner, point.operation)
     calls: list[int] = []
@@ -41,7 +44,9 @@ def die_at(owner: type, point: Point) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         if isinstance(point.moment, int):
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, which makes the write an error
+            signal.signal(
+                signal.SIGXFSZ, signal.SIG_DFL
+            )  # Python ignores it, which makes the write an error
             resource.setrlimit(resource.RLIMIT_FSIZE, (point.moment, resource.RLIM_INFINITY))
         result = real(*arguments, **options)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -65,7 +70,9 @@ def run(action: str, folder: Path, given: list[Any], point: Point, reports: Path
         perform(action, folder, given, lambda done: print(done, file=file, flush=True))
 
 
-def perform(action: str, folder: Path, given: list[Any], progress: Callable[[int], None] = lambda _: None) -> Any:
+def perform(
+    action: str, folder: Path, given: list[Any], progress: Callable[[int], None] = lambda _: None
+) -> Any:
     """The command, with what it is given: the model and files, files, or ids and a condition."""
     from interlingua.search.searcher import add_to_index, build_index, delete_from_index
 

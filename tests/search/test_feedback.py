@@ -1,4 +1,5 @@
-"""Search with the best passage: by hand, against a naive ranking, and where there is nothing to find."""
+"""Search with the best passage: by hand, against a naive ranking, and where there is nothing to
+find."""
 
 from __future__ import annotations
 
@@ -21,7 +22,10 @@ def index_of(folder, rows):
     vectors = {name: vector for name, _, vector in rows}
     width = len(rows[0][2])
     index = PassageIndex.create(folder, IndexSettings(model="m", digest="d", dim=width))
-    index.add(passages, lambda block: normalize_rows(np.array([vectors[p.id] for p in block], dtype=np.float32)))
+    index.add(
+        passages,
+        lambda block: normalize_rows(np.array([vectors[p.id] for p in block], dtype=np.float32)),
+    )
     return index
 
 
@@ -31,7 +35,8 @@ def test_the_translation_of_the_best_passage_comes_first(tmp_path):
     translation = [0.4, 0.9, 0.17, 0.0]
     wrong = [0.5, 0.0, 0.0, 0.87]
     index = index_of(
-        tmp_path / "i", [("best", "deu_Latn", best), ("same", "tha_Thai", translation), ("not", "tha_Thai", wrong)]
+        tmp_path / "i",
+        [("best", "deu_Latn", best), ("same", "tha_Thai", translation), ("not", "tha_Thai", wrong)],
     )
     assert [hit.id for hit in index.nearest(QUESTION, 1, languages=["tha_Thai"])] == ["not"]
     german, thai = rankings_with_feedback(index, QUESTION, 1, ["deu_Latn", "tha_Thai"])
@@ -70,13 +75,17 @@ def test_one_language_alone_is_ranked_as_without_feedback(random_index):
     index, _ = random_index
     for language in LANGUAGES:
         [ranking] = rankings_with_feedback(index, QUESTION, 12, [language])
-        assert [hit.id for hit in ranking] == [hit.id for hit in index.nearest(QUESTION, 12, languages=[language])]
+        assert [hit.id for hit in ranking] == [
+            hit.id for hit in index.nearest(QUESTION, 12, languages=[language])
+        ]
 
 
 def test_where_nothing_is_found_there_is_no_ranking(random_index):
     index, _ = random_index
     assert rankings_with_feedback(index, QUESTION, 5, LANGUAGES, where="id = 'absent'") == []
     [ranking] = [
-        found for found in rankings_with_feedback(index, QUESTION, 5, LANGUAGES, where="id LIKE 'tha%'") if found
+        found
+        for found in rankings_with_feedback(index, QUESTION, 5, LANGUAGES, where="id LIKE 'tha%'")
+        if found
     ]
     assert {hit.language for hit in ranking} == {"tha_Thai"}

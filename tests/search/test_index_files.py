@@ -8,12 +8,19 @@ import re
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.search.index_files import IndexFile, check_files, file_name, named_files, read_files
+from interlingua.search.index_files import (
+    IndexFile,
+    check_files,
+    file_name,
+    named_files,
+    read_files,
+)
 
 
 @pytest.fixture
 def project(tmp_path):
-    """A folder with two files of one name, a link to a folder and one to a file, and a place for an index."""
+    """A folder with two files of one name, a link to a folder and one to a file, and a place for an
+    index."""
     for folder, line in (("a", "Eins."), ("b", "Zwei.")):
         (tmp_path / "project" / folder).mkdir(parents=True)
         (tmp_path / "project" / folder / "de.txt").write_text(f"{line}\n")

@@ -1,4 +1,5 @@
-"""An index whose process dies loses no row that was reported, and the same command goes on from there."""
+"""An index whose process dies loses no row that was reported, and the same command goes on from
+there."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from tests.search.test_searcher import model, write_files  # noqa: F401
 pytest.importorskip("lancedb")
 
 POINTS = [
-    # the first build: while its table is made, in its commits, in the index of words, in joining the commits
+    # the first build: while its table is made, in its commits, in the index of words, in joining
+    # the commits
     ("build", Point("create_table", 1, 0)),
     ("build", Point("_commit", 3, BEGIN)),
     ("build", Point("_commit", 5, 500)),
@@ -42,7 +44,9 @@ POINTS = [
 def processes():
     """Starts processes that have imported all but LanceDB, whose threads survive no fork."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["interlingua.search.searcher", "pyarrow.dataset", "lance_namespace"])
+    context.set_forkserver_preload(
+        ["interlingua.search.searcher", "pyarrow.dataset", "lance_namespace"]
+    )
     return context
 
 
@@ -69,7 +73,8 @@ def rows(index):
 
 
 def prepare(action, model, folder):  # noqa: F811
-    """What the command is given, the rows before it, those after it, and those that it writes, in their order."""
+    """What the command is given, the rows before it, those after it, and those that it writes, in
+    their order."""
     index = folder / "index"
     files = sorted(folder.glob("*_*.txt"))
     german, english, french, _ = files
@@ -80,7 +85,11 @@ def prepare(action, model, folder):  # noqa: F811
     before = texts_of([path for path in files if path != french], index)
     if action == "delete":
         ids = [f"{german.name}:{number}" for number in range(1, 7)]
-        after = {name: text for name, text in before.items() if name not in ids and "tha_Thai" not in name}
+        after = {
+            name: text
+            for name, text in before.items()
+            if name not in ids and "tha_Thai" not in name
+        }
         return [ids, "language = 'tha_Thai'"], before, after, {}
     lines = english.read_text(encoding="utf-8").splitlines()[:12]
     changed = [f"{line} Katze" for line in lines[:7]]
@@ -96,7 +105,9 @@ def test_a_process_that_dies_loses_no_row(action, point, processes, model, built
     folder = shutil.copytree(built, tmp_path / "project")
     index = folder / "index"
     given, before, after, written = prepare(action, model, folder)
-    process = processes.Process(target=run, args=(action, index, given, point, tmp_path / "reports"))
+    process = processes.Process(
+        target=run, args=(action, index, given, point, tmp_path / "reports")
+    )
     process.start()
     process.join()
     is_inside = isinstance(point.moment, int)
@@ -112,7 +123,11 @@ def test_a_process_that_dies_loses_no_row(action, point, processes, model, built
     texts, vectors = rows(index)
     assert texts == after
     if action == "build":
-        assert (result.added, result.replaced, result.unchanged) == (len(after) - len(kept), 0, len(kept))
+        assert (result.added, result.replaced, result.unchanged) == (
+            len(after) - len(kept),
+            0,
+            len(kept),
+        )
     expected = Encoder.load(model).encode(list(after.values()))
     np.testing.assert_allclose([vectors[name] for name in after], expected, atol=1e-5)
     word = next(iter(after.values())).split()[0]

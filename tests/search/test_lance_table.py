@@ -50,9 +50,14 @@ def test_a_key_is_the_same_everywhere_and_fits_in_64_bits():
     assert any(text_key(str(n)) < 0 for n in range(1000))
 
 
-@pytest.mark.parametrize("error", [RuntimeError("lance error: no space\nbacktrace"), OSError("disk full")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("lance error: no space\nbacktrace"), OSError("disk full")]
+)
 def test_a_failed_write_is_one_line(error):
-    with pytest.raises(DataError, match="folder: LanceDB can't write") as caught, lance_writes(Path("folder")):
+    with (
+        pytest.raises(DataError, match="folder: LanceDB can't write") as caught,
+        lance_writes(Path("folder")),
+    ):
         raise error
     assert "\n" not in str(caught.value)
 
@@ -63,7 +68,9 @@ def test_a_condition_that_is_not_valid_is_the_users():
 
 
 @pytest.mark.parametrize("where", [None, "x = 1"])
-@pytest.mark.parametrize("error", [RuntimeError("lance error: LanceError(IO): cut"), OSError("gone")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("lance error: LanceError(IO): cut"), OSError("gone")]
+)
 def test_damage_is_never_the_conditions_fault(where, error):
     with (
         pytest.raises(CheckpointError, match="folder: a file is missing or damaged"),

@@ -24,7 +24,10 @@ SETTINGS = IndexSettings(model="somewhere", digest="d1", dim=WIDTH, passage_prom
 
 def embed(passages):
     """A vector of length 1 that depends on the text alone."""
-    rows = [np.random.default_rng(list(passage.text.encode())).standard_normal(WIDTH) for passage in passages]
+    rows = [
+        np.random.default_rng(list(passage.text.encode())).standard_normal(WIDTH)
+        for passage in passages
+    ]
     table = np.array(rows)
     return (table / np.linalg.norm(table, axis=1, keepdims=True)).astype(np.float32)
 
@@ -32,7 +35,9 @@ def embed(passages):
 def invented(count, *, first=0):
     languages = ("deu_Latn", "eng_Latn", "tha_Thai")
     return [
-        Passage(f"p{n}", f"text number {n}", "", languages[n % 3], json.dumps({"year": 2000 + n % 5}))
+        Passage(
+            f"p{n}", f"text number {n}", "", languages[n % 3], json.dumps({"year": 2000 + n % 5})
+        )
         for n in range(first, first + count)
     ]
 
@@ -53,7 +58,9 @@ def test_nearest_is_the_exact_order_of_cosines(index):
     expected = [passages[row].id for row in np.argsort(-cosines)[:7]]
     found = index.nearest(question, 7)
     assert [hit.id for hit in found] == expected
-    assert [hit.score for hit in found] == pytest.approx(sorted(cosines, reverse=True)[:7], abs=1e-6)
+    assert [hit.score for hit in found] == pytest.approx(
+        sorted(cosines, reverse=True)[:7], abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,10 @@ def test_nearest_is_the_exact_order_of_cosines(index):
     [
         ({"languages": ["tha_Thai"]}, lambda n: n % 3 == 2),
         ({"where": "json_get_int(metadata, 'year') = 2003"}, lambda n: n % 5 == 3),
-        ({"languages": ["deu_Latn", "eng_Latn"], "where": "id <> 'p0' OR id = 'p1'"}, lambda n: n % 3 < 2 and n),
+        (
+            {"languages": ["deu_Latn", "eng_Latn"], "where": "id <> 'p0' OR id = 'p1'"},
+            lambda n: n % 3 < 2 and n,
+        ),
     ],
 )
 def test_a_filter_leaves_all_that_meets_it(index, options, keeps):
@@ -72,7 +82,12 @@ def test_a_filter_leaves_all_that_meets_it(index, options, keeps):
 def test_words_are_found_in_scripts_without_spaces(tmp_path):
     index = PassageIndex.create(tmp_path / "index", SETTINGS)
     index.add(
-        [Passage("zh", "东京是日本的首都"), Passage("th", "กรุงเทพเป็นเมืองหลวง"), Passage("de", "Die Hauptstadt")], embed
+        [
+            Passage("zh", "东京是日本的首都"),
+            Passage("th", "กรุงเทพเป็นเมืองหลวง"),
+            Passage("de", "Die Hauptstadt"),
+        ],
+        embed,
     )
     index.finish()
     assert [hit.id for hit in index.matching("首都", 3)] == ["zh"]
@@ -93,7 +108,11 @@ def test_an_approximate_index_finds_nearly_the_same(tmp_path, monkeypatch):
         exact = index.nearest(question, 10, exact=True)
         found = index.nearest(question, 10)
         scores = {hit.id: hit.score for hit in exact}
-        assert all(hit.score == pytest.approx(scores[hit.id], abs=1e-5) for hit in found if hit.id in scores)
+        assert all(
+            hit.score == pytest.approx(scores[hit.id], abs=1e-5)
+            for hit in found
+            if hit.id in scores
+        )
         shared += len({hit.id for hit in found} & scores.keys())
     assert shared >= 120  # of 200; the cells are drawn at random, and codes of one byte are coarse
     index.add(invented(5, first=2000), embed)
@@ -116,7 +135,11 @@ def test_an_empty_index_finds_nothing(tmp_path):
 
 
 def test_same_changed_and_new_passages_are_counted(index):
-    same, changed, new = invented(1)[0], invented(2)[1]._replace(text="another"), invented(1, first=60)[0]
+    same, changed, new = (
+        invented(1)[0],
+        invented(2)[1]._replace(text="another"),
+        invented(1, first=60)[0],
+    )
     assert index.add([same, changed, new], embed) == Added(added=1, replaced=1, unchanged=1)
     assert index.count() == 61
     (found,) = index.nearest(embed([changed])[0], 1)
@@ -160,13 +183,17 @@ def test_passages_are_deleted_by_id_and_condition(index):
 def test_an_id_that_occurs_twice_is_refused(index, monkeypatch):
     monkeypatch.setattr(passage_index, "COMMIT_PASSAGES", 2)
     given = [Passage(name, name) for name in ("x", "y", "a", "b", "a")]
-    with pytest.raises(DataError, match=r"'a' occurs twice; .* 4 passages before it are in the index"):
+    with pytest.raises(
+        DataError, match=r"'a' occurs twice; .* 4 passages before it are in the index"
+    ):
         index.add(given, embed)
     assert index.count() == 60 + 4
 
 
 def lines(file, *texts):
-    return [Passage(f"{file}:{number}", text, file=file) for number, text in enumerate(texts, 1) if text]
+    return [
+        Passage(f"{file}:{number}", text, file=file) for number, text in enumerate(texts, 1) if text
+    ]
 
 
 def ids(index):
@@ -177,10 +204,17 @@ def test_a_file_replaces_its_earlier_state_as_a_whole(index):
     owned = [Passage("r1", "one"), *lines("b.jsonl", "", "two")]
     before = ids(index)
     assert (
-        index.add([*lines("it's.txt", "one", "two", "three"), *owned], embed, files=["it's.txt", "b.jsonl"]).added == 5
+        index.add(
+            [*lines("it's.txt", "one", "two", "three"), *owned],
+            embed,
+            files=["it's.txt", "b.jsonl"],
+        ).added
+        == 5
     )
     shorter = lines("it's.txt", "one", "other")
-    assert index.add(shorter, embed, files=["it's.txt"]) == Added(added=0, replaced=1, unchanged=1, deleted=1)
+    assert index.add(shorter, embed, files=["it's.txt"]) == Added(
+        added=0, replaced=1, unchanged=1, deleted=1
+    )
     assert ids(index) == before | {"it's.txt:1", "it's.txt:2", "r1", "b.jsonl:2"}
     (hit,) = index.nearest(embed(shorter[1:])[0], 1)
     assert (hit.id, hit.text, hit.score) == ("it's.txt:2", "other", pytest.approx(1, abs=1e-6))
@@ -216,7 +250,9 @@ def test_a_condition_that_is_not_valid_is_refused(index, where):
 @pytest.mark.parametrize("given", [{"ids": ["p0"]}, {"where": "id = 'p0'"}])
 def test_a_delete_that_a_full_disk_stops_is_not_the_conditions_fault(index, given):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))  # writing beyond 10 bytes fails, as on a full disk
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (10, limits[1])
+    )  # writing beyond 10 bytes fails, as on a full disk
     try:
         with pytest.raises(DataError) as caught:
             index.delete(**given)
@@ -230,7 +266,13 @@ def test_a_delete_that_a_full_disk_stops_is_not_the_conditions_fault(index, give
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("digest", "d2"), ("dim", 9), ("passage_prompt", ""), ("question_prompt", "q"), ("map_digest", "m")],
+    [
+        ("digest", "d2"),
+        ("dim", 9),
+        ("passage_prompt", ""),
+        ("question_prompt", "q"),
+        ("map_digest", "m"),
+    ],
 )
 def test_another_model_or_prompt_is_refused(index, name, value):
     import dataclasses
@@ -238,7 +280,10 @@ def test_another_model_or_prompt_is_refused(index, name, value):
     other = dataclasses.replace(SETTINGS, **{name: value})
     with pytest.raises(ConfigError, match="another value"):
         PassageIndex.create(index.folder, other)
-    assert PassageIndex.create(index.folder, dataclasses.replace(SETTINGS, model="moved")).count() == 60
+    assert (
+        PassageIndex.create(index.folder, dataclasses.replace(SETTINGS, model="moved")).count()
+        == 60
+    )
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
@@ -284,7 +329,8 @@ from interlingua.search.passage_index import IndexSettings, PassageIndex
 PassageIndex.create(sys.argv[1], IndexSettings(model="m", digest="d", dim=8))
 import lancedb, pyarrow
 schema = pyarrow.schema([("a", pyarrow.int64())])
-lancedb.connect(sys.argv[1]).create_table("new", schema=schema, mode="overwrite")  # of which LanceDB warns
+# of which LanceDB warns
+lancedb.connect(sys.argv[1]).create_table("new", schema=schema, mode="overwrite")
 """
 
 
@@ -296,5 +342,9 @@ def test_warnings_of_lancedb_are_not_shown(tmp_path):
 
 
 def test_a_second_writer_is_refused(index):
-    with index.writing(), pytest.raises(ConfigError, match="wait for it"), PassageIndex(index.folder).writing():
+    with (
+        index.writing(),
+        pytest.raises(ConfigError, match="wait for it"),
+        PassageIndex(index.folder).writing(),
+    ):
         pass

@@ -28,7 +28,9 @@ def test_fusion_adds_reciprocal_ranks():
     words = [hit("c", 12.0), hit("a", 3.0), hit("d", 1.0)]
     found = fused([vector, words], 3)
     assert [entry.id for entry in found] == ["a", "c", "b"]
-    assert [entry.score for entry in found] == pytest.approx([1 / 61 + 1 / 62, 1 / 63 + 1 / 61, 1 / 62])
+    assert [entry.score for entry in found] == pytest.approx(
+        [1 / 61 + 1 / 62, 1 / 63 + 1 / 61, 1 / 62]
+    )
 
 
 def test_fusion_of_equals_goes_by_id():
@@ -36,7 +38,12 @@ def test_fusion_of_equals_goes_by_id():
 
 
 def test_shares_of_languages_in_ranking_and_index():
-    hits = [hit("a", 1, "deu_Latn"), hit("b", 1, "deu_Latn"), hit("c", 1, "eng_Latn"), hit("d", 1, "deu_Latn")]
+    hits = [
+        hit("a", 1, "deu_Latn"),
+        hit("b", 1, "deu_Latn"),
+        hit("c", 1, "eng_Latn"),
+        hit("d", 1, "deu_Latn"),
+    ]
     assert language_shares(hits, {"eng_Latn": 50, "deu_Latn": 30, "tha_Thai": 20}) == [
         LanguageShare("deu_Latn", 0.75, 0.3),
         LanguageShare("eng_Latn", 0.25, 0.5),

@@ -17,7 +17,13 @@ from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.passage_index import Added, PassageIndex
 from interlingua.search.ranking import fused, merged
-from interlingua.search.searcher import Searcher, add_to_index, build_index, delete_from_index, model_of
+from interlingua.search.searcher import (
+    Searcher,
+    add_to_index,
+    build_index,
+    delete_from_index,
+    model_of,
+)
 from tests.encoder.conftest import SENTENCES, tiny_vocabulary
 
 pytest.importorskip("lancedb")
@@ -40,7 +46,9 @@ def write_files(folder):
     words = " ".join(SENTENCES).split()
     for language in LANGUAGES:
         lines = [" ".join(draw.choices(words, k=6)) for _ in range(20)]
-        (folder / f"{language}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (folder / f"{language}.txt").write_text(
+            "".join(f"{line}\n" for line in lines), encoding="utf-8"
+        )
     return sorted(folder.glob("*.txt"))
 
 
@@ -58,7 +66,11 @@ def searcher(model, files, tmp_path):
 
 def test_the_ranking_is_that_of_the_cosines(searcher, model, files):
     encoder = Encoder.load(model)
-    lines = [(f"{path.name}:{n}", line) for path in files for n, line in enumerate(path.read_text().splitlines(), 1)]
+    lines = [
+        (f"{path.name}:{n}", line)
+        for path in files
+        for n, line in enumerate(path.read_text().splitlines(), 1)
+    ]
     cosines = encoder.encode([line for _, line in lines]) @ encoder.encode(["Die Katze"])[0]
     expected = [lines[row][0] for row in np.argsort(-cosines)[:5]]
     assert [hit.id for hit in searcher.search("Die Katze", top=5).hits] == expected
@@ -71,14 +83,18 @@ def ids(hits, language=None):
 def test_the_best_of_each_language_come_first(searcher):
     plain = searcher.search("Die Katze", top=60)
     balanced = searcher.search("Die Katze", top=6, per_language=2)
-    assert {hit.id for hit in balanced.hits} == {name for code in LANGUAGES for name in ids(plain.hits, code)[:2]}
+    assert {hit.id for hit in balanced.hits} == {
+        name for code in LANGUAGES for name in ids(plain.hits, code)[:2]
+    }
     scores = [hit.score for hit in balanced.hits]
     assert scores == sorted(scores, reverse=True)
     assert [share.found for share in balanced.shares] == pytest.approx([1 / 3] * 3)
 
 
 @pytest.mark.parametrize("top", [9, 60])
-@pytest.mark.parametrize(("mode", "others"), [("vector", "vector"), ("text", "text"), ("feedback", "vector")])
+@pytest.mark.parametrize(
+    ("mode", "others"), [("vector", "vector"), ("text", "text"), ("feedback", "vector")]
+)
 def test_balanced_hits_are_followed_by_the_others(searcher, mode, others, top):
     first = searcher.search("Die Katze", top=6, per_language=2, mode=mode).hits
     plain = searcher.search("Die Katze", top=60, mode=others).hits
@@ -104,7 +120,9 @@ def test_the_order_inside_a_language_is_kept(searcher):
     for code in LANGUAGES:
         assert ids(found, code) == ids(plain, code)
     best = plain[0].language
-    assert ids(searcher.search("Die Katze", top=60, per_language=2, mode="feedback").hits, best) == ids(plain, best)
+    assert ids(
+        searcher.search("Die Katze", top=60, per_language=2, mode="feedback").hits, best
+    ) == ids(plain, best)
 
 
 def test_other_hits_are_of_the_languages_wanted(searcher):
@@ -117,13 +135,17 @@ def test_feedback_changes_the_languages_of_other_passages_alone(searcher):
     found = searcher.search("Die Katze", top=6, per_language=2, mode="feedback").hits
     assert found[0].id == plain[0].id
     first = plain[0].language
-    assert {hit.id for hit in found if hit.language == first} == {hit.id for hit in plain if hit.language == first}
-    parts = rankings_with_feedback(searcher.index, searcher.model.embed_question("Die Katze"), 6, LANGUAGES)
+    assert {hit.id for hit in found if hit.language == first} == {
+        hit.id for hit in plain if hit.language == first
+    }
+    parts = rankings_with_feedback(
+        searcher.index, searcher.model.embed_question("Die Katze"), 6, LANGUAGES
+    )
     assert searcher.search("Die Katze", top=6, mode="feedback").hits == merged(parts, 6)
     alone = searcher.search("Die Katze", languages=["th"]).hits
-    assert [hit.id for hit in searcher.search("Die Katze", languages=["th"], mode="feedback").hits] == [
-        hit.id for hit in alone
-    ]
+    assert [
+        hit.id for hit in searcher.search("Die Katze", languages=["th"], mode="feedback").hits
+    ] == [hit.id for hit in alone]
 
 
 def test_vectors_are_not_replaced_by_words(searcher):
@@ -135,7 +157,10 @@ def test_vectors_are_not_replaced_by_words(searcher):
 def test_only_the_languages_wanted_are_searched(searcher):
     ranking = searcher.search("Die Katze", top=60, languages=["th", "de"])
     assert {hit.language for hit in ranking.hits} == {"deu_Latn", "tha_Thai"}
-    assert {share.language: share.indexed for share in ranking.shares} == {"deu_Latn": 0.5, "tha_Thai": 0.5}
+    assert {share.language: share.indexed for share in ranking.shares} == {
+        "deu_Latn": 0.5,
+        "tha_Thai": 0.5,
+    }
     with pytest.raises(DataError, match="no passage in fra_Latn"):
         searcher.search("Die Katze", languages=["fr"])
 
@@ -146,7 +171,9 @@ def test_hybrid_fuses_both_rankings(searcher):
     assert searcher.search("Die Katze", top=3, mode="hybrid").hits == fused([vector, words], 3)
 
 
-@pytest.mark.parametrize("options", [{"mode": "vektor"}, {"top": 0}, {"per_language": 0}, {"top": 10**6}])
+@pytest.mark.parametrize(
+    "options", [{"mode": "vektor"}, {"top": 0}, {"per_language": 0}, {"top": 10**6}]
+)
 def test_options_out_of_range_are_refused(searcher, options):
     with pytest.raises(ConfigError):
         searcher.search("Die Katze", **options)
@@ -154,10 +181,18 @@ def test_options_out_of_range_are_refused(searcher, options):
 
 def test_passages_are_added_replaced_and_deleted(searcher, tmp_path):
     folder = tmp_path / "index"
-    records = [{"id": "deu_Latn.txt:1", "text": "Neu.", "language": "de"}, {"id": "new", "text": "Un.", "lang": "fr"}]
+    records = [
+        {"id": "deu_Latn.txt:1", "text": "Neu.", "language": "de"},
+        {"id": "new", "text": "Un.", "lang": "fr"},
+    ]
     (tmp_path / "more.jsonl").write_text("\n".join(map(json.dumps, records)))
     assert add_to_index(folder, [tmp_path / "more.jsonl"]) == Added(1, 1, 0)
-    assert PassageIndex(folder).languages() == {"deu_Latn": 20, "eng_Latn": 20, "tha_Thai": 20, "fra_Latn": 1}
+    assert PassageIndex(folder).languages() == {
+        "deu_Latn": 20,
+        "eng_Latn": 20,
+        "tha_Thai": 20,
+        "fra_Latn": 1,
+    }
     assert delete_from_index(folder, ["new"]) == 1
     assert delete_from_index(folder, where="language = 'deu_Latn'") == 20
 
@@ -181,7 +216,9 @@ def test_files_of_equal_names_keep_their_passages(model, tmp_path, monkeypatch):
 def test_a_file_that_became_shorter_leaves_no_line(searcher, files, tmp_path):
     kept = files[0].read_text(encoding="utf-8").splitlines()[:5]
     files[0].write_text("\n".join(["Neu.", *kept[1:]]), encoding="utf-8")
-    assert add_to_index(tmp_path / "index", [files[0]]) == Added(added=0, replaced=1, unchanged=4, deleted=15)
+    assert add_to_index(tmp_path / "index", [files[0]]) == Added(
+        added=0, replaced=1, unchanged=4, deleted=15
+    )
     index = PassageIndex(tmp_path / "index")
     assert index.languages() == {"deu_Latn": 5, "eng_Latn": 20, "tha_Thai": 20}
     found = Searcher(index, model_of(index)).search("Neu.", top=60, languages=["de"]).hits
@@ -189,7 +226,11 @@ def test_a_file_that_became_shorter_leaves_no_line(searcher, files, tmp_path):
 
 
 def test_a_fault_in_the_last_file_stops_before_the_first_commit(searcher, model, files, tmp_path):
-    for content in ('{"id": "x", "text": "a"}\n{"id": "x", "text": "b"}\n', "", '{"text": "a"}\n{"te'):
+    for content in (
+        '{"id": "x", "text": "a"}\n{"id": "x", "text": "b"}\n',
+        "",
+        '{"text": "a"}\n{"te',
+    ):
         (tmp_path / "last.jsonl").write_text(content)
         with pytest.raises(DataError, match=r"last\.jsonl"):
             build_index(model, [*files, tmp_path / "last.jsonl"], tmp_path / "other")
@@ -202,16 +243,22 @@ def test_a_fault_in_the_last_file_stops_before_the_first_commit(searcher, model,
 
 def test_a_map_goes_with_the_index(model, files, tmp_path):
     vectors = Encoder.load(model).encode(SENTENCES)
-    made = fit_language_map(language_statistics([("deu_Latn", vectors[:4]), ("eng_Latn", vectors[4:])]))
+    made = fit_language_map(
+        language_statistics([("deu_Latn", vectors[:4]), ("eng_Latn", vectors[4:])])
+    )
     write_map(made, tmp_path / "language_map.safetensors")
     build_index(model, files, tmp_path / "index", language_map=tmp_path)
     (tmp_path / "language_map.safetensors").unlink()
     index = PassageIndex(tmp_path / "index")
-    hit = Searcher(index, model_of(index)).search(files[0].read_text().splitlines()[0], top=1).hits[0]
+    hit = (
+        Searcher(index, model_of(index)).search(files[0].read_text().splitlines()[0], top=1).hits[0]
+    )
     assert hit.score == pytest.approx(1, abs=1e-5)
     with pytest.raises(ConfigError, match="language map"):
         build_index(model, files, tmp_path / "index")
-    other = fit_language_map(language_statistics([("deu_Latn", vectors[:3]), ("eng_Latn", vectors[3:])]))
+    other = fit_language_map(
+        language_statistics([("deu_Latn", vectors[:3]), ("eng_Latn", vectors[3:])])
+    )
     write_map(other, tmp_path / "language_map.safetensors")
     with pytest.raises(ConfigError, match="language map"):
         build_index(model, files, tmp_path / "index", language_map=tmp_path)
@@ -220,7 +267,9 @@ def test_a_map_goes_with_the_index(model, files, tmp_path):
 def test_a_model_that_moved_can_be_named(searcher, model, tmp_path):
     index = PassageIndex(tmp_path / "index")
     record = json.loads((tmp_path / "index" / "index.json").read_text())
-    (tmp_path / "index" / "index.json").write_text(json.dumps({**record, "model": str(tmp_path / "gone")}))
+    (tmp_path / "index" / "index.json").write_text(
+        json.dumps({**record, "model": str(tmp_path / "gone")})
+    )
     index = PassageIndex(tmp_path / "index")
     with pytest.raises(CheckpointError, match="gone"):
         model_of(index)

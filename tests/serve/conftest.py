@@ -19,7 +19,9 @@ from interlingua.serve.settings import ServeSettings
 from tests.conftest import WORDS
 
 NAME = "tiny"
-LINES = [(f"de{n % WORDS} de{n * 7 % WORDS}", f"en{n % WORDS} en{n * 7 % WORDS}") for n in range(120)]
+LINES = [
+    (f"de{n % WORDS} de{n * 7 % WORDS}", f"en{n % WORDS} en{n * 7 % WORDS}") for n in range(120)
+]
 CODES = {"source_language": "de", "target_language": "en"}
 
 
@@ -29,7 +31,9 @@ def encoder(word_vocabulary):
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     encoder = Encoder.from_scratch(config, word_vocabulary).eval()
-    encoder.settings = dataclasses.replace(encoder.settings, max_tokens=12, prompts={"query": "en0 "})
+    encoder.settings = dataclasses.replace(
+        encoder.settings, max_tokens=12, prompts={"query": "en0 "}
+    )
     return encoder
 
 
@@ -48,7 +52,8 @@ def searcher(encoder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def calibrated(encoder, tmp_path_factory):
-    """A saved model, a bitext that is half wrong, and a calibration of its cosines, ``cosine.json``."""
+    """A saved model, a bitext that is half wrong, and a calibration of its cosines,
+    ``cosine.json``."""
     folder = tmp_path_factory.mktemp("calibrated")
     encoder.save(folder / "tiny")
     shuffled = [other for _, other in LINES[1:] + LINES[:1]]
@@ -63,7 +68,12 @@ def calibrated(encoder, tmp_path_factory):
 def learn(folder, name, **options):
     """Writes a calibration."""
     interlingua.score(
-        folder / "tiny", folder / "bitext.tsv", learn=folder / name, labels=folder / "judged.tsv", **CODES, **options
+        folder / "tiny",
+        folder / "bitext.tsv",
+        learn=folder / name,
+        labels=folder / "judged.tsv",
+        **CODES,
+        **options,
     )
 
 

@@ -29,7 +29,18 @@ def test_every_route_answers(client, path):
 
 @POSTED
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'"\\ud800"', b'{"inputs": "\\ud800"}', b"[" * 100_000, b"{}"]
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b'"\\ud800"',
+        b'{"inputs": "\\ud800"}',
+        b"[" * 100_000,
+        b"{}",
+    ],
 )
 def test_malformed_bodies_are_one_line(client, path, body):
     reply = client.post(path, content=body, headers={"content-type": "application/json"})
@@ -40,7 +51,9 @@ def test_malformed_bodies_are_one_line(client, path, body):
 
 @POSTED
 def test_a_body_that_is_not_declared_as_json(client, path):
-    reply = client.post(path, content=json.dumps(POSTS[path]), headers={"content-type": "text/plain"})
+    reply = client.post(
+        path, content=json.dumps(POSTS[path]), headers={"content-type": "text/plain"}
+    )
     assert reply.status_code == 415
     assert "application/json" in message_of(path, reply)
 
@@ -78,7 +91,10 @@ def test_load_balancers_may_send_head(start, path):
 
 @pytest.mark.parametrize("path", ["/v1/embeddings/", "/embed/", "/health/"])
 def test_a_path_with_a_final_slash_is_not_redirected(client, path):
-    for reply in (client.get(path, follow_redirects=False), client.post(path, json={}, follow_redirects=False)):
+    for reply in (
+        client.get(path, follow_redirects=False),
+        client.post(path, json={}, follow_redirects=False),
+    ):
         assert reply.status_code == 404
         assert message_of(path, reply) == "Not Found"
 
@@ -87,4 +103,12 @@ def test_the_document_describes_all_routes(client):
     document = client.get("/openapi.json").json()
     assert set(POSTS) <= set(document["paths"])
     assert list(document["paths"]["/health"]) == ["get"]
-    assert set(document["paths"]["/embed"]["post"]["responses"]) >= {"200", "400", "401", "413", "415", "422", "429"}
+    assert set(document["paths"]["/embed"]["post"]["responses"]) >= {
+        "200",
+        "400",
+        "401",
+        "413",
+        "415",
+        "422",
+        "429",
+    }

@@ -1,4 +1,5 @@
-"""Batches out of requests: equal vectors, bounded size, fair turns, bounded queue, cancellation, an orderly end."""
+"""Batches out of requests: equal vectors, bounded size, fair turns, bounded queue, cancellation, an
+orderly end."""
 
 from __future__ import annotations
 
@@ -106,7 +107,10 @@ def test_languages_do_not_share_a_batch(make, embed):
     embed.let_go()
     for request in requests:
         request.result(10)
-    assert list(zip(embed.languages, map(len, embed.batches), strict=True)) == [("deu_Latn", 4), ("eng_Latn", 2)]
+    assert list(zip(embed.languages, map(len, embed.batches), strict=True)) == [
+        ("deu_Latn", 4),
+        ("eng_Latn", 2),
+    ]
 
 
 def test_a_full_queue_refuses_with_a_time(make):

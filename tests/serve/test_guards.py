@@ -15,7 +15,13 @@ BODY = {"inputs": "en1"}
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"authorization": "Bearer wrong"}, {"authorization": "Basic secret"}, {"authorization": "secret"}]
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "Basic secret"},
+        {"authorization": "secret"},
+    ],
 )
 def test_requests_without_the_key_are_refused(start, headers):
     reply = start(api_key="secret").post("/embed", json=BODY, headers=headers)
@@ -36,8 +42,16 @@ def test_a_key_beyond_ascii_in_the_ways_in_which_clients_write_it(start, key):
 
 def test_the_key_opens_and_the_page_needs_none(start):
     client = start(api_key="secret")
-    assert client.post("/embed", json=BODY, headers={"authorization": "bearer secret"}).status_code == 200
-    assert [client.get(path).status_code for path in ("/", "/health", "/metrics", "/info")] == [200, 200, 200, 401]
+    assert (
+        client.post("/embed", json=BODY, headers={"authorization": "bearer secret"}).status_code
+        == 200
+    )
+    assert [client.get(path).status_code for path in ("/", "/health", "/metrics", "/info")] == [
+        200,
+        200,
+        200,
+        401,
+    ]
 
 
 def test_a_large_body_is_refused(start):
@@ -55,8 +69,13 @@ def test_a_large_body_is_refused(start):
 
 
 def test_ids_come_back_and_forged_ones_do_not(client, log):
-    assert client.post("/embed", json=BODY, headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
-    made = client.post("/embed", json=BODY, headers={"x-request-id": "a b\t"}).headers["x-request-id"]
+    assert (
+        client.post("/embed", json=BODY, headers={"x-request-id": "mine-1"}).headers["x-request-id"]
+        == "mine-1"
+    )
+    made = client.post("/embed", json=BODY, headers={"x-request-id": "a b\t"}).headers[
+        "x-request-id"
+    ]
     assert len(made) == 32
     assert [record["id"] for record in log] == ["mine-1", made]
 
@@ -65,7 +84,12 @@ def test_a_line_of_the_log_says_what_was_done(client, log):
     client.post("/embed", json={"inputs": ["en1", "en2 en3"]})
     client.get("/nothing")
     first, second = log
-    assert (first["path"], first["status"], first["texts"], first["tokens"]) == ("/embed", 200, 2, 3)
+    assert (first["path"], first["status"], first["texts"], first["tokens"]) == (
+        "/embed",
+        200,
+        2,
+        3,
+    )
     assert (second["path"], second["status"]) == ("/nothing", 404)
     assert first["seconds"] > 0
 
@@ -83,7 +107,13 @@ def call(guards, messages, headers=()):
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/embed", "headers": list(headers), "client": ("h", 1)}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/embed",
+        "headers": list(headers),
+        "client": ("h", 1),
+    }
     asyncio.run(guards(scope, receive, send))
     return sent
 
@@ -115,7 +145,10 @@ def test_a_client_that_leaves_before_its_body_is_there(guarded):
 
 def test_the_body_arrives_whole(guarded):
     guards, _, seen = guarded
-    parts = [{"type": "http.request", "body": part, "more_body": part != b"c"} for part in (b"a", b"b", b"c")]
+    parts = [
+        {"type": "http.request", "body": part, "more_body": part != b"c"}
+        for part in (b"a", b"b", b"c")
+    ]
     call(guards, parts)
     assert seen == [{"type": "http.request", "body": b"abc", "more_body": False}]
 
@@ -124,7 +157,9 @@ def test_lengths_that_are_no_numbers_do_not_pass_the_limit(guarded):
     guards, _, seen = guarded
     call(guards, [{"type": "http.request", "body": b"a"}], headers=[(b"content-length", b"-1")])
     assert seen[0]["body"] == b"a"
-    sent = call(guards, [{"type": "http.request", "body": b"a"}], headers=[(b"content-length", b"9" * 5000)])
+    sent = call(
+        guards, [{"type": "http.request", "body": b"a"}], headers=[(b"content-length", b"9" * 5000)]
+    )
     assert sent[0]["status"] == 413
 
 
@@ -148,7 +183,8 @@ def test_errors_of_the_application_reach_the_client():
 
 
 def test_all_bodies_together_have_a_bound(monkeypatch):
-    """Two bodies of 60 bytes where 100 may be held: the second is refused while the first is there, and not after."""
+    """Two bodies of 60 bytes where 100 may be held: the second is refused while the first is there,
+    and not after."""
     monkeypatch.setattr("interlingua.serve.guards.MOST_BODIES", 1)
     body = [{"type": "http.request", "body": b"a" * 60}]
     inner = []

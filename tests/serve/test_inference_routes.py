@@ -11,9 +11,17 @@ TEXTS = ["en1 en2", "de1"]
 
 
 def test_vectors_with_every_option(client, encoder):
-    body = {"inputs": TEXTS, "normalize": False, "dimensions": 8, "prompt_name": "query", "language": "de"}
+    body = {
+        "inputs": TEXTS,
+        "normalize": False,
+        "dimensions": 8,
+        "prompt_name": "query",
+        "language": "de",
+    }
     found = np.array(client.post("/embed", json=body).json(), dtype=np.float32)
-    assert np.abs(found - encoder.encode(TEXTS, normalize=False, dim=8, prompt="query")).max() < 1e-5
+    assert (
+        np.abs(found - encoder.encode(TEXTS, normalize=False, dim=8, prompt="query")).max() < 1e-5
+    )
 
 
 def test_one_text_gives_a_list_of_one(client, encoder):
@@ -24,21 +32,36 @@ def test_one_text_gives_a_list_of_one(client, encoder):
 def test_truncation_is_the_request_s_choice(start):
     body = {"inputs": "en1 " * 40}
     assert start().post("/embed", json={**body, "truncate": False}).status_code == 422
-    assert start(auto_truncate=False).post("/embed", json={**body, "truncate": True}).status_code == 200
+    assert (
+        start(auto_truncate=False).post("/embed", json={**body, "truncate": True}).status_code
+        == 200
+    )
 
 
 def test_similarity_is_the_cosine(client, encoder):
     body = {"inputs": {"source_sentence": "en1 en2", "sentences": ["de1", "en1"]}}
     vectors = encoder.encode(["en1 en2", "de1", "en1"])
-    assert np.abs(np.array(client.post("/similarity", json=body).json()) - vectors[1:] @ vectors[0]).max() < 1e-6
+    assert (
+        np.abs(
+            np.array(client.post("/similarity", json=body).json()) - vectors[1:] @ vectors[0]
+        ).max()
+        < 1e-6
+    )
     prompted = {**body, "parameters": {"prompt_name": "query"}}
     vectors = encoder.encode(["en1 en2", "de1", "en1"], prompt="query")
-    assert np.abs(np.array(client.post("/similarity", json=prompted).json()) - vectors[1:] @ vectors[0]).max() < 1e-6
+    assert (
+        np.abs(
+            np.array(client.post("/similarity", json=prompted).json()) - vectors[1:] @ vectors[0]
+        ).max()
+        < 1e-6
+    )
 
 
 def test_info_says_whether_texts_need_a_language(client, encoder, monkeypatch):
     assert client.get("/info").json()["needs_language"] is False
-    monkeypatch.setattr(encoder, "language_shift", LanguageShift(["eng_Latn"], torch.zeros(1, encoder.dim)))
+    monkeypatch.setattr(
+        encoder, "language_shift", LanguageShift(["eng_Latn"], torch.zeros(1, encoder.dim))
+    )
     info = client.get("/info").json()
     assert (info["needs_language"], info["question_needs_language"]) == (True, False)
     assert client.post("/embed", json={"inputs": "en1"}).status_code == 422
@@ -48,7 +71,11 @@ def test_info_says_whether_texts_need_a_language(client, encoder, monkeypatch):
 def test_info_health_and_metrics(start):
     client = start(max_texts=7)
     info = client.get("/info").json()
-    assert (info["model_id"], info["max_client_batch_size"], info["max_input_length"]) == ("tiny", 7, 12)
+    assert (info["model_id"], info["max_client_batch_size"], info["max_input_length"]) == (
+        "tiny",
+        7,
+        12,
+    )
     assert info["prompts"] == ["query"]
     assert client.get("/health").json() == {"status": "ok"}
     client.post("/embed", json={"inputs": ["en1", "en2 en3", "en1 " * 40]})

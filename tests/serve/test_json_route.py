@@ -24,12 +24,17 @@ def test_arrays_and_headers():
 
 def test_whole_numbers_may_have_a_point(client):
     body = {"inputs": "en1", "dimensions": 4.0}
-    assert client.post("/embed", json=body).json() == client.post("/embed", json={**body, "dimensions": 4}).json()
+    assert (
+        client.post("/embed", json=body).json()
+        == client.post("/embed", json={**body, "dimensions": 4}).json()
+    )
     ids = client.post("/v1/embeddings", json={"model": "tiny", "input": [[3.0, 4], [5]]})
     assert ids.json()["usage"]["prompt_tokens"] == 3
     for wrong in (4.5, "4", True):
         assert client.post("/embed", json={**body, "dimensions": wrong}).status_code == 400
-    schema = client.get("/openapi.json").json()["components"]["schemas"]["EmbedRequest"]["properties"]["dimensions"]
+    schema = client.get("/openapi.json").json()["components"]["schemas"]["EmbedRequest"][
+        "properties"
+    ]["dimensions"]
     [whole] = [option for option in schema["anyOf"] if option["type"] != "null"]
     assert (whole["type"], whole["minimum"]) == ("integer", 1)
 
@@ -98,8 +103,14 @@ def test_a_fault_is_answered_and_raised_for_the_log():
 def test_a_field_of_several_forms_names_them(client, value):
     reply = client.post("/v1/embeddings", json={"model": "tiny", "input": value})
     assert reply.status_code == 400
-    assert "input: has none of its forms (A text, several texts, or token ids" in reply.json()["error"]["message"]
-    assert "source: has none of its forms" in client.post("/align", json={"source": [], "target": []}).json()["error"]
+    assert (
+        "input: has none of its forms (A text, several texts, or token ids"
+        in reply.json()["error"]["message"]
+    )
+    assert (
+        "source: has none of its forms"
+        in client.post("/align", json={"source": [], "target": []}).json()["error"]
+    )
 
 
 def test_a_compressed_body_is_refused(client):

@@ -46,7 +46,11 @@ def serve(encoder):
 
 
 def texts_of(reply):
-    return [(link["source_text"], link["target_text"]) for link in reply["links"] if link["source"] and link["target"]]
+    return [
+        (link["source_text"], link["target_text"])
+        for link in reply["links"]
+        if link["source"] and link["target"]
+    ]
 
 
 def probabilities_of(reply):
@@ -58,30 +62,54 @@ def test_few_links_have_the_probabilities_of_score(serve, folder):
     path = folder / "cosine.json"
     prior = load_calibration(path, "de", "en").prior
     expected = interlingua.score(
-        folder / "tiny", texts_of(reply), cosine=True, calibration=path, prior=prior, probability=1e-9, **CODES
+        folder / "tiny",
+        texts_of(reply),
+        cosine=True,
+        calibration=path,
+        prior=prior,
+        probability=1e-9,
+        **CODES,
     )
     assert reply["no_probabilities"] is None
     assert reply["prior"] == pytest.approx(prior)
     assert len(probabilities_of(reply)) >= 2
-    assert probabilities_of(reply) == pytest.approx([row.columns["probability"] for row in expected], abs=1e-4)
+    assert probabilities_of(reply) == pytest.approx(
+        [row.columns["probability"] for row in expected], abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", ["cosine", "margin"])
 def test_many_links_have_their_own_share(serve, folder, name):
     path = folder / f"{name}.json"
-    body = {"source": [one for one, _ in LINES[:80]], "target": [other for _, other in LINES[:80]], **CODES}
+    body = {
+        "source": [one for one, _ in LINES[:80]],
+        "target": [other for _, other in LINES[:80]],
+        **CODES,
+    }
     reply = serve(path).post("/align", json=body).json()
     options = {"cosine": True} if name == "cosine" else {"k": 2, "window": 100}
-    rows = list(interlingua.score(folder / "tiny", texts_of(reply), calibration=path, **CODES, **options))
+    rows = list(
+        interlingua.score(folder / "tiny", texts_of(reply), calibration=path, **CODES, **options)
+    )
     scores = np.array([row.score for row in rows])
     assert len(scores) >= 40
-    assert reply["prior"] == pytest.approx(load_calibration(path, "de", "en").estimate_prior(scores), abs=1e-3)
-    assert probabilities_of(reply) == pytest.approx([row.columns["probability"] for row in rows], abs=1e-3)
+    assert reply["prior"] == pytest.approx(
+        load_calibration(path, "de", "en").estimate_prior(scores), abs=1e-3
+    )
+    assert probabilities_of(reply) == pytest.approx(
+        [row.columns["probability"] for row in rows], abs=1e-3
+    )
 
 
 def test_a_sentence_left_alone_has_none(serve, folder):
-    reply = serve(folder / "cosine.json").post("/align", json={**FEW, "source": ["de1", " "], "target": ["en1"]}).json()
-    alone = [link["probability"] for link in reply["links"] if not (link["source"] and link["target"])]
+    reply = (
+        serve(folder / "cosine.json")
+        .post("/align", json={**FEW, "source": ["de1", " "], "target": ["en1"]})
+        .json()
+    )
+    alone = [
+        link["probability"] for link in reply["links"] if not (link["source"] and link["target"])
+    ]
     assert alone == [None]
 
 
@@ -120,12 +148,20 @@ def test_what_auto_takes_goes_with_a_calibration_in_float32(serve, folder, monke
         assert client.get("/info").json()["model_dtype"] == "int8"
         assert client.post("/align", json=FEW).json()["no_probabilities"] is None
     client = serve(folder / "auto.json", dtype="int8")
-    assert "learned with auto and no prompt" in client.post("/align", json=FEW).json()["no_probabilities"]
+    assert (
+        "learned with auto and no prompt"
+        in client.post("/align", json=FEW).json()["no_probabilities"]
+    )
 
 
 def test_the_other_direction_is_calibrated_too(serve, folder):
     client = serve(folder / "cosine.json")
-    turned = {"source": FEW["target"], "target": FEW["source"], "source_language": "en", "target_language": "de"}
+    turned = {
+        "source": FEW["target"],
+        "target": FEW["source"],
+        "source_language": "en",
+        "target_language": "de",
+    }
     assert client.post("/align", json=turned).json()["no_probabilities"] is None
     assert client.get("/info").json()["calibrated_languages"] == ["deu_Latn-eng_Latn"]
     assert serve(None).get("/info").json()["calibrated_languages"] == []

@@ -36,6 +36,9 @@ def test_servers_in_one_process_count_apart():
 def test_processes_report_their_sum(tmp_path):
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     command = [sys.executable, "-c", COUNT, str(tmp_path)]
-    runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
+    runs = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
     assert "interlingua_texts_total 3.0" in runs[0].stdout
     assert "interlingua_texts_total 6.0" in runs[1].stdout

@@ -23,7 +23,9 @@ def vectors_of(model, tokenized, **form):
     return shape_vectors(model.embed(tokenized.sequences, None), model.vector_format(**form))
 
 
-@pytest.mark.parametrize("form", [{}, {"normalize": False}, {"dim": 8}, {"dim": 8, "normalize": False}])
+@pytest.mark.parametrize(
+    "form", [{}, {"normalize": False}, {"dim": 8}, {"dim": 8, "normalize": False}]
+)
 @pytest.mark.parametrize("prompt", [None, "query", "de2: "])
 def test_vectors_are_those_of_encode(model, prompt, form):
     found = vectors_of(model, model.tokenize(TEXTS, prompt=prompt), **form)
@@ -75,7 +77,11 @@ def test_token_ids_have_no_language(encoder, monkeypatch):
 
 
 def test_languages_by_any_name():
-    assert [language_code(name) for name in (None, "de", "German")] == [None, "deu_Latn", "deu_Latn"]
+    assert [language_code(name) for name in (None, "de", "German")] == [
+        None,
+        "deu_Latn",
+        "deu_Latn",
+    ]
 
 
 def test_a_model_with_its_own_width(encoder):

@@ -31,7 +31,10 @@ def test_vectors_are_those_of_encode(client, encoder):
 
 def test_base64_holds_the_same_numbers(client):
     plain = embeddings(post(client, input=TEXTS))
-    coded = [item["embedding"] for item in post(client, input=TEXTS, encoding_format="base64").json()["data"]]
+    coded = [
+        item["embedding"]
+        for item in post(client, input=TEXTS, encoding_format="base64").json()["data"]
+    ]
     decoded = np.stack([np.frombuffer(base64.b64decode(text), dtype="<f4") for text in coded])
     assert np.array_equal(decoded, plain)
 
@@ -42,7 +45,9 @@ def test_dimensions_prompt_and_language(client, encoder):
 
 
 def test_token_ids_alone_and_in_lists(client, encoder):
-    ids = [encoder.vocabulary.tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS]
+    ids = [
+        encoder.vocabulary.tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS
+    ]
     texts = embeddings(post(client, input=TEXTS))
     assert np.array_equal(embeddings(post(client, input=ids)), texts)
     assert np.array_equal(embeddings(post(client, input=ids[0])), texts[:1])

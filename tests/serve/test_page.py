@@ -49,7 +49,9 @@ def address(encoder, searcher, calibrated):
     settings = ServeSettings(api_key="secret")
     model = ServedModel(encoder, "tiny")
     calibrations = LinkCalibrations(model, calibrated / "cosine.json")
-    app = make_app(model, settings, write_line=lambda _: None, searcher=searcher, calibrations=calibrations)
+    app = make_app(
+        model, settings, write_line=lambda _: None, searcher=searcher, calibrations=calibrations
+    )
     with served(app) as found:
         yield found
 
@@ -62,11 +64,17 @@ def shifted_address(encoder, tmp_path_factory):
     means = torch.randn(2, encoder.dim, generator=torch.Generator().manual_seed(0))
     write_shift(LanguageShift(["deu_Latn", "eng_Latn"], means), folder / "model")
     for code in ("deu_Latn", "eng_Latn"):
-        (folder / f"{code}.txt").write_text("".join(f"{code[:2]}{n} {code[:2]}{n + 1}\n" for n in range(5)))
+        (folder / f"{code}.txt").write_text(
+            "".join(f"{code[:2]}{n} {code[:2]}{n + 1}\n" for n in range(5))
+        )
     build_index(str(folder / "model"), sorted(folder.glob("*.txt")), folder / "index")
     shifted = Encoder.load(folder / "model")
-    found = Searcher(PassageIndex(folder / "index"), model_for(folder / "index", shifted, "shifted"))
-    app = make_app(ServedModel(shifted, "shifted"), ServeSettings(), write_line=lambda _: None, searcher=found)
+    found = Searcher(
+        PassageIndex(folder / "index"), model_for(folder / "index", shifted, "shifted")
+    )
+    app = make_app(
+        ServedModel(shifted, "shifted"), ServeSettings(), write_line=lambda _: None, searcher=found
+    )
     with served(app) as at:
         yield at
 
@@ -113,7 +121,9 @@ def shifted_page(browser, shifted_address):
 
 def fits(page):
     """Whether nothing is wider than the window."""
-    return page.evaluate("() => document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    return (
+        page.evaluate("() => document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    )
 
 
 def test_a_matrix_of_sentences(page):
@@ -124,7 +134,9 @@ def test_a_matrix_of_sentences(page):
     assert [cells.nth(i).inner_text() for i in (0, 4, 8)] == ["1.00", "1.00", "1.00"]
     for name in ("1 en1 en2", "2 de1 de2", "3 en7"):
         playwright.expect(page.get_by_role("columnheader", name=name, exact=True)).to_have_count(1)
-    playwright.expect(page.get_by_role("table", name="Cosines between the sentences")).to_be_visible()
+    playwright.expect(
+        page.get_by_role("table", name="Cosines between the sentences")
+    ).to_be_visible()
     assert fits(page)
 
 
@@ -148,11 +160,15 @@ def test_aligned_sentences_have_probabilities(page, tmp_path):
     align(page, "en1 <b> en2.\nen3.\nen4 en5.", "de1 de2.\nde3.\nde4 de5.")
     playwright.expect(page.locator("#align .note")).to_be_hidden()
     shown = page.locator("#align tbody td:last-child").all_inner_texts()
-    languages = page.evaluate("() => [...document.querySelectorAll('#align tbody [lang]')].map((cell) => cell.lang)")
+    languages = page.evaluate(
+        "() => [...document.querySelectorAll('#align tbody [lang]')].map((cell) => cell.lang)"
+    )
     assert languages == ["en", "de"] * len(shown)
     in_tsv = saved(page, "TSV", tmp_path / "aligned.tsv")
     in_tmx = saved(page, "TMX", tmp_path / "aligned.tmx")
-    assert [(pair.source, pair.target) for pair in in_tmx] == [(pair.source, pair.target) for pair in in_tsv]
+    assert [(pair.source, pair.target) for pair in in_tmx] == [
+        (pair.source, pair.target) for pair in in_tsv
+    ]
     for pairs in (in_tsv, in_tmx):
         assert [f"{pair.score:.3f}" for pair in pairs] == [text for text in shown if text != "–"]
     assert " ".join(pair.source for pair in in_tmx).count("<b>") == 1
@@ -163,7 +179,9 @@ def test_without_probabilities_the_page_says_why(page, tmp_path):
     page.fill("#source-code", "fr")
     page.fill("#target-code", "")
     align(page, "Un\u2028deux.\nTrois.", "Eins.\nZwei.")
-    playwright.expect(page.locator("#align .note")).to_contain_text("No probabilities: name both languages")
+    playwright.expect(page.locator("#align .note")).to_contain_text(
+        "No probabilities: name both languages"
+    )
     pairs = saved(page, "TSV", tmp_path / "aligned.tsv")
     assert pairs
     assert {pair.score for pair in pairs} == {None}
@@ -175,7 +193,9 @@ def test_tokens_that_match(page):
     page.fill("#second", "en1 en2")
     page.click("text=Match tokens")
     playwright.expect(page.locator("#tokens td.best")).to_have_count(2)
-    playwright.expect(page.get_by_role("cell", name="1.00 each other's nearest", exact=True)).to_have_count(2)
+    playwright.expect(
+        page.get_by_role("cell", name="1.00 each other's nearest", exact=True)
+    ).to_have_count(2)
     assert page.locator("#tokens .best .spoken").first.bounding_box()["width"] <= 1
     playwright.expect(page.get_by_role("table", name="Cosines between the tokens")).to_be_visible()
     assert fits(page)
@@ -255,9 +275,18 @@ def test_an_earlier_answer_does_not_replace_a_later_one(page):
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        ({"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}, "answered with status 502"),
-        ({"status": 500, "content_type": "text/plain", "body": "Internal Server Error"}, "answered with status 500"),
-        ({"status": 200, "content_type": "text/html", "body": "<h1>Log in</h1>"}, "answered with status 200"),
+        (
+            {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"},
+            "answered with status 502",
+        ),
+        (
+            {"status": 500, "content_type": "text/plain", "body": "Internal Server Error"},
+            "answered with status 500",
+        ),
+        (
+            {"status": 200, "content_type": "text/html", "body": "<h1>Log in</h1>"},
+            "answered with status 200",
+        ),
         (None, "can't be reached"),
     ],
 )
@@ -279,7 +308,14 @@ def test_the_document_is_saved_with_the_key(page, tmp_path):
 
 @pytest.mark.parametrize(
     ("code", "tag"),
-    [("deu_Latn", "de"), ("English", ""), ("", ""), ("arb_Arab", "ar"), ("srp_Latn", "sr-Latn"), ("zho_Hans", "zh")],
+    [
+        ("deu_Latn", "de"),
+        ("English", ""),
+        ("", ""),
+        ("arb_Arab", "ar"),
+        ("srp_Latn", "sr-Latn"),
+        ("zho_Hans", "zh"),
+    ],
 )
 def test_codes_as_html_has_them(page, code, tag):
     assert page.evaluate("(code) => languageTag(code)", code) == tag
@@ -305,7 +341,9 @@ def test_a_matrix_by_a_model_that_needs_languages(shifted_page):
     assert [heads.nth(row).get_attribute("lang") for row in range(3)] == ["en", "de", "en"]
     shifted_page.fill("#sentence-codes", "en de")
     shifted_page.click("text=Compare")
-    playwright.expect(shifted_page.locator("#similarity .error")).to_contain_text("3 lines and 2 languages")
+    playwright.expect(shifted_page.locator("#similarity .error")).to_contain_text(
+        "3 lines and 2 languages"
+    )
     shifted_page.fill("#sentence-codes", "en")
     shifted_page.click("text=Compare")
     playwright.expect(cells).to_have_count(9)
@@ -317,9 +355,16 @@ def test_tokens_by_a_model_that_needs_languages(shifted_page):
     shifted_page.fill("#first", "en1 en2")
     with shifted_page.expect_request("**/tokens") as sent:
         shifted_page.click("text=Match tokens")
-    assert (sent.value.post_data_json["source_language"], sent.value.post_data_json["target_language"]) == ("en", "de")
-    playwright.expect(shifted_page.locator("#tokens tbody th").first).to_have_attribute("lang", "en")
-    playwright.expect(shifted_page.locator("#tokens thead th").first).to_have_attribute("lang", "de")
+    assert (
+        sent.value.post_data_json["source_language"],
+        sent.value.post_data_json["target_language"],
+    ) == ("en", "de")
+    playwright.expect(shifted_page.locator("#tokens tbody th").first).to_have_attribute(
+        "lang", "en"
+    )
+    playwright.expect(shifted_page.locator("#tokens thead th").first).to_have_attribute(
+        "lang", "de"
+    )
     assert fits(shifted_page)
 
 

@@ -14,7 +14,9 @@ pytest.importorskip("lancedb")
 
 @pytest.fixture(scope="module")
 def client(encoder, searcher):
-    app = make_app(ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None, searcher=searcher)
+    app = make_app(
+        ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None, searcher=searcher
+    )
     with TestClient(app, raise_server_exceptions=False) as client:
         yield client
 
@@ -34,7 +36,9 @@ def test_the_ranking_is_that_of_python(client, searcher, options):
     reply = client.post("/search", json={"query": "de3 en4", **options}).json()
     expected = searcher.search("de3 en4", **options)
     assert [hit["id"] for hit in reply["hits"]] == [hit.id for hit in expected.hits]
-    assert [hit["score"] for hit in reply["hits"]] == pytest.approx([hit.score for hit in expected.hits], abs=1e-5)
+    assert [hit["score"] for hit in reply["hits"]] == pytest.approx(
+        [hit.score for hit in expected.hits], abs=1e-5
+    )
     assert reply["languages"] == [share._asdict() for share in expected.shares]
 
 
@@ -70,6 +74,8 @@ def test_info_says_whether_questions_need_a_language(client, searcher, monkeypat
 
 def test_info_counts_the_passages(client, encoder):
     assert client.get("/info").json()["indexed_passages"] == {"deu_Latn": 15, "eng_Latn": 15}
-    with TestClient(make_app(ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None)) as other:
+    with TestClient(
+        make_app(ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None)
+    ) as other:
         assert other.get("/info").json()["indexed_passages"] is None
         assert other.post("/search", json={"query": "x"}).status_code == 404

@@ -1,4 +1,5 @@
-"""Real processes on a real socket: the first line, stopping under load, several workers, a port in use."""
+"""Real processes on a real socket: the first line, stopping under load, several workers, a port in
+use."""
 
 from __future__ import annotations
 
@@ -31,7 +32,18 @@ def launch(folder):
     processes = []
 
     def launch(*options, **environment):
-        command = [sys.executable, "-m", "interlingua", "serve", str(folder), "--port", "0", "--threads", "1", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "interlingua",
+            "serve",
+            str(folder),
+            "--port",
+            "0",
+            "--threads",
+            "1",
+            *options,
+        ]
         env = {**os.environ, **environment}
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
         processes.append(process)
@@ -56,18 +68,25 @@ def test_openai_s_asynchronous_client(launch):
             return await asyncio.gather(*calls)
 
     replies = asyncio.run(ask())
-    assert {len(reply.data[0].embedding) for reply in replies} == {len(replies[0].data[0].embedding)}
+    assert {len(reply.data[0].embedding) for reply in replies} == {
+        len(replies[0].data[0].embedding)
+    }
 
 
 async def stopped_under_load(process, address, count):
-    """Replies to so many requests of which all have arrived before SIGTERM comes; errors stand in their places."""
+    """Replies to so many requests of which all have arrived before SIGTERM comes.
+
+    Errors stand in their places.
+    """
     async with httpx.AsyncClient(base_url=address, timeout=60) as client:
         body = {"inputs": ["en1 en2 en3"] * 2000}
         calls = [asyncio.create_task(client.post("/embed", json=body)) for _ in range(count)]
         waiting = 0.0
         while waiting < 0.5 * count * 6000:  # tokens; what is done is less than half
             await asyncio.sleep(0.01)
-            (line,) = re.findall(r"^interlingua_queue_tokens (\S+)", (await client.get("/metrics")).text, re.M)
+            (line,) = re.findall(
+                r"^interlingua_queue_tokens (\S+)", (await client.get("/metrics")).text, re.M
+            )
             waiting = float(line)
         process.send_signal(signal.SIGTERM)
         return await asyncio.gather(*calls, return_exceptions=True)
@@ -107,7 +126,8 @@ def test_a_slow_client_is_refused_and_blocks_no_other(launch):
     host, _, port = address.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=30) as slow:
         slow.sendall(
-            b"POST /embed HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n{"
+            b"POST /embed HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length:"
+            b" 20\r\n\r\n{"
         )
         for _ in range(5):
             assert httpx.post(f"{address}/embed", json={"inputs": "en1"}).status_code == 200
@@ -115,16 +135,20 @@ def test_a_slow_client_is_refused_and_blocks_no_other(launch):
 
 
 def test_memory_and_connections_by_the_benchmark(folder, tmp_path):
-    """Reduced: two thousand requests, some malformed or left alone, then 300 connections at once, and SIGTERM."""
+    """Reduced: two thousand requests, some malformed or left alone, then 300 connections at once,
+    and SIGTERM."""
     (tmp_path / "texts.txt").write_text("".join(f"en{n} en{n + 1}\n" for n in range(20)))
     root = Path(__file__).resolve().parents[2]
     script = root / "benchmarks" / "serve_soak.py"
-    # With the executor onednn memory grows by 100 MiB in 40,000 requests, ever more slowly. It hardly does with small
-    # caches (LRU_CACHE_CAPACITY, ONEDNN_PRIMITIVE_CACHE_CAPACITY). So this test is of the server alone.
+    # With the executor onednn memory grows by 100 MiB in 40,000 requests, ever more slowly. It
+    # hardly does with small caches (LRU_CACHE_CAPACITY, ONEDNN_PRIMITIVE_CACHE_CAPACITY). So this
+    # test is of the server alone.
     env = {**os.environ, "INTERLINGUA_EXECUTOR": "torch", "PYTHONPATH": str(root / "src")}
     sizes = ["--requests", "2000", "--connections", "300", "--growth", "8"]
     command = [sys.executable, str(script), "--model", str(folder), "--text", "texts.txt", *sizes]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
+    result = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     assert "replies: {'200': 300}" in result.stdout
     assert "'left': 40" in result.stdout
@@ -134,7 +158,12 @@ def test_workers_share_a_socket_and_report_together(launch):
     process, address = launch("--workers", "2")
     with httpx.Client(base_url=address) as client:
         for _ in range(10):
-            assert client.post("/embed", json={"inputs": "en1"}, headers={"connection": "close"}).status_code == 200
+            assert (
+                client.post(
+                    "/embed", json={"inputs": "en1"}, headers={"connection": "close"}
+                ).status_code
+                == 200
+            )
         assert "interlingua_texts_total 10.0" in client.get("/metrics").text
     process.terminate()
     assert process.wait(30) == 0

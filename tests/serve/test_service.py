@@ -1,4 +1,5 @@
-"""A request's way through the queue: full queues, clients that leave, vectors that are not finite."""
+"""A request's way through the queue: full queues, clients that leave, vectors that are not
+finite."""
 
 from __future__ import annotations
 
@@ -75,7 +76,9 @@ def test_a_stopping_server_is_503(make):
 
 def test_vectors_that_are_not_finite_are_not_sent(make, monkeypatch):
     service = make()
-    monkeypatch.setattr(service.batcher, "_embed", lambda ids, _: np.full((len(ids), 2), np.nan, dtype=np.float32))
+    monkeypatch.setattr(
+        service.batcher, "_embed", lambda ids, _: np.full((len(ids), 2), np.nan, dtype=np.float32)
+    )
     service.batcher.start()
     with pytest.raises(RequestError) as caught:
         asyncio.run(service.embed_texts(Client(), ["en1"]))
@@ -99,12 +102,17 @@ def test_long_requests_are_tokenized_in_another_thread(make, monkeypatch):
 
 
 def test_lists_at_work_hold_up_no_other_request(make):
-    """However many wait for the queue, texts are tokenized; and there is an end to how many are taken."""
+    """However many wait for the queue, texts are tokenized.
+
+    And there is an end to how many are taken.
+    """
     service = make()
     opened = threading.Event()
 
     async def ask():
-        lists = [asyncio.create_task(service.in_list_thread(opened.wait)) for _ in range(LIST_THREADS)]
+        lists = [
+            asyncio.create_task(service.in_list_thread(opened.wait)) for _ in range(LIST_THREADS)
+        ]
         await asyncio.sleep(0)
         with pytest.raises(RequestError) as caught:
             await service.in_list_thread(opened.wait)

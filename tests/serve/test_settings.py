@@ -11,7 +11,15 @@ import pytest
 from interlingua.errors import ConfigError
 from interlingua.serve.settings import ServeSettings
 
-NAMES = ["batch_tokens", "queue_tokens", "max_texts", "max_request_tokens", "max_body", "body_seconds", "stop_seconds"]
+NAMES = [
+    "batch_tokens",
+    "queue_tokens",
+    "max_texts",
+    "max_request_tokens",
+    "max_body",
+    "body_seconds",
+    "stop_seconds",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,8 +15,12 @@ def test_mined_pairs_are_those_of_python(client, encoder):
     body = {"source": SOURCE, "target": TARGET, "k": 2, "margin": "distance"}
     found = client.post("/mine", json=body).json()["pairs"]
     expected = mine(encoder, SOURCE, TARGET, k=2, margin="distance")
-    assert [(pair["source_row"], pair["target_row"]) for pair in found] == [pair[3:] for pair in expected]
-    assert [pair["score"] for pair in found] == pytest.approx([pair.score for pair in expected], abs=1e-6)
+    assert [(pair["source_row"], pair["target_row"]) for pair in found] == [
+        pair[3:] for pair in expected
+    ]
+    assert [pair["score"] for pair in found] == pytest.approx(
+        [pair.score for pair in expected], abs=1e-6
+    )
     cut = client.post("/mine", json={**body, "threshold": 99}).json()
     assert cut == {"pairs": []}
 
@@ -24,12 +28,18 @@ def test_mined_pairs_are_those_of_python(client, encoder):
 def test_links_are_those_of_python(client, encoder):
     found = client.post("/align", json={"source": SOURCE, "target": TARGET}).json()["links"]
     expected = align(encoder, SOURCE, TARGET)
-    assert [(tuple(link["source"]), tuple(link["target"])) for link in found] == [link[:2] for link in expected]
+    assert [(tuple(link["source"]), tuple(link["target"])) for link in found] == [
+        link[:2] for link in expected
+    ]
     assert found[0]["source_text"] == " ".join(SOURCE[row] for row in expected[0].source)
 
 
 def test_plain_text_is_split_into_sentences(client):
-    body = {"source": "Eins ist da. Zwei kommt noch.", "target": "One is here. Two is coming.", "source_language": "de"}
+    body = {
+        "source": "Eins ist da. Zwei kommt noch.",
+        "target": "One is here. Two is coming.",
+        "source_language": "de",
+    }
     reply = client.post("/align", json=body).json()
     assert reply["source"] == ["Eins ist da.", "Zwei kommt noch."]
     assert reply["target"] == ["One is here.", "Two is coming."]
@@ -67,7 +77,11 @@ def test_numbers_that_are_not_finite_are_not_sent(start, encoder, path):
     broken = encoder.backbone.embedding_norm.weight
     kept = broken.detach().clone()
     client = start()
-    sides = {"source": "en1", "target": "de1"} if path == "/tokens" else {"source": SOURCE, "target": TARGET}
+    sides = (
+        {"source": "en1", "target": "de1"}
+        if path == "/tokens"
+        else {"source": SOURCE, "target": TARGET}
+    )
     try:
         with torch.no_grad():
             broken.fill_(float("nan"))

@@ -21,7 +21,9 @@ def test_cosines_are_those_of_the_states(encoder):
     source, target, cosines = matched(model, "en1 en2", "de1 de2 de3")
     ids = [model.tokenize([text]).sequences[0] for text in ("en1 en2", "de1 de2 de3")]
     with torch.inference_mode():
-        one, other = (encoder.tokens(TokenBatch.from_lists([sequence], ("",))).states for sequence in ids)
+        one, other = (
+            encoder.tokens(TokenBatch.from_lists([sequence], ("",))).states for sequence in ids
+        )
     expected = torch.nn.functional.cosine_similarity(one[:, None], other[None], dim=2)
     assert np.abs(cosines.numpy() - expected.numpy()).max() < 1e-5
     assert [token.text for token in source] == ["en1", "en2"]
@@ -53,5 +55,8 @@ def test_any_dtype_of_the_server_is_computed_in(encoder):
         found = matched(model, "en1 en2", "de1")[2]
         assert np.abs(found.numpy() - in_float32.numpy()).max() < 0.05
         ids = model.tokenize(["en1 en2"]).sequences
-        one, other = (ServedModel(encoder, "tiny", dtype=name).embed(ids, None)[0] for name in (dtype, "float32"))
+        one, other = (
+            ServedModel(encoder, "tiny", dtype=name).embed(ids, None)[0]
+            for name in (dtype, "float32")
+        )
         assert one @ other / np.linalg.norm(one) / np.linalg.norm(other) > 0.99

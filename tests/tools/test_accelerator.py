@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def benchmark():
-    spec = importlib.util.spec_from_file_location("accelerator", ROOT / "benchmarks" / "accelerator.py")
+    spec = importlib.util.spec_from_file_location(
+        "accelerator", ROOT / "benchmarks" / "accelerator.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
@@ -23,11 +25,17 @@ def benchmark():
 def test_every_part_runs_small_on_the_cpu(benchmark, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(benchmark, "_sentence_transformers", lambda *_: None)  # slow to import
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-    assert benchmark.main(["--device", "cpu", "--tiny", "--json", str(tmp_path / "found.json")]) == 0
+    assert (
+        benchmark.main(["--device", "cpu", "--tiny", "--json", str(tmp_path / "found.json")]) == 0
+    )
     found = json.loads((tmp_path / "found.json").read_text())
     assert all(holds for holds, _ in found["checks"].values())
-    assert {"resume", "topk", "encode float32", "encode bfloat16", "methods anchor"} <= set(found["checks"])
-    assert {"encode tiny", "train mexma tiny", "train infonce tiny", "mining"} <= set(found["measures"])
+    assert {"resume", "topk", "encode float32", "encode bfloat16", "methods anchor"} <= set(
+        found["checks"]
+    )
+    assert {"encode tiny", "train mexma tiny", "train infonce tiny", "mining"} <= set(
+        found["measures"]
+    )
     assert "0 fail" in capsys.readouterr().out
 
 

@@ -52,7 +52,9 @@ def test_the_picture_in_the_readme_is_the_latest(tmp_path):
     tool.main(["--output", str(tmp_path / "drawn.svg")])
     drawn = (tmp_path / "drawn.svg").read_text(encoding="utf-8")
     assert drawn == tool.PICTURE.read_text(encoding="utf-8")
-    assert f"({tool.PICTURE.relative_to(tool.ROOT)})" in (tool.ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"({tool.PICTURE.relative_to(tool.ROOT)})" in (tool.ROOT / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_dots_stand_at_their_values():

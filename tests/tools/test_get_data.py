@@ -24,7 +24,14 @@ def server(tmp_path, tool, monkeypatch):
     """A repository whose older revision has a set, and one other folder."""
 
     def git(*arguments):
-        identity = ["-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false"]
+        identity = [
+            "-c",
+            "user.name=n",
+            "-c",
+            "user.email=n@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        ]
         command = ["git", "-C", repository, *identity, *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -41,13 +48,19 @@ def server(tmp_path, tool, monkeypatch):
     revision = git("rev-parse", "HEAD")
     (repository / "data" / "v1" / "deu-eng.tsv").write_text("changed later\n", encoding="utf-8")
     git("commit", "--quiet", "-am", "second")
-    monkeypatch.setattr(tool, "SETS", {"tatoeba_laser": tool.Published("owner/sets", revision, "data/v1")})
+    monkeypatch.setattr(
+        tool, "SETS", {"tatoeba_laser": tool.Published("owner/sets", revision, "data/v1")}
+    )
     return f"file://{tmp_path / 'server'}"
 
 
 def test_the_named_revision_and_nothing_else(tmp_path, tool, server, capsys):
     tool.main(["tatoeba_laser", "--out", str(tmp_path / "data"), "--server", server])
-    found = sorted(path.relative_to(tmp_path / "data") for path in (tmp_path / "data").rglob("*") if path.is_file())
+    found = sorted(
+        path.relative_to(tmp_path / "data")
+        for path in (tmp_path / "data").rglob("*")
+        if path.is_file()
+    )
     assert found == [Path("tatoeba_laser/deu-eng.tsv")]
     assert (tmp_path / "data" / found[0]).read_text(encoding="utf-8") == "Hallo\tHello\n"
     assert "tatoeba_laser: 1 files" in capsys.readouterr().out
@@ -63,7 +76,9 @@ def test_what_is_there_stays(tmp_path, tool, server, capsys):
 
 def test_a_server_without_it_is_one_line(tmp_path, tool, server, capsys):
     with pytest.raises(SystemExit, match="2"):
-        tool.main(["tatoeba_laser", "--out", str(tmp_path / "new"), "--server", f"{server}/nowhere"])
+        tool.main(
+            ["tatoeba_laser", "--out", str(tmp_path / "new"), "--server", f"{server}/nowhere"]
+        )
     said = capsys.readouterr().err
     assert said.startswith("get_data: git fetch: fatal:")
     assert said.count("\n") == 1
@@ -76,7 +91,10 @@ def test_every_set_is_in_the_docs_with_its_revision(tool, capsys):
         assert f"`{name}`" in page
         assert one.revision in page
     tool.main(["--list"])
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [*tool.SETS, *tool.FILES]
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        *tool.SETS,
+        *tool.FILES,
+    ]
 
 
 def test_nothing_asked_for(tool, capsys):

@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def tool():
-    spec = importlib.util.spec_from_file_location("make_monolingual", ROOT / "tools" / "make_monolingual.py")
+    spec = importlib.util.spec_from_file_location(
+        "make_monolingual", ROOT / "tools" / "make_monolingual.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -41,13 +43,29 @@ def test_the_side_of_wikimatrix_that_is_the_language(tmp_path, tool, capsys):
 
 def test_mr_tydi_passages_on_one_line_each(tmp_path, tool):
     folder = tmp_path / "mrtydi-v1.1-thai"
-    passages = [{"id": f"{n}#0", "contents": f"Title\n\npassage {n}\nof two lines"} for n in range(50)]
-    pack(folder / "collection" / "docs.jsonl.gz", "".join(json.dumps(row) + "\n" for row in passages))
+    passages = [
+        {"id": f"{n}#0", "contents": f"Title\n\npassage {n}\nof two lines"} for n in range(50)
+    ]
+    pack(
+        folder / "collection" / "docs.jsonl.gz", "".join(json.dumps(row) + "\n" for row in passages)
+    )
     (folder / "topic.test.tsv").write_text("q1\tquestion\n")
     (folder / "qrels.test.txt").write_text("q1 Q0 1#0 1\n")
     drawn = []
     for seed in ("0", "0", "1"):
-        tool.main([str(tmp_path), "--languages", "th", "--out", str(tmp_path), "--sentences", "5", "--seed", seed])
+        tool.main(
+            [
+                str(tmp_path),
+                "--languages",
+                "th",
+                "--out",
+                str(tmp_path),
+                "--sentences",
+                "5",
+                "--seed",
+                seed,
+            ]
+        )
         drawn.append(lines(tmp_path / "th.txt"))
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(set(drawn[0])) == 5

@@ -20,7 +20,9 @@ PAGE = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("published_files", ROOT / "tools" / "published_files.py")
+    spec = importlib.util.spec_from_file_location(
+        "published_files", ROOT / "tools" / "published_files.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
@@ -44,7 +46,9 @@ def moses_zip(first, second):
 def test_a_corpus_lands_where_its_server_has_it(tmp_path, tool):
     server, out = tmp_path / "server", tmp_path / "data"
     one = tool.Files("ems62", tuple(tool.opus("OpenSubtitles", "v2018", ["de", "zh", "yo"])), "")
-    content = moses_zip(("OpenSubtitles.de-en.de", "Hallo\n"), ("OpenSubtitles.de-en.en", "Hello\n"))
+    content = moses_zip(
+        ("OpenSubtitles.de-en.de", "Hallo\n"), ("OpenSubtitles.de-en.en", "Hello\n")
+    )
     put(server, f"{tool.OPUS}/OPUS-OpenSubtitles/v2018/moses/de-en.txt.zip", content)
     put(server, f"{tool.OPUS}/OPUS-OpenSubtitles/v2018/moses/en-zh_cn.txt.zip", content)
     assert tool.fetch_files(one, out, server=f"file://{server}") == (2, 1)
@@ -54,7 +58,11 @@ def test_a_corpus_lands_where_its_server_has_it(tmp_path, tool):
 
 def test_what_is_there_is_not_fetched_again(tmp_path, tool):
     server, out = tmp_path / "server", tmp_path / "data"
-    one = tool.Files("nq", (tool.Remote("https://example.org", "a.json"), tool.Remote("https://example.org", "b")), "")
+    one = tool.Files(
+        "nq",
+        (tool.Remote("https://example.org", "a.json"), tool.Remote("https://example.org", "b")),
+        "",
+    )
     put(server, "https://example.org/a.json", b"first")
     with pytest.raises(DataError, match="/b"):
         tool.fetch_files(one, out, server=f"file://{server}")
@@ -94,7 +102,10 @@ def test_a_corpus_own_codes_are_the_papers_languages(tmp_path, tool, corpus):
         (remote,) = tool.opus(corpus, "v1", [language])
         path = tmp_path / Path(remote.path).name
         path.write_bytes(
-            moses_zip((f"{corpus}.{path.stem[:-4]}.en", "a\n"), (f"{corpus}.{path.stem[:-4]}.{code}", "b\n"))
+            moses_zip(
+                (f"{corpus}.{path.stem[:-4]}.en", "a\n"),
+                (f"{corpus}.{path.stem[:-4]}.{code}", "b\n"),
+            )
         )
         (pair,) = read_pairs(str(path))
         assert {pair.source_language, pair.target_language} == {"eng_Latn", resolve(language).code}
@@ -117,14 +128,19 @@ def test_every_set_is_on_the_data_page(tool):
 
 
 def test_ems_corpora_are_those_its_toml_reads(tool):
-    """A corpus that is fetched and not read, or read and not fetched, would change the paper's mixture."""
+    """A corpus that is fetched and not read, or read and not fetched, would change the paper's
+    mixture."""
     config = load_toml(ROOT / "experiments" / "ems" / "prepare_ems62.toml")
     read = {Path(path).parent.name for source in config["sources"] for path in source["paths"]}
     assert read == {remote.folder for remote in tool.FILES["ems62"].files}
-    assert {resolve(code) for code in config["languages"]} == {resolve(code) for code in (*tool.EMS, "en")}
+    assert {resolve(code) for code in config["languages"]} == {
+        resolve(code) for code in (*tool.EMS, "en")
+    }
     assert len(config["languages"]) == 62
 
 
 def test_kakao_corpora_are_those_its_toml_reads(tool):
     config = load_toml(ROOT / "experiments" / "calibrated" / "prepare_calibrated14.toml")
-    assert {resolve(code) for code in config["languages"]} == {resolve(code) for code in (*tool.KAKAO, "en")}
+    assert {resolve(code) for code in config["languages"]} == {
+        resolve(code) for code in (*tool.KAKAO, "en")
+    }

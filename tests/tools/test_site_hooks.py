@@ -11,7 +11,10 @@ from tools import site_hooks
     ("link", "expected"),
     [
         ("[a](../results.md#x)", "[a](../results.md#x)"),
-        ("[a](../../src/interlingua/methods/tlm.py)", "[a](../api/methods.md#interlingua.methods.tlm)"),
+        (
+            "[a](../../src/interlingua/methods/tlm.py)",
+            "[a](../api/methods.md#interlingua.methods.tlm)",
+        ),
         ("[`a`](../../src/interlingua/no_api_page.py)", "`a`"),
         ("[a](../../CONTRIBUTING.md)", "[a](../contributing.md)"),
         ("[a](../../README.md#try-it)", "[a](../index.md#try-it)"),
@@ -24,5 +27,10 @@ def test_links_of_a_page(link, expected):
 
 
 def test_the_readme_becomes_the_first_page():
-    text = site_hooks.from_top("[a](docs/results.md) ![b](docs/b.svg) [c](examples/debias.py) [d](CHANGELOG.md)")
-    assert site_hooks.with_site_links(text, "index.md") == "[a](results.md) ![b](b.svg) c [d](changelog.md)"
+    text = site_hooks.from_top(
+        "[a](docs/results.md) ![b](docs/b.svg) [c](examples/debias.py) [d](CHANGELOG.md)"
+    )
+    assert (
+        site_hooks.with_site_links(text, "index.md")
+        == "[a](results.md) ![b](b.svg) c [d](changelog.md)"
+    )

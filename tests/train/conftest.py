@@ -35,7 +35,9 @@ def tiny_config(tiny_table):
     """A function from changes of [run] to the config; None takes a key out."""
 
     def make(**run):
-        section = {key: value for key, value in {**tiny_table["run"], **run}.items() if value is not None}
+        section = {
+            key: value for key, value in {**tiny_table["run"], **run}.items() if value is not None
+        }
         return train_config_from({**tiny_table, "run": section})
 
     return make

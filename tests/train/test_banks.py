@@ -1,4 +1,5 @@
-"""Banks of teacher vectors: what is in them, that they are made once, and that a killed run goes on with its parts."""
+"""Banks of teacher vectors: what is in them, that they are made once, and that a killed run goes on
+with its parts."""
 
 from __future__ import annotations
 
@@ -26,7 +27,12 @@ from interlingua.train.feeds import open_data
 from interlingua.train.loop import train
 from interlingua.train.validation import valid_batches
 
-SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+SMALL = {
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
 
 
 @pytest.fixture
@@ -35,7 +41,11 @@ def config(tiny_table):
 
     def make(*, run=None, encoder=None, **method):
         options = {"name": "anchor", "bank_size": 64, "bank_steps": 2, **method}
-        table = {**tiny_table, "method": options, "encoder": {"preset": "ems-tiny", **SMALL, **(encoder or {})}}
+        table = {
+            **tiny_table,
+            "method": options,
+            "encoder": {"preset": "ems-tiny", **SMALL, **(encoder or {})},
+        }
         table["run"] = {**tiny_table["run"], **(run or {})}
         return train_config_from(table)
 
@@ -53,7 +63,13 @@ class Parts:
 
     def fill(self, folder, *, steps=12, **options):
         return fill_banks(
-            self.objective, self.batches, self.validation, self.engine, steps=steps, folder=folder, **options
+            self.objective,
+            self.batches,
+            self.validation,
+            self.engine,
+            steps=steps,
+            folder=folder,
+            **options,
         )
 
     @property
@@ -85,7 +101,13 @@ def test_the_bank_holds_what_the_run_reads_and_fills_up(config, tmp_path):
     for step in range(12):
         _, originals = by_pivot(made.batches(step)[0], "eng_Latn")
         with torch.no_grad():
-            expected |= dict(zip(sentence_keys(originals).tolist(), encoder.eval()(originals).numpy(), strict=True))
+            expected |= dict(
+                zip(
+                    sentence_keys(originals).tolist(),
+                    encoder.eval()(originals).numpy(),
+                    strict=True,
+                )
+            )
     made.fill(tmp_path)
     bank = made.anchors.bank
     assert bank.record.negatives == 200 > len(expected)
@@ -101,7 +123,9 @@ def test_a_bank_is_made_once(config, tmp_path, monkeypatch):
     seconds = first.fill(tmp_path)
     before = sha256_tree(tmp_path / "bank")
     monkeypatch.setattr(ModelTeacher, "embed", lambda *args: pytest.fail("embedded again"))
-    assert parts(config()).fill(tmp_path) == seconds == read_record(tmp_path / "bank").cpu_seconds > 0
+    assert (
+        parts(config()).fill(tmp_path) == seconds == read_record(tmp_path / "bank").cpu_seconds > 0
+    )
     assert sha256_tree(tmp_path / "bank") == before
 
 
@@ -143,7 +167,9 @@ def test_a_killed_run_goes_on_behind_its_parts(config, tmp_path, monkeypatch):
     assert [len(list(folder.iterdir())) for folder in left] == [2]
     again = []
     monkeypatch.setattr(
-        ModelTeacher, "embed", lambda self, ids, language: again.append(len(ids)) or embed(self, ids, language)
+        ModelTeacher,
+        "embed",
+        lambda self, ids, language: again.append(len(ids)) or embed(self, ids, language),
     )
     made = parts(config())
     made.fill(tmp_path)
@@ -160,20 +186,27 @@ def test_processes_share_the_parts(config, tmp_path, monkeypatch):
     made = parts(config())
 
     class Other:
-        """The second of two processes, which does not write the bank; the first has done its parts before."""
+        """The second of two processes, which does not write the bank.
+
+        The first has done its parts before.
+        """
 
         world_size, rank, is_main = 2, 1, False
 
         def barrier(self):
             files = sorted(
-                int(file.stem) // 40 for folder in tmp_path.glob("bank-parts-*") for file in folder.iterdir()
+                int(file.stem) // 40
+                for folder in tmp_path.glob("bank-parts-*")
+                for file in folder.iterdir()
             )
             assert files == [number for number in range(len(files) * 2) if number % 2]
             raise StopIteration
 
     limit = made.batches.max_tokens
     builder = banks.BankBuilder(
-        sentences_of(made), made.anchors.open_teachers(max_tokens=limit), width=made.objective.encoder.dim
+        sentences_of(made),
+        made.anchors.open_teachers(max_tokens=limit),
+        width=made.objective.encoder.dim,
     )
     with pytest.raises(StopIteration):
         builder.fill(tmp_path / "bank", Other())
@@ -207,12 +240,17 @@ def test_several_teachers_are_joined_and_say_what_is_kept(config, tmp_path, word
     assert (record.widths, made.anchors.bank.dim) == ((16, 24), 16)
     assert 0.5 < record.explained_variance < 1
     assert "40 dimensions of 2 teachers joined in 16" in " ".join(made.objective.notes())
-    # cosines are those of the joined unit vectors less their mean, as far as 16 dimensions hold them
+    # cosines are those of the joined unit vectors less their mean, as far as 16 dimensions hold
+    # them
     ids = sentences_of(made).negatives()
     keys = torch.from_numpy(np.asarray(sorted(sentences_of(made)._negatives)))
-    readers = [ModelTeacher(Encoder.load(name), word_vocabulary, pivot="eng_Latn") for name in names]
+    readers = [
+        ModelTeacher(Encoder.load(name), word_vocabulary, pivot="eng_Latn") for name in names
+    ]
     halves = [reader.embed(ids, "eng_Latn") for reader in readers]
-    joined = np.concatenate([half / np.linalg.norm(half, axis=1, keepdims=True) for half in halves], axis=1)
+    joined = np.concatenate(
+        [half / np.linalg.norm(half, axis=1, keepdims=True) for half in halves], axis=1
+    )
     centered = joined - joined.mean(axis=0)
     values, basis = np.linalg.eigh(centered.T @ centered)
     assert record.explained_variance == pytest.approx(values[-16:].sum() / values.sum(), abs=1e-3)
@@ -240,7 +278,9 @@ def test_ready_vectors_that_lack_sentences_are_told_which(config, tmp_path, word
     made = parts(config(teachers=[str(matrix)]))
     made.fill(tmp_path)
     keys = sentence_keys_of(word_vocabulary, lines)
-    np.testing.assert_allclose(made.anchors.bank.vectors(keys).numpy(), vectors[1:], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        made.anchors.bank.vectors(keys).numpy(), vectors[1:], rtol=1e-3, atol=1e-3
+    )
 
 
 def sentence_keys_of(vocabulary, lines):
@@ -251,12 +291,19 @@ def sentence_keys_of(vocabulary, lines):
 
 def digest(run):
     newest = checkpoints_in(run / "checkpoints")[-1]
-    return [newest.name, *(sha256_file(newest / f"{name}.safetensors") for name in ("model", "optimizer"))]
+    return [
+        newest.name,
+        *(sha256_file(newest / f"{name}.safetensors") for name in ("model", "optimizer")),
+    ]
 
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"hard_weight": 1.0, "student_reads": "both", "known_languages": ["de"]}, {"encoder": {"dense": True}}],
+    [
+        {},
+        {"hard_weight": 1.0, "student_reads": "both", "known_languages": ["de"]},
+        {"encoder": {"dense": True}},
+    ],
 )
 def test_a_resumed_run_with_a_bank_ends_with_the_same_bytes(config, tmp_path, options, monkeypatch):
     whole = config(run={"output": str(tmp_path / "whole")}, **options)
@@ -270,20 +317,29 @@ def test_a_resumed_run_with_a_bank_ends_with_the_same_bytes(config, tmp_path, op
 
     with pytest.raises(RuntimeError):
         train(stopped, evaluate=evaluate, progress=False)
-    assert [path.name for path in checkpoints_in(stopped.run.output / "checkpoints")] == ["step-00000004"]
+    assert [path.name for path in checkpoints_in(stopped.run.output / "checkpoints")] == [
+        "step-00000004"
+    ]
     monkeypatch.setattr(ModelTeacher, "embed", lambda *args: pytest.fail("embedded again"))
     train(stopped, progress=False)
     assert digest(stopped.run.output) == digest(whole.run.output)
-    records = [json.loads(line) for line in (whole.run.output / "metrics.jsonl").read_text().splitlines()]
+    records = [
+        json.loads(line) for line in (whole.run.output / "metrics.jsonl").read_text().splitlines()
+    ]
     assert records[-1]["cpu_seconds"] > read_record(whole.run.output / "bank").cpu_seconds
 
 
 def test_a_term_of_a_combination_has_a_bank_too(config, tmp_path, tiny_table):
     terms = {"anchor": {"method": "anchor", "bank_size": 32}, "match": {"method": "infonce"}}
     made = parts(
-        train_config_from({**tiny_table, "encoder": {"preset": "ems-tiny", **SMALL},
-                           "method": {"name": "combination", "terms": terms}})
-    )  # fmt: skip
+        train_config_from(
+            {
+                **tiny_table,
+                "encoder": {"preset": "ems-tiny", **SMALL},
+                "method": {"name": "combination", "terms": terms},
+            }
+        )
+    )
     made.fill(tmp_path)
     assert made.anchors.bank is not None
     assert "bank" in " ".join(made.objective.notes())

@@ -13,7 +13,11 @@ from interlingua.train.config import OptimizerConfig, RunConfig
 def test_bounds_name_fields_that_there_are():
     assert set(RUN_BOUNDS) <= {field.name for field in dataclasses.fields(RunConfig)}
     assert set(OPTIMIZER_BOUNDS) <= {field.name for field in dataclasses.fields(OptimizerConfig)}
-    names = [field.name for name in METHODS for field in dataclasses.fields(resolve(METHODS, name).Config)]
+    names = [
+        field.name
+        for name in METHODS
+        for field in dataclasses.fields(resolve(METHODS, name).Config)
+    ]
     for end in METHOD_BOUNDS:
         assert any(name.endswith(end) for name in names), end
 

@@ -14,7 +14,8 @@ def test_steps_within_is_the_most_that_fits(tiny_config, eval_steps, save_steps,
 
     def needed(steps):
         evaluations, checkpoints = (
-            sum(due(every, done, steps) for done in range(1, steps + 1)) for every in (eval_steps, save_steps)
+            sum(due(every, done, steps) for done in range(1, steps + 1))
+            for every in (eval_steps, save_steps)
         )
         return 0.1 * steps + 0.3 * evaluations + 0.2 * checkpoints
 
@@ -39,7 +40,10 @@ def test_a_budget_becomes_steps_on_a_throwaway_copy(tiny_config):
     calls = []
     config = tiny_config(max_steps=None, budget_seconds=30)
     fixed = fix_length(
-        config, open_data(config, ("parallel",)), Engine(config.run), lambda encoder, step: calls.append(step) or {}
+        config,
+        open_data(config, ("parallel",)),
+        Engine(config.run),
+        lambda encoder, step: calls.append(step) or {},
     )
     assert fixed.run.budget_seconds is None
     assert fixed.run.max_steps >= 1
@@ -54,14 +58,19 @@ def test_a_budget_for_nothing(tiny_config):
         fix_length(config, data, Engine(config.run), None)
     enough = int(str(caught.value).split()[-1])
     assert 0 < caught.value.needed_seconds <= enough
-    config = tiny_config(max_steps=None, budget_seconds=10.0 * enough)  # ten times, as other work may begin meanwhile
+    config = tiny_config(
+        max_steps=None, budget_seconds=10.0 * enough
+    )  # ten times, as other work may begin meanwhile
     assert fix_length(config, data, Engine(config.run), None).run.max_steps >= 1
 
 
 def test_evaluations_that_take_most_of_the_budget_are_spaced_and_said(tiny_config):
     run = tiny_config(eval_steps=0.1, save_steps=0.1).run
     fitted = fit(150, run, Costs(step=1.0, evaluation=12.0, checkpoint=3.0))
-    assert (fitted.eval_steps, fitted.save_steps) == (0.34, 0.34)  # three of each are 45 s, and four would be 60
+    assert (fitted.eval_steps, fitted.save_steps) == (
+        0.34,
+        0.34,
+    )  # three of each are 45 s, and four would be 60
     assert fitted.steps == 105
     assert "an evaluation takes 12.0 s and a checkpoint 3.0 s" in fitted.warnings[0]
     assert len(fitted.warnings) == 1
@@ -90,7 +99,9 @@ def test_cheap_evaluations_stay_as_they_are(tiny_config):
 def test_a_pretrained_encoder_is_evaluated_once_more(tiny_config):
     run = tiny_config(eval_steps=1000, save_steps=1000).run
     costs = Costs(step=1.0, evaluation=5.0, checkpoint=1.0)
-    assert fit(200, run, costs).steps == fit(200, run, costs._replace(evaluates_start=True)).steps + 5
+    assert (
+        fit(200, run, costs).steps == fit(200, run, costs._replace(evaluates_start=True)).steps + 5
+    )
 
 
 def test_a_run_that_stops_at_its_budget_keeps_it(tiny_config):

@@ -92,7 +92,9 @@ def flip(path):
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
-@pytest.mark.parametrize("harm", [truncate, flip, lambda path: path.unlink()], ids=["truncated", "flipped", "missing"])
+@pytest.mark.parametrize(
+    "harm", [truncate, flip, lambda path: path.unlink()], ids=["truncated", "flipped", "missing"]
+)
 def test_damage_falls_back_to_the_checkpoint_before_and_says_so(tmp_path, name, harm):
     module, optimizer = trained()
     for step in (1, 2):
@@ -126,7 +128,9 @@ def test_no_bit_of_the_state_can_change_unnoticed(tmp_path):
     assert damage(path.parent) == "state.json was changed since it was written"
 
 
-@pytest.mark.parametrize("change", [{"sha256": {}}, {"sha256": None}, {"checksum": None}, {"state": {}}])
+@pytest.mark.parametrize(
+    "change", [{"sha256": {}}, {"sha256": None}, {"checksum": None}, {"state": {}}]
+)
 def test_a_state_without_its_digests_is_refused(tmp_path, change):
     path = save_checkpoint(tmp_path, *trained(), TrainState(step=9)) / "state.json"
     record = json.loads(path.read_text()) | change
@@ -142,8 +146,9 @@ WILD = [
     {"state": []},
     {"state": {"step": 9}},
     *({"state": {key: value}} for key, value in [
-        ("step", "9"), ("step", -1), ("step", 1.5), ("step", True), ("tokens", None), ("seconds", "x"), ("sums", []),
-        ("sums", {"loss": "x"}), ("sums", {"loss": 1.0}), ("counts", {"loss": 1}), ("best_step", "x"), ("other", 1),
+        ("step", "9"), ("step", -1), ("step", 1.5), ("step", True), ("tokens", None), ("seconds",
+        "x"), ("sums", []), ("sums", {"loss": "x"}), ("sums", {"loss": 1.0}), ("counts",
+        {"loss": 1}), ("best_step", "x"), ("other", 1),
     ]),
 ]  # fmt: skip
 
@@ -174,13 +179,17 @@ def test_wild_tensors_with_right_digests_are_refused(tmp_path, name, content):
     record = json.loads((path / "state.json").read_text())
     record["sha256"][name] = sha256_file(path / name)
     (path / "state.json").write_text(json.dumps(record | {"checksum": _checksum(record)}))
-    with pytest.raises(CheckpointError, match="not safetensors" if content == "none" else "does not fit the config"):
+    with pytest.raises(
+        CheckpointError, match="not safetensors" if content == "none" else "does not fit the config"
+    ):
         load_checkpoint(path, module, optimizer)
 
 
 def test_a_state_of_the_first_version_is_named(tmp_path):
     path = save_checkpoint(tmp_path, *trained(), TrainState(step=9)) / "state.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": "interlingua-checkpoint-1"}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"format": "interlingua-checkpoint-1"})
+    )
     assert "of interlingua 0.1 and has no digest" in damage(path.parent)
 
 
@@ -222,9 +231,13 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path):
     module, optimizer = trained()
     save_checkpoint(tmp_path, module, optimizer, TrainState(step=1))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))  # writing beyond 300 bytes fails, as on a full disk
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (300, limits[1])
+    )  # writing beyond 300 bytes fails, as on a full disk
     try:
-        with pytest.raises(CheckpointError, match=r"step 2 can't be written: .*step 1 is kept; free some") as caught:
+        with pytest.raises(
+            CheckpointError, match=r"step 2 can't be written: .*step 1 is kept; free some"
+        ) as caught:
             save_checkpoint(tmp_path, module, optimizer, TrainState(step=2))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

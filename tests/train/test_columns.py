@@ -38,7 +38,9 @@ def test_each_language_is_told_to_the_vocabulary(word_vocabulary, monkeypatch):
 def test_texts_are_not_kept(word_vocabulary, monkeypatch):
     monkeypatch.setattr(columns, "CHUNK_TEXTS", 4)
     builder = ColumnBuilder(word_vocabulary, 9)
-    assert [builder.add(text, code) for text, code in zip(TEXTS, LANGUAGES, strict=True)] == list(range(15))
+    assert [builder.add(text, code) for text, code in zip(TEXTS, LANGUAGES, strict=True)] == list(
+        range(15)
+    )
     assert len(builder) == 15
     assert len(builder._texts) == 3
     assert all(ids.dtype == np.int32 for ids in builder._sequences)

@@ -56,7 +56,10 @@ def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, tmp_path):
         ("schedule.warmup_steps=-1", "at least 0"),
         (("schedule.name=ramp", "schedule.warmup_steps=20"), "ramp warms up during the whole run"),
         ("run.save_steps=0", "save_steps must be above 0"),
-        ("run.eval_steps=2.5", r"eval_steps is 2\.5; give a whole number of steps, or a share below 1"),
+        (
+            "run.eval_steps=2.5",
+            r"eval_steps is 2\.5; give a whole number of steps, or a share below 1",
+        ),
         ("run.max_steps=0", "exactly one of"),
         ("encoder.path=xlm-roberta-base", "either preset"),
         ("learning_rate=0.1", "unknown key"),
@@ -102,16 +105,21 @@ def test_sizes_are_fields_of_the_backbone():
 
 
 @pytest.mark.parametrize(
-    ("global_size", "micro_size", "processes", "micro_batches"), [(24, None, 1, 1), (24, 6, 1, 4), (24, 6, 2, 2)]
+    ("global_size", "micro_size", "processes", "micro_batches"),
+    [(24, None, 1, 1), (24, 6, 1, 4), (24, 6, 2, 2)],
 )
 def test_accumulation(global_size, micro_size, processes, micro_batches):
-    run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=global_size, micro_batch_size=micro_size)
+    run = RunConfig(
+        output=Path("x"), max_steps=1, global_batch_size=global_size, micro_batch_size=micro_size
+    )
     assert run.accumulation(processes) == micro_batches
 
 
 @pytest.mark.parametrize(("micro_size", "processes"), [(7, 1), (24, 2)])
 def test_sizes_that_do_not_divide(micro_size, processes):
-    run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=24, micro_batch_size=micro_size)
+    run = RunConfig(
+        output=Path("x"), max_steps=1, global_batch_size=24, micro_batch_size=micro_size
+    )
     with pytest.raises(ConfigError, match="not a multiple"):
         run.accumulation(processes)
 
@@ -128,7 +136,10 @@ def test_absolute_paths_mean_the_same_elsewhere(tiny_table, tmp_path, monkeypatc
     tiny_table["encoder"] = {"path": "backbone"}
     tiny_table["run"]["output"] = "run"
     config = with_absolute_paths(train_config_from(tiny_table))
-    assert (config.run.output, config.encoder.path) == (tmp_path / "run", str(tmp_path / "backbone"))
+    assert (config.run.output, config.encoder.path) == (
+        tmp_path / "run",
+        str(tmp_path / "backbone"),
+    )
     hub = with_absolute_paths(EncoderConfig(path="hf:someone/model"))
     assert hub.path == "hf:someone/model"
 
@@ -137,7 +148,11 @@ def test_absolute_paths_mean_the_same_elsewhere(tiny_table, tmp_path, monkeypatc
 def test_a_methods_paths_become_absolute(tiny_table, tmp_path, monkeypatch, from_file):
     monkeypatch.chdir(tmp_path)
     teacher = FileText.in_folder("../teacher", Path("experiments")) if from_file else "teacher"
-    tiny_table["method"] = {"name": "anchor", "teachers": [teacher, "hf:a/b"], "teacher_prompts": ["", ""]}
+    tiny_table["method"] = {
+        "name": "anchor",
+        "teachers": [teacher, "hf:a/b"],
+        "teacher_prompts": ["", ""],
+    }
     options = with_absolute_paths(train_config_from(tiny_table)).method.options
     assert options.teachers == (str(tmp_path / "teacher"), "hf:a/b")
 
@@ -145,7 +160,10 @@ def test_a_methods_paths_become_absolute(tiny_table, tmp_path, monkeypatch, from
 def test_paths_in_terms_become_absolute(tiny_table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     teacher = FileText.in_folder("../teacher", Path("experiments"))
-    tiny_table["method"] = {"name": "combination", "terms": {"follow": {"method": "distill", "teacher": teacher}}}
+    tiny_table["method"] = {
+        "name": "combination",
+        "terms": {"follow": {"method": "distill", "teacher": teacher}},
+    }
     config = train_config_from(tiny_table)
     assert config.method.options.terms["follow"]["teacher"] == str(tmp_path / "teacher")
 
@@ -153,7 +171,9 @@ def test_paths_in_terms_become_absolute(tiny_table, tmp_path, monkeypatch):
 @pytest.mark.parametrize("processes", [5, 25])
 def test_only_sizes_that_were_set_are_named(processes):
     run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=24)
-    with pytest.raises(ConfigError, match=f"global_batch_size 24 can't be .* by {processes} processes") as caught:
+    with pytest.raises(
+        ConfigError, match=f"global_batch_size 24 can't be .* by {processes} processes"
+    ) as caught:
         run.accumulation(processes)
     assert "micro_batch_size" not in str(caught.value)
 
@@ -168,6 +188,12 @@ def test_the_section_is_named_once(tiny_table):
 def test_the_learning_rate_goes_by_the_kind_of_start(tiny_table):
     del tiny_table["optimizer"]["learning_rate"]
     assert train_config_from(tiny_table).optimizer.learning_rate == 3e-4
-    assert train_config_from({**tiny_table, "encoder": {"path": "model"}}).optimizer.learning_rate == 5e-5
+    assert (
+        train_config_from({**tiny_table, "encoder": {"path": "model"}}).optimizer.learning_rate
+        == 5e-5
+    )
     tiny_table["optimizer"]["learning_rate"] = 1e-3
-    assert train_config_from({**tiny_table, "encoder": {"path": "model"}}).optimizer.learning_rate == 1e-3
+    assert (
+        train_config_from({**tiny_table, "encoder": {"path": "model"}}).optimizer.learning_rate
+        == 1e-3
+    )

@@ -4,7 +4,12 @@ import pytest
 
 from interlingua.config import with_absolute_paths
 from interlingua.errors import ConfigError
-from interlingua.train.data_config import DataConfig, LabeledConfig, MonolingualConfig, QuestionsConfig
+from interlingua.train.data_config import (
+    DataConfig,
+    LabeledConfig,
+    MonolingualConfig,
+    QuestionsConfig,
+)
 
 
 def test_nothing_to_train_on():
@@ -21,7 +26,10 @@ def test_data_paths_become_absolute(tmp_path, monkeypatch):
     )
     config = with_absolute_paths(config)
     assert config.corpus == tmp_path / "prepared"
-    assert (config.labeled.paths, config.labeled.valid) == ((tmp_path / "a.tsv",), (tmp_path / "b.tsv",))
+    assert (config.labeled.paths, config.labeled.valid) == (
+        (tmp_path / "a.tsv",),
+        (tmp_path / "b.tsv",),
+    )
     assert config.monolingual.paths == (tmp_path / "ru.txt",)
     assert config.monolingual.decontaminate == (tmp_path / "tests",)
     assert config.questions is None
@@ -43,9 +51,13 @@ def test_questions_that_contradict_themselves(options, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"paths": ()}, "data.monolingual: paths is empty; name the files to read"), ({"batch_size": 0}, "out of range"),
-     ({"max_tokens": 0}, "out of range"), ({"max_sentences": -1}, "out of range")],
-)  # fmt: skip
+    [
+        ({"paths": ()}, "data.monolingual: paths is empty; name the files to read"),
+        ({"batch_size": 0}, "out of range"),
+        ({"max_tokens": 0}, "out of range"),
+        ({"max_sentences": -1}, "out of range"),
+    ],
+)
 def test_texts_that_are_none(options, message):
     with pytest.raises(ConfigError, match=message):
         MonolingualConfig(**{"paths": (Path("ru.txt"),), **options})

@@ -1,4 +1,5 @@
-"""The new linear layer: least squares by hand and by numpy, and what a run with a bank begins with."""
+"""The new linear layer: least squares by hand and by numpy, and what a run with a bank begins
+with."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from tests.train.test_banks import config, parts, teacher  # noqa: F401 (a fixtu
 
 def test_a_line_by_hand():
     """Points (0, 1), (2, 5): slope 2, intercept 1."""
-    weight, bias = least_squares(torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]]), ridge=0.0)
+    weight, bias = least_squares(
+        torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [5.0]]), ridge=0.0
+    )
     assert (float(weight), float(bias)) == (2.0, 1.0)
 
 
@@ -39,24 +42,33 @@ def test_a_direction_that_never_varies_is_left_alone():
 @torch.no_grad()
 def test_a_student_begins_near_its_teachers(config, tmp_path):  # noqa: F811
     made = parts(config(encoder={"dense": True}))
-    names = [teacher(tmp_path / str(seed), made.objective.encoder.vocabulary, seed=seed) for seed in (1, 2)]
+    names = [
+        teacher(tmp_path / str(seed), made.objective.encoder.vocabulary, seed=seed)
+        for seed in (1, 2)
+    ]
 
     def distance(new_dense):
         made = parts(config(encoder={"dense": True}, teachers=names))
         made.fill(tmp_path / f"bank{new_dense}", new_dense=new_dense)
         batch = made.batches(0)[0].b
         bank = F.normalize(made.anchors.bank.vectors(sentence_keys(batch)), dim=1)
-        return float((F.normalize(made.objective.encoder(batch), dim=1) - bank).square().sum(dim=1).mean())
+        return float(
+            (F.normalize(made.objective.encoder(batch), dim=1) - bank).square().sum(dim=1).mean()
+        )
 
     assert distance(new_dense=True) < 0.5 * distance(new_dense=False)
 
 
 def test_the_layer_is_trained_and_saved(config, tmp_path):  # noqa: F811
-    result = train(config(encoder={"dense": True}, run={"output": str(tmp_path / "run")}), progress=False)
+    result = train(
+        config(encoder={"dense": True}, run={"output": str(tmp_path / "run")}), progress=False
+    )
     (layer,) = Encoder.load(result.model).post_pooling.dense_layers
     start = parts(config(encoder={"dense": True}))
     start.fill(tmp_path, new_dense=True)
-    assert not torch.equal(layer.linear.weight, start.objective.encoder.post_pooling.dense_layers[0].linear.weight)
+    assert not torch.equal(
+        layer.linear.weight, start.objective.encoder.post_pooling.dense_layers[0].linear.weight
+    )
 
 
 def test_without_a_bank_it_begins_as_the_identity(config):  # noqa: F811

@@ -15,16 +15,30 @@ from interlingua.train.engine import Engine, _precision, same_bytes_each_time
 
 
 def make(**options):
-    return Engine(RunConfig(output=Path("unused"), max_steps=1, **{"device": "cpu", "precision": "fp32", **options}))
+    return Engine(
+        RunConfig(
+            output=Path("unused"), max_steps=1, **{"device": "cpu", "precision": "fp32", **options}
+        )
+    )
 
 
 def test_one_process():
     engine = make()
     tensor = torch.randn(3, 2, requires_grad=True)
-    assert (engine.rank, engine.world_size, engine.is_main, engine.device) == (0, 1, True, torch.device("cpu"))
+    assert (engine.rank, engine.world_size, engine.is_main, engine.device) == (
+        0,
+        1,
+        True,
+        torch.device("cpu"),
+    )
     assert engine.all_gather_grad(tensor) is tensor
     assert engine.sparse_gradients
-    assert (engine.any(True), engine.any(False), engine.any_at(True, 3), engine.share("x")) == (True, False, True, "x")
+    assert (engine.any(True), engine.any(False), engine.any_at(True, 3), engine.share("x")) == (
+        True,
+        False,
+        True,
+        "x",
+    )
 
 
 def test_a_run_switches_compilation_on_and_the_next_one_off(monkeypatch):
@@ -55,7 +69,10 @@ def test_clipping_returns_the_norm_before():
 
 def test_clipping_of_a_sparse_gradient_is_that_of_the_dense_one():
     engine, ids = make(), torch.tensor([3, 1, 3])
-    tables = [nn.Embedding.from_pretrained(torch.ones(5, 2), freeze=False, sparse=sparse) for sparse in (True, False)]
+    tables = [
+        nn.Embedding.from_pretrained(torch.ones(5, 2), freeze=False, sparse=sparse)
+        for sparse in (True, False)
+    ]
     norms = []
     for table in tables:
         (table(ids) * torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
@@ -79,7 +96,9 @@ def test_clipping_of_what_is_not_finite_does_as_torch(bad, sparse):
     torch.testing.assert_close(norm, wanted, equal_nan=True)
     assert not torch.isfinite(wanted)
     for one, other in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
-        rows = [1, 3] if one.grad.is_sparse else slice(None)  # torch's rows that were not looked up are 0 times NaN
+        rows = (
+            [1, 3] if one.grad.is_sparse else slice(None)
+        )  # torch's rows that were not looked up are 0 times NaN
         torch.testing.assert_close(one.grad.to_dense()[rows], other.grad[rows], equal_nan=True)
 
 
@@ -99,7 +118,11 @@ def test_bf16_computes_in_bfloat16_and_keeps_float32_weights():
     model = engine.setup(net)
     engine.backward(model(torch.randn(2, 4)))
     assert net.seen == torch.bfloat16
-    assert {p.dtype for p in net.parameters()} == {p.grad.dtype for p in net.parameters()} == {torch.float32}
+    assert (
+        {p.dtype for p in net.parameters()}
+        == {p.grad.dtype for p in net.parameters()}
+        == {torch.float32}
+    )
     with engine.autocast():
         assert net.layer(torch.randn(2, 4)).dtype == torch.bfloat16
 
@@ -139,7 +162,8 @@ from pathlib import Path
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine, same_bytes_each_time
 
-run = RunConfig(output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2)
+options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2}
+run = RunConfig(output=Path("unused"), max_steps=1, **options)
 with Engine(run) as engine:
     x = torch.arange(6.0).reshape(3, 2) + 10 * engine.rank
     x.requires_grad_()
@@ -149,8 +173,10 @@ with Engine(run) as engine:
     found = {
         "rank": engine.rank, "world": engine.world_size, "sparse": engine.sparse_gradients,
         "main": engine.is_main, "gathered": gathered.tolist(),
-        "grad": x.grad.tolist(), "ints": engine.all_gather_grad(torch.tensor([engine.rank])).tolist(),
-        "mean": engine.mean(torch.tensor(float(engine.rank))).item(), "shared": engine.share(f"from {engine.rank}"),
+        "grad": x.grad.tolist(),
+        "ints": engine.all_gather_grad(torch.tensor([engine.rank])).tolist(),
+        "mean": engine.mean(torch.tensor(float(engine.rank))).item(),
+        "shared": engine.share(f"from {engine.rank}"),
         "any": [engine.any(engine.rank == 1), engine.any(False)],
         "any_at": [engine.any_at(engine.rank == 1, 7), engine.any_at(engine.rank == 1, 8)],
         "draw": torch.rand(1).item(),
@@ -166,7 +192,8 @@ from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
 from tests.methods.harness import tiny_objective
 
-run = RunConfig(output=Path("unused"), max_steps=1, device="cpu", precision="fp32", threads=1, devices=2)
+options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2}
+run = RunConfig(output=Path("unused"), max_steps=1, **options)
 try:
     with Engine(run) as engine:
         model = engine.setup(tiny_objective("calibrated"))
@@ -187,7 +214,13 @@ def test_two_processes(tmp_path):
     script = tmp_path / "worker.py"
     script.write_text(WORKER)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, script, tmp_path], check=True, env=environment, timeout=240, capture_output=True)
+    subprocess.run(
+        [sys.executable, script, tmp_path],
+        check=True,
+        env=environment,
+        timeout=240,
+        capture_output=True,
+    )
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert (first["rank"], second["rank"], first["world"]) == (0, 1, 2)
     assert (first["main"], second["main"]) == (True, False)
@@ -207,14 +240,23 @@ def test_two_processes(tmp_path):
 
 @pytest.mark.parametrize("failing", ["0", "1", "both"])
 def test_an_error_in_any_process_leaves_no_thread_behind(tmp_path, failing):
-    """Such threads used to abort the process at its end, or to keep it for ever, in one of three runs."""
+    """Such threads used to abort the process at its end, or to keep it for ever, in one of three
+    runs."""
     script = tmp_path / "worker.py"
     script.write_text(FAILING)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     done = subprocess.run(
         [sys.executable, script, failing],
-        env=environment, timeout=240, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment,
+        timeout=240,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2, done.stderr
 
 

@@ -2,7 +2,11 @@ from interlingua.train.exposure import MOST_ROWS, exposure_lines
 
 
 def test_a_line_for_each_largest_first():
-    lines = list(exposure_lines({"rus_Cyrl-eng_Latn": 1000, "deu_Latn-eng_Latn": 3000}, {"deu_Latn-eng_Latn": 12_000}))
+    lines = list(
+        exposure_lines(
+            {"rus_Cyrl-eng_Latn": 1000, "deu_Latn-eng_Latn": 3000}, {"deu_Latn-eng_Latn": 12_000}
+        )
+    )
     assert [line.split() for line in lines] == [
         ["language", "pair", "pairs", "seen", "share", "passes"],
         ["deu_Latn-eng_Latn", "12,000", "3,000", "75.0%", "0.25"],

@@ -16,10 +16,16 @@ from interlingua.train.feeds import batch_sizes, make_plan, open_data
 @pytest.fixture
 def table(tiny_table, tmp_path):
     """The tiny run with labeled pairs and with sentences of one language besides."""
-    (tmp_path / "nli.tsv").write_text("en1 en2\ten3\tneutral\nen4\ten5 en6 en7\tentailment\n" * 4, encoding="utf-8")
+    (tmp_path / "nli.tsv").write_text(
+        "en1 en2\ten3\tneutral\nen4\ten5 en6 en7\tentailment\n" * 4, encoding="utf-8"
+    )
     (tmp_path / "ru.txt").write_text("".join(f"ru{word}\n" for word in range(30)), encoding="utf-8")
     tiny_table["data"]["labeled"] = {"paths": [str(tmp_path / "nli.tsv")], "kind": "nli"}
-    tiny_table["data"]["monolingual"] = {"paths": [str(tmp_path / "ru.txt")], "batch_size": 4, "max_sentences": 20}
+    tiny_table["data"]["monolingual"] = {
+        "paths": [str(tmp_path / "ru.txt")],
+        "batch_size": 4,
+        "max_sentences": 20,
+    }
     return tiny_table
 
 
@@ -52,16 +58,23 @@ def test_several_feeds_in_one_step(table):
 
 def test_a_file_of_all_splits_trains_on_one_and_validates_on_another(tiny_table, tmp_path):
     path = tmp_path / "sts.tsv"
-    rows = [f"{split}\t{score}\ten1\ten2" for split, score in (("train", 0), ("dev", 1), ("test", 2), ("train", 5))]
+    rows = [
+        f"{split}\t{score}\ten1\ten2"
+        for split, score in (("train", 0), ("dev", 1), ("test", 2), ("train", 5))
+    ]
     path.write_text("\n".join(["split\tscore\tsentence1\tsentence2", *rows]), encoding="utf-8")
     tiny_table["data"]["labeled"] = {"paths": [str(path)], "kind": "sts", "valid": [str(path)]}
     tiny_table["method"] = {"name": "sts"}
     data = open_data(train_config_from(tiny_table), ("labeled",))
-    assert [rows["labeled"].labels.tolist() for rows in (data.train, data.valid)] == [[0.0, 1.0], pytest.approx([0.2])]
+    assert [rows["labeled"].labels.tolist() for rows in (data.train, data.valid)] == [
+        [0.0, 1.0],
+        pytest.approx([0.2]),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("limit", "expected"), [(0, ["ru0", "ru1", "ru2", "de5", "de6"]), (2, ["ru0", "ru1", "de5", "de6"])]
+    ("limit", "expected"),
+    [(0, ["ru0", "ru1", "ru2", "de5", "de6"]), (2, ["ru0", "ru1", "de5", "de6"])],
 )
 def test_texts_of_each_file_have_its_language(table, tmp_path, word_vocabulary, limit, expected):
     (tmp_path / "ru.txt").write_text("ru0\nru1\n\nru2\n", encoding="utf-8")
@@ -71,7 +84,9 @@ def test_texts_of_each_file_have_its_language(table, tmp_path, word_vocabulary, 
     column = open_data(without(table, "labeled"), ("parallel", "monolingual")).train["monolingual"]
     ids = [column.read(np.array([row])).input_ids.tolist() for row in range(len(column))]
     assert list(map(word_vocabulary.decode, ids)) == expected
-    assert column.languages == tuple("rus_Cyrl" if text.startswith("ru") else "deu_Latn" for text in expected)
+    assert column.languages == tuple(
+        "rus_Cyrl" if text.startswith("ru") else "deu_Latn" for text in expected
+    )
 
 
 def test_the_digest_of_several_feeds_sees_each(table, tmp_path):
@@ -87,7 +102,9 @@ def test_the_digest_of_several_feeds_sees_each(table, tmp_path):
 def test_a_feed_that_is_missing_or_not_read(table):
     with pytest.raises(ConfigError, match=r"needs labeled data; give data\.labeled"):
         open_data(without(table, "labeled"), ("labeled", "monolingual"))
-    with pytest.raises(ConfigError, match=r"does not read monolingual data; remove data\.monolingual"):
+    with pytest.raises(
+        ConfigError, match=r"does not read monolingual data; remove data\.monolingual"
+    ):
         open_data(train_config_from(table), ("parallel",))
 
 
@@ -105,7 +122,9 @@ def test_a_vocabulary_without_a_corpus(table, tmp_path, word_vocabulary):
 def test_texts_in_memory_that_the_encoder_can_not_take(table):
     config = train_config_from(table)
     rows = open_data(config, ("labeled", "monolingual")).train["labeled"]
-    with pytest.raises(ConfigError, match=r"data\.labeled: a text of 3 tokens, but the encoder takes 2"):
+    with pytest.raises(
+        ConfigError, match=r"data\.labeled: a text of 3 tokens, but the encoder takes 2"
+    ):
         make_plan("labeled", rows, config.data, batch_size=2, max_tokens=2, seed=0)
 
 
@@ -113,8 +132,10 @@ def test_the_first_feed_goes_by_the_global_batch_size(table):
     table["data"]["batch_size"] = 8
     config = train_config_from(table)
     assert batch_sizes(config, ["labeled", "parallel", "monolingual"]) == {
-        "labeled": 16, "parallel": 8, "monolingual": 4,
-    }  # fmt: skip
+        "labeled": 16,
+        "parallel": 8,
+        "monolingual": 4,
+    }
     assert batch_sizes(config, ["parallel"]) == {"parallel": 16}
 
 
@@ -131,9 +152,9 @@ def test_corpora_that_are_none(tiny_table, tmp_path, prepared, word_vocabulary):
     shutil.copytree(prepared, copy)
     shutil.rmtree(copy / "valid")
     assert opened(copy).valid == {}
-    Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens).save(
-        copy / "vocabulary"
-    )
+    Vocabulary(
+        word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens
+    ).save(copy / "vocabulary")
     with pytest.raises(DataError, match="another vocabulary"):
         opened(copy)
 
@@ -145,11 +166,16 @@ def test_chosen_language_pairs(tiny_table):
         return config, open_data(config, ("parallel",))
 
     config, data = opened("en-de", max_pairs=50)
-    plans = [make_plan("parallel", part["parallel"], config.data, batch_size=10, max_tokens=20, seed=0)
-             for part in (data.train, data.valid)]  # fmt: skip
+    plans = [
+        make_plan("parallel", part["parallel"], config.data, batch_size=10, max_tokens=20, seed=0)
+        for part in (data.train, data.valid)
+    ]
     assert [plan.epoch_size for plan in plans] == [50, 50]
     assert set(plans[1].batch_at(0).a.languages) == {"deu_Latn"}
-    with pytest.raises(ConfigError, match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn"):
+    with pytest.raises(
+        ConfigError,
+        match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn",
+    ):
         opened("en-ko")
 
 
@@ -161,7 +187,9 @@ def test_a_chosen_pair_that_is_missing_is_a_warning(tiny_table, caplog):
     assert "en-de" not in caplog.text
 
 
-def test_no_validation_pairs_of_the_chosen_languages(tiny_table, tmp_path, prepared, word_vocabulary):
+def test_no_validation_pairs_of_the_chosen_languages(
+    tiny_table, tmp_path, prepared, word_vocabulary
+):
     copy = tmp_path / "copy"
     shutil.copytree(prepared, copy)
     shutil.rmtree(copy / "valid")
@@ -183,7 +211,9 @@ def test_labels_of_the_other_kind(tiny_table, tmp_path):
 
 def test_pairs_without_the_pivot_language_are_refused_before_the_first_step(tiny_table):
     tiny_table["method"] = {"name": "calibrated", "pivot": "ru"}
-    with pytest.raises(ConfigError, match=r"no side in the pivot language rus_Cyrl; set method\.pivot"):
+    with pytest.raises(
+        ConfigError, match=r"no side in the pivot language rus_Cyrl; set method\.pivot"
+    ):
         open_data(train_config_from(tiny_table), ("parallel",))
     tiny_table["data"]["language_pairs"] = ["en-ru"]
     assert len(open_data(train_config_from(tiny_table), ("parallel",)).train["parallel"])

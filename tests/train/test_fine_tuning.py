@@ -1,4 +1,5 @@
-"""A run that starts from a trained encoder: evaluated before its first step, used with the prompt of its corpus."""
+"""A run that starts from a trained encoder: evaluated before its first step, used with the prompt
+of its corpus."""
 
 from __future__ import annotations
 
@@ -46,7 +47,10 @@ def test_the_best_model_may_be_the_start_and_says_so(from_model, tmp_path):
     assert [record["step"] for record in evaluations(result.run)] == [0, 6, 12]
     assert (result.best_step, result.best_metric) == (0, 0.9)
     assert Encoder.load(result.best).digest() == Encoder.load(tmp_path / "start").digest()
-    assert any("step 0, before training: no later evaluation was better" in line for line in _summary(result))
+    assert any(
+        "step 0, before training: no later evaluation was better" in line
+        for line in _summary(result)
+    )
 
 
 def test_training_that_helps_is_the_best_model(from_model):
@@ -57,12 +61,17 @@ def test_training_that_helps_is_the_best_model(from_model):
 
 
 def test_a_run_from_scratch_is_not_evaluated_before_it(tiny_config):
-    assert [record["step"] for record in evaluations(train(tiny_config(), progress=False).run)] == [6, 12]
+    assert [record["step"] for record in evaluations(train(tiny_config(), progress=False).run)] == [
+        6,
+        12,
+    ]
 
 
 def test_frozen_embeddings_stay_as_they_are_and_the_rest_is_trained(from_model, tmp_path):
     config = from_model()
-    frozen = dataclasses.replace(config, encoder=dataclasses.replace(config.encoder, freeze_embeddings=True))
+    frozen = dataclasses.replace(
+        config, encoder=dataclasses.replace(config.encoder, freeze_embeddings=True)
+    )
     before = Encoder.load(tmp_path / "start").backbone.state_dict()
     after = Encoder.load(train(frozen, progress=False).model).backbone.state_dict()
     same = {name for name, weight in after.items() if torch.equal(weight, before[name])}
@@ -76,7 +85,9 @@ def test_vectors_that_are_not_finite_are_told_in_words_of_training(from_model):
             check_vectors(encoder.encode(["de1"]) * float("nan"), ["de1"], encoder.dim)
         return {"score": 1.0}
 
-    with pytest.raises(NotFiniteError, match=r"not finite after step 6; .*optimizer\.learning_rate") as caught:
+    with pytest.raises(
+        NotFiniteError, match=r"not finite after step 6; .*optimizer\.learning_rate"
+    ) as caught:
         train(from_model(metric_for_best_model="score"), evaluate=broken, progress=False)
     assert isinstance(caught.value.__cause__, TaskError)
     assert "--dtype" not in str(caught.value)

@@ -1,4 +1,5 @@
-"""Who starts the processes: the environments are those that Slurm, torchrun and this command set."""
+"""Who starts the processes: the environments are those that Slurm, torchrun and this command
+set."""
 
 from __future__ import annotations
 
@@ -13,11 +14,17 @@ from lightning_fabric.plugins.environments import LightningEnvironment, TorchEla
 from interlingua.errors import ConfigError
 from interlingua.train.launch import find_launch
 
-JOB = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_NNODES": "2", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
+JOB = {
+    "SLURM_JOB_ID": "7",
+    "SLURM_NTASKS": "4",
+    "SLURM_NNODES": "2",
+    "SLURM_PROCID": "0",
+    "SLURM_LOCALID": "0",
+}
 STEP = JOB | {"SLURM_STEP_ID": "0", "SLURM_NODEID": "0", "SLURM_NODELIST": "node[1-2]"}
 TORCHRUN = {
-    "TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "0", "RANK": "2",
-    "MASTER_ADDR": "a", "MASTER_PORT": "1",
+    "TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "0",
+    "RANK": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1",
 }  # fmt: skip
 
 
@@ -31,9 +38,21 @@ def launch(monkeypatch, devices, environ):
     [
         (1, {}, 1, 1, LightningEnvironment),
         (2, {}, 2, 1, LightningEnvironment),
-        (2, {"WORLD_SIZE": "2", "LOCAL_RANK": "1"}, 2, 1, LightningEnvironment),  # started by this command
+        (
+            2,
+            {"WORLD_SIZE": "2", "LOCAL_RANK": "1"},
+            2,
+            1,
+            LightningEnvironment,
+        ),  # started by this command
         (2, JOB, 2, 1, LightningEnvironment),  # the job's script, without srun
-        (2, STEP | {"SLURM_NTASKS": "1", "SLURM_NNODES": "1"}, 2, 1, LightningEnvironment),  # srun --ntasks=1
+        (
+            2,
+            STEP | {"SLURM_NTASKS": "1", "SLURM_NNODES": "1"},
+            2,
+            1,
+            LightningEnvironment,
+        ),  # srun --ntasks=1
         (1, STEP, 2, 2, LightningEnvironment),
         (4, STEP, 2, 2, LightningEnvironment),
         (1, TORCHRUN, 2, 2, TorchElasticEnvironment),
@@ -47,7 +66,12 @@ def test_processes_and_who_starts_them(monkeypatch, devices, environ, per_node, 
 
 
 def test_a_task_of_srun_hands_its_place_on(monkeypatch):
-    second = STEP | {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_NODEID": "1", "SLURM_JOB_ID": "1234567"}
+    second = STEP | {
+        "SLURM_PROCID": "3",
+        "SLURM_LOCALID": "1",
+        "SLURM_NODEID": "1",
+        "SLURM_JOB_ID": "1234567",
+    }
     environment = launch(monkeypatch, 4, second).environment
     assert (environment.node_rank(), environment.local_rank(), os.environ["RANK"]) == (1, 1, "3")
     assert (environment.main_address, environment.main_port) == ("node1", 15_000 + 4567)
@@ -85,11 +109,22 @@ def test_two_tasks_of_srun_are_one_run():
     tasks = []
     for rank in ("0", "1"):
         environ = {
-            **os.environ, **STEP, "SLURM_NTASKS": "2", "SLURM_NNODES": "1", "SLURM_PROCID": rank, "SLURM_LOCALID": rank,
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1",
-        }  # fmt: skip
+            **os.environ,
+            **STEP,
+            "SLURM_NTASKS": "2",
+            "SLURM_NNODES": "1",
+            "SLURM_PROCID": rank,
+            "SLURM_LOCALID": rank,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+            "OMP_NUM_THREADS": "1",
+        }
         command = [sys.executable, "-W", "ignore", "-c", WORKER]
-        tasks.append(subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        tasks.append(
+            subprocess.Popen(
+                command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        )
     outputs = [task.communicate(timeout=120) for task in tasks]
     assert [task.returncode for task in tasks] == [0, 0], outputs
     assert [output.split() for output, _ in outputs] == [["0", "2", "0.5"], ["1", "2", "0.5"]]

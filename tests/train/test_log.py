@@ -11,13 +11,23 @@ from interlingua.errors import DataError
 from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine
-from interlingua.train.log import Meter, NotFiniteError, RunLog, SilentLog, open_log, require_finite, warn
+from interlingua.train.log import (
+    Meter,
+    NotFiniteError,
+    RunLog,
+    SilentLog,
+    open_log,
+    require_finite,
+    warn,
+)
 from interlingua.train.run_folder import RunFolder
 
 
 @pytest.fixture
 def engine(tmp_path):
-    return Engine(RunConfig(output=tmp_path, max_steps=1, device="cpu", precision="fp32", threads=1))
+    return Engine(
+        RunConfig(output=tmp_path, max_steps=1, device="cpu", precision="fp32", threads=1)
+    )
 
 
 def tensors(**values):
@@ -41,7 +51,9 @@ def test_means_between_records(engine, tmp_path):
 def test_the_term_that_is_not_finite_is_named(engine, tmp_path, bad):
     (tmp_path / "step-00000004").mkdir()
     meter = Meter(engine, tmp_path)
-    with pytest.raises(NotFiniteError, match=r"contrastive is .*(nan|inf) in step 8; .*step-00000004") as caught:
+    with pytest.raises(
+        NotFiniteError, match=r"contrastive is .*(nan|inf) in step 8; .*step-00000004"
+    ) as caught:
         meter.add(7, tensors(loss=bad, xtr=1.0, contrastive=bad))
     assert "learning_rate" in str(caught.value)
 
@@ -74,13 +86,21 @@ def test_the_weight_that_is_not_finite_is_named(engine, tmp_path, bad):
     require_finite(module, engine, tmp_path, 7)
     module[1].weight[0, 2] = bad
     (tmp_path / "step-00000004").mkdir()
-    with pytest.raises(NotFiniteError, match=r"weight 1\.weight is not finite after step 7; .*step-00000004"):
+    with pytest.raises(
+        NotFiniteError, match=r"weight 1\.weight is not finite after step 7; .*step-00000004"
+    ):
         require_finite(module, engine, tmp_path, 7)
 
 
 def test_a_full_disk_is_one_line(tmp_path):
     _, log = log_of(tmp_path / "metrics.jsonl")
-    with pytest.raises(DataError, match=r"metrics\.jsonl: can't write: No space left on device; free some space"), log:
+    with (
+        pytest.raises(
+            DataError,
+            match=r"metrics\.jsonl: can't write: No space left on device; free some space",
+        ),
+        log,
+    ):
         log._file.close()
         log._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
         log.train(50, {"loss": 3.0}, **RATES)
@@ -112,7 +132,9 @@ def test_one_process_warns(monkeypatch, capsys):
 
 def log_of(path, *, step=0, progress=True, terminal=False, board=None):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=200, highlight=False)
-    return console, RunLog(path, tensorboard=board, max_steps=100, step=step, progress=progress, console=console)
+    return console, RunLog(
+        path, tensorboard=board, max_steps=100, step=step, progress=progress, console=console
+    )
 
 
 RATES = {"learning_rate": 1e-3, "pairs_per_second": 1234.0, "tokens_per_second": 9.0}
@@ -127,7 +149,10 @@ def test_lines_and_records(tmp_path):
         log.evaluation(50, {"valid_loss": 2.5}, best=True)
         log.final(100, {"pairs_per_second": 5.0})
     text = console.file.getvalue()
-    assert "step 50/100 | loss 3.000 = xtr 1.000 + contrastive 2.000 | 1,234 pairs/s | 0.0 s left" in text
+    assert (
+        "step 50/100 | loss 3.000 = xtr 1.000 + contrastive 2.000 | 1,234 pairs/s | 0.0 s left"
+        in text
+    )
     assert "step 50 | valid_loss 2.5 | best so far" in text
     train, evaluation, final = records(tmp_path / "metrics.jsonl")
     assert train == {"kind": "train", "step": 50, **losses, **RATES}
@@ -142,7 +167,11 @@ def test_what_is_not_finite_is_null_as_json_has_no_word_for_it(tmp_path):
         log.final(9, {"metrics": {"spread": math.inf}})
     assert "NaN" not in path.read_text()
     evaluation, final = records(path)
-    assert (evaluation["valid_loss"], evaluation["accuracy"], final["metrics"]) == (None, 0.5, {"spread": None})
+    assert (evaluation["valid_loss"], evaluation["accuracy"], final["metrics"]) == (
+        None,
+        0.5,
+        {"spread": None},
+    )
 
 
 def test_a_terminal_gets_a_bar(tmp_path):
@@ -166,7 +195,9 @@ def test_quiet_still_warns(tmp_path):
 
 def test_records_after_the_checkpoint_are_dropped(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    lines = [{"kind": "train", "step": step, "loss": 1.0} for step in (2, 4, 6)] + [{"kind": "final", "step": 4}]
+    lines = [{"kind": "train", "step": step, "loss": 1.0} for step in (2, 4, 6)] + [
+        {"kind": "final", "step": 4}
+    ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"kind": "train", "st')
     _, log = log_of(path, step=4)
     with log:

@@ -1,4 +1,5 @@
-"""The run as a whole: what it writes, and that whatever stops it leaves a run that goes on as if nothing had been."""
+"""The run as a whole: what it writes, and that whatever stops it leaves a run that goes on as if
+nothing had been."""
 
 import json
 import os
@@ -38,7 +39,10 @@ def records(run, kind):
 def digest(run):
     """Weights and optimizer of the newest checkpoint, byte by byte."""
     newest = checkpoints_in(run / "checkpoints")[-1]
-    return [newest.name, *(sha256_file(newest / f"{name}.safetensors") for name in ("model", "optimizer"))]
+    return [
+        newest.name,
+        *(sha256_file(newest / f"{name}.safetensors") for name in ("model", "optimizer")),
+    ]
 
 
 @pytest.fixture
@@ -52,7 +56,10 @@ def test_the_folder_offers_the_function():
     import interlingua.train as folder
 
     assert folder.train is train
-    assert (folder.TrainConfig, folder.load_train_config) == (configs.TrainConfig, configs.load_train_config)
+    assert (folder.TrainConfig, folder.load_train_config) == (
+        configs.TrainConfig,
+        configs.load_train_config,
+    )
     with pytest.raises(AttributeError, match="has no attribute 'trian'"):
         _ = folder.trian
 
@@ -63,7 +70,10 @@ def test_what_a_run_leaves(tiny_config):
     run = config.run.output
     assert (result.step, result.max_steps, result.interrupted) == (12, 12, False)
     assert [record["step"] for record in records(run, "train")] == list(range(1, 13))
-    assert [(record["step"], record["own"]) for record in records(run, "evaluation")] == [(6, 6.0), (12, 12.0)]
+    assert [(record["step"], record["own"]) for record in records(run, "evaluation")] == [
+        (6, 6.0),
+        (12, 12.0),
+    ]
     assert [path.name for path in checkpoints_in(run / "checkpoints")] == ["step-00000012"]
     for record in records(run, "train"):
         assert record["loss"] == pytest.approx(record["xtr"] + record["contrastive"], rel=1e-6)
@@ -73,7 +83,10 @@ def test_what_a_run_leaves(tiny_config):
     saved = checkpoints_in(run / "checkpoints")[-1]
     model = Encoder.load(result.model)
     weights = {name: tensor for name, tensor in _read(saved).items() if name.startswith("encoder.")}
-    assert all(torch.equal(weights[f"encoder.{name}"], tensor) for name, tensor in model.state_dict().items())
+    assert all(
+        torch.equal(weights[f"encoder.{name}"], tensor)
+        for name, tensor in model.state_dict().items()
+    )
     assert result.best_step in (6, 12)
     assert Encoder.load(result.best).dim == 32
 
@@ -114,7 +127,10 @@ def test_ctrl_c_saves_and_the_same_call_goes_on(tiny_config, uninterrupted, numb
     assert checkpoints_in(config.run.output / "checkpoints")[-1].name == "step-00000006"
     result = train(config, progress=False)
     assert (result.interrupted, result.step) == (False, 12)
-    assert (digest(config.run.output), [r["loss"] for r in records(config.run.output, "train")]) == uninterrupted
+    assert (
+        digest(config.run.output),
+        [r["loss"] for r in records(config.run.output, "train")],
+    ) == uninterrupted
 
 
 def test_ctrl_c_in_the_last_step_is_too_late(tiny_config):
@@ -127,7 +143,10 @@ def test_ctrl_c_in_the_last_step_is_too_late(tiny_config):
 
 
 def test_kill_9_at_a_random_step(tiny_config, tmp_path):
-    """The process is killed as soon as it has logged some step; the newest checkpoint is older, or half-written."""
+    """The process is killed as soon as it has logged some step.
+
+    The newest checkpoint is older, or half-written.
+    """
     length = {"max_steps": 40, "eval_steps": 20, "save_steps": 7}
     whole, config = tiny_config(**length, output=str(tmp_path / "whole")), tiny_config(**length)
     train(whole, progress=False)
@@ -135,14 +154,18 @@ def test_kill_9_at_a_random_step(tiny_config, tmp_path):
     path.write_text(config.to_toml(), encoding="utf-8")
     log, step = config.run.output / "metrics.jsonl", random.randint(1, 32)
     command = [sys.executable, "-m", "interlingua.cli.main", "train", str(path), "--quiet"]
-    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL
+    )
     while process.poll() is None and not (log.exists() and f'"step": {step},' in log.read_text()):
         time.sleep(0.002)
     process.kill()
     assert process.wait() == -signal.SIGKILL, f"it ended by itself before step {step}"
     assert train(config, progress=False).step == 40
     assert digest(config.run.output) == digest(whole.run.output), f"killed at step {step}"
-    losses = [[record["loss"] for record in records(run.run.output, "train")] for run in (whole, config)]
+    losses = [
+        [record["loss"] for record in records(run.run.output, "train")] for run in (whole, config)
+    ]
     assert losses[0] == losses[1], f"killed at step {step}"
 
 
@@ -181,7 +204,9 @@ def test_from_a_named_checkpoint_into_another_folder(tiny_config, tmp_path, unin
     config = tiny_config(save_total_limit=9)
     straight = train(config, progress=False)
     elsewhere = tiny_config(output=str(tmp_path / "elsewhere"))
-    resumed = train(elsewhere, resume=config.run.output / "checkpoints" / "step-00000004", progress=False)
+    resumed = train(
+        elsewhere, resume=config.run.output / "checkpoints" / "step-00000004", progress=False
+    )
     assert resumed.tokens == straight.tokens > 0
     assert digest(elsewhere.run.output) == uninterrupted[0]
     assert records(elsewhere.run.output, "train")[0]["step"] == 5
@@ -199,13 +224,17 @@ def test_a_term_that_is_not_finite_stops_the_run(tiny_config, monkeypatch):
         return output._replace(loss=output.loss * float("nan"), terms=terms)
 
     monkeypatch.setattr(EMS, "forward", broken)
-    with pytest.raises(NotFiniteError, match=r"contrastive is nan in step 10; the last good .*step-00000008"):
+    with pytest.raises(
+        NotFiniteError, match=r"contrastive is nan in step 10; the last good .*step-00000008"
+    ):
         train(config, progress=False)
     newest = checkpoints_in(config.run.output / "checkpoints")[-1]
     assert all(tensor.isfinite().all() for tensor in _read(newest).values())
 
 
-def test_memory_is_kept_from_step_to_step_and_given_back_whatever_ends_the_run(tiny_config, monkeypatch):
+def test_memory_is_kept_from_step_to_step_and_given_back_whatever_ends_the_run(
+    tiny_config, monkeypatch
+):
     asked = []
 
     class Library:
@@ -265,10 +294,16 @@ def test_a_checkpoint_that_does_not_fit_the_disk(tiny_config, monkeypatch):
 
 @pytest.mark.slow
 def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
-    """With negatives from all processes and without dropout EMS's loss is a function of the global batch alone."""
+    """With negatives from all processes and without dropout EMS's loss is a function of the global
+    batch alone."""
     tiny_table["encoder"] |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     tiny_table["method"] |= {"negatives": "processes", "tag_dropout": 0.0}
-    tiny_table["run"] |= {"devices": 2, "micro_batch_size": 8, "max_steps": 8, "output": str(tmp_path / "two")}
+    tiny_table["run"] |= {
+        "devices": 2,
+        "micro_batch_size": 8,
+        "max_steps": 8,
+        "output": str(tmp_path / "two"),
+    }
     two = train_config_from(tiny_table)
     path = tmp_path / "two.toml"
     path.write_text(two.to_toml(), encoding="utf-8")
@@ -278,10 +313,14 @@ def test_two_ranks_are_one_rank_on_the_whole_batch(tiny_table, tmp_path):
     tiny_table["run"] |= {"devices": 1, "micro_batch_size": 16, "output": str(tmp_path / "one")}
     one = train_config_from(tiny_table)
     train(one, progress=False)
-    for a, b in zip(records(one.run.output, "train"), records(two.run.output, "train"), strict=True):
+    for a, b in zip(
+        records(one.run.output, "train"), records(two.run.output, "train"), strict=True
+    ):
         assert b["loss"] == pytest.approx(a["loss"], rel=1e-5)
         assert b["grad_norm"] == pytest.approx(a["grad_norm"], rel=1e-4)
-    for a, b in zip(records(one.run.output, "evaluation"), records(two.run.output, "evaluation"), strict=True):
+    for a, b in zip(
+        records(one.run.output, "evaluation"), records(two.run.output, "evaluation"), strict=True
+    ):
         assert b["valid_loss"] == pytest.approx(a["valid_loss"], rel=1e-5)
         assert b["term_grad_norms"].keys() == a["term_grad_norms"].keys()
     a, b = (_read(checkpoints_in(config.run.output / "checkpoints")[-1]) for config in (one, two))
@@ -300,18 +339,29 @@ def test_a_teacher_moves_after_the_step_of_the_optimizer(tiny_table):
     ended = load_file(checkpoints_in(config.run.output / "checkpoints")[-1] / "model.safetensors")
     for name, weight in first.items():
         student, teacher = ended[f"encoder.{name}"], ended[f"teacher.encoder.{name}"]
-        torch.testing.assert_close(teacher, 0.75 * weight.detach() + 0.25 * student, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(
+            teacher, 0.75 * weight.detach() + 0.25 * student, rtol=1e-6, atol=1e-7
+        )
     assert any(not torch.equal(ended[f"encoder.{name}"], weight) for name, weight in first.items())
 
 
-def test_a_shorter_run_keeps_the_products_of_rate_and_decay_with_its_length_and_says_so(tiny_table, capsys):
+def test_a_shorter_run_keeps_the_products_of_rate_and_decay_with_its_length_and_says_so(
+    tiny_table, capsys
+):
     tiny_table["method"] = {"name": "calibrated", "decay": 0.99, "decay_steps": 40}
-    tiny_table["optimizer"] = {"name": "lars", "learning_rate": 0.02, "learning_rate_steps": 40, "weight_decay": 0.0}
+    tiny_table["optimizer"] = {
+        "name": "lars",
+        "learning_rate": 0.02,
+        "learning_rate_steps": 40,
+        "weight_decay": 0.0,
+    }
     tiny_table["schedule"] = {"name": "constant", "warmup_steps": 0}
     tiny_table["run"] |= {"max_steps": 4}
     config = train_config_from(tiny_table)
     train(config)
-    assert [record["learning_rate"] for record in records(config.run.output, "train")] == pytest.approx([0.2] * 4)
+    assert [
+        record["learning_rate"] for record in records(config.run.output, "train")
+    ] == pytest.approx([0.2] * 4)
     told = capsys.readouterr().err
     assert "(1 - decay) * steps = 0.4 is kept, so 0.99 of 40 steps becomes 0.9 in 4" in told
     assert "learning_rate * steps = 0.8 is kept, so 0.02 of 40 steps becomes 0.2 in 4" in told
@@ -326,13 +376,17 @@ def test_a_step_is_no_longer_than_the_clipped_gradient(tiny_table):
     data = open_data(config, ("parallel",))
     first = build_objective(config, data.vocabulary).named_parameters()
     ended = load_file(checkpoints_in(config.run.output / "checkpoints")[-1] / "model.safetensors")
-    moved = [(ended[name] - weight.detach()).flatten() for name, weight in first if weight.ndim < 2]  # not scaled
+    moved = [
+        (ended[name] - weight.detach()).flatten() for name, weight in first if weight.ndim < 2
+    ]  # not scaled
     assert 0 < torch.cat(moved).norm() <= 1.001e-3
     assert records(config.run.output, "train")[0]["grad_norm"] > 0.1
 
 
 def test_a_budget_is_fixed_once(tiny_config):
-    config = tiny_config(max_steps=None, budget_seconds=6, logging_steps=0.5, eval_steps=0.5, save_steps=0.5)
+    config = tiny_config(
+        max_steps=None, budget_seconds=6, logging_steps=0.5, eval_steps=0.5, save_steps=0.5
+    )
 
     def interrupt(encoder, step):
         if step:  # step 0 is the throwaway copy's
@@ -355,7 +409,9 @@ def test_loading_needs_the_same_objective(tiny_config, tiny_table, word_vocabula
     other = build_objective(train_config_from(tiny_table), word_vocabulary)
     with pytest.raises(CheckpointError, match="does not fit the config"):
         load_checkpoint(
-            checkpoints_in(config.run.output / "checkpoints")[-1], other, build_optimizer(other, config.optimizer)
+            checkpoints_in(config.run.output / "checkpoints")[-1],
+            other,
+            build_optimizer(other, config.optimizer),
         )
 
 
@@ -363,7 +419,10 @@ def test_a_checkpoint_never_holds_what_is_no_number(tiny_config, tiny_table):
     """The loss of a step is of the weights before it: these are looked at themselves."""
     tiny_table["optimizer"]["learning_rate"], tiny_table["schedule"]["warmup_steps"] = 1e38, 0
     config = train_config_from(tiny_table).replace_run(save_steps=1, logging_steps=50, eval_steps=1)
-    with pytest.raises(NotFiniteError, match=r"the weight .* is not finite after step 1; there is no checkpoint yet"):
+    with pytest.raises(
+        NotFiniteError,
+        match=r"the weight .* is not finite after step 1; there is no checkpoint yet",
+    ):
         train(config, progress=False)
     assert checkpoints_in(config.run.output / "checkpoints") == []
     assert not (config.run.output / "best").exists()
@@ -373,7 +432,9 @@ def test_a_checkpoint_never_holds_what_is_no_number(tiny_config, tiny_table):
 
 
 def test_means_go_on_over_an_interruption(tiny_config, tmp_path):
-    whole, config = (tiny_config(output=str(tmp_path / name), logging_steps=5) for name in ("whole", "stopped"))
+    whole, config = (
+        tiny_config(output=str(tmp_path / name), logging_steps=5) for name in ("whole", "stopped")
+    )
     train(whole, progress=False)
 
     def interrupt(encoder, step):
@@ -383,7 +444,9 @@ def test_means_go_on_over_an_interruption(tiny_config, tmp_path):
 
     assert train(config, evaluate=interrupt, progress=False).step == 6
     train(config, progress=False)
-    found = [[record["loss"] for record in records(run.run.output, "train")] for run in (whole, config)]
+    found = [
+        [record["loss"] for record in records(run.run.output, "train")] for run in (whole, config)
+    ]
     assert found[0] == found[1]
 
 
@@ -436,7 +499,9 @@ def test_a_second_run_in_the_folder_is_refused(tiny_config):
     def second(encoder, step):
         for other in (config, tiny_config(seed=7)):
             for resume in ("auto", "never"):
-                with pytest.raises(ConfigError, match=f"run is in use by process {os.getpid()} on ") as caught:
+                with pytest.raises(
+                    ConfigError, match=f"run is in use by process {os.getpid()} on "
+                ) as caught:
                     train(other, resume=resume, progress=False)
                 refused.append(caught.value)
         return {}
@@ -470,7 +535,10 @@ def test_the_best_model_of_another_folder_is_not_named(tiny_config, tmp_path, ca
     start = config.run.output / "checkpoints" / "step-00000008"
     result = train(elsewhere, resume=start, evaluate=lambda encoder, step: {"own": values[step]})
     assert (result.best, result.best_step) == (None, 6)
-    assert "the best model so far, of step 6, stays with the run that made it" in capsys.readouterr().err
+    assert (
+        "the best model so far, of step 6, stays with the run that made it"
+        in capsys.readouterr().err
+    )
 
 
 def test_somebody_elses_folder_is_left_alone(tiny_config):

@@ -1,4 +1,5 @@
-"""Loss scaling against torch's GradScaler, and runs in fp16 that skip a step and go on where they stopped."""
+"""Loss scaling against torch's GradScaler, and runs in fp16 that skip a step and go on where they
+stopped."""
 
 from __future__ import annotations
 
@@ -82,7 +83,10 @@ def test_a_run_that_skips_steps_is_repeated_by_a_resumed_one(tiny_config, tmp_pa
     straight = tiny_config(precision="fp16", save_total_limit=9, output=str(tmp_path / "straight"))
     train(straight, progress=False)
     folders = checkpoints_in(straight.run.output / "checkpoints")
-    states = [json.loads((folder / "state.json").read_text(encoding="utf-8"))["state"] for folder in folders]
+    states = [
+        json.loads((folder / "state.json").read_text(encoding="utf-8"))["state"]
+        for folder in folders
+    ]
     assert states[0]["loss_scale"] == large / 2**4  # none of the first four steps was made
     assert states[-1]["loss_scale"] < large / 2**4
     resumed = tiny_config(precision="fp16", output=str(tmp_path / "resumed"))

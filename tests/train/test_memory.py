@@ -41,11 +41,15 @@ print(default, kept, held - left, faults(64), [faults(20) for _ in range(3)][-1]
 
 @pytest.mark.skipif(memory._glibc() is None, reason="needs glibc")
 def test_freed_memory_is_used_again_until_it_is_given_back():
-    done = subprocess.run([sys.executable, "-c", WORKER], check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER], check=True, capture_output=True, text=True, timeout=120
+    )
     default, kept, released, after, small = map(int, done.stdout.split())
     assert min(default, after) > 10 * kept  # pages of 64 MiB, each to be asked for
     assert released > 60 << 20  # though an error was the end
-    assert default > 10 * small  # which glibc would have kept by itself, once a block as large was freed
+    assert (
+        default > 10 * small
+    )  # which glibc would have kept by itself, once a block as large was freed
 
 
 def test_without_glibc_nothing_happens(monkeypatch):

@@ -46,7 +46,9 @@ def test_a_table_gives_a_column(tmp_path):
     assert drawn(path, column="note") == ["x", "y"]
 
 
-def test_sentences_of_evaluation_sets_are_left_out_before_the_draw(text, tmp_path, word_vocabulary, caplog):
+def test_sentences_of_evaluation_sets_are_left_out_before_the_draw(
+    text, tmp_path, word_vocabulary, caplog
+):
     held_out = tmp_path / "tests"
     held_out.mkdir()
     lines = [f"Sentence number {n}!\tx y z\n" for n in range(990)]
@@ -56,12 +58,16 @@ def test_sentences_of_evaluation_sets_are_left_out_before_the_draw(text, tmp_pat
     assert sorted(found) == [f"sentence number {n}" for n in range(990, 1000)]
     column = open_monolingual(MonolingualConfig(paths=(text,), **options), word_vocabulary)
     assert len(column) == 10
-    assert caplog.messages == ["data.monolingual: left out 990 sentences of the evaluation set tests"]
+    assert caplog.messages == [
+        "data.monolingual: left out 990 sentences of the evaluation set tests"
+    ]
 
 
 def test_nothing_left_is_one_line(text, tmp_path):
     (tmp_path / "all.txt").write_text(text.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(DataError, match=r"ru\.txt: no sentences in it, or all of them are in evaluation sets"):
+    with pytest.raises(
+        DataError, match=r"ru\.txt: no sentences in it, or all of them are in evaluation sets"
+    ):
         drawn(text, EvaluationKeys.from_folders([tmp_path / "all.txt"]))
     with pytest.raises(DataError, match="no such evaluation folder"):
         open_monolingual(MonolingualConfig(paths=(text,), decontaminate=(Path("nowhere"),)), None)

@@ -30,7 +30,8 @@ def one_step(module, **options):
 
 
 def test_coupled_decay_goes_through_adam_by_hand(module):
-    # the first step is the sign of the gradient, and the decay is part of the gradient: 0.5 - 0.5 * 2 < 0
+    # the first step is the sign of the gradient, and the decay is part of the gradient: 0.5 - 0.5 *
+    # 2 < 0
     module[0].weight.data.fill_(-2.0)
     assert one_step(module, name="adam", weight_decay=0.5) == pytest.approx(-2.0 + 0.1)
 
@@ -44,7 +45,9 @@ def test_amsgrad_never_forgets_a_large_gradient(module):
     steps = {}
     for amsgrad in (False, True):
         weight = nn.Parameter(torch.zeros(1))
-        config = OptimizerConfig(name="adam", betas=(0.0, 0.5), weight_decay=0.0, amsgrad=amsgrad, learning_rate=1.0)
+        config = OptimizerConfig(
+            name="adam", betas=(0.0, 0.5), weight_decay=0.0, amsgrad=amsgrad, learning_rate=1.0
+        )
         optimizer = build_optimizer(nn.ParameterList([weight]), config)
         for gradient in (10.0, *[1.0] * 8):
             before = weight.item()
@@ -52,7 +55,9 @@ def test_amsgrad_never_forgets_a_large_gradient(module):
             optimizer.step()
         steps[amsgrad] = before - weight.item()
     # v_9 = 100 / 2^9 + 1 - 2^-8, of which amsgrad keeps the largest, 50; bias correction 1 - 2^-9
-    assert steps[False] == pytest.approx(((100 / 512 + 1 - 1 / 256) / (1 - 1 / 512)) ** -0.5, rel=1e-5)
+    assert steps[False] == pytest.approx(
+        ((100 / 512 + 1 - 1 / 256) / (1 - 1 / 512)) ** -0.5, rel=1e-5
+    )
     assert steps[True] == pytest.approx((50 / (1 - 1 / 512)) ** -0.5, rel=1e-5)
 
 
@@ -60,12 +65,16 @@ def test_bias_and_norm_can_be_spared(module):
     together = parameter_groups(module, OptimizerConfig(weight_decay=0.1))
     assert [len(group["params"]) for group in together] == [4]
     apart = parameter_groups(module, OptimizerConfig(weight_decay=0.1, decay_bias_and_norm=False))
-    assert [(len(group["params"]), group["weight_decay"]) for group in apart] == [(1, 0.1), (3, 0.0)]
+    assert [(len(group["params"]), group["weight_decay"]) for group in apart] == [
+        (1, 0.1),
+        (3, 0.0),
+    ]
 
 
-@pytest.mark.parametrize(("name", "asked", "sparse"), [
-    ("adamw", True, True), ("adamw", False, False), ("adam", True, False), ("lars", True, False)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "asked", "sparse"),
+    [("adamw", True, True), ("adamw", False, False), ("adam", True, False), ("lars", True, False)],
+)
 def test_tables_have_sparse_gradients_where_the_optimizer_gains_by_it(name, asked, sparse):
     module = nn.Sequential(nn.Embedding(5, 3))
     optimizer = build_optimizer(module, OptimizerConfig(name=name), sparse_gradients=asked)
@@ -98,7 +107,9 @@ def lars_step(weight, gradient, momentum, *, rate, decay, coefficient, share, ad
 def test_lars_is_that_of_a_loop():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 2), nn.LayerNorm(2)).double()
-    config = OptimizerConfig(name="lars", learning_rate=0.5, weight_decay=0.1, momentum=0.8, trust_coefficient=0.02)
+    config = OptimizerConfig(
+        name="lars", learning_rate=0.5, weight_decay=0.1, momentum=0.8, trust_coefficient=0.02
+    )
     optimizer = build_optimizer(module, config)
     momenta = {name: [0.0] * weight.numel() for name, weight in module.named_parameters()}
     for step in range(4):
@@ -107,9 +118,15 @@ def test_lars_is_that_of_a_loop():
         for name, weight in module.named_parameters():
             weight.grad = torch.randn_like(weight)
             expected[name], momenta[name] = lars_step(
-                weight.detach(), weight.grad, momenta[name],
-                rate=rate, decay=0.1, coefficient=0.02, share=0.8, adapted=weight.ndim > 1,
-            )  # fmt: skip
+                weight.detach(),
+                weight.grad,
+                momenta[name],
+                rate=rate,
+                decay=0.1,
+                coefficient=0.02,
+                share=0.8,
+                adapted=weight.ndim > 1,
+            )
         optimizer.step()
         for name, weight in module.named_parameters():
             assert weight.flatten().tolist() == pytest.approx(expected[name], rel=1e-10)
@@ -119,7 +136,9 @@ def test_lars_does_not_see_the_size_of_the_gradient():
     steps = []
     for scale in (1.0, 1000.0):
         weight = nn.Parameter(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-        optimizer = build_optimizer(nn.ParameterList([weight]), OptimizerConfig(name="lars", weight_decay=0.0))
+        optimizer = build_optimizer(
+            nn.ParameterList([weight]), OptimizerConfig(name="lars", weight_decay=0.0)
+        )
         weight.grad = scale * torch.tensor([[0.5, -0.1], [0.2, 0.3]])
         optimizer.step()
         steps.append(weight.detach().clone())
@@ -129,7 +148,8 @@ def test_lars_does_not_see_the_size_of_the_gradient():
 def test_lars_steps_plainly_where_a_norm_is_zero():
     zero, still = nn.Parameter(torch.zeros(2, 2)), nn.Parameter(torch.ones(2, 2))
     optimizer = build_optimizer(
-        nn.ParameterList([zero, still]), OptimizerConfig(name="lars", learning_rate=0.5, weight_decay=0.0)
+        nn.ParameterList([zero, still]),
+        OptimizerConfig(name="lars", learning_rate=0.5, weight_decay=0.0),
     )
     zero.grad, still.grad = torch.ones(2, 2), torch.zeros(2, 2)
     optimizer.step()
@@ -152,7 +172,9 @@ def test_lars_spares_bias_and_norm_unless_asked(module):
         (1, 0.1, True),
         (3, 0.0, False),
     ]
-    together = build_optimizer(module, OptimizerConfig(name="lars", decay_bias_and_norm=True)).param_groups
+    together = build_optimizer(
+        module, OptimizerConfig(name="lars", decay_bias_and_norm=True)
+    ).param_groups
     assert [(len(group["params"]), group["adapted"]) for group in together] == [(4, True)]
 
 
@@ -177,7 +199,9 @@ def test_momentum_goes_on_from_a_checkpoint(tmp_path):
     resumed, optimizer = fresh()
     load_checkpoint(path, resumed, optimizer)
     steps(resumed, optimizer, range(3, 6))
-    assert all(torch.equal(a, b) for a, b in zip(resumed.parameters(), straight.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(resumed.parameters(), straight.parameters(), strict=True)
+    )
 
 
 WORKER = """
@@ -196,9 +220,11 @@ options = {"device": "cpu", "precision": "fp32", "threads": 1, "devices": 2, "st
 with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
     objective = tiny_objective("calibrated")
     model = engine.setup(objective)
-    optimizer = build_optimizer(objective, OptimizerConfig(name="lars", learning_rate=5.0, weight_decay=0.1))
+    config = OptimizerConfig(name="lars", learning_rate=5.0, weight_decay=0.1)
+    optimizer = build_optimizer(objective, config)
     for step in range(3):
-        gradients(model, objective, [tiny_batch("calibrated", seed=2 * step + engine.rank)], engine, seed=1, step=step)
+        batches = [tiny_batch("calibrated", seed=2 * step + engine.rank)]
+        gradients(model, objective, batches, engine, seed=1, step=step)
         optimizer.step()
         optimizer.zero_grad()
         objective.after_step(step)
@@ -211,7 +237,11 @@ with Engine(RunConfig(output=Path("unused"), max_steps=1, **options)) as engine:
 @pytest.mark.slow
 def test_lars_takes_the_norms_of_whole_tensors_where_they_are_sharded(tmp_path):
     (tmp_path / "worker.py").write_text(WORKER)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     found = []
     for strategy in ("ddp", "fsdp"):
         command = [sys.executable, tmp_path / "worker.py", strategy, tmp_path / strategy]

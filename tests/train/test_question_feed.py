@@ -29,14 +29,20 @@ def write(path, items):
 
 @pytest.fixture
 def file(tmp_path):
-    """Twelve questions, two to a passage, each with a shared and an own hard negative, and the answer among them."""
+    """Twelve questions, two to a passage, each with a shared and an own hard negative, and the
+    answer among them."""
     return write(
         tmp_path / "train.json",
         [
             {
                 "question": f"en{row} en0",
                 "positive_ctxs": [passage(row // 2, title="en9")],
-                "hard_negative_ctxs": [passage(35), passage(row // 2, title="en9"), passage(20 + row), passage(35)],
+                "hard_negative_ctxs": [
+                    passage(35),
+                    passage(row // 2, title="en9"),
+                    passage(20 + row),
+                    passage(35),
+                ],
             }
             for row in range(COUNT)
         ],
@@ -45,7 +51,10 @@ def file(tmp_path):
 
 def texts(column, vocabulary, rows):
     batch = column.read(np.asarray(rows))
-    return [vocabulary.decode(ids.tolist()) for ids in batch.input_ids.split_with_sizes(batch.lengths.tolist())]
+    return [
+        vocabulary.decode(ids.tolist())
+        for ids in batch.input_ids.split_with_sizes(batch.lengths.tolist())
+    ]
 
 
 def test_what_is_read(file, word_vocabulary):
@@ -71,26 +80,38 @@ def test_of_several_answers_the_first_is_learnt_and_none_is_a_negative(word_voca
     items = [{"question": "en1", "positive_ctxs": answers, "hard_negative_ctxs": wrong}]
     path = write(tmp_path / "nq.json", items)
     rows, _ = open_questions(QuestionsConfig(paths=(path,), hard_negatives=2), word_vocabulary)
-    assert texts(rows.passages, word_vocabulary, range(len(rows.passages))) == ["en1 en2 en3", "en9 en10 en11"]
+    assert texts(rows.passages, word_vocabulary, range(len(rows.passages))) == [
+        "en1 en2 en3",
+        "en9 en10 en11",
+    ]
     assert (rows.positives.tolist(), rows.negatives.tolist()) == ([0], [1])
 
 
 def test_a_hard_negative_that_reads_as_the_answer_is_none(word_vocabulary, tmp_path):
     """Without a separator, a title and a text are one text."""
     right, wrong = {"title": "en1", "text": "en2"}, {"title": "", "text": "en1 en2"}
-    items = [{"question": "en3", "positive_ctxs": [right], "hard_negative_ctxs": [wrong, passage(9)]}]
+    items = [
+        {"question": "en3", "positive_ctxs": [right], "hard_negative_ctxs": [wrong, passage(9)]}
+    ]
     rows, _ = open_questions(
-        QuestionsConfig(paths=(write(tmp_path / "nq.json", items),), hard_negatives=2), word_vocabulary
+        QuestionsConfig(paths=(write(tmp_path / "nq.json", items),), hard_negatives=2),
+        word_vocabulary,
     )
     assert texts(rows.passages, word_vocabulary, rows.negatives) == ["en9 en10 en11"]
 
 
 @pytest.mark.parametrize("towers", ["separate", "shared"])
 def test_titles_are_read_in_training_as_in_evaluation(tiny_table, file, word_vocabulary, towers):
-    """The vector of the tokens that a run trains on is that of the passage with its title in an evaluation."""
+    """The vector of the tokens that a run trains on is that of the passage with its title in an
+    evaluation."""
     roles = {**word_vocabulary.special_tokens, "sep_token": "en7"}
-    tags = {code: word_vocabulary.tokenizer.id_to_token(tag) for code, tag in word_vocabulary.language_tags.items()}
-    vocabulary = Vocabulary(word_vocabulary.tokenizer.to_str(), special_tokens=roles, language_tags=tags)
+    tags = {
+        code: word_vocabulary.tokenizer.id_to_token(tag)
+        for code, tag in word_vocabulary.language_tags.items()
+    }
+    vocabulary = Vocabulary(
+        word_vocabulary.tokenizer.to_str(), special_tokens=roles, language_tags=tags
+    )
     tiny_table["data"]["questions"] = {"paths": [str(file)], "passage_prompt": "en8 "}
     tiny_table["method"] = {"name": "multilingual_ir", "towers": towers}
     config = train_config_from(tiny_table)
@@ -108,8 +129,13 @@ def test_titles_are_read_in_training_as_in_evaluation(tiny_table, file, word_voc
 
 
 def test_a_text_in_two_languages_is_two_passages(word_vocabulary, tmp_path):
-    items = [{"question": "en1", "language": code, "positive_ctxs": [passage(1)]} for code in ("en", "de", "en")]
-    rows, _ = open_questions(QuestionsConfig(paths=(write(tmp_path / "nq.json", items),)), word_vocabulary)
+    items = [
+        {"question": "en1", "language": code, "positive_ctxs": [passage(1)]}
+        for code in ("en", "de", "en")
+    ]
+    rows, _ = open_questions(
+        QuestionsConfig(paths=(write(tmp_path / "nq.json", items),)), word_vocabulary
+    )
     assert rows.positives.tolist() == [0, 1, 0]
     assert rows.passages.languages == ("eng_Latn", "deu_Latn")
 
@@ -125,17 +151,25 @@ def test_what_is_held_out_may_have_no_hard_negatives(word_vocabulary, tmp_path):
             for row in range(6)
         ]
         path = write(tmp_path / "nq.json", items)
-        return open_questions(QuestionsConfig(paths=(path,), held_out=3, hard_negatives=1), word_vocabulary)
+        return open_questions(
+            QuestionsConfig(paths=(path,), held_out=3, hard_negatives=1), word_vocabulary
+        )
 
     _, valid = opened(range(6))
-    held_out = {int(text.removeprefix("en")) for text in texts(valid.questions, word_vocabulary, range(3))}
+    held_out = {
+        int(text.removeprefix("en")) for text in texts(valid.questions, word_vocabulary, range(3))
+    }
     rows, valid = opened(set(range(6)) - held_out)
     assert (rows.hard_negatives, valid.hard_negatives) == (1, 0)
 
 
 def test_prompts_and_limits(file, word_vocabulary):
     section = QuestionsConfig(
-        paths=(file,), question_prompt="en38 ", passage_prompt="en39 ", max_question_tokens=2, max_passage_tokens=4
+        paths=(file,),
+        question_prompt="en38 ",
+        passage_prompt="en39 ",
+        max_question_tokens=2,
+        max_passage_tokens=4,
     )
     rows, _ = open_questions(section, word_vocabulary)
     assert texts(rows.questions, word_vocabulary, [3]) == ["en38 en3"]
@@ -143,7 +177,9 @@ def test_prompts_and_limits(file, word_vocabulary):
     assert rows.longest == 4
 
 
-def test_a_title_is_parted_from_its_text_by_the_vocabulary_s_separator(file, word_vocabulary, monkeypatch):
+def test_a_title_is_parted_from_its_text_by_the_vocabulary_s_separator(
+    file, word_vocabulary, monkeypatch
+):
     monkeypatch.setitem(word_vocabulary.special_tokens, "sep_token", "<MASK>")
     rows, _ = open_questions(QuestionsConfig(paths=(file,)), word_vocabulary)
     (ids,) = [rows.passages.read(rows.positives[:1]).input_ids.tolist()]
@@ -155,20 +191,31 @@ def test_a_title_is_parted_from_its_text_by_the_vocabulary_s_separator(file, wor
 def test_questions_are_held_out_by_whole_passages(file, word_vocabulary, count):
     section = QuestionsConfig(paths=(file,), held_out=count, hard_negatives=2)
     rows, valid = open_questions(section, word_vocabulary)
-    everything, _ = open_questions(QuestionsConfig(paths=(file,), hard_negatives=2), word_vocabulary)
+    everything, _ = open_questions(
+        QuestionsConfig(paths=(file,), hard_negatives=2), word_vocabulary
+    )
     assert len(valid) == count + count % 2
     assert len(rows) + len(valid) == COUNT
     assert not set(rows.positives) & set(valid.positives)
-    whole = sorted(zip(texts(everything.questions, word_vocabulary, range(COUNT)), everything.positives, strict=True))
+    whole = sorted(
+        zip(
+            texts(everything.questions, word_vocabulary, range(COUNT)),
+            everything.positives,
+            strict=True,
+        )
+    )
     parts = [
         pair
         for part in (rows, valid)
-        for pair in zip(texts(part.questions, word_vocabulary, range(len(part))), part.positives, strict=True)
+        for pair in zip(
+            texts(part.questions, word_vocabulary, range(len(part))), part.positives, strict=True
+        )
     ]
     assert sorted(parts) == whole
     for part in (rows, valid):
         own = [
-            number.split()[0].removeprefix("en") for number in texts(part.questions, word_vocabulary, range(len(part)))
+            number.split()[0].removeprefix("en")
+            for number in texts(part.questions, word_vocabulary, range(len(part)))
         ]
         drawn = texts(part.passages, word_vocabulary, part.negatives)
         assert drawn[1::2] == [f"en{20 + int(n)} en{21 + int(n)} en{22 + int(n)}" for n in own]
@@ -186,7 +233,9 @@ def test_what_is_held_out_grows_and_does_not_depend_on_the_order(file, word_voca
 
 def test_validation_files(file, word_vocabulary, tmp_path):
     dev = write(tmp_path / "dev.json", [{"question": "en1", "positive_ctxs": [passage(1)]}])
-    rows, valid = open_questions(QuestionsConfig(paths=(file,), valid=(dev,), hard_negatives=1), word_vocabulary)
+    rows, valid = open_questions(
+        QuestionsConfig(paths=(file,), valid=(dev,), hard_negatives=1), word_vocabulary
+    )
     assert (len(rows), len(valid)) == (COUNT, 1)
     assert (rows.hard_negatives, valid.hard_negatives) == (1, 0)
 

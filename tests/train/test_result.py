@@ -33,7 +33,9 @@ def test_clock_counts_steps_and_leaves_the_rest_out(monkeypatch):
 def test_a_finished_run_is_read_back(tmp_path):
     folder = RunFolder(tmp_path / "run")
     folder.model.mkdir(parents=True)
-    result = TrainResult(run=folder.path, step=7, max_steps=9, model=folder.model, metrics={"valid_loss": 1.5})
+    result = TrainResult(
+        run=folder.path, step=7, max_steps=9, model=folder.model, metrics={"valid_loss": 1.5}
+    )
     assert read_result(folder) is None
     with RunLog(folder.metrics, max_steps=9, progress=False) as log:
         log.final(7, result.to_record())

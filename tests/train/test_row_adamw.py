@@ -27,13 +27,20 @@ class Net(nn.Module):
 
     def forward(self, ids, *, tell=False):
         states = self.layer(self.words(ids))
-        return F.cross_entropy(states @ self.words.weight.T, ids) if tell else states.square().mean()
+        return (
+            F.cross_entropy(states @ self.words.weight.T, ids) if tell else states.square().mean()
+        )
 
 
 def steps(net, optimizer, numbers, *, words=20, tell=()):
-    """Steps whose rates and tokens depend on their numbers; some tokens come twice, and in many steps."""
+    """Steps whose rates and tokens depend on their numbers.
+
+    Some tokens come twice, and in many steps.
+    """
     for number in numbers:
-        ids = torch.randint(0, words, (30,), generator=torch.Generator().manual_seed(number)).square()
+        ids = torch.randint(
+            0, words, (30,), generator=torch.Generator().manual_seed(number)
+        ).square()
         set_learning_rate(optimizer, 0.01 * (1 + number % 3))
         for part in ids.split(15):  # two micro-batches
             net(part, tell=number in tell).backward()
@@ -48,8 +55,9 @@ def pair(**options):
     whole = copy.deepcopy(by_rows)
     numbers = {"weight_decay": config.weight_decay, "amsgrad": config.amsgrad, "fused": True}
     return (by_rows, build_optimizer(by_rows, config, sparse_gradients=True)), (
-        whole, torch.optim.AdamW(whole.parameters(), **numbers)
-    )  # fmt: skip
+        whole,
+        torch.optim.AdamW(whole.parameters(), **numbers),
+    )
 
 
 def assert_same(one, other):
@@ -60,14 +68,19 @@ def assert_same(one, other):
             torch.testing.assert_close(optimizer.state[weight][moment], value, rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.0}, {"amsgrad": True}, {"betas": (0.5, 0.9)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"weight_decay": 0.0}, {"amsgrad": True}, {"betas": (0.5, 0.9)}]
+)
 def test_it_is_torchs_number_for_number(options):
     by_rows, whole = pair(**options)
     if "betas" in options:
         whole[1].param_groups[0]["betas"] = options["betas"]
     for net, optimizer in (by_rows, whole):
         steps(net, optimizer, range(12))
-    assert len(by_rows[1]._rows(by_rows[0].words.weight, _gradient(), by_rows[1].param_groups[0])) == 20
+    assert (
+        len(by_rows[1]._rows(by_rows[0].words.weight, _gradient(), by_rows[1].param_groups[0]))
+        == 20
+    )
     assert_same(by_rows, whole)
 
 
@@ -94,7 +107,9 @@ def test_rows_that_rest_still_move_as_their_moments_ask():
 def test_most_of_a_table_is_gone_through_in_order(monkeypatch):
     by_rows, whole = pair()
     made, step_of = [], RowAdamW._step_of
-    monkeypatch.setattr(RowAdamW, "_step_of", lambda *arguments: made.append(1) or step_of(*arguments))
+    monkeypatch.setattr(
+        RowAdamW, "_step_of", lambda *arguments: made.append(1) or step_of(*arguments)
+    )
     for net, optimizer in (by_rows, whole):
         steps(net, optimizer, range(2))
         for number in range(8):
@@ -123,7 +138,9 @@ def test_a_resumed_run_is_the_run_bit_for_bit(tmp_path):
     steps(resumed, optimizer, range(20, 22))  # other rows have moved meanwhile
     load_checkpoint(path, resumed, optimizer)
     steps(resumed, optimizer, range(3, 8))
-    assert all(torch.equal(a, b) for a, b in zip(resumed.parameters(), straight.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(resumed.parameters(), straight.parameters(), strict=True)
+    )
 
 
 def test_moments_are_told_by_their_names():

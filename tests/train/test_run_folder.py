@@ -16,13 +16,18 @@ from interlingua.train.run_folder import RunFolder, Start, versions
 
 @pytest.fixture
 def begun(tiny_config, tmp_path):
-    """A run that was asked for by epochs, was settled to 12 steps, and has a checkpoint of step 4."""
+    """A run that was asked for by epochs, was settled to 12 steps, and has a checkpoint of step
+    4."""
     asked = tiny_config(max_steps=None, num_train_epochs=2, threads=None, precision="auto")
     settled = tiny_config()
     folder = RunFolder(settled.run.output)
-    folder.begin(asked, settled, digests={"data_digest": "abc", "validation_digest": "v"}, fresh=True)
+    folder.begin(
+        asked, settled, digests={"data_digest": "abc", "validation_digest": "v"}, fresh=True
+    )
     module = torch.nn.Linear(1, 1)
-    save_checkpoint(folder.checkpoints, module, torch.optim.Adam(module.parameters()), TrainState(step=4))
+    save_checkpoint(
+        folder.checkpoints, module, torch.optim.Adam(module.parameters()), TrainState(step=4)
+    )
     return folder, asked, settled
 
 
@@ -34,13 +39,19 @@ def test_an_empty_folder_begins_at_the_beginning(tiny_config):
 @pytest.mark.parametrize("which", [1, 2], ids=["as asked", "as settled"])
 def test_the_same_config_goes_on(begun, which):
     folder, settled = begun[0], begun[2]
-    assert folder.start(begun[which], "auto", print) == Start(settled, folder.checkpoints / "step-00000004", 1)
+    assert folder.start(begun[which], "auto", print) == Start(
+        settled, folder.checkpoints / "step-00000004", 1
+    )
 
 
 def test_what_is_not_computed_may_change(begun):
     folder, asked, settled = begun
-    changed = asked.replace_run(logging_steps=3, save_total_limit=7, output=asked.run.output / "moved")
-    expected = settled.replace_run(logging_steps=3, save_total_limit=7, output=asked.run.output / "moved")
+    changed = asked.replace_run(
+        logging_steps=3, save_total_limit=7, output=asked.run.output / "moved"
+    )
+    expected = settled.replace_run(
+        logging_steps=3, save_total_limit=7, output=asked.run.output / "moved"
+    )
     assert folder.start(changed, "auto", print).config == expected
 
 
@@ -101,14 +112,24 @@ def test_a_corpus_that_changed(begun):
 
 
 def test_other_versions_are_one_warning(begun, monkeypatch):
-    monkeypatch.setattr(run_folder, "versions", lambda: {**versions(), "torch": "9.9", "numpy": "8.8"})
+    monkeypatch.setattr(
+        run_folder, "versions", lambda: {**versions(), "torch": "9.9", "numpy": "8.8"}
+    )
     warnings = []
     begun[0].compare({}, warnings.append)
     assert len(warnings) == 1
     assert f"began with torch {torch.__version__} (now 9.9), numpy" in warnings[0]
 
 
-FOREIGN = ["config.toml", "manifest.json", "metrics.jsonl", "model/weights", "best/w", "checkpoints/w", "tensorboard/w"]
+FOREIGN = [
+    "config.toml",
+    "manifest.json",
+    "metrics.jsonl",
+    "model/weights",
+    "best/w",
+    "checkpoints/w",
+    "tensorboard/w",
+]
 
 
 @pytest.mark.parametrize("resume", ["auto", "never"])
@@ -118,7 +139,9 @@ def test_what_no_run_wrote_is_not_touched(tiny_config, name, resume):
     path = config.run.output / name
     path.parent.mkdir(parents=True)
     path.write_text("mine")
-    with pytest.raises(ConfigError, match=f"holds other files .{name.split('/')[0]}.*name another folder"):
+    with pytest.raises(
+        ConfigError, match=f"holds other files .{name.split('/')[0]}.*name another folder"
+    ):
         RunFolder(config.run.output).start(config, resume, print)
     assert path.read_text() == "mine"
 
@@ -154,12 +177,17 @@ def test_another_runs_checkpoint_in_the_folder_of_a_third(begun, tiny_config, tm
     third = RunFolder(tmp_path / "third")
     config = tiny_config(output=str(third.path), seed=7)
     third.begin(config, config, digests={"data_digest": "abc"}, fresh=True)
-    with pytest.raises(ConfigError, match=r"third holds a run with another config: .*run\.seed \(7, 0\)"):
+    with pytest.raises(
+        ConfigError, match=r"third holds a run with another config: .*run\.seed \(7, 0\)"
+    ):
         third.start(settled, str(folder.checkpoints / "step-00000004"), print)
 
 
 def left_by_a_killed_process(folder):
-    code = "import os, sys; from interlingua.files import atomic_write\nwith atomic_write(sys.argv[1]): os._exit(1)"
+    code = (
+        "import os, sys; from interlingua.files import atomic_write\nwith"
+        " atomic_write(sys.argv[1]): os._exit(1)"
+    )
     subprocess.run([sys.executable, "-c", code, str(folder / "some.file")], check=False)
     return next(path.name for path in folder.iterdir() if path.name.startswith(".some.file."))
 
@@ -193,7 +221,7 @@ def test_weights_of_another_config_are_kept(begun):
 
 def test_one_run_at_a_time(begun):
     folder = begun[0]
-    with folder.alone(), pytest.raises(ConfigError, match=f"in use by process {os.getpid()} .* set run.output"):  # noqa: SIM117
-        with folder.alone():
-            pass
+    in_use = f"in use by process {os.getpid()} .* set run.output"
+    with folder.alone(), pytest.raises(ConfigError, match=in_use), folder.alone():
+        pass
     assert not (folder.path / locks.NAME).exists()

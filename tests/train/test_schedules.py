@@ -4,7 +4,13 @@ import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.train.config import OptimizerConfig, ScheduleConfig
-from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate, steps_of
+from interlingua.train.schedules import (
+    due,
+    learning_rate_factor,
+    notes,
+    peak_learning_rate,
+    steps_of,
+)
 
 
 def factors(name, warmup, steps):
@@ -41,7 +47,9 @@ def test_shares_of_the_run(value, steps):
 
 
 def test_part_of_a_step():
-    with pytest.raises(ConfigError, match=r"warmup_steps is 1\.5; give a whole number of steps, or a share below 1"):
+    with pytest.raises(
+        ConfigError, match=r"warmup_steps is 1\.5; give a whole number of steps, or a share below 1"
+    ):
         ScheduleConfig(warmup_steps=1.5)
 
 
@@ -52,13 +60,22 @@ def test_due_every_so_many_steps_and_at_the_end():
 
 def test_ramp_rises_to_the_end_of_the_run():
     config = ScheduleConfig(name="ramp", warmup_start=0.25)  # MEXMA's 1e-5 to 4e-5
-    got = [4e-5 * learning_rate_factor(step, config=config, max_steps=300) for step in (0, 100, 200, 299, 300)]
+    got = [
+        4e-5 * learning_rate_factor(step, config=config, max_steps=300)
+        for step in (0, 100, 200, 299, 300)
+    ]
     assert got == pytest.approx([1e-5, 2e-5, 3e-5, 3.99e-5, 4e-5])
 
 
 def test_a_warm_up_from_nothing_reaches_the_peak_one_step_later():
     config = ScheduleConfig(name="cosine", warmup_steps=4, warmup_start=0.0)
-    assert [learning_rate_factor(t, config=config, max_steps=8) for t in range(5)] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert [learning_rate_factor(t, config=config, max_steps=8) for t in range(5)] == [
+        0.0,
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+    ]
 
 
 def test_a_warm_up_from_a_share_of_the_peak():
@@ -84,7 +101,10 @@ def test_a_run_too_short_for_its_rate_is_told_the_least_length():
     config = OptimizerConfig(name="lars", learning_rate=0.02, learning_rate_steps=105_000)
     assert len(notes(config, 210)) == 1
     (_, warning) = notes(config, 100)
-    assert "steps of 2.1% of a matrix's norm are likely to diverge; train 210 steps at least" in warning
+    assert (
+        "steps of 2.1% of a matrix's norm are likely to diverge; train 210 steps at least"
+        in warning
+    )
 
 
 def test_the_rate_as_it_is():

@@ -78,10 +78,18 @@ set.run.seed = 3
 @pytest.fixture
 def staged(tmp_path, prepared):
     """Four stages: a cross-encoder, silver pairs, regression on both, alignment."""
-    sentences = [" ".join(translate((3 * i + j) % 40, "eng_Latn") for j in range(3)) for i in range(12)]
+    sentences = [
+        " ".join(translate((3 * i + j) % 40, "eng_Latn") for j in range(3)) for i in range(12)
+    ]
     train = tmp_path / "gold.tsv"
-    train.write_text("".join(f"{a}\t{b}\t{i % 6}\n" for i, (a, b) in enumerate(pairwise(sentences))))
-    for name, method, steps in (("cross", "cross_encoder", 4), ("sts", "sts", 6), ("main", "calibrated", 6)):
+    train.write_text(
+        "".join(f"{a}\t{b}\t{i % 6}\n" for i, (a, b) in enumerate(pairwise(sentences)))
+    )
+    for name, method, steps in (
+        ("cross", "cross_encoder", 4),
+        ("sts", "sts", 6),
+        ("main", "calibrated", 6),
+    ):
         labeled = "" if method == "calibrated" else LABELLED.format(train=train)
         text = RUN.format(corpus=prepared, labeled=labeled, method=method, steps=steps)
         (tmp_path / f"{name}.toml").write_text(text)
@@ -92,7 +100,9 @@ def staged(tmp_path, prepared):
 
 def run(path, *overrides, resume="auto", evaluate=None):
     output, stages = load_stages(path, overrides=overrides)
-    return output, run_stages(output, stages, evaluator=lambda config: evaluate, resume=resume, progress=False)
+    return output, run_stages(
+        output, stages, evaluator=lambda config: evaluate, resume=resume, progress=False
+    )
 
 
 def models(output):
@@ -113,10 +123,19 @@ def test_references_and_overrides(staged, tmp_path):
     assert silver.run.sentence_encoder == str(output / "cross" / "model")
     assert silver.inputs == (output / "cross" / "model", output / "cross" / "best")
     assert sts.run.data.labeled.paths[1] == output / "silver" / "silver.tsv"
-    assert (sts.run.run.max_steps, sts.run.run.num_train_epochs) == (None, 2.0)  # one length takes the other's place
+    assert (sts.run.run.max_steps, sts.run.run.num_train_epochs) == (
+        None,
+        2.0,
+    )  # one length takes the other's place
     assert (main.run.encoder.path, main.run.encoder.preset) == (str(output / "sts" / "best"), None)
-    assert [stage.run.run.seed for stage in (cross, sts, main)] == [7, 7, 3]  # the stage's own goes before all runs'
-    assert [stage.run.run.output for stage in (cross, sts, main)] == [output / n for n in ("cross", "sts", "main")]
+    assert [stage.run.run.seed for stage in (cross, sts, main)] == [
+        7,
+        7,
+        3,
+    ]  # the stage's own goes before all runs'
+    assert [stage.run.run.output for stage in (cross, sts, main)] == [
+        output / n for n in ("cross", "sts", "main")
+    ]
 
 
 def test_all_in_a_row_and_nothing_twice(staged, capsys):
@@ -154,15 +173,30 @@ def test_interrupted_in_a_later_stage_it_goes_on_there(staged, tmp_path):
 def test_killed_in_the_second_run_it_goes_on_there(staged, tmp_path):
     longer = "sts.run.max_steps=60"
     whole = models(run(staged, longer, f"output={tmp_path / 'whole'}")[0])
-    command = [sys.executable, "-m", "interlingua.cli.main", "train", str(staged), "--set", longer, "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "interlingua.cli.main",
+        "train",
+        str(staged),
+        "--set",
+        longer,
+        "--quiet",
+    ]
     log = tmp_path / "out" / "sts" / "metrics.jsonl"
-    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL
+    )
     while process.poll() is None and not (log.exists() and '"step": 9,' in log.read_text()):
         time.sleep(0.002)
     process.kill()
     assert process.wait() == -signal.SIGKILL, "it ended by itself"
     record = json.loads((tmp_path / "out" / "stages.json").read_text())
-    assert {name: stage["done"] for name, stage in record.items()} == {"cross": True, "silver": True, "sts": False}
+    assert {name: stage["done"] for name, stage in record.items()} == {
+        "cross": True,
+        "silver": True,
+        "sts": False,
+    }
     output, results = run(staged, longer)
     assert [result.run.name for result in results] == ["sts", "main"]
     assert models(output) == whole
@@ -170,18 +204,30 @@ def test_killed_in_the_second_run_it_goes_on_there(staged, tmp_path):
 
 def test_another_config_of_an_earlier_stage_is_noticed(staged):
     run(staged)
-    with pytest.raises(ConfigError, match=r"stage cross was begun with another config: run\.seed \(0, 5\)"):
+    with pytest.raises(
+        ConfigError, match=r"stage cross was begun with another config: run\.seed \(0, 5\)"
+    ):
         run(staged, "cross.run.seed=5")
-    with pytest.raises(ConfigError, match=r"stage silver was begun with another config: neighbors \(3, 4\)"):
+    with pytest.raises(
+        ConfigError, match=r"stage silver was begun with another config: neighbors \(3, 4\)"
+    ):
         run(staged, "silver.silver.neighbors=4")
-    assert run(staged, "run.logging_steps=2", "run.threads=1")[1] == []  # these belong to the run, not to the result
-    assert [result.step for result in run(staged, "cross.run.seed=5", resume="never")[1]] == [4, 6, 6]
+    assert (
+        run(staged, "run.logging_steps=2", "run.threads=1")[1] == []
+    )  # these belong to the run, not to the result
+    assert [result.step for result in run(staged, "cross.run.seed=5", resume="never")[1]] == [
+        4,
+        6,
+        6,
+    ]
 
 
 def test_a_changed_model_of_an_earlier_stage_is_noticed(staged):
     output, _ = run(staged)
     (output / "sts" / "best" / "README.md").write_text("changed")
-    with pytest.raises(ConfigError, match=r"stage main was begun from another .*sts/best; start all over"):
+    with pytest.raises(
+        ConfigError, match=r"stage main was begun from another .*sts/best; start all over"
+    ):
         run(staged)
 
 
@@ -207,7 +253,9 @@ def test_a_damaged_record(staged):
 
 
 RUN_A = '[[stage]]\nname = "a"\nconfig = "sts.toml"\n'
-SILVER = '[[stage]]\nname = "s"\nsilver = {gold = ["g"], sentence_encoder = "x", cross_encoder = "y"}\n'
+SILVER = (
+    '[[stage]]\nname = "s"\nsilver = {gold = ["g"], sentence_encoder = "x", cross_encoder = "y"}\n'
+)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +267,10 @@ SILVER = '[[stage]]\nname = "s"\nsilver = {gold = ["g"], sentence_encoder = "x",
         (SILVER + "set.x = 1", "set changes the keys of a run; this stage has none"),
         (RUN_A + 'set.encoder.path = "{b.best}"', r"\{b\.best\} names no earlier stage"),
         (RUN_A + 'set.encoder.path = "{a.best}"', r"\{a\.best\} names no earlier stage"),
-        (SILVER + RUN_A + 'set.encoder.path = "{s.best}"', r"nothing that the stage leaves; there is: \{s\.silver\}"),
+        (
+            SILVER + RUN_A + 'set.encoder.path = "{s.best}"',
+            r"nothing that the stage leaves; there is: \{s\.silver\}",
+        ),
         (RUN_A.replace("sts", "none"), r"none\.toml: no such file"),
         (RUN_A + "set.run.max_stpes = 3", "unknown key 'max_stpes'"),
         (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors must be 1 or more"),
@@ -241,5 +292,8 @@ def test_the_record_keeps_what_was_asked(staged):
 def test_one_run_of_the_stages_at_a_time(staged):
     output, stages = load_stages(staged)
     lock = exclusive(output, remedy="x")
-    with lock, pytest.raises(ConfigError, match=r"in use by process .* set output to another folder"):
+    with (
+        lock,
+        pytest.raises(ConfigError, match=r"in use by process .* set output to another folder"),
+    ):
         run_stages(output, stages, evaluator=lambda run: None, progress=False)

@@ -13,8 +13,8 @@ from interlingua.train import static as module
 from interlingua.train.static import RECIPE, WithPrompt, static_config, train_static, usual_prompt
 
 SHORT = (
-    "run.max_steps=40", "run.global_batch_size=32", "run.precision=fp32", "run.threads=1", "run.seed=3",
-    "optimizer.learning_rate=0.05", "data.valid_pairs=32", "run.device=cpu",
+    "run.max_steps=40", "run.global_batch_size=32", "run.precision=fp32", "run.threads=1",
+    "run.seed=3", "optimizer.learning_rate=0.05", "data.valid_pairs=32", "run.device=cpu",
 )  # fmt: skip
 
 
@@ -22,12 +22,16 @@ SHORT = (
 def teacher(word_vocabulary):
     """An untrained transformer, which knows no translation."""
     torch.manual_seed(0)
-    return Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    return Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
 
 
 def test_training_finds_translations_that_the_start_did_not(teacher, prepared, tmp_path):
     evaluate = validation_evaluator(prepared / "valid_text")
-    result = train_static(teacher, prepared, tmp_path, overrides=SHORT, evaluate=evaluate, progress=False)
+    result = train_static(
+        teacher, prepared, tmp_path, overrides=SHORT, evaluate=evaluate, progress=False
+    )
     start, trained = Encoder.load(tmp_path / "start"), Encoder.load(result.best)
     assert isinstance(trained.backbone, StaticBackbone)
     before, after = (evaluate(encoder, 0)["tatoeba_accuracy"] for encoder in (start, trained))
@@ -36,10 +40,14 @@ def test_training_finds_translations_that_the_start_did_not(teacher, prepared, t
     assert result.best_metric == pytest.approx(after)
 
 
-def test_the_same_call_goes_on_and_the_same_seed_gives_the_same_vectors(teacher, prepared, tmp_path, monkeypatch):
+def test_the_same_call_goes_on_and_the_same_seed_gives_the_same_vectors(
+    teacher, prepared, tmp_path, monkeypatch
+):
     first = train_static(teacher, prepared, tmp_path / "a", overrides=SHORT, progress=False)
     again = train_static(teacher, prepared, tmp_path / "b", overrides=SHORT, progress=False)
-    other = train_static(teacher, prepared, tmp_path / "c", overrides=(*SHORT, "run.seed=4"), progress=False)
+    other = train_static(
+        teacher, prepared, tmp_path / "c", overrides=(*SHORT, "run.seed=4"), progress=False
+    )
     digests = [Encoder.load(result.model).digest() for result in (first, again, other)]
     assert digests[0] == digests[1] != digests[2]
 
@@ -57,19 +65,29 @@ def test_a_frozen_teacher_can_be_distilled_instead(teacher, prepared, tmp_path):
     start = Encoder.load(tmp_path / "start")
     texts = [f"en{word}" for word in range(40)]
     target = teacher.eval().encode(texts)
-    near, far = ((encoder.encode(texts) * target).sum(axis=1).mean() for encoder in (Encoder.load(result.model), start))
+    near, far = (
+        (encoder.encode(texts) * target).sum(axis=1).mean()
+        for encoder in (Encoder.load(result.model), start)
+    )
     assert near > far + 0.2
 
 
 def test_width_and_config(teacher, prepared, tmp_path):
-    result = train_static(teacher, prepared, tmp_path, dim=5, overrides=(*SHORT, "run.max_steps=2"), progress=False)
+    result = train_static(
+        teacher, prepared, tmp_path, dim=5, overrides=(*SHORT, "run.max_steps=2"), progress=False
+    )
     assert Encoder.load(result.model).dim == 5
-    config = static_config(tmp_path / "start", prepared, tmp_path / "x", overrides=("run.num_train_epochs=2",))
+    config = static_config(
+        tmp_path / "start", prepared, tmp_path / "x", overrides=("run.num_train_epochs=2",)
+    )
     assert config.run.num_train_epochs == 2
     assert config.run.max_steps is None
     assert config.method.options.exclude_repeats
     assert config.run.global_batch_size == RECIPE["run"]["global_batch_size"]
-    assert static_config(tmp_path, prepared, tmp_path / "x", retrieval=False).run.metric_for_best_model == "valid_loss"
+    assert (
+        static_config(tmp_path, prepared, tmp_path / "x", retrieval=False).run.metric_for_best_model
+        == "valid_loss"
+    )
     with pytest.raises(ConfigError, match=r"--set run: expected SECTION\.KEY=VALUE"):
         static_config(tmp_path, prepared, tmp_path / "x", overrides=("run=3",))
     with pytest.raises(ConfigError, match="temperatur"):
@@ -85,4 +103,6 @@ def test_the_teacher_reads_with_its_usual_prompt(teacher):
     asking = WithPrompt(teacher.eval(), "query")
     assert asking.dim == teacher.dim
     np.testing.assert_array_equal(asking.encode(["en3"]), teacher.encode(["en3"], prompt="query"))
-    np.testing.assert_array_equal(asking.encode(["en3"], prompt=""), teacher.encode(["en3"], prompt=""))
+    np.testing.assert_array_equal(
+        asking.encode(["en3"], prompt=""), teacher.encode(["en3"], prompt="")
+    )

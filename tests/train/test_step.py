@@ -11,7 +11,8 @@ from interlingua.train.step import gradients
 
 
 class Square(nn.Module):
-    """Mean over the batch of (w x)^2, with dropout if asked: its gradient is the mean of the rows' gradients."""
+    """Mean over the batch of (w x)^2, with dropout if asked: its gradient is the mean of the rows'
+    gradients."""
 
     parts = ()
 
@@ -26,7 +27,9 @@ class Square(nn.Module):
 
 @pytest.fixture
 def engine(tmp_path):
-    return Engine(RunConfig(output=tmp_path, max_steps=1, device="cpu", precision="fp32", threads=1))
+    return Engine(
+        RunConfig(output=tmp_path, max_steps=1, device="cpu", precision="fp32", threads=1)
+    )
 
 
 def run(engine, module, batches, *, step=0):
@@ -72,8 +75,12 @@ class TwoParts(Square):
 
     def forward(self, batch, part=None):
         squares = self.layer(batch).square().mean(0)
-        terms = {name: squares[place] for place, name in enumerate(self.parts) if part in (None, name)}
-        return LossOutput(sum(terms.values()), {name: term.detach() for name, term in terms.items()})
+        terms = {
+            name: squares[place] for place, name in enumerate(self.parts) if part in (None, name)
+        }
+        return LossOutput(
+            sum(terms.values()), {name: term.detach() for name, term in terms.items()}
+        )
 
 
 def test_parts_are_backpropagated_in_turn(engine):
@@ -81,6 +88,8 @@ def test_parts_are_backpropagated_in_turn(engine):
     module, batch = Square(), torch.randn(12, 3)
     parts = TwoParts()
     parts.load_state_dict(module.state_dict())
-    (whole, gradient), (measured, summed) = (run(engine, each, list(batch.split(6))) for each in (module, parts))
+    (whole, gradient), (measured, summed) = (
+        run(engine, each, list(batch.split(6))) for each in (module, parts)
+    )
     assert measured == pytest.approx(whole, rel=1e-6)
     torch.testing.assert_close(summed, gradient, rtol=1e-6, atol=1e-7)

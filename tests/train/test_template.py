@@ -41,7 +41,12 @@ def test_every_template_loads_as_it_is(recipe, tmp_path):
 def test_defaults_in_comments_are_the_defaults(recipe, tmp_path):
     text = template(recipe)
     config = load_train_config(written(tmp_path, text))
-    uncommented = re.sub(r"^# (?=\w+ = )(.*)", lambda line: line[1] if is_toml(line[1]) else line[0], text, flags=re.M)
+    uncommented = re.sub(
+        r"^# (?=\w+ = )(.*)",
+        lambda line: line[1] if is_toml(line[1]) else line[0],
+        text,
+        flags=re.M,
+    )
     assert uncommented != text
     assert load_train_config(written(tmp_path, uncommented)) == config
 
@@ -50,7 +55,9 @@ def test_every_key_of_run_and_data_is_explained(recipe):
     lines = template(recipe).splitlines()
     for field in (*dataclasses.fields(RunConfig), *dataclasses.fields(DataConfig)):
         if field.name != "caps":  # a section of its own
-            assert any(re.match(rf"(# )?{field.name} (=|is not set)", line) for line in lines), field.name
+            assert any(re.match(rf"(# )?{field.name} (=|is not set)", line) for line in lines), (
+                field.name
+            )
     assert max(map(len, lines)) <= 120
 
 

@@ -1,4 +1,5 @@
-"""Gradient norms of a loss's terms: those of a backward pass each, for every method, and nothing of a run changed."""
+"""Gradient norms of a loss's terms: those of a backward pass each, for every method, and nothing of
+a run changed."""
 
 from __future__ import annotations
 
@@ -35,8 +36,12 @@ def norms_by_backward(objective, batch):
         term = objective(batch).terms[name]
         if term.requires_grad:
             term.backward()
-        weights = [weight.grad.to_dense() for weight in objective.parameters() if weight.grad is not None]
-        found[name] = math.sqrt(sum(float(gradient.double().square().sum()) for gradient in weights))
+        weights = [
+            weight.grad.to_dense() for weight in objective.parameters() if weight.grad is not None
+        ]
+        found[name] = math.sqrt(
+            sum(float(gradient.double().square().sum()) for gradient in weights)
+        )
     objective.zero_grad()
     for module in objective.modules():
         module.keeps_graph = False
@@ -120,7 +125,9 @@ def test_a_run_with_a_weight_that_is_too_small_warns(tiny_table, capsys):
     assert "term xtr" in warned[0]
 
 
-def test_a_student_that_starts_as_its_teacher_is_not_warned_of(tiny_table, tiny_config, tmp_path, capsys):
+def test_a_student_that_starts_as_its_teacher_is_not_warned_of(
+    tiny_table, tiny_config, tmp_path, capsys
+):
     config = tiny_config()
     train(config, progress=False)
     capsys.readouterr()

@@ -11,7 +11,13 @@ from interlingua.train.checkpoint import TrainState
 from interlingua.train.config import train_config_from
 from interlingua.train.engine import Engine
 from interlingua.train.feeds import open_data
-from interlingua.train.validation import check_metric, measure, out_of_patience, update_best, valid_batches
+from interlingua.train.validation import (
+    check_metric,
+    measure,
+    out_of_patience,
+    update_best,
+    valid_batches,
+)
 
 
 @pytest.fixture
@@ -30,13 +36,19 @@ def test_batches_are_whole_and_do_not_change(parts):
     assert all(torch.equal(x.a.input_ids, y.a.input_ids) for x, y in zip(first, again, strict=True))
 
 
-@pytest.mark.parametrize(("devices", "micro"), [(1, None), (1, 2), (1, 8), (2, None), (2, 4), (4, 1)])
+@pytest.mark.parametrize(
+    ("devices", "micro"), [(1, None), (1, 2), (1, 8), (2, None), (2, 4), (4, 1)]
+)
 def test_they_are_the_same_for_all_devices_and_micro_batches(parts, devices, micro):
     config, data, engine, objective, batches = parts
-    expected = measure(objective, valid_batches(config, data, batches), engine, evaluate=None, step=0).metrics
+    expected = measure(
+        objective, valid_batches(config, data, batches), engine, evaluate=None, step=0
+    ).metrics
     other = config.replace_run(micro_batch_size=micro)
     of_many = SimpleNamespace(rank=0, world_size=devices, device=engine.device)
-    shared = valid_batches(other, data, MicroBatches(other, data.train, objective.encoder.max_tokens, of_many))
+    shared = valid_batches(
+        other, data, MicroBatches(other, data.train, objective.encoder.max_tokens, of_many)
+    )
     assert measure(objective, shared, engine, evaluate=None, step=0).metrics == expected
 
 
@@ -53,10 +65,16 @@ def test_pairs_are_validated_on_as_they_are(tiny_table, prepared, word_vocabular
     shutil.copytree(prepared, tmp_path / "uneven")
     shutil.rmtree(tmp_path / "uneven" / "valid")
     size, digest = word_vocabulary.size, word_vocabulary.digest()
-    with TokenStoreWriter(tmp_path / "uneven" / "valid", vocabulary_size=size, vocabulary_digest=digest) as writer:
+    with TokenStoreWriter(
+        tmp_path / "uneven" / "valid", vocabulary_size=size, vocabulary_digest=digest
+    ) as writer:
         writer.append(("deu_Latn", "eng_Latn"), [[6]] * 28, [[90]] * 28)
         writer.append(("rus_Cyrl", "eng_Latn"), [[50]] * 4, [[91]] * 4)
-    tiny_table["data"] |= {"corpus": str(tmp_path / "uneven"), "temperature": 100.0, "caps": {"max_pairs": 5}}
+    tiny_table["data"] |= {
+        "corpus": str(tmp_path / "uneven"),
+        "temperature": 100.0,
+        "caps": {"max_pairs": 5},
+    }
     config = train_config_from(tiny_table)
     data = open_data(config, ("parallel",))
     fixed = valid_batches(config, data, MicroBatches(config, data.train, 120, Engine(config.run)))
@@ -66,7 +84,9 @@ def test_pairs_are_validated_on_as_they_are(tiny_table, prepared, word_vocabular
 def test_no_validation_pairs(parts):
     config, data, engine, objective, batches = parts
     assert valid_batches(config, data._replace(valid={}), batches) == []
-    measured = measure(objective, [], engine, evaluate=lambda encoder, step: {"own": step / 2}, step=3)
+    measured = measure(
+        objective, [], engine, evaluate=lambda encoder, step: {"own": step / 2}, step=3
+    )
     assert measured == ({"own": 1.5}, None)
 
 
@@ -75,7 +95,11 @@ def test_loss_is_the_mean_over_batches_without_dropout(parts):
     fixed = valid_batches(config, data, batches)
     seen = []
     metrics, spread = measure(
-        objective, fixed, engine, evaluate=lambda encoder, step: seen.append(encoder.training) or {}, step=3
+        objective,
+        fixed,
+        engine,
+        evaluate=lambda encoder, step: seen.append(encoder.training) or {},
+        step=3,
     )
     assert objective.training
     assert seen == [False]
@@ -84,7 +108,9 @@ def test_loss_is_the_mean_over_batches_without_dropout(parts):
         losses = [objective(batch).loss.item() for batch in fixed]
         embeddings = torch.cat([objective.encoder(batch.a) for batch in fixed])
     assert metrics["valid_loss"] == pytest.approx(sum(losses) / 2, rel=1e-6)
-    assert metrics["valid_xtr"] + metrics["valid_contrastive"] == pytest.approx(metrics["valid_loss"], rel=1e-6)
+    assert metrics["valid_xtr"] + metrics["valid_contrastive"] == pytest.approx(
+        metrics["valid_loss"], rel=1e-6
+    )
     normal = torch.nn.functional.normalize(embeddings, dim=1)
     cosines = (normal @ normal.T)[~torch.eye(32, dtype=torch.bool)]
     assert spread.mean_cosine == pytest.approx(cosines.mean().item(), rel=1e-4)
@@ -106,10 +132,15 @@ def test_measuring_alone_gathers_from_nobody(parts):
 
 @pytest.mark.parametrize(
     ("name", "greater", "values", "best"),
-    [("valid_loss", None, [3.0, 2.0, 2.5], [1, 1, 0]), ("accuracy", None, [0.1, 0.3, 0.2], [1, 1, 0])],
+    [
+        ("valid_loss", None, [3.0, 2.0, 2.5], [1, 1, 0]),
+        ("accuracy", None, [0.1, 0.3, 0.2], [1, 1, 0]),
+    ],
 )
 def test_the_best_by_name(tiny_config, name, greater, values, best):
-    run = tiny_config(metric_for_best_model=name, greater_is_better=greater, early_stopping_patience=2).run
+    run = tiny_config(
+        metric_for_best_model=name, greater_is_better=greater, early_stopping_patience=2
+    ).run
     state = TrainState()
     found = []
     for step, value in enumerate(values):
@@ -130,7 +161,9 @@ def test_direction_can_be_said(tiny_config):
 
 def test_a_metric_that_is_not_measured(tiny_config):
     with pytest.raises(ConfigError, match="'bleu' is not measured; there is: valid_loss"):
-        update_best(TrainState(), {"valid_loss": 1.0}, tiny_config(metric_for_best_model="bleu").run)
+        update_best(
+            TrainState(), {"valid_loss": 1.0}, tiny_config(metric_for_best_model="bleu").run
+        )
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
@@ -154,13 +187,21 @@ class Told:
 def test_metrics_that_will_be_measured(parts, tiny_config, name):
     config, data, engine, objective, batches = parts
     fixed = valid_batches(config, data, batches)
-    check_metric(objective, fixed, engine, evaluate=Told(), config=tiny_config(metric_for_best_model=name).run)
+    check_metric(
+        objective,
+        fixed,
+        engine,
+        evaluate=Told(),
+        config=tiny_config(metric_for_best_model=name).run,
+    )
 
 
 def test_metrics_that_will_not(parts, tiny_config):
     config, data, engine, objective, batches = parts
     fixed, run = valid_batches(config, data, batches), tiny_config(metric_for_best_model="foo").run
-    with pytest.raises(ConfigError, match=r"'foo' is not measured; there is: valid_loss, .*embedding_std.*, own$"):
+    with pytest.raises(
+        ConfigError, match=r"'foo' is not measured; there is: valid_loss, .*embedding_std.*, own$"
+    ):
         check_metric(objective, fixed, engine, evaluate=Told(), config=run)
     with pytest.raises(ConfigError, match="'foo' is not measured; there is: valid_loss"):
         check_metric(objective, fixed, engine, evaluate=None, config=run)

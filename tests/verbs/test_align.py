@@ -23,25 +23,48 @@ def sides(tmp_path):
 
 @pytest.mark.parametrize(
     ("flags", "options"),
-    [([], {}), (["--max-sentences", "2", "--skip-quantile", "0.4"], {"max_sentences": 2, "skip_quantile": 0.4})],
+    [
+        ([], {}),
+        (
+            ["--max-sentences", "2", "--skip-quantile", "0.4"],
+            {"max_sentences": 2, "skip_quantile": 0.4},
+        ),
+    ],
 )
 def test_function_and_command_line_find_equal_links(tmp_path, sides, flags, options):
     files = [str(tmp_path / name) for name in ("a.de", "a.en")]
     output = str(tmp_path / "links")
     with pytest.raises(SystemExit) as stop:
-        main.main(["align", "tests.mining.words:embed", *files, "--backend", "function", "-o", output, *flags])
+        main.main(
+            [
+                "align",
+                "tests.mining.words:embed",
+                *files,
+                "--backend",
+                "function",
+                "-o",
+                output,
+                *flags,
+            ]
+        )
     assert not stop.value.code
     expected = list(read_links(output))
-    from_files = interlingua.align("tests.mining.words:embed", *files, backend="function", **options)
+    from_files = interlingua.align(
+        "tests.mining.words:embed", *files, backend="function", **options
+    )
     assert list(from_files) == expected
     from_lists = interlingua.align(embed, *sides, **options)
     assert [link[:2] for link in from_lists] == [link[:2] for link in expected]
-    assert [link.cost for link in from_lists] == pytest.approx([link.cost for link in expected], abs=1e-6)
+    assert [link.cost for link in from_lists] == pytest.approx(
+        [link.cost for link in expected], abs=1e-6
+    )
     assert str(from_lists.report) == str(from_files.report)
 
 
 def test_written_links_do_not_come_back(tmp_path, sides):
-    found = interlingua.align(embed, tmp_path / "a.de", tmp_path / "a.en", output=tmp_path / "links")
+    found = interlingua.align(
+        embed, tmp_path / "a.de", tmp_path / "a.en", output=tmp_path / "links"
+    )
     assert found == []
     assert read_links(str(tmp_path / "links"))
 

@@ -18,14 +18,27 @@ def found_below(folder):
     tables = {}
     for path in folder.rglob("*.analysis.json"):
         content = json.loads(path.read_text())
-        tables[path.parent.parent.name, path.name] = content["measures"] if "measures" in content else content["task"]
+        tables[path.parent.parent.name, path.name] = (
+            content["measures"] if "measures" in content else content["task"]
+        )
     return tables
 
 
 def test_function_and_command_line_find_equal_measures(models, data, tmp_path):
     options = ["--only", "agnosticism", "--set", "agnosticism.k=2"]
     with pytest.raises(SystemExit) as stop:
-        main.main(["analyse", *map(str, models), "--data", str(data), "-o", str(tmp_path / "a"), "--quiet", *options])
+        main.main(
+            [
+                "analyse",
+                *map(str, models),
+                "--data",
+                str(data),
+                "-o",
+                str(tmp_path / "a"),
+                "--quiet",
+                *options,
+            ]
+        )
     assert not stop.value.code
     given = {"data": data, "only": ["agnosticism"], "settings": ["agnosticism.k=2"]}
     found = interlingua.analyse(*models, output=tmp_path / "b", **given)
@@ -35,7 +48,9 @@ def test_function_and_command_line_find_equal_measures(models, data, tmp_path):
     loaded = [Encoder.load(model) for model in models]
     again = interlingua.analyse(*loaded, output=None, name="before,after", **given)
     assert again.page is None
-    assert [[one.measures for one in each] for each in again] == [[one.measures for one in each] for each in found]
+    assert [[one.measures for one in each] for each in again] == [
+        [one.measures for one in each] for each in found
+    ]
 
 
 def test_each_model_needs_a_name(models, data):

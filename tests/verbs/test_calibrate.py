@@ -21,7 +21,9 @@ def sides(tmp_path):
     known = [sentence(draw) for _ in range(200)]
     write_lines(tmp_path / "a.de", sources)
     write_lines(tmp_path / "a.en", targets)
-    write_lines(tmp_path / "known.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in known])
+    write_lines(
+        tmp_path / "known.de-en.tsv", [f"{text(one, 'de')}\t{text(one, 'en')}" for one in known]
+    )
     return sources, targets
 
 
@@ -29,8 +31,20 @@ def test_function_and_command_line_learn_equal_curves(tmp_path, sides):
     files = [tmp_path / name for name in ("a.de", "a.en")]
     parallel = tmp_path / "known.de-en.tsv"
     with pytest.raises(SystemExit) as stop:
-        main.main(["calibrate", FUNCTION, *map(str, files), "--backend", "function", "--parallel", str(parallel),
-                   "-o", str(tmp_path / "c.json"), "--quiet"])  # fmt: skip
+        main.main(
+            [
+                "calibrate",
+                FUNCTION,
+                *map(str, files),
+                "--backend",
+                "function",
+                "--parallel",
+                str(parallel),
+                "-o",
+                str(tmp_path / "c.json"),
+                "--quiet",
+            ]
+        )
     assert not stop.value.code
     named = {"parallel": parallel, "output": tmp_path / "d.json"}
     found = interlingua.calibrate(FUNCTION, *files, backend="function", **named)
@@ -39,7 +53,9 @@ def test_function_and_command_line_learn_equal_curves(tmp_path, sides):
     assert written.scores == pytest.approx(found.calibration.scores)
     assert written.prior == pytest.approx(found.calibration.prior)
     codes = {"source_language": "de", "target_language": "en"}
-    from_lists = interlingua.calibrate(embed, *sides, **codes, **{**named, "output": tmp_path / "e.json"})
+    from_lists = interlingua.calibrate(
+        embed, *sides, **codes, **{**named, "output": tmp_path / "e.json"}
+    )
     assert from_lists.calibration.scores == found.calibration.scores
     assert from_lists.calibration.prior == found.calibration.prior
 
@@ -47,7 +63,9 @@ def test_function_and_command_line_learn_equal_curves(tmp_path, sides):
 def test_a_calibration_gives_mined_pairs_probabilities(tmp_path, sides):
     codes = {"source_language": "de", "target_language": "en"}
     made = tmp_path / "c.json"
-    interlingua.calibrate(embed, *sides, parallel=tmp_path / "known.de-en.tsv", output=made, **codes)
+    interlingua.calibrate(
+        embed, *sides, parallel=tmp_path / "known.de-en.tsv", output=made, **codes
+    )
     found = interlingua.mine(embed, *sides, calibration=made, precision=0.9, **codes)
     shares = [columns["probability"] for columns in found.columns]
     assert 35 <= len(found) <= 50

@@ -1,4 +1,5 @@
-"""``interlingua.debias`` and ``interlingua debias`` have the same options and write the same maps."""
+"""``interlingua.debias`` and ``interlingua debias`` have the same options and write the same
+maps."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ def run(*arguments):
 @pytest.fixture
 def stored(tmp_path):
     rng = np.random.default_rng(0)
-    np.save(tmp_path / "index.npy", rng.normal(size=(60, 4)).astype("f4") + np.repeat(np.eye(2, 4), 30, axis=0))
+    np.save(
+        tmp_path / "index.npy",
+        rng.normal(size=(60, 4)).astype("f4") + np.repeat(np.eye(2, 4), 30, axis=0),
+    )
     (tmp_path / "labels.txt").write_text("de\n" * 30 + "en\n" * 30)
     return tmp_path / "index.npy", tmp_path / "labels.txt"
 
@@ -40,13 +44,17 @@ def test_function_and_command_line_write_equal_maps(model, texts, tmp_path, flag
     run(model, texts, "-o", tmp_path / "a", "--sentences", 40, *flags)
     report = interlingua.debias(model, texts, tmp_path / "b", sentences=40, **options)
     np.testing.assert_array_equal(read_map(tmp_path / "a").weight, read_map(tmp_path / "b").weight)
-    np.testing.assert_allclose(read_map(tmp_path / "b").weight, report.fitted.language_map.weight, atol=1e-6)
+    np.testing.assert_allclose(
+        read_map(tmp_path / "b").weight, report.fitted.language_map.weight, atol=1e-6
+    )
 
 
 def test_a_column_of_a_table_is_read_by_both(model, texts, tmp_path):  # noqa: F811
     for path in [*texts.iterdir()]:
         rows = path.read_text().splitlines()
-        (tmp_path / f"{path.stem}.csv").write_text("\n".join(["number,sentence", *(f"1,{row}" for row in rows)]) + "\n")
+        (tmp_path / f"{path.stem}.csv").write_text(
+            "\n".join(["number,sentence", *(f"1,{row}" for row in rows)]) + "\n"
+        )
     tables = [tmp_path / "de.csv", tmp_path / "en.csv"]
     run(model, *tables, "-o", tmp_path / "a", "--sentences", 40, "--column", "sentence")
     interlingua.debias(model, tables, tmp_path / "b", sentences=40, column="sentence")

@@ -15,7 +15,9 @@ from tests.mining.invented import write_lines
 
 @pytest.fixture
 def encoder(word_vocabulary, tmp_path):
-    made = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    made = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
     made.save(tmp_path / "m")
     write_lines(tmp_path / "a.de", ["de1 de2", "de3", "de4 de5 de6"])
     return made
@@ -36,7 +38,9 @@ def test_function_and_command_line_write_equal_vectors(encoder, tmp_path, flags,
     assert not stop.value.code
     expected = np.load(tmp_path / "a.npy")
     for name, model in (("b", tmp_path / "m"), ("c", encoder)):
-        lines = interlingua.embed(model, tmp_path / "a.de", output=tmp_path / f"{name}.npy", **options)
+        lines = interlingua.embed(
+            model, tmp_path / "a.de", output=tmp_path / f"{name}.npy", **options
+        )
         assert "a.de" in lines[0] or f"{name}.npy" in lines[0]
         np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), expected)
 

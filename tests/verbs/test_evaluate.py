@@ -20,8 +20,21 @@ def scores_below(folder):
 
 def test_function_and_command_line_give_equal_scores(model, data, tmp_path):
     with pytest.raises(SystemExit) as stop:
-        main.main(["evaluate", str(model), "--data", str(data), "-o", str(tmp_path / "a"), "--quiet",
-                   "--languages", "de", "--prompt", "ru1 "])  # fmt: skip
+        main.main(
+            [
+                "evaluate",
+                str(model),
+                "--data",
+                str(data),
+                "-o",
+                str(tmp_path / "a"),
+                "--quiet",
+                "--languages",
+                "de",
+                "--prompt",
+                "ru1 ",
+            ]
+        )
     assert not stop.value.code
     options = {"languages": ["de"], "prompt": "ru1 "}
     for name, given in (("b", model), ("c", Encoder.load(model))):

@@ -33,9 +33,13 @@ def test_two_processes_score_as_one_and_leave_nothing_to_embed(model, passages, 
     how = {"data": passages, "output": None, "languages": "de", "device": "cpu"}
     [alone] = interlingua.evaluate(model, "beir", **how)
     seen = []
-    options = EvaluateOptions(model=model, suite="beir", devices=2, cache=tmp_path / "cache", check=False, **how)
+    options = EvaluateOptions(
+        model=model, suite="beir", devices=2, cache=tmp_path / "cache", check=False, **how
+    )
     [together] = run_evaluate(options, lambda *now: seen.append(now))
-    assert [subset.scores for subset in together.subsets] == [subset.scores for subset in alone.subsets]
+    assert [subset.scores for subset in together.subsets] == [
+        subset.scores for subset in alone.subsets
+    ]
     assert alone.provenance["encoded_texts"] == 13
     assert together.provenance["encoded_texts"] == 4  # the questions alone
     assert seen

@@ -14,7 +14,9 @@ pytest.importorskip("sentence_transformers")
 
 def test_function_and_command_line_write_equal_weights(model, tmp_path):
     with pytest.raises(SystemExit) as stop:
-        main.main(["export", str(model), "-o", str(tmp_path / "a"), "--license", "MIT", "--layers", "1"])
+        main.main(
+            ["export", str(model), "-o", str(tmp_path / "a"), "--license", "MIT", "--layers", "1"]
+        )
     assert not stop.value.code
     done = interlingua.export(model, output=tmp_path / "b", license="MIT", layers=1, name="a")
     assert done.verification.minimum == pytest.approx(1)

@@ -14,13 +14,30 @@ from interlingua.encoder.static import StaticBackbone
 pytest.importorskip("sentence_transformers")
 
 
-def test_token_vectors_are_trained_written_and_compared(word_vocabulary, prepared, tmp_path, capsys):
+def test_token_vectors_are_trained_written_and_compared(
+    word_vocabulary, prepared, tmp_path, capsys
+):
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
-    settings = ("run.max_steps=40", "run.global_batch_size=32", "run.device=cpu", "run.precision=fp32",
-                "run.threads=1", "optimizer.learning_rate=0.05", "data.valid_pairs=32")  # fmt: skip
-    arguments = ["export", str(tmp_path / "model"), "-o", str(tmp_path / "out"), "--static", "--dtype", "int8"]
+    settings = (
+        "run.max_steps=40",
+        "run.global_batch_size=32",
+        "run.device=cpu",
+        "run.precision=fp32",
+        "run.threads=1",
+        "optimizer.learning_rate=0.05",
+        "data.valid_pairs=32",
+    )
+    arguments = [
+        "export",
+        str(tmp_path / "model"),
+        "-o",
+        str(tmp_path / "out"),
+        "--static",
+        "--dtype",
+        "int8",
+    ]
     arguments += ["--corpus", str(prepared), *(part for key in settings for part in ("--set", key))]
     with pytest.raises(SystemExit) as stop:
         main.main(arguments)
@@ -40,11 +57,24 @@ def test_a_corpus_without_texts_to_compare_on(word_vocabulary, prepared, tmp_pat
     corpus = tmp_path / "corpus"
     shutil.copytree(prepared, corpus)
     shutil.rmtree(corpus / "valid_text")
-    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary).save(
-        tmp_path / "model"
-    )
-    arguments = ["export", str(tmp_path / "model"), "-o", str(tmp_path / "out"), "--static", "--corpus", str(corpus)]
-    for setting in ("run.max_steps=2", "run.global_batch_size=8", "data.valid_pairs=8", "run.threads=1"):
+    Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    ).save(tmp_path / "model")
+    arguments = [
+        "export",
+        str(tmp_path / "model"),
+        "-o",
+        str(tmp_path / "out"),
+        "--static",
+        "--corpus",
+        str(corpus),
+    ]
+    for setting in (
+        "run.max_steps=2",
+        "run.global_batch_size=8",
+        "data.valid_pairs=8",
+        "run.threads=1",
+    ):
         arguments += ["--set", setting]
     with pytest.raises(SystemExit) as stop:
         main.main([*arguments, "--no-verify"])

@@ -14,10 +14,14 @@ pytest.importorskip("lancedb")
 
 def test_an_index_is_built_extended_and_cut(model, files, tmp_path):  # noqa: F811
     folder = tmp_path / "index"
-    assert interlingua.index("build", [model, *files[:2]], output=folder) == Indexed(folder, added=40)
+    assert interlingua.index("build", [model, *files[:2]], output=folder) == Indexed(
+        folder, added=40
+    )
     assert interlingua.index("add", [folder, files[2]]) == Indexed(folder, added=20)
     assert interlingua.index("add", [folder, files[2]]) == Indexed(folder, unchanged=20)
-    assert interlingua.index("delete", [folder], where="language = 'deu_Latn'") == Indexed(folder, deleted=20)
+    assert interlingua.index("delete", [folder], where="language = 'deu_Latn'") == Indexed(
+        folder, deleted=20
+    )
 
 
 @pytest.mark.parametrize("arguments", ["folder", []])
@@ -29,9 +33,13 @@ def test_what_to_index_is_a_list(arguments):
 @pytest.mark.parametrize("action", READ)
 def test_an_option_is_read_or_refused(action):
     """Every option of the dataclass but the dtype, with some value."""
-    values = {name: True if name == "approximate" else "x" for names in READ.values() for name in names}
+    values = {
+        name: True if name == "approximate" else "x" for names in READ.values() for name in names
+    }
     assert set(values) == set(IndexOptions.__dataclass_fields__) - {"action", "arguments", "dtype"}
     for name, value in values.items():
         if name not in READ[action]:
-            with pytest.raises(ConfigError, match=f"--{name.replace('_', '-')} is not an option of index {action}"):
+            with pytest.raises(
+                ConfigError, match=f"--{name.replace('_', '-')} is not an option of index {action}"
+            ):
                 interlingua.index(action, ["folder", "file"], **{name: value})

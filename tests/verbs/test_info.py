@@ -21,7 +21,12 @@ def _own_cache(monkeypatch, tmp_path):
 @pytest.fixture
 def model(tmp_path, word_vocabulary):
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 48}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "intermediate_size": 48,
+    }
     config = BackboneConfig(vocab_size=word_vocabulary.size, **sizes, **MODERNBERT)
     Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
     return tmp_path / "model"

@@ -34,7 +34,8 @@ def test_a_check_of_another_package_is_a_column_and_a_reason(tmp_path, texts):
 
 @pytest.fixture
 def texts(tmp_path):
-    """Two sides, with what each check rejects: copies, too long a side, equal sentences, a blank line."""
+    """Two sides, with what each check rejects: copies, too long a side, equal sentences, a blank
+    line."""
     sources, targets, _ = corpora(30, 40)
     targets = [*targets, *sources[:10], "", targets[0], f"{targets[1]} {' '.join(targets[2:20])}"]
     write_lines(tmp_path / "a.de", sources)
@@ -44,7 +45,16 @@ def texts(tmp_path):
 
 def command_line(folder: Path, *options: str) -> list[dict[str, object]]:
     output = folder / "p.jsonl"
-    arguments = ["mine", FUNCTION, f"{folder}/a.de", f"{folder}/a.en", "--backend", "function", "-o", str(output)]
+    arguments = [
+        "mine",
+        FUNCTION,
+        f"{folder}/a.de",
+        f"{folder}/a.en",
+        "--backend",
+        "function",
+        "-o",
+        str(output),
+    ]
     with pytest.raises(SystemExit) as stop:
         main.main([*arguments, "--quiet", *options])
     assert not stop.value.code
@@ -57,7 +67,10 @@ def command_line(folder: Path, *options: str) -> list[dict[str, object]]:
         ([], {}),
         (["--threshold", "1.2", "--k", "3"], {"threshold": 1.2, "k": 3}),
         (["--retrieval", "forward"], {"retrieval": "forward"}),
-        (["--retrieval", "intersection", "--margin", "distance"], {"retrieval": "intersection", "margin": "distance"}),
+        (
+            ["--retrieval", "intersection", "--margin", "distance"],
+            {"retrieval": "intersection", "margin": "distance"},
+        ),
         (["--drop", "length=2"], {"drop": {"length": 2}}),
         (["--check", "length", "--drop", "none"], {"checks": ["length"], "drop": ()}),
         (["--check", "none"], {"checks": ()}),
@@ -70,7 +83,9 @@ def command_line(folder: Path, *options: str) -> list[dict[str, object]]:
 def test_function_and_command_line_give_equal_pairs(tmp_path, texts, flags, options):
     expected = command_line(tmp_path, *flags)
     assert expected
-    from_files = interlingua.mine(FUNCTION, tmp_path / "a.de", str(tmp_path / "a.en"), backend="function", **options)
+    from_files = interlingua.mine(
+        FUNCTION, tmp_path / "a.de", str(tmp_path / "a.en"), backend="function", **options
+    )
     from_lists = interlingua.mine(embed, *texts, **LANGUAGES, **options)
     for found in (from_files, from_lists):
         rows = [(pair.score, pair.source, pair.target) for pair in found]
@@ -92,7 +107,11 @@ def test_empty_checks_reject_nothing(tmp_path, texts):
 def test_an_output_is_that_of_the_command_line(tmp_path, texts):
     command_line(tmp_path)
     found = interlingua.mine(
-        FUNCTION, tmp_path / "a.de", tmp_path / "a.en", backend="function", output=tmp_path / "q.jsonl"
+        FUNCTION,
+        tmp_path / "a.de",
+        tmp_path / "a.en",
+        backend="function",
+        output=tmp_path / "q.jsonl",
     )
     assert (tmp_path / "q.jsonl").read_bytes() == (tmp_path / "p.jsonl").read_bytes()
     assert found == []
@@ -107,7 +126,9 @@ def test_a_list_may_be_mined_against_a_file(tmp_path, texts):
 
 def test_texts_of_unknown_language_pass_the_script_check():
     sources, targets, _ = corpora(30, 40)
-    assert interlingua.mine(embed, sources, targets) == interlingua.mine(embed, sources, targets, **LANGUAGES)
+    assert interlingua.mine(embed, sources, targets) == interlingua.mine(
+        embed, sources, targets, **LANGUAGES
+    )
 
 
 def test_a_plan_finds_no_pairs(texts):
@@ -156,5 +177,7 @@ def test_defaults_are_those_of_the_checks(tmp_path):
     assert options.checks == ",".join(CHEAP)
     assert mine_job(options, tmp_path).drop == DROPPED
     assert mine_job(MineOptions("m", "a", "b", checks="none"), tmp_path).drop == "none"
-    (help_text,) = [declaration.help for field, declaration in declared(MineOptions) if field.name == "drop"]
+    (help_text,) = [
+        declaration.help for field, declaration in declared(MineOptions) if field.name == "drop"
+    ]
     assert DROPPED in help_text

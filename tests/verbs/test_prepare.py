@@ -25,7 +25,8 @@ def config(tmp_path):
         "sources": [{"paths": [str(tmp_path / "de-en.tsv")]}],
     }
     (tmp_path / "prepare.toml").write_text(
-        f'output = "nowhere"\nprocesses = 1\nvalidation = {{pairs = 1}}\nvocabulary = {{size = 70}}\n'
+        f'output = "nowhere"\nprocesses = 1\nvalidation = {{pairs = 1}}\nvocabulary = {{size ='
+        f" 70}}\n"
         f'[[sources]]\npaths = ["{tmp_path / "de-en.tsv"}"]\n'
     )
     return table
@@ -34,7 +35,17 @@ def config(tmp_path):
 def test_function_and_command_line_make_equal_corpora(tmp_path, config):
     change = "vocabulary.size=60"
     with pytest.raises(SystemExit) as stop:
-        main(["prepare", str(tmp_path / "prepare.toml"), "--set", change, "-o", str(tmp_path / "a"), "--quiet"])
+        main(
+            [
+                "prepare",
+                str(tmp_path / "prepare.toml"),
+                "--set",
+                change,
+                "-o",
+                str(tmp_path / "a"),
+                "--quiet",
+            ]
+        )
     assert not stop.value.code
     kinds = {"b": tmp_path / "prepare.toml", "c": config, "d": from_mapping(PrepareConfig, config)}
     for name, given in kinds.items():
@@ -43,7 +54,9 @@ def test_function_and_command_line_make_equal_corpora(tmp_path, config):
         assert made.manifest.vocabulary["size"] == 60
         for path in (tmp_path / "a").rglob("*"):
             if path.suffix in (".bin", ".model"):
-                assert (tmp_path / name / path.relative_to(tmp_path / "a")).read_bytes() == path.read_bytes()
+                assert (
+                    tmp_path / name / path.relative_to(tmp_path / "a")
+                ).read_bytes() == path.read_bytes()
     assert config["vocabulary"] == {"size": 70}
     assert dataclasses.is_dataclass(kinds["d"])
 

@@ -26,7 +26,13 @@ def pairs(tmp_path):
 
 def command_line(folder, *options):
     output = folder / "p.jsonl"
-    arguments = ["score", "tests.mining.words:embed", str(folder / "a.de-en.tsv"), "--backend", "function"]
+    arguments = [
+        "score",
+        "tests.mining.words:embed",
+        str(folder / "a.de-en.tsv"),
+        "--backend",
+        "function",
+    ]
     with pytest.raises(SystemExit) as stop:
         main.main([*arguments, "-o", str(output), "--quiet", *options])
     assert not stop.value.code
@@ -37,7 +43,10 @@ def command_line(folder, *options):
     ("flags", "options"),
     [
         ([], {}),
-        (["--threshold", "1.1", "--k", "3", "--window", "20"], {"threshold": 1.1, "k": 3, "window": 20}),
+        (
+            ["--threshold", "1.1", "--k", "3", "--window", "20"],
+            {"threshold": 1.1, "k": 3, "window": 20},
+        ),
         (["--cosine"], {"cosine": True}),
         (["--check", "all", "--drop", "length=1.5"], {"checks": "all", "drop": {"length": 1.5}}),
     ],
@@ -54,7 +63,9 @@ def test_function_and_command_line_keep_equal_pairs(tmp_path, pairs, flags, opti
         found = list(scored)
         rows = [(pair.score, pair.source, pair.target) for pair in found]
         assert rows == [(row["score"], row["source"], row["target"]) for row in expected]
-        assert [{**row, **pair.columns} for row, pair in zip(expected, found, strict=True)] == expected
+        assert [
+            {**row, **pair.columns} for row, pair in zip(expected, found, strict=True)
+        ] == expected
         assert "50 pairs read" in scored.lines[0]
 
 

@@ -42,7 +42,9 @@ def test_each_question_has_its_ranking(index, capsys):
             ]
         )
     printed = [json.loads(line)["hits"] for line in capsys.readouterr().out.splitlines()]
-    assert [[hit["id"] for hit in hits] for hits in printed] == [[hit.id for hit in ranking.hits] for ranking in found]
+    assert [[hit["id"] for hit in hits] for hits in printed] == [
+        [hit.id for hit in ranking.hits] for ranking in found
+    ]
     assert len(found) == 2
     assert {hit.language for hit in found[0].hits} == {"deu_Latn", "eng_Latn", "tha_Thai"}
 

@@ -15,16 +15,33 @@ from interlingua.verbs.serve import ServeOptions
 
 def test_all_options_reach_the_server(monkeypatch):
     seen = {}
-    monkeypatch.setattr(server, "served_model", lambda model, **options: seen.update(options, model=model) or "encoder")
+    monkeypatch.setattr(
+        server,
+        "served_model",
+        lambda model, **options: seen.update(options, model=model) or "encoder",
+    )
     monkeypatch.setattr(server, "calibrations_for", lambda *given: given)
-    monkeypatch.setattr(server, "serve_forever", lambda *given, **options: seen.update(options, given=given))
-    given = {"name": "n", "prompt": "p", "dtype": "int8", "device": "cpu", "threads": 2, "host": "h", "port": 1}
+    monkeypatch.setattr(
+        server, "serve_forever", lambda *given, **options: seen.update(options, given=given)
+    )
+    given = {
+        "name": "n",
+        "prompt": "p",
+        "dtype": "int8",
+        "device": "cpu",
+        "threads": 2,
+        "host": "h",
+        "port": 1,
+    }
     given |= {"workers": 2, "index": "i", "calibration": "c", "max_texts": 3}
     interlingua.serve("m", **given)
     encoder, settings = seen.pop("given")
     assert encoder == "encoder"
     assert seen.pop("calibrations") == ("encoder", "m", given.pop("calibration"))
-    assert (settings.max_texts, settings.batch_tokens) == (given.pop("max_texts"), ServeOptions().batch_tokens)
+    assert (settings.max_texts, settings.batch_tokens) == (
+        given.pop("max_texts"),
+        ServeOptions().batch_tokens,
+    )
     assert seen == {"model": "m", **given}
 
 

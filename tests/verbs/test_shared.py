@@ -13,7 +13,14 @@ from interlingua.verbs.shared import ModelOptions, as_path, joined
 
 @pytest.mark.parametrize(
     ("names", "expected"),
-    [("a, b,,", ["a", "b"]), (["a", "b"], ["a", "b"]), (("a",), ["a"]), ("", []), ((), []), (None, None)],
+    [
+        ("a, b,,", ["a", "b"]),
+        (["a", "b"], ["a", "b"]),
+        (("a",), ["a"]),
+        ("", []),
+        ((), []),
+        (None, None),
+    ],
 )
 def test_names_come_with_commas_or_as_a_list(names, expected):
     assert listed(names) == expected
@@ -21,7 +28,12 @@ def test_names_come_with_commas_or_as_a_list(names, expected):
 
 @pytest.mark.parametrize(
     ("names", "expected"),
-    [("length=2,hub", "length=2,hub"), ({"length": 2.5, "hub": None}, "length=2.5,hub"), (["a", "b"], "a,b"), ((), "")],
+    [
+        ("length=2,hub", "length=2,hub"),
+        ({"length": 2.5, "hub": None}, "length=2.5,hub"),
+        (["a", "b"], "a,b"),
+        ((), ""),
+    ],
 )
 def test_limits_come_as_text_or_as_a_mapping(names, expected):
     assert joined(names) == expected

@@ -16,7 +16,9 @@ from tests.test_remote import store as store
 FUNCTION = "tests.mining.invented:embed"
 
 
-def sides(folder, model=FUNCTION, names=("a.de", "b.en"), *, always_load=False, elsewhere=False, **options):
+def sides(
+    folder, model=FUNCTION, names=("a.de", "b.en"), *, always_load=False, elsewhere=False, **options
+):
     paths = tuple(folder / name for name in names)
     for path in paths:
         write_lines(path, ["one\tde1 de2", "two\ten1 en2"])
@@ -66,7 +68,9 @@ def test_a_model_that_is_to_work_elsewhere_goes_by_its_name(tmp_path):
 
 
 def test_a_model_in_memory_is_that_of_its_folder(word_vocabulary, tmp_path):
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    encoder = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
     encoder.save(tmp_path / "m")
     texts = ["de1 de2", "de3"]
     for prompt in (None, "ru1 "):
@@ -84,7 +88,9 @@ def test_a_function_gets_a_language_if_it_takes_one():
         return embed(texts)
 
     open_model(ModelOptions(takes))[0](["de1"], language="deu_Latn")
-    np.testing.assert_allclose(open_model(ModelOptions(embed))[0](["de1"], language="deu_Latn"), embed(["de1"]))
+    np.testing.assert_allclose(
+        open_model(ModelOptions(embed))[0](["de1"], language="deu_Latn"), embed(["de1"])
+    )
     assert given == ["deu_Latn"]
 
 

@@ -28,7 +28,9 @@ def test_what_is_no_text_is_one_error_with_its_row(call, message):
 
 
 def test_the_encoder_comes_first_and_may_be_a_folder(word_vocabulary, tmp_path):
-    encoder = Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary)
+    encoder = Encoder.from_scratch(
+        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
+    )
     encoder.save(tmp_path / "m")
     texts = [f"de{number} de{number + 1}" for number in range(6)]
     found = mine(encoder, texts, texts, checks=())

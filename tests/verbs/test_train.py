@@ -18,10 +18,14 @@ def config(prepared, tmp_path):
         "encoder": {"preset": "ems-tiny"},
         "method": {"name": "infonce"},
         "run": {
-            "output": str(tmp_path / "run"), "max_steps": 3, "global_batch_size": 16, "precision": "fp32",
-            "device": "cpu", "threads": 1,
+            "output": str(tmp_path / "run"),
+            "max_steps": 3,
+            "global_batch_size": 16,
+            "precision": "fp32",
+            "device": "cpu",
+            "threads": 1,
         },
-    }  # fmt: skip
+    }
 
 
 TOML = """

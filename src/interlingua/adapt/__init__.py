@@ -1,1 +1,4 @@
-"""Changing a trained model: averaging weights, adding a language; each judged on development data."""
+"""Changing a trained model: averaging weights, adding a language.
+
+Each judged on development data.
+"""

@@ -1,15 +1,17 @@
 """Averages of weights: models of one start, mixed into one of the same size and speed.
 
-The mean of models that were fine-tuned from one start is often better than each of them (model soups, Wortsman et al.
-2022), and a point between start and fine-tuned model keeps most of what was learnt at half of what was forgotten
-(WiSE-FT, Wortsman et al. 2022). For weights theta_i and shares w_i that sum to 1:
+The mean of models that were fine-tuned from one start is often better than each of them (model
+soups, Wortsman et al. 2022), and a point between start and fine-tuned model keeps most of what was
+learnt at half of what was forgotten (WiSE-FT, Wortsman et al. 2022). For weights theta_i and shares
+w_i that sum to 1:
 
     theta = sum_i w_i theta_i
 
-Which shares are best is seen on development data: a grid of mixtures is measured, where share s goes to the models
-after the first, equally, and 1 - s to the first one. Of the mixtures that lose at most a given part of the P@1 that
-share 1 has (the trained models), the one with the best correlation is chosen; without similarity data the one with the
-best P@1, without translations the one with the best correlation; of equal ones that with the larger share.
+Which shares are best is seen on development data: a grid of mixtures is measured, where share s
+goes to the models after the first, equally, and 1 - s to the first one. Of the mixtures that lose
+at most a given part of the P@1 that share 1 has (the trained models), the one with the best
+correlation is chosen; without similarity data the one with the best P@1, without translations the
+one with the best correlation; of equal ones that with the larger share.
 """
 
 from __future__ import annotations
@@ -112,7 +114,9 @@ def average_models(
     with atomic_directory(target, overwrite=overwrite, ours=is_ours) as folder:
         if fixed is None and (pairs or sts):
             development = read_development(pairs, sts, languages=languages, max_pairs=max_pairs)
-            points = measure_grid(folders, shares, development, folder / "mixture", prompt=prompt, on_point=on_point)
+            points = measure_grid(
+                folders, shares, development, folder / "mixture", prompt=prompt, on_point=on_point
+            )
             chosen, rule = choose(points, max_loss=max_loss)
             fixed = mixture(chosen.share, len(folders))
         weights = fixed or mixture(1 - 1 / len(folders), len(folders))
@@ -161,62 +165,82 @@ def choose(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridPoint, 
     retrieval = [point.scores.mean_retrieval for point in points]
     similarity = [point.scores.mean_similarity for point in points]
     if last.scores.mean_similarity is None:
-        chosen = max(zip(retrieval, points, strict=True), key=lambda row: (row[0] or 0.0, row[1].share))[1]
+        chosen = max(
+            zip(retrieval, points, strict=True), key=lambda row: (row[0] or 0.0, row[1].share)
+        )[1]
         return chosen, "the best P@1"
     if last.scores.mean_retrieval is None:
-        chosen = max(zip(similarity, points, strict=True), key=lambda row: (row[0] or 0.0, row[1].share))[1]
+        chosen = max(
+            zip(similarity, points, strict=True), key=lambda row: (row[0] or 0.0, row[1].share)
+        )[1]
         return chosen, "the best similarity"
     least = last.scores.mean_retrieval - max_loss
     # Rounding must not decide about a point that loses exactly as much as it may.
     allowed = [point for point in points if (point.scores.mean_retrieval or 0.0) >= least - 1e-9]
     chosen = max(allowed, key=lambda point: (point.scores.mean_similarity or 0.0, point.share))
-    return chosen, f"the best similarity among those that lose at most {max_loss:g} P@1 of share {last.share:g}"
+    return (
+        chosen,
+        f"the best similarity among those that lose at most {max_loss:g} P@1 of share"
+        f" {last.share:g}",
+    )
 
 
 def check_shapes(folders: Sequence[Path]) -> None:
     """Makes sure that models can be averaged.
 
     Raises:
-        ConfigError: they differ in tensors, vocabulary or in what is done with the token states; what differs is named.
+        ConfigError: they differ in tensors, vocabulary or in what is done with the token states;
+            what differs is named.
         CheckpointError: one can't be read.
     """
     for folder in folders:
         if (folder / SHIFT_FILE).exists():
             raise ConfigError(
-                f"{folder}: its vectors are shifted by language, and shifts have no mean; average the models that they"
-                " were added to, then debias the result"
+                f"{folder}: its vectors are shifted by language, and shifts have no mean; average"
+                " the models that they were added to, then debias the result"
             )
     first = folders[0]
     own = WeightFiles(first).tensors
     whole = [name for name, tensor in own.items() if tensor.dtype not in FLOATS]
     if whole:
         raise ConfigError(
-            f"{first}: {whole[0]} holds {own[whole[0]].dtype} numbers, which have no mean; use a float model"
+            f"{first}: {whole[0]} holds {own[whole[0]].dtype} numbers, which have no mean; use a"
+            " float model"
         )
     for other in folders[1:]:
         differing = _differences(own, WeightFiles(other).tensors)
         if differing:
-            more = f" and {len(differing) - SHOWN_DIFFERENCES} more" if len(differing) > SHOWN_DIFFERENCES else ""
+            more = (
+                f" and {len(differing) - SHOWN_DIFFERENCES} more"
+                if len(differing) > SHOWN_DIFFERENCES
+                else ""
+            )
             raise ConfigError(
-                f"{first} and {other} are not of one shape: {'; '.join(differing[:SHOWN_DIFFERENCES])}{more}; average"
-                " models that were trained from one start"
+                f"{first} and {other} are not of one shape:"
+                f" {'; '.join(differing[:SHOWN_DIFFERENCES])}{more}; average models that were"
+                " trained from one start"
             )
         if Vocabulary.of_model(first).digest() != Vocabulary.of_model(other).digest():
             raise ConfigError(
-                f"{first} and {other} have different vocabularies, so rows of one number are not of one token; average"
-                " models that were trained from one start"
+                f"{first} and {other} have different vocabularies, so rows of one number are not"
+                " of one token; average models that were trained from one start"
             )
-        unlike = [name for name, values in _settings(first, other).items() if values[0] != values[1]]
+        unlike = [
+            name for name, values in _settings(first, other).items() if values[0] != values[1]
+        ]
         if unlike:
             a, b = _settings(first, other)[unlike[0]]
-            raise ConfigError(f"{first} and {other} differ in {unlike[0]} ({a}, {b}); average models of one kind")
+            raise ConfigError(
+                f"{first} and {other} differ in {unlike[0]} ({a}, {b}); average models of one kind"
+            )
 
 
 def write_average(folders: Sequence[Path], weights: Sequence[float], output: Path) -> None:
     """Writes a model directory with mean weights; all else is as in the first model.
 
-    Only the ranges of int8 vectors are left out: they are of the first model's vectors, and have to be measured anew.
-    Sums are in float64 and stored in the first model's dtype. A tensor of share 1 keeps its bits.
+    Only the ranges of int8 vectors are left out: they are of the first model's vectors, and have to
+    be measured anew. Sums are in float64 and stored in the first model's dtype. A tensor of share 1
+    keeps its bits.
 
     Args:
         folders: models that ``check_shapes`` has passed.
@@ -235,12 +259,17 @@ def write_average(folders: Sequence[Path], weights: Sequence[float], output: Pat
     write_json(output / "config_sentence_transformers.json", settings)
     opened = [WeightFiles(folder) for folder in folders]
     for place in sorted({_place(name) for name in opened[0].tensors}):
-        named = {name: tensor for name, tensor in opened[0].tensors.items() if _place(name) == place}
+        named = {
+            name: tensor for name, tensor in opened[0].tensors.items() if _place(name) == place
+        }
         _write_place(opened, weights, named, output / place)
 
 
 def _write_place(
-    opened: Sequence[WeightFiles], weights: Sequence[float], named: dict[str, StoredTensor], folder: Path
+    opened: Sequence[WeightFiles],
+    weights: Sequence[float],
+    named: dict[str, StoredTensor],
+    folder: Path,
 ) -> None:
     """Writes one folder's tensors; their names in the file are without the folder."""
     prefix = {name.rpartition("/")[2]: name for name in named}
@@ -255,7 +284,9 @@ def _write_place(
         files.close()
 
 
-def _mean(opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: str) -> Iterator[Tensor]:
+def _mean(
+    opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: str
+) -> Iterator[Tensor]:
     kept = next(kind for kind, spelled in DTYPE_NAMES.items() if spelled == dtype)
     used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
     for blocks in zip(*(files.blocks(name) for files, _ in used), strict=True):
@@ -329,7 +360,8 @@ def _after_pooling(folder: Path, settings: EncodingSettings) -> tuple[str, ...]:
 def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float, ...] | None:
     if count < 2:
         raise ConfigError(
-            f"an average is of two models or more, got {count}; name the start and what it was trained to"
+            f"an average is of two models or more, got {count}; name the start and what it was"
+            " trained to"
         )
     if weights is None:
         return None
@@ -337,18 +369,29 @@ def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float
     if len(weights) != count:
         raise ConfigError(f"weights: {len(weights)} numbers for {count} models; give one for each")
     if not all(map(math.isfinite, weights)) or min(weights) < 0 or total <= 0:
-        raise ConfigError(f"weights must be 0 or more, and one above it, got {', '.join(map('{:g}'.format, weights))}")
+        raise ConfigError(
+            "weights must be 0 or more, and one above it, got"
+            f" {', '.join(map('{:g}'.format, weights))}"
+        )
     return tuple(weight / total for weight in weights)
 
 
 def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: bool) -> list[float]:
     if has_weights and (grid is not None or has_data):
-        raise ConfigError("weights are given, so there is nothing to choose; drop weights, or grid, pairs and sts")
+        raise ConfigError(
+            "weights are given, so there is nothing to choose; drop weights, or grid, pairs and sts"
+        )
     if grid is not None and not has_data:
-        raise ConfigError("a grid is judged on development data; give pairs (translations), sts (scored pairs) or both")
+        raise ConfigError(
+            "a grid is judged on development data; give pairs (translations), sts (scored pairs)"
+            " or both"
+        )
     shares = sorted(set(DEFAULT_GRID if grid is None else grid))
     if not shares or shares[0] < 0 or shares[-1] > 1:
-        raise ConfigError(f"grid: shares are between 0 and 1, got {', '.join(map('{:g}'.format, shares)) or 'none'}")
+        raise ConfigError(
+            "grid: shares are between 0 and 1, got"
+            f" {', '.join(map('{:g}'.format, shares)) or 'none'}"
+        )
     return shares
 
 
@@ -361,6 +404,9 @@ def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str])
         parts.append({"model": name, "weight": weight, "sha256": digests})
     points = [{"share": point.share, **dataclasses.asdict(point.scores)} for point in result.grid]
     return {
-        "format": FORMAT, "version": __version__, "models": parts, "rule": result.rule,
+        "format": FORMAT,
+        "version": __version__,
+        "models": parts,
+        "rule": result.rule,
         "grid": json.loads(json.dumps(points)),
-    }  # fmt: skip
+    }

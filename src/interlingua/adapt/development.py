@@ -1,4 +1,6 @@
-"""Development data: translations to retrieve and scored pairs, on which a change of a model is judged."""
+"""Development data: translations to retrieve and scored pairs, on which a change of a model is
+judged.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,8 @@ class Development:
 
         Args:
             encoder: the model.
-            prompt: put in front of every text, or the name of one of the model's prompts; its default if None.
+            prompt: put in front of every text, or the name of one of the model's prompts; its
+                default if None.
         """
         with CachedEncoder(encoder, prompt=prompt) as cached:
             retrieval = {one.name: _precision_at_1(cached, one) for one in self.translations}
@@ -105,7 +108,11 @@ def read_translations(
         sources = {key: pair.source for key, pair in found.items()}
         for key in choose_languages(languages, sources, {}, folder):
             pair = found[key]
-            sets.append(Translations(f"{folder.name}: {pair.name}", (pair.source, pair.target), *pair.read()))
+            sets.append(
+                Translations(
+                    f"{folder.name}: {pair.name}", (pair.source, pair.target), *pair.read()
+                )
+            )
     else:
         sets = _of_file(path)
     if not sets:
@@ -119,7 +126,11 @@ def _of_file(path: PathLike) -> list[Translations]:
     for pair in read_pairs(path):
         codes = (pair.source_language, pair.target_language)
         if codes not in by_languages:
-            name = Path(path).name if languages_from_name(path) else f"{Path(path).name}: {'-'.join(codes)}"
+            name = (
+                Path(path).name
+                if languages_from_name(path)
+                else f"{Path(path).name}: {'-'.join(codes)}"
+            )
             by_languages[codes] = Translations(name, codes, [], [])
         by_languages[codes].sources.append(pair.source)
         by_languages[codes].targets.append(pair.target)
@@ -127,13 +138,18 @@ def _of_file(path: PathLike) -> list[Translations]:
 
 
 def read_similarity(path: PathLike) -> ScoredSet:
-    """Reads scored pairs; see ``corpus.labeled`` for the formats. Of a file with splits the rows of dev are taken.
+    """Reads scored pairs; see ``corpus.labeled`` for the formats.
+
+    Of a file with splits the rows of dev are taken.
 
     Raises:
         DataError: the file is missing or broken.
     """
     english = resolve("eng").code
-    return ScoredSet(Path(path).name, read_labeled(Path(path), kind="sts", split="dev", languages=(english, english)))
+    return ScoredSet(
+        Path(path).name,
+        read_labeled(Path(path), kind="sts", split="dev", languages=(english, english)),
+    )
 
 
 def read_development(
@@ -151,19 +167,25 @@ def read_development(
     """
     translations: list[Translations] = []
     for path in pairs:
-        translations += read_translations(path, pivot=pivot, languages=languages, max_pairs=max_pairs)
+        translations += read_translations(
+            path, pivot=pivot, languages=languages, max_pairs=max_pairs
+        )
     scored = [read_similarity(path) for path in sts]
     names = [*(one.name for one in translations), *(one.name for one in scored)]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise DataError(f"two sets are called {twice[0]!r}; rename the file or folder of one of them")
+        raise DataError(
+            f"two sets are called {twice[0]!r}; rename the file or folder of one of them"
+        )
     return Development(tuple(translations), tuple(scored))
 
 
 def _spread(one: Translations, most: int | None) -> Translations:
     count = len(one.sources)
     rows = np.linspace(0, count - 1, min(most or count, count)).round().astype(int).tolist()
-    return one._replace(sources=[one.sources[row] for row in rows], targets=[one.targets[row] for row in rows])
+    return one._replace(
+        sources=[one.sources[row] for row in rows], targets=[one.targets[row] for row in rows]
+    )
 
 
 def _precision_at_1(encoder: CachedEncoder, one: Translations) -> float:
@@ -178,9 +200,17 @@ def _correlation(encoder: CachedEncoder, scored: ScoredSet) -> float:
     by_languages = {(pair.language_a, pair.language_b) for pair in scored.pairs}
     cosines = np.zeros(len(scored.pairs))
     for codes in sorted(by_languages):
-        rows = [row for row, pair in enumerate(scored.pairs) if (pair.language_a, pair.language_b) == codes]
-        u = encoder.encode([scored.pairs[row].a for row in rows], language=codes[0]).astype(np.float64)
-        v = encoder.encode([scored.pairs[row].b for row in rows], language=codes[1]).astype(np.float64)
+        rows = [
+            row
+            for row, pair in enumerate(scored.pairs)
+            if (pair.language_a, pair.language_b) == codes
+        ]
+        u = encoder.encode([scored.pairs[row].a for row in rows], language=codes[0]).astype(
+            np.float64
+        )
+        v = encoder.encode([scored.pairs[row].b for row in rows], language=codes[1]).astype(
+            np.float64
+        )
         lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
         cosines[rows] = (u * v).sum(axis=1) / np.maximum(lengths, 1e-12)
     return 100 * spearman(cosines, np.array([pair.label for pair in scored.pairs]))

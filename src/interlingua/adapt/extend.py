@@ -1,10 +1,13 @@
-"""Adds a language to a trained model: more vocabulary where it needs it, then distillation from the model itself.
+"""Adds a language to a trained model: more vocabulary where it needs it, then distillation from the
+model itself.
 
-The model as it is stays the teacher. Of each pair the teacher reads the pivot side, which it knows; the student learns
-to put both sides where the teacher puts that one (Reimers and Gurevych 2020), and to leave sentences of other languages
-where they are (replay). What the language gains and the others lose is measured before and after.
+The model as it is stays the teacher. Of each pair the teacher reads the pivot side, which it knows;
+the student learns to put both sides where the teacher puts that one (Reimers and Gurevych 2020),
+and to leave sentences of other languages where they are (replay). What the language gains and the
+others lose is measured before and after.
 
-Every stage writes a folder that is whole or not there, so a run that was stopped goes on with the same command.
+Every stage writes a folder that is whole or not there, so a run that was stopped goes on with the
+same command.
 """
 
 from __future__ import annotations
@@ -19,7 +22,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from interlingua.adapt import text
-from interlingua.adapt.development import Development, Scores, Translations, read_development, read_translations
+from interlingua.adapt.development import (
+    Development,
+    Scores,
+    Translations,
+    read_development,
+    read_translations,
+)
 from interlingua.adapt.settings import RECORD, ExtendSettings, claim, read_record, write_record
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary_growth import (
@@ -52,11 +61,13 @@ log = logging.getLogger("interlingua")
 MAX_PIECES = 2000
 """New pieces at most where the text decides."""
 MAX_PREMIUM = 1.5
-"""Tokens of the language for each of the pivot's, in the same pairs, from which on the vocabulary grows."""
+"""Tokens of the language for each of the pivot's, in the same pairs, from which on the vocabulary
+grows."""
 MAX_UNKNOWN = 0.005
 """Share of unknown tokens from which on the vocabulary grows."""
 KEPT_TEXTS = 20_000
-"""Texts of the pivot, and as many of the other languages, that new pieces must leave as they are."""
+"""Texts of the pivot, and as many of the other languages, that new pieces must leave as they
+are."""
 T = TypeVar("T")
 
 
@@ -93,7 +104,9 @@ class ExtendResult:
     @property
     def gained(self) -> float:
         """Points of P@1 that the new language gained, mean over its sets."""
-        return sum(self.after.retrieval[name] - self.before.retrieval[name] for name in self.own) / len(self.own)
+        return sum(
+            self.after.retrieval[name] - self.before.retrieval[name] for name in self.own
+        ) / len(self.own)
 
     @property
     def lost(self) -> float | None:
@@ -101,7 +114,9 @@ class ExtendResult:
         others = [name for name in self.before.retrieval if name not in self.own]
         if not others:
             return None
-        return sum(self.before.retrieval[name] - self.after.retrieval[name] for name in others) / len(others)
+        return sum(
+            self.before.retrieval[name] - self.after.retrieval[name] for name in others
+        ) / len(others)
 
 
 class Extension:
@@ -113,7 +128,9 @@ class Extension:
         on_stage: is called with a line at each stage.
     """
 
-    def __init__(self, settings: ExtendSettings, *, progress: bool, on_stage: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: ExtendSettings, *, progress: bool, on_stage: Callable[[str], None]
+    ) -> None:
         self.model = str(find_model(settings.model)[0])
         self.settings = dataclasses.replace(settings, model=self.model)
         self.progress = progress
@@ -144,18 +161,29 @@ class Extension:
         own = self.own_sets(development)
         before = self.measured("before", encoder, development, prompt)
         del encoder
-        self.train(start, text.write_replay(self.output / "replay", replay, prompt) if replay else [], prompt)
+        self.train(
+            start,
+            text.write_replay(self.output / "replay", replay, prompt) if replay else [],
+            prompt,
+        )
         after = self.measured("after", Encoder.load(self.output / "model"), development, prompt)
         return ExtendResult(
-            model=self.output / "model", language=self.settings.language, vocabulary=vocabulary, before=before,
-            after=after, own=own,
-        )  # fmt: skip
+            model=self.output / "model",
+            language=self.settings.language,
+            vocabulary=vocabulary,
+            before=before,
+            after=after,
+            own=own,
+        )
 
-    def grow(self, encoder: Encoder, replay: dict[str, list[str]]) -> tuple[VocabularyReport, Path | str]:
+    def grow(
+        self, encoder: Encoder, replay: dict[str, list[str]]
+    ) -> tuple[VocabularyReport, Path | str]:
         """Gives the vocabulary new pieces where the language needs them.
 
         Returns:
-            what was measured, and the model to begin with: ``start/``, or the user's where nothing was added.
+            what was measured, and the model to begin with: ``start/``, or the user's where nothing
+            was added.
         """
         start = self.output / "start"
         known = read_record(self.output).get("vocabulary")
@@ -165,38 +193,58 @@ class Extension:
         sides = text.read_sides(self.settings)
         code = self.settings.language
         before = measure_fragmentation(encoder.vocabulary, sides.language, language=code)
-        of_pivot = measure_fragmentation(encoder.vocabulary, sides.pivot, language=self.settings.pivot)
+        of_pivot = measure_fragmentation(
+            encoder.vocabulary, sides.pivot, language=self.settings.pivot
+        )
         premium = before.tokens / max(1, of_pivot.tokens)
         report = VocabularyReport(
-            before=before, premium=premium, pieces=0, after=before, premium_after=premium, kept_texts=0,
+            before=before,
+            premium=premium,
+            pieces=0,
+            after=before,
+            premium_after=premium,
+            kept_texts=0,
             changed_texts=0,
-        )  # fmt: skip
+        )
         wanted = self.settings.new_pieces
         if wanted is None:
-            wanted = MAX_PIECES if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN else 0
+            wanted = (
+                MAX_PIECES if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN else 0
+            )
         if wanted:
             self.on_stage("growing the vocabulary")
             others = [sentence for texts in replay.values() for sentence in texts]
             keep = [*text.sample(sides.pivot, KEPT_TEXTS), *text.sample(others, KEPT_TEXTS)]
-            grown = grow_vocabulary(encoder.vocabulary, sides.language, pieces=wanted, keep=keep, language=code)
+            grown = grow_vocabulary(
+                encoder.vocabulary, sides.language, pieces=wanted, keep=keep, language=code
+            )
             if grown.runs:
                 after = measure_fragmentation(grown.vocabulary, sides.language, language=code)
                 report = dataclasses.replace(
-                    report, pieces=len(grown.runs), after=after, premium_after=after.tokens / max(1, of_pivot.tokens),
-                    kept_texts=len(keep), changed_texts=grown.changed_texts,
-                )  # fmt: skip
+                    report,
+                    pieces=len(grown.runs),
+                    after=after,
+                    premium_after=after.tokens / max(1, of_pivot.tokens),
+                    kept_texts=len(keep),
+                    changed_texts=grown.changed_texts,
+                )
                 grow_encoder(encoder, grown).save(start)
         self.note("vocabulary", _plain(report))
         return report, start if report.pieces else self.model
 
     def development(self) -> Development:
-        """The held-out pairs of the new language, and what the user gave for the forgetting check."""
+        """The held-out pairs of the new language, and what the user gave for the forgetting
+        check.
+        """
         settings = self.settings
         heldout = read_translations(self.output / "corpus" / "heldout")
         checked = read_development(
-            settings.check, settings.sts, pivot=settings.pivot, languages=listed(settings.check_languages),
+            settings.check,
+            settings.sts,
+            pivot=settings.pivot,
+            languages=listed(settings.check_languages),
             max_pairs=settings.check_pairs,
-        )  # fmt: skip
+        )
         return Development((*heldout, *checked.translations), checked.scored)
 
     def own_sets(self, development: Development) -> tuple[str, ...]:
@@ -207,12 +255,17 @@ class Extension:
 
         return tuple(one.name for one in development.translations if has_language(one))
 
-    def measured(self, when: str, encoder: Encoder, development: Development, prompt: str) -> Scores:
+    def measured(
+        self, when: str, encoder: Encoder, development: Development, prompt: str
+    ) -> Scores:
         """Scores on all development data; kept in the record, so that they are computed once."""
         known = read_record(self.output).get(when)
         if known is not None:
             return self._of_record(lambda values: Scores(**values), known)
-        self.on_stage(f"measuring {len(development.translations) + len(development.scored)} sets {when} training")
+        self.on_stage(
+            f"measuring {len(development.translations) + len(development.scored)} sets {when}"
+            " training"
+        )
         scores = development.measure(encoder, prompt=prompt)
         self.note(when, dataclasses.asdict(scores))
         return scores
@@ -232,7 +285,8 @@ class Extension:
         result = train(self.train_config(start, replay), evaluate=evaluate, progress=self.progress)
         if result.interrupted or result.model is None:
             raise InterlinguaError(
-                f"stopped after step {result.step} of {result.max_steps}, which is saved; the same command goes on"
+                f"stopped after step {result.step} of {result.max_steps}, which is saved; the same"
+                " command goes on"
             )
         # Whole or not there, as a later call takes its presence for the end of training.
         with atomic_directory(self.output / "model") as temporary:
@@ -244,23 +298,36 @@ class Extension:
         monolingual = None
         if replay:
             monolingual = MonolingualConfig(
-                paths=tuple(replay), batch_size=settings.replay_batch_size, max_tokens=settings.max_tokens
+                paths=tuple(replay),
+                batch_size=settings.replay_batch_size,
+                max_tokens=settings.max_tokens,
             )
-        options = DistillConfig(pivot=settings.pivot, replay_weight=settings.replay_weight if replay else 0.0)
+        options = DistillConfig(
+            pivot=settings.pivot, replay_weight=settings.replay_weight if replay else 0.0
+        )
         return TrainConfig(
             data=DataConfig(
-                corpus=self.output / "corpus", monolingual=monolingual if options.replay_weight else None
+                corpus=self.output / "corpus",
+                monolingual=monolingual if options.replay_weight else None,
             ),
             encoder=EncoderConfig(path=str(start)),
             method=MethodConfig(name="distill", options=options),
             optimizer=OptimizerConfig(learning_rate=settings.learning_rate, weight_decay=0.0),
             schedule=ScheduleConfig(name="linear", warmup_steps=0.1),
             run=RunConfig(
-                output=self.output / "run", num_train_epochs=settings.epochs, global_batch_size=settings.batch_size,
-                max_grad_norm=1.0, logging_steps=0.02, eval_steps=0.25, save_steps=0.25, save_total_limit=1,
-                seed=settings.seed, device=settings.device, threads=settings.threads,
+                output=self.output / "run",
+                num_train_epochs=settings.epochs,
+                global_batch_size=settings.batch_size,
+                max_grad_norm=1.0,
+                logging_steps=0.02,
+                eval_steps=0.25,
+                save_steps=0.25,
+                save_total_limit=1,
+                seed=settings.seed,
+                device=settings.device,
+                threads=settings.threads,
             ),
-        )  # fmt: skip
+        )
 
     def _of_record(self, make: Callable[[Any], T], values: Any) -> T:
         """What a value of the record stands for.
@@ -272,7 +339,9 @@ class Extension:
             return make(values)
         except (TypeError, KeyError, ValueError) as error:
             place = self.output / RECORD
-            raise DataError(f"can't be read ({error}); start over in another folder", path=place) from error
+            raise DataError(
+                f"can't be read ({error}); start over in another folder", path=place
+            ) from error
 
     def note(self, key: str, value: Any) -> None:
         """Adds to the record."""
@@ -281,7 +350,10 @@ class Extension:
 
 def _plain(report: VocabularyReport) -> dict[str, Any]:
     values = dataclasses.asdict(report)
-    return {name: value._asdict() if isinstance(value, Fragmentation) else value for name, value in values.items()}
+    return {
+        name: value._asdict() if isinstance(value, Fragmentation) else value
+        for name, value in values.items()
+    }
 
 
 def _report_of(values: dict[str, Any]) -> VocabularyReport:

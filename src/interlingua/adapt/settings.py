@@ -28,17 +28,23 @@ MAY_CHANGE = ("device", "threads")
 
 @dataclass(frozen=True)
 class ExtendSettings(Options):
-    """Options of ``extend``: a language to add, and how. Paths are kept as ``Path``, languages as ``eus_Latn``."""
+    """Options of ``extend``: a language to add, and how.
+
+    Paths are kept as ``Path``, languages as ``eus_Latn``.
+    """
 
     model: PathLike = argument("Model directory, run or hub id.")
     pairs: Files = option(
-        help="Bitext of the language and the pivot, in any format of prepare; may be given several times. Where neither"
-        " content nor name tells the languages, the first side is the new one.",
+        help="Bitext of the language and the pivot, in any format of prepare; may be given several"
+        " times. Where neither content nor name tells the languages, the first side is the"
+        " new one.",
         group=INPUT,
         kind=list[Path],
         is_positional=True,
     )
-    language: str = option(help="The language to add, in any code.", group=INPUT, flags=("--lang",), is_positional=True)
+    language: str = option(
+        help="The language to add, in any code.", group=INPUT, flags=("--lang",), is_positional=True
+    )
     output: PathLike = option(
         help="Folder of all that is made; the model is in its model/.",
         group=OUTPUT,
@@ -54,11 +60,16 @@ class ExtendSettings(Options):
         kind=list[Path],
     )
     replay_share: float = option(0.25, "Sentences to replay for each pair, in every step.")
-    replay_weight: float = option(1.0, "Weight of replay in the loss; each side of the pairs has 1.", minimum=0)
-    replay_sentences: int = option(1000, "Sentences of each language to replay, at most.", group=INPUT, minimum=1)
+    replay_weight: float = option(
+        1.0, "Weight of replay in the loss; each side of the pairs has 1.", minimum=0
+    )
+    replay_sentences: int = option(
+        1000, "Sentences of each language to replay, at most.", group=INPUT, minimum=1
+    )
     check: Files = option(
         None,
-        "Folder of translations on which forgetting is measured, kept out of training: FLORES, Tatoeba; repeatable.",
+        "Folder of translations on which forgetting is measured, kept out of training: FLORES,"
+        " Tatoeba; repeatable.",
         group=INPUT,
         kind=list[Path],
     )
@@ -68,26 +79,42 @@ class ExtendSettings(Options):
     check_pairs: int | None = option(
         0, "Rows of each of their sets, evenly spread; 0 = all.", group=INPUT, kind=int, minimum=0
     )
-    sts: Files = option(None, "Scored pairs on which forgetting is measured; repeatable.", group=INPUT, kind=list[Path])
-    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every sentence.", group=MODEL)
-    new_pieces: int | None = option(
-        None, "New vocabulary, at most; 0 = none; by default 2,000 if the text falls apart.", kind=int, minimum=0
+    sts: Files = option(
+        None,
+        "Scored pairs on which forgetting is measured; repeatable.",
+        group=INPUT,
+        kind=list[Path],
     )
-    heldout: int = option(500, "Pairs to measure on instead of training, at most a tenth.", group=INPUT, minimum=1)
+    prompt: str | None = option(
+        None, "Name of a prompt of the model, or text put before every sentence.", group=MODEL
+    )
+    new_pieces: int | None = option(
+        None,
+        "New vocabulary, at most; 0 = none; by default 2,000 if the text falls apart.",
+        kind=int,
+        minimum=0,
+    )
+    heldout: int = option(
+        500, "Pairs to measure on instead of training, at most a tenth.", group=INPUT, minimum=1
+    )
     epochs: float = option(3.0, "Passes over the pairs.")
     batch_size: int = option(64, "Pairs per step.", minimum=1, unit="pairs")
     learning_rate: float = option(5e-5, "Peak, per step.")
     max_tokens: int = option(128, "Longer sentences are cut in training.", minimum=2, unit="tokens")
     seed: int = option(0, "Decides what is held out, and the order.")
     device: Device = option("auto", "auto, cpu or cuda.", group=MODEL)
-    threads: int | None = option(None, "CPU threads; all by default.", group=MODEL, kind=int, minimum=1)
+    threads: int | None = option(
+        None, "CPU threads; all by default.", group=MODEL, kind=int, minimum=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         replayed = ("replay_share", "replay_weight", "replay_sentences")
         refuse_without(self, *replayed, needs="replay", when=not self.replay)
         refuse_without(self, "check_languages", needs="check", when=not self.check)
-        refuse_without(self, "check_pairs", needs="check", when=bool(self.check_pairs) and not self.check)
+        refuse_without(
+            self, "check_pairs", needs="check", when=bool(self.check_pairs) and not self.check
+        )
         kept = {
             **{name: _paths(getattr(self, name)) for name in ("pairs", "replay", "check", "sts")},
             "language": resolve(self.language).code,
@@ -99,11 +126,18 @@ class ExtendSettings(Options):
         for name, value in kept.items():
             object.__setattr__(self, name, value)
         if not self.pairs:
-            raise ConfigError("extend: no pairs; name a bitext of the language and the pivot with --pairs")
+            raise ConfigError(
+                "extend: no pairs; name a bitext of the language and the pivot with --pairs"
+            )
         if self.language == self.pivot:
-            raise ConfigError(f"extend: the language and the pivot are both {self.pivot}; name two languages")
+            raise ConfigError(
+                f"extend: the language and the pivot are both {self.pivot}; name two languages"
+            )
         if self.device not in get_args(Device):
-            raise ConfigError(f"extend: device {self.device!r} is unknown; there are: {', '.join(get_args(Device))}")
+            raise ConfigError(
+                f"extend: device {self.device!r} is unknown; there are:"
+                f" {', '.join(get_args(Device))}"
+            )
         for name in ("epochs", "learning_rate", "replay_share"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"extend: {name} must be above 0, got {getattr(self, name):g}")
@@ -129,7 +163,8 @@ def _paths(paths: Any) -> tuple[Path, ...]:
 
 
 def claim(settings: ExtendSettings) -> None:
-    """Marks the output folder as ours, or makes sure that it holds a run of the same settings to go on with.
+    """Marks the output folder as ours, or makes sure that it holds a run of the same settings to go
+    on with.
 
     Raises:
         ConfigError: it holds a run of other settings, or other files.
@@ -148,8 +183,8 @@ def claim(settings: ExtendSettings) -> None:
         unlike = [key for key in record if before.get(key) != record[key] and key not in MAY_CHANGE]
         if unlike:
             raise ConfigError(
-                f"{output} holds a run of other settings: {unlike[0]} ({before.get(unlike[0])}, {record[unlike[0]]})"
-                " (then, now); name another folder with --output"
+                f"{output} holds a run of other settings: {unlike[0]} ({before.get(unlike[0])},"
+                f" {record[unlike[0]]}) (then, now); name another folder with --output"
             )
         return
     write_record(output, {"format": FORMAT, "version": __version__, "settings": record})
@@ -164,7 +199,9 @@ def read_record(output: Path) -> dict[str, Any]:
     try:
         content = parse_json(read_json_text(output / RECORD))
     except (OSError, ValueError) as error:
-        raise DataError(f"can't be read ({error}); start over in another folder", path=output / RECORD) from error
+        raise DataError(
+            f"can't be read ({error}); start over in another folder", path=output / RECORD
+        ) from error
     if not isinstance(content, dict):
         raise DataError("is no object; start over in another folder", path=output / RECORD)
     return content

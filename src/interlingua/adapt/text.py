@@ -50,9 +50,12 @@ def read_sides(settings: ExtendSettings) -> Sides:
             sides.language.append(turned.source)
             sides.pivot.append(turned.target)
     if not sides.language:
-        found = f"there are pairs of {', '.join(sorted(others))}" if others else "there are none at all"
+        found = (
+            f"there are pairs of {', '.join(sorted(others))}" if others else "there are none at all"
+        )
         raise DataError(
-            f"no pairs of {language} and {pivot}: {found}; check --lang and --pivot", path=settings.pairs[0]
+            f"no pairs of {language} and {pivot}: {found}; check --lang and --pivot",
+            path=settings.pairs[0],
         )
     return sides
 
@@ -69,7 +72,9 @@ def _languages(path: PathLike, language: str, pivot: str) -> tuple[str | None, s
 
 
 def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str) -> PrepareConfig:
-    """How the pairs are cleaned, split and tokenized; sentences of the check sets stay out of training.
+    """How the pairs are cleaned, split and tokenized.
+
+    Sentences of the check sets stay out of training.
 
     Args:
         settings: the user's options.
@@ -101,8 +106,8 @@ def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str
 def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
     """Sentences of other languages by their code, without those of the check sets.
 
-    Text files, and tables with a column of sentences, are called by their language (``ru.txt``); of bitexts both sides
-    are taken.
+    Text files, and tables with a column of sentences, are called by their language (``ru.txt``); of
+    bitexts both sides are taken.
 
     Raises:
         DataError: a file is broken or has no language, or nothing is left.
@@ -120,7 +125,9 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
             known = checked.contaminated_keys(text_keys(texts))
             replay[code] = [texts[row] for row in np.flatnonzero(~known).tolist()]
     if settings.replay and not any(replay.values()):
-        raise DataError("no sentence to replay is left; name other files with --replay", path=settings.replay[0])
+        raise DataError(
+            "no sentence to replay is left; name other files with --replay", path=settings.replay[0]
+        )
     return {code: texts for code, texts in replay.items() if texts}
 
 
@@ -137,7 +144,8 @@ def _sentences(path: Path) -> list[tuple[str, str]]:
 
 
 def write_replay(folder: Path, replay: dict[str, list[str]], prompt: str) -> list[Path]:
-    """Writes ``<code>.txt`` files as the monolingual feed reads them: a sentence a line, the prompt in front.
+    """Writes ``<code>.txt`` files as the monolingual feed reads them: a sentence a line, the prompt
+    in front.
 
     Returns:
         the files; a folder that is there already is left as it is.

@@ -21,8 +21,9 @@ from interlingua.encoder.weights import TOKEN_TYPES, from_huggingface_names, hug
 from interlingua.errors import CheckpointError
 
 DTYPE_NAMES = {
-    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
-    torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
+    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8",
+    torch.uint8: "U8", torch.bool: "BOOL",
 }  # fmt: skip
 """How safetensors spells a dtype in a file's header."""
 ALIGNMENT = 8
@@ -42,10 +43,11 @@ class StoredTensor(NamedTuple):
 
 
 class WeightFiles:
-    """All tensors below a model directory: of the backbone, of modules behind it, of a second tower.
+    """All tensors below a model directory: of the backbone, of modules behind it, of a second
+    tower.
 
-    Tensors are named by their file's folder and, without a prefix such as ``bert.``, as stock models call them. What
-    interlingua does not read (poolers, language-modeling heads) is left out.
+    Tensors are named by their file's folder and, without a prefix such as ``bert.``, as stock
+    models call them. What interlingua does not read (poolers, language-modeling heads) is left out.
 
     Args:
         folder: the model directory.
@@ -59,15 +61,20 @@ class WeightFiles:
         self.tensors: dict[str, StoredTensor] = {}
         files = sorted(folder.rglob("*.safetensors"))
         is_whole = (folder / "model.safetensors").is_file()
-        is_sharded = (folder / "model.safetensors.index.json").is_file() and any(f.parent == folder for f in files)
+        is_sharded = (folder / "model.safetensors.index.json").is_file() and any(
+            f.parent == folder for f in files
+        )
         if not is_whole and not is_sharded:
             raise CheckpointError(
-                f"{folder}: no model.safetensors; write the model anew first: interlingua export {folder} -o DIR"
+                f"{folder}: no model.safetensors; write the model anew first: interlingua export"
+                f" {folder} -o DIR"
             )
         for place in sorted({file.parent for file in files}):
             stored = _stored_in([file for file in files if file.parent == place])
             path = "" if place == folder else f"{place.relative_to(folder).as_posix()}/"
-            self.tensors |= {f"{path}{name}": tensor for name, tensor in _used(stored, place).items()}
+            self.tensors |= {
+                f"{path}{name}": tensor for name, tensor in _used(stored, place).items()
+            }
         self._open: dict[Path, Any] = {}
         self._exit = contextlib.ExitStack()
 
@@ -77,12 +84,16 @@ class WeightFiles:
         self._open.clear()
 
     def blocks(self, name: str) -> Iterator[Tensor]:
-        """One tensor, on the CPU, in its own dtype: consecutive rows, a few million numbers at a time."""
+        """One tensor, on the CPU, in its own dtype: consecutive rows, a few million numbers at a
+        time.
+        """
         from safetensors import safe_open
 
         stored = self.tensors[name]
         if stored.file not in self._open:
-            self._open[stored.file] = self._exit.enter_context(safe_open(stored.file, framework="pt"))
+            self._open[stored.file] = self._exit.enter_context(
+                safe_open(stored.file, framework="pt")
+            )
         if not stored.shape:
             yield self._open[stored.file].get_tensor(stored.key)
             return
@@ -103,7 +114,9 @@ def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
                     part = content.get_slice(key)
                     found[key] = StoredTensor(file, key, tuple(part.get_shape()), part.get_dtype())
         except (SafetensorError, OSError) as error:
-            raise CheckpointError(f"{file}: cut short or damaged ({error}); fetch or export the model again") from error
+            raise CheckpointError(
+                f"{file}: cut short or damaged ({error}); fetch or export the model again"
+            ) from error
     return found
 
 
@@ -126,27 +139,37 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     return {name: stored[prefix + name] for name in names if prefix + name in stored}
 
 
-def _check_backbone(stored: dict[str, StoredTensor], config: BackboneConfig, prefix: str, place: Path) -> None:
-    """Refuses tensors that are not those of the config, as loading the model would, but without reading them.
+def _check_backbone(
+    stored: dict[str, StoredTensor], config: BackboneConfig, prefix: str, place: Path
+) -> None:
+    """Refuses tensors that are not those of the config, as loading the model would, but without
+    reading them.
 
     Raises:
         CheckpointError: some are missing, left over or of another shape.
     """
     floats = {spelled: kind for kind, spelled in DTYPE_NAMES.items() if kind.is_floating_point}
     kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
-    blank = {name: torch.empty(tensor.shape, dtype=kinds[name], device="meta") for name, tensor in stored.items()}
+    blank = {
+        name: torch.empty(tensor.shape, dtype=kinds[name], device="meta")
+        for name, tensor in stored.items()
+    }
     has_types = FAMILIES[config.model_type].has_types
     types = prefix + huggingface_name(TOKEN_TYPES, config.model_type) if has_types else ""
     if types in blank and len(blank[types]) == 1 and config.type_vocab_size < 2:
-        # A model without token types may store one row of zeros, and only its values would show that.
+        # A model without token types may store one row of zeros, and only its values would show
+        # that.
         del blank[types]
     from_huggingface_names(blank, config, place)
 
 
-def write_tensors(path: Path, tensors: Mapping[str, StoredTensor], make: Callable[[str], Iterator[Tensor]]) -> None:
+def write_tensors(
+    path: Path, tensors: Mapping[str, StoredTensor], make: Callable[[str], Iterator[Tensor]]
+) -> None:
     """Writes a safetensors file without having more than a block of one tensor in memory.
 
-    The format: eight bytes with the length of a JSON header, the header, then the tensors' bytes one after another.
+    The format: eight bytes with the length of a JSON header, the header, then the tensors' bytes
+    one after another.
 
     Args:
         path: of the file.
@@ -158,7 +181,11 @@ def write_tensors(path: Path, tensors: Mapping[str, StoredTensor], make: Callabl
     for name, tensor in tensors.items():
         start = end
         end = start + math.prod(tensor.shape) * _item_size(tensor.dtype)
-        header[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [start, end]}
+        header[name] = {
+            "dtype": tensor.dtype,
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % ALIGNMENT)
     with path.open("wb") as file:
@@ -170,12 +197,21 @@ def write_tensors(path: Path, tensors: Mapping[str, StoredTensor], make: Callabl
 
 
 def _item_size(dtype: str) -> int:
-    sizes = {spelled: torch.empty(0, dtype=kind).element_size() for kind, spelled in DTYPE_NAMES.items()}
+    sizes = {
+        spelled: torch.empty(0, dtype=kind).element_size() for kind, spelled in DTYPE_NAMES.items()
+    }
     return sizes[dtype]
 
 
 def files_besides_weights(folder: Path) -> Iterator[Path]:
-    """The files of a model directory that hold no weights, below it too; exported graphs and cards stay out."""
+    """The files of a model directory that hold no weights, below it too.
+
+    Exported graphs and cards stay out.
+    """
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix in (".json", ".model", ".txt") and not path.name.endswith(".index.json"):
+        if (
+            path.is_file()
+            and path.suffix in (".json", ".model", ".txt")
+            and not path.name.endswith(".index.json")
+        ):
             yield Path(os.path.relpath(path, folder))

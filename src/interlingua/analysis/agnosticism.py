@@ -1,4 +1,6 @@
-"""The language-agnosticism panel: how much of the language is left in an encoder's space, and what it does there."""
+"""The language-agnosticism panel: how much of the language is left in an encoder's space, and what
+it does there.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,20 @@ STAGES = 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agnosticism:
-    """Language probe, language bias, hubness, isotropy and language gap of the same vectors of line-aligned texts.
+    """Language probe, language bias, hubness, isotropy and language gap of the same vectors of
+    line-aligned texts.
 
-    Each measure stands in a file of its own. Memory holds one language's vectors, tiles of similarities and some flags
-    per sentence and language; the vectors of all languages are in a temporary file.
+    Each measure stands in a file of its own. Memory holds one language's vectors, tiles of
+    similarities and some flags per sentence and language; the vectors of all languages are in a
+    temporary file.
     """
 
     name: ClassVar[str] = "agnosticism"
     version: ClassVar[str] = "1"
 
     languages: tuple[str, ...] | None = None
-    """Codes, names or groups (muse, low_resource, mexma); by default muse and English where there, else all."""
+    """Codes, names or groups (muse, low_resource, mexma); by default muse and English where there,
+    else all."""
     k: int = 10
     """Neighbors counted for hubness."""
     l2: float = L2
@@ -50,12 +55,16 @@ class Agnosticism:
         work = len(texts.languages) * texts.sentences
         vectors = unit_vectors(subject.embeds, texts, progress=progress, of_all=STAGES * work)
         pool = search_pool(
-            vectors, k=self.k, progress=lambda label, done, _: progress(label, work + done, STAGES * work)
+            vectors,
+            k=self.k,
+            progress=lambda label, done, _: progress(label, work + done, STAGES * work),
         )
         probe = language_identification(
-            vectors, languages, l2=self.l2,
+            vectors,
+            languages,
+            l2=self.l2,
             progress=lambda label, done, _: progress(label, 2 * work + done, STAGES * work),
-        )  # fmt: skip
+        )
         measures = [
             probe,
             *language_bias(pool, languages),

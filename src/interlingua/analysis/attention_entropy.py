@@ -1,4 +1,6 @@
-"""How evenly the first token looks at the sentence: MEXMA (Janeiro et al. 2024), section 5.6 and appendix G."""
+"""How evenly the first token looks at the sentence: MEXMA (Janeiro et al. 2024), section 5.6 and
+appendix G.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,12 @@ from interlingua.evaluation.parallel import ParallelTexts, read_parallel
 from interlingua.evaluation.task import Progress, silent
 
 MEASURES = {
-    "attention_entropy": "entropy of the first token's attention in the last layer, per head, mean over heads",
+    "attention_entropy": "entropy of the first token's attention in the last layer, per head, mean"
+    " over heads",
     "attention_entropy_without_special": "the same over tokens of text alone, renormalized",
     "uniform_entropy": "the entropy of equal attention to all tokens: log of their number",
-    "attention_on_special": "share of the attention that goes to special tokens such as <s> and </s>",
+    "attention_on_special": "share of the attention that goes to special tokens such as <s> and"
+    " </s>",
 }
 SHOWN_CHARACTERS = 90
 SHOWN_LANGUAGES = 3
@@ -34,11 +38,12 @@ FIRST_SHOWN = "eng_Latn"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttentionEntropy:
-    """Entropy, in nats, of the attention that the first token (``<s>``, ``[CLS]``) pays to its sentence.
+    """Entropy, in nats, of the attention that the first token (``<s>``, ``[CLS]``) pays to its
+    sentence.
 
-    Of the last layer: -sum p ln p per head, then the mean over heads and sentences; the paper says neither the unit nor
-    how heads are joined. It prints 2.5 for MEXMA and 3.4 for LaBSE, without the special tokens about 3 and 3.5.
-    A prompt's tokens count as text.
+    Of the last layer: -sum p ln p per head, then the mean over heads and sentences; the paper says
+    neither the unit nor how heads are joined. It prints 2.5 for MEXMA and 3.4 for LaBSE, without
+    the special tokens about 3 and 3.5. A prompt's tokens count as text.
     """
 
     name: ClassVar[str] = "attention_entropy"
@@ -59,7 +64,10 @@ class AttentionEntropy:
         """See ``Analyser.run``."""
         encoder = subject.states_of(self.name)
         if reason := self.unfit(subject):
-            raise ConfigError(f"{self.name} reads the attention of <s> or [CLS]: {reason}; leave it out with --only")
+            raise ConfigError(
+                f"{self.name} reads the attention of <s> or [CLS]: {reason}; leave it out with"
+                " --only"
+            )
         texts = read_parallel(data, self.languages, at_least=1)
         found = np.zeros((len(MEASURES), len(texts.languages), texts.sentences))
         by_head: Any = 0.0
@@ -68,29 +76,44 @@ class AttentionEntropy:
             for first, batch in batches(encoder, ids, batch_tokens=subject.batch_tokens):
                 weights = first_token_attention(encoder.backbone, batch)
                 special = torch.isin(batch.input_ids, encoder.special_ids)
-                values, of_heads = sentence_values(weights, special, batch.sequence_ids(), batch.batch_size)
+                values, of_heads = sentence_values(
+                    weights, special, batch.sequence_ids(), batch.batch_size
+                )
                 found[:, number, first : first + batch.batch_size] = values.cpu().numpy()
                 check_finite(values.cpu().numpy(), first)
                 by_head = by_head + of_heads.sum(dim=0).cpu().double().numpy()
-            progress(language, (number + 1) * texts.sentences, len(texts.languages) * texts.sentences)
+            progress(
+                language, (number + 1) * texts.sentences, len(texts.languages) * texts.sentences
+            )
         heads = by_head / found[0].size
         return of_texts(
             self,
             texts,
             measures=tuple(
                 mean_measure(
-                    name, values, texts.languages, unit="share" if "_on_" in name else "nats", definition=meaning
+                    name,
+                    values,
+                    texts.languages,
+                    unit="share" if "_on_" in name else "nats",
+                    definition=meaning,
                 )
                 for (name, meaning), values in zip(MEASURES.items(), found, strict=True)
             ),
-            tables={"attention_entropy_by_head": {str(head + 1): float(value) for head, value in enumerate(heads)}},
+            tables={
+                "attention_entropy_by_head": {
+                    str(head + 1): float(value) for head, value in enumerate(heads)
+                }
+            },
             examples=tuple(_examples(encoder, texts, subject.prompt, self.examples)),
             notes=_notes(subject),
         )
 
 
 def sentence_values(
-    weights: Float[Tensor, "t h"], special: Bool[Tensor, " t"], sentence: Int64[Tensor, " t"], sentences: int
+    weights: Float[Tensor, "t h"],
+    special: Bool[Tensor, " t"],
+    sentence: Int64[Tensor, " t"],
+    sentences: int,
 ) -> tuple[Float[Tensor, "4 b"], Float[Tensor, "b h"]]:
     """The values of ``MEASURES`` for each sentence, and the entropy of each head.
 
@@ -110,7 +133,9 @@ def sentence_values(
     without = summed(torch.special.entr(of_text / mass[sentence]))
     lengths = torch.bincount(sentence, minlength=sentences)
     on_special = summed(weights * special[:, None])
-    return torch.stack([heads.mean(1), without.mean(1), lengths.to(heads.dtype).log(), on_special.mean(1)]), heads
+    return torch.stack(
+        [heads.mean(1), without.mean(1), lengths.to(heads.dtype).log(), on_special.mean(1)]
+    ), heads
 
 
 def _notes(subject: Subject) -> tuple[str, ...]:
@@ -118,12 +143,17 @@ def _notes(subject: Subject) -> tuple[str, ...]:
     if pooling in (None, "cls"):
         return ()
     return (
-        f"the sentence vector is the {pooling} of the tokens, not the first one: what that looks at decides little",
+        f"the sentence vector is the {pooling} of the tokens, not the first one: what that looks"
+        " at decides little",
     )
 
 
-def _examples(encoder: Encoder, texts: ParallelTexts, prompt: str, count: int) -> list[Mapping[str, Any]]:
-    """Some short lines in some languages: every token's attention, mean over heads and of each head."""
+def _examples(
+    encoder: Encoder, texts: ParallelTexts, prompt: str, count: int
+) -> list[Mapping[str, Any]]:
+    """Some short lines in some languages: every token's attention, mean over heads and of each
+    head.
+    """
     languages = sorted(texts.languages, key=lambda code: code != FIRST_SHOWN)[:SHOWN_LANGUAGES]
     lines = texts.lines[languages[0]]
     short = [number for number, line in enumerate(lines) if len(line) <= SHOWN_CHARACTERS] or [0]
@@ -141,7 +171,9 @@ def _examples(encoder: Encoder, texts: ParallelTexts, prompt: str, count: int) -
             for index, own, span, of_heads in zip(ids[0], special, spans, weights, strict=True):
                 tokens.append(
                     {
-                        "text": encoder.vocabulary.tokenizer.id_to_token(index) if own else spelled.text[slice(*span)],
+                        "text": encoder.vocabulary.tokenizer.id_to_token(index)
+                        if own
+                        else spelled.text[slice(*span)],
                         "special": own,
                         "weight": round(float(of_heads.mean()), 4),
                         "heads": [round(float(weight), 3) for weight in of_heads],

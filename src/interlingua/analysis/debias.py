@@ -1,15 +1,17 @@
-"""``interlingua debias``: takes the language out of an encoder's vectors, or out of vectors that are stored already.
+"""``interlingua debias``: takes the language out of an encoder's vectors, or out of vectors that
+are stored already.
 
-The texts are embedded, a map is estimated on one part of them (``encoder/language_maps.py``) and measured on the other
-(``analysis/debias_fit.py``). What is written depends on what was given:
+The texts are embedded, a map is estimated on one part of them (``encoder/language_maps.py``) and
+measured on the other (``analysis/debias_fit.py``). What is written depends on what was given:
 
-- an interlingua model: a model folder that ends in Normalize, Dense (the map), Normalize, or, for ``shift``,
-  Normalize and a table of vectors by language;
-- an encoder of another backend: a folder for the backend ``mapped``, which loads that encoder and applies the map;
+- an interlingua model: a model folder that ends in Normalize, Dense (the map), Normalize, or, for
+  ``shift``, Normalize and a table of vectors by language;
+- an encoder of another backend: a folder for the backend ``mapped``, which loads that encoder and
+  applies the map;
 - a file of vectors: the file of mapped vectors.
 
-With each, the map itself is written as ``language_map.safetensors``, so that vectors of the same encoder can be mapped
-later; ``debias.json`` says where it is from and what was measured.
+With each, the map itself is written as ``language_map.safetensors``, so that vectors of the same
+encoder can be mapped later; ``debias.json`` says where it is from and what was measured.
 """
 
 from __future__ import annotations
@@ -65,9 +67,11 @@ class DebiasOptions:
     languages: tuple[str, ...] | None = None
     """Languages to read, in any code; default: all."""
     column: str | None = None
-    """Column of tables that hold sentences of one language; default: the one called by it, or ``text``."""
+    """Column of tables that hold sentences of one language; default: the one called by it, or
+    ``text``."""
     prompts: tuple[str | None, ...] = (None,)
-    """Prompts to embed with, names or texts; the map is estimated on the vectors of all, measured with the first."""
+    """Prompts to embed with, names or texts; the map is estimated on the vectors of all, measured
+    with the first."""
     seed: int = 0
     """Of the draws."""
 
@@ -76,14 +80,20 @@ class DebiasOptions:
         if self.sentences < 8:
             raise ConfigError(f"sentences is {self.sentences}; at least 8 of a language are needed")
         if not 0 < self.held_out_share < 1:
-            raise ConfigError(f"held_out_share is {self.held_out_share}; it must be above 0 and below 1")
+            raise ConfigError(
+                f"held_out_share is {self.held_out_share}; it must be above 0 and below 1"
+            )
         if self.rank is not None and self.rank < 0:
             raise ConfigError(f"rank is {self.rank}; it must be at least 0")
 
     def read(self, paths: Sequence[Path]) -> LanguageTexts:
         """The sentences that these options draw from files and folders."""
         return read_language_texts(
-            paths, sentences=self.sentences, languages=self.languages, seed=self.seed, column=self.column
+            paths,
+            sentences=self.sentences,
+            languages=self.languages,
+            seed=self.seed,
+            column=self.column,
         )
 
 
@@ -170,31 +180,47 @@ def debias_model(
     options = options or DebiasOptions()
     read = options.read([Path(path) for path in texts])
     if Path(output).exists() and not overwrite:
-        raise DataError("already there; remove it, choose another place or overwrite it", path=output)
-    encoder, info = load_encoder(model, backend=backend, dtype=dtype, device=device, options=backend_options)
+        raise DataError(
+            "already there; remove it, choose another place or overwrite it", path=output
+        )
+    encoder, info = load_encoder(
+        model, backend=backend, dtype=dtype, device=device, options=backend_options
+    )
     own = encoder.encoder if isinstance(encoder, OwnEncoder) else None
     if own is not None and own.language_shift is not None:
-        raise ConfigError(f"{model}: its vectors are shifted by language already; debias the model it was made from")
+        raise ConfigError(
+            f"{model}: its vectors are shifted by language already; debias the model it was made"
+            " from"
+        )
     vectors = []
     for prompt in options.prompts:
         before = prompt_text(encoder, prompt)
         if cache is None:
-            kept: dict[str, Any] = {"unfinished": unfinished_file(info, encoder, before, Path(output).parent)}
+            kept: dict[str, Any] = {
+                "unfinished": unfinished_file(info, encoder, before, Path(output).parent)
+            }
         else:
             kept = {"kept": kept_folder(info, encoder, before, Path(cache))}
         with CachedEncoder(encoder, prompt=prompt, **kept) as cached:
             vectors.append(_embed(cached, read, progress))
-    report = DebiasReport(output=Path(output), fitted=_fit(vectors, read, options), languages=read.codes)
+    report = DebiasReport(
+        output=Path(output), fitted=_fit(vectors, read, options), languages=read.codes
+    )
     base = described_base(model, backend, backend_options or {}, dtype=dtype)
     with atomic_directory(output, overwrite=overwrite, ours=is_ours) as folder:
         _write(folder, own, base, report)
         record = {"model": model, "prompts": list(options.prompts), **report.record()}
-        (folder / RECORD_FILE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / RECORD_FILE).write_text(
+            json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     return report
 
 
 def debias_vectors(
-    vectors: Float32[ndarray, "n d"], languages: Sequence[str], *, options: DebiasOptions | None = None
+    vectors: Float32[ndarray, "n d"],
+    languages: Sequence[str],
+    *,
+    options: DebiasOptions | None = None,
 ) -> FittedMap:
     """Estimates a map from vectors of known languages; ``fitted.language_map.apply`` maps them.
 
@@ -208,14 +234,20 @@ def debias_vectors(
     """
     options = options or DebiasOptions()
     if len(vectors) != len(languages):
-        raise DataError(f"{len(vectors):,} vectors and {len(languages):,} languages; each vector needs one")
+        raise DataError(
+            f"{len(vectors):,} vectors and {len(languages):,} languages; each vector needs one"
+        )
     data = LabeledVectors(
         vectors=normalize_rows(np.asarray(vectors, dtype=np.float32)),
         languages=list(languages),
         groups=np.arange(len(vectors)),
     )
     return fit_and_measure(
-        data, method=options.method, rank=options.rank, held_out_share=options.held_out_share, seed=options.seed
+        data,
+        method=options.method,
+        rank=options.rank,
+        held_out_share=options.held_out_share,
+        seed=options.seed,
     )
 
 
@@ -242,9 +274,13 @@ def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
         normalize=True,
         truncate_dim=None,
         int8_ranges={},
-        matryoshka_dims=tuple(dim for dim in encoder.settings.matryoshka_dims if dim <= encoder.dim),
+        matryoshka_dims=tuple(
+            dim for dim in encoder.settings.matryoshka_dims if dim <= encoder.dim
+        ),
     )
-    return Encoder(encoder.backbone, encoder.vocabulary, settings, PostPooling(layers), shift).eval()
+    return Encoder(
+        encoder.backbone, encoder.vocabulary, settings, PostPooling(layers), shift
+    ).eval()
 
 
 def _write(folder: Path, own: Encoder | None, base: dict[str, Any], report: DebiasReport) -> None:
@@ -256,7 +292,9 @@ def _write(folder: Path, own: Encoder | None, base: dict[str, Any], report: Debi
     write_map(report.fitted.language_map, folder / MAP_FILE)
 
 
-def _embed(cached: CachedEncoder, texts: LanguageTexts, progress: Progress) -> Float32[ndarray, "n d"]:
+def _embed(
+    cached: CachedEncoder, texts: LanguageTexts, progress: Progress
+) -> Float32[ndarray, "n d"]:
     """Vectors of length 1 of all texts, a language at a time."""
     made: Float32[ndarray, "n d"] | None = None
     done = 0
@@ -272,9 +310,14 @@ def _embed(cached: CachedEncoder, texts: LanguageTexts, progress: Progress) -> F
     return made
 
 
-def _fit(vectors: list[Float32[ndarray, "n d"]], texts: LanguageTexts, options: DebiasOptions) -> FittedMap:
+def _fit(
+    vectors: list[Float32[ndarray, "n d"]], texts: LanguageTexts, options: DebiasOptions
+) -> FittedMap:
     """One map for the vectors of all prompts, measured on those of the first."""
-    further = [LabeledVectors(vectors=block, languages=texts.languages, groups=texts.groups) for block in vectors[1:]]
+    further = [
+        LabeledVectors(vectors=block, languages=texts.languages, groups=texts.groups)
+        for block in vectors[1:]
+    ]
     return fit_and_measure(
         LabeledVectors(vectors=vectors[0], languages=texts.languages, groups=texts.groups),
         also=further,

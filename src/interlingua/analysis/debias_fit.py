@@ -1,8 +1,10 @@
-"""Choosing a language map: statistics from one part of the vectors, the rank and the panel from the other.
+"""Choosing a language map: statistics from one part of the vectors, the rank and the panel from the
+other.
 
-The panel says how much of the language is left, before and after, on sentences that the map was not estimated on. With
-translations among them the rank is chosen by retrieval from the mixed pool; without, all directions between the
-languages' means are removed, since nothing here could tell that fewer are better.
+The panel says how much of the language is left, before and after, on sentences that the map was not
+estimated on. With translations among them the rank is chosen by retrieval from the mixed pool;
+without, all directions between the languages' means are removed, since nothing here could tell that
+fewer are better.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ from numpy import ndarray
 
 from interlingua.analysis.grouped_pool import PoolMeasures, measure_pool
 from interlingua.arrays import normalize_rows
-from interlingua.encoder.language_maps import LanguageMap, MapMethod, fit_language_map, language_statistics
+from interlingua.encoder.language_maps import (
+    LanguageMap,
+    MapMethod,
+    fit_language_map,
+    language_statistics,
+)
 from interlingua.errors import DataError
 
 MOST_RANKS = 24
@@ -24,7 +31,8 @@ MOST_RANKS = 24
 TIMES_CHANCE = 10
 """Lines are taken for translations if this many times more are found than chance would find."""
 MOST_MEASURED = 20_000
-"""Held-out sentences that the panel looks at, or one of each language more; it compares each with each."""
+"""Held-out sentences that the panel looks at, or one of each language more; it compares each with
+each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +53,9 @@ class LabeledVectors:
         """Some of them."""
         rows = np.flatnonzero(kept)
         languages = [self.languages[int(row)] for row in rows]
-        return LabeledVectors(vectors=self.vectors[rows], languages=languages, groups=self.groups[rows])
+        return LabeledVectors(
+            vectors=self.vectors[rows], languages=languages, groups=self.groups[rows]
+        )
 
     @property
     def has_translations(self) -> bool:
@@ -58,7 +68,8 @@ class Panel:
     """How much of the language is in vectors; shares from 0 to 1.
 
     Attributes:
-        pool: retrieval of translations, own and mixed pool, and nearest sentences of the same language.
+        pool: retrieval of translations, own and mixed pool, and nearest sentences of the same
+            language.
         variance_share: variance between the languages' means over the whole variance.
         recognized: sentences that are nearest to the mean of their own language.
     """
@@ -78,7 +89,8 @@ class FittedMap:
         after: the panel of the mapped vectors.
         fitted: sentences it was estimated on.
         held_out: sentences of the panel.
-        ranks: own and mixed pool of each rank that was tried; empty if the rank was not chosen by them.
+        ranks: own and mixed pool of each rank that was tried; empty if the rank was not chosen by
+            them.
     """
 
     language_map: LanguageMap
@@ -105,7 +117,8 @@ def fit_and_measure(
         data: the vectors.
         also: vectors of the same sentences under other prompts; the map is estimated on these too.
         method: of the map.
-        rank: directions to remove; default: chosen by the mixed pool of held-out translations, all without any.
+        rank: directions to remove; default: chosen by the mixed pool of held-out translations, all
+            without any.
         held_out_share: of the groups, from 0 to 1.
         normalize: scale mapped vectors to length 1.
         seed: of the draw of what is held out.
@@ -126,13 +139,21 @@ def fit_and_measure(
     )
     statistics = language_statistics(blocks, need_covariance=method == "erase")
     if rest.has_translations and not _are_translations(rest):
-        rest = LabeledVectors(vectors=rest.vectors, languages=rest.languages, groups=np.arange(len(rest.groups)))
+        rest = LabeledVectors(
+            vectors=rest.vectors, languages=rest.languages, groups=np.arange(len(rest.groups))
+        )
     ranks: dict[int, PoolMeasures] = {}
     if rank is None and method in ("project", "erase") and rest.has_translations:
         for tried in ranks_to_try(len(statistics.languages)):
-            mapped = fit_language_map(statistics, method, tried).apply(rest.vectors, normalize=normalize)
-            ranks[tried] = measure_pool(normalize_rows(mapped), _numbers(rest.languages), rest.groups)
-        rank = max(ranks, key=lambda tried: (ranks[tried].mixed_pool, ranks[tried].own_pool, -tried))
+            mapped = fit_language_map(statistics, method, tried).apply(
+                rest.vectors, normalize=normalize
+            )
+            ranks[tried] = measure_pool(
+                normalize_rows(mapped), _numbers(rest.languages), rest.groups
+            )
+        rank = max(
+            ranks, key=lambda tried: (ranks[tried].mixed_pool, ranks[tried].own_pool, -tried)
+        )
     language_map = fit_language_map(statistics, method, rank)
     mapped = language_map.apply(rest.vectors, rest.languages, normalize=normalize)
     fit_mapped = language_map.apply(fit.vectors, fit.languages, normalize=normalize)
@@ -157,7 +178,9 @@ def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
         means: of each language, sorted by code, of other sentences mapped in the same way.
     """
     numbers = _numbers(data.languages)
-    distances = (means**2).sum(axis=1) - 2 * data.vectors @ means.T  # squared, without the vectors' own lengths
+    distances = (means**2).sum(
+        axis=1
+    ) - 2 * data.vectors @ means.T  # squared, without the vectors' own lengths
     own_means = language_means(data.vectors, data.languages)
     center = own_means.mean(axis=0)
     between = ((own_means - center) ** 2).sum(axis=1).mean()
@@ -170,19 +193,30 @@ def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
     )
 
 
-def language_means(vectors: Float32[ndarray, "n d"], languages: Sequence[str]) -> Float64[ndarray, "l d"]:
+def language_means(
+    vectors: Float32[ndarray, "n d"], languages: Sequence[str]
+) -> Float64[ndarray, "l d"]:
     """Mean vector of each language, sorted by code."""
-    return np.stack([vectors[_rows(languages, code)].mean(axis=0, dtype=np.float64) for code in sorted(set(languages))])
+    return np.stack(
+        [
+            vectors[_rows(languages, code)].mean(axis=0, dtype=np.float64)
+            for code in sorted(set(languages))
+        ]
+    )
 
 
 def ranks_to_try(languages: int) -> list[int]:
-    """From 0 (centering alone) to one less than there are languages, at most ``MOST_RANKS`` of them."""
+    """From 0 (centering alone) to one less than there are languages, at most ``MOST_RANKS`` of
+    them.
+    """
     highest = languages - 1
     return sorted({round(place) for place in np.linspace(0, highest, min(MOST_RANKS, highest + 1))})
 
 
 def _are_translations(data: LabeledVectors) -> bool:
-    """Whether groups are translations in truth: far more of them are found than chance would find."""
+    """Whether groups are translations in truth: far more of them are found than chance would
+    find.
+    """
     numbers = _numbers(data.languages)
     smallest_pool = int(np.bincount(numbers).min())
     found = measure_pool(normalize_rows(data.vectors), numbers, data.groups).own_pool
@@ -193,17 +227,24 @@ def _require_both_parts(data: LabeledVectors, fit: LabeledVectors, rest: Labeled
     for language in sorted(set(data.languages)):
         if language not in fit.languages or language not in rest.languages:
             count = list(data.languages).count(language)
-            raise DataError(f"{count} sentences of {language} are too few to estimate a map on and to check it with")
+            raise DataError(
+                f"{count} sentences of {language} are too few to estimate a map on and to check it"
+                " with"
+            )
 
 
 def _held_out(groups: Int64[ndarray, " n"], share: float, seed: int) -> Bool[ndarray, " n"]:
-    """A draw of whole groups, so that no held-out sentence has a translation among those of the estimate."""
+    """A draw of whole groups, so that no held-out sentence has a translation among those of the
+    estimate.
+    """
     chosen = np.random.default_rng(seed).random(int(groups.max()) + 1) < share
     return np.asarray(chosen[groups])
 
 
 def _sample(languages: Sequence[str], most: int, seed: int) -> Bool[ndarray, " n"]:
-    """A draw of ``most`` sentences, and of one of each language: the panel needs all languages of the estimate."""
+    """A draw of ``most`` sentences, and of one of each language: the panel needs all languages of
+    the estimate.
+    """
     kept = np.zeros(len(languages), dtype=bool)
     order = np.random.default_rng(seed).permutation(len(languages))
     kept[order[:most]] = True

@@ -1,8 +1,10 @@
-"""Mapping vectors that are stored already: a matrix in a ``.npy`` file, with the language of each row.
+"""Mapping vectors that are stored already: a matrix in a ``.npy`` file, with the language of each
+row.
 
-An index of many languages can be repaired without embedding a text again: either a map is estimated from the vectors
-and their languages, or one that ``debias`` has estimated for the encoder is applied. The file is read through memory
-mapping and written in blocks, so it may be larger than memory. Queries have to go through the same map.
+An index of many languages can be repaired without embedding a text again: either a map is estimated
+from the vectors and their languages, or one that ``debias`` has estimated for the encoder is
+applied. The file is read through memory mapping and written in blocks, so it may be larger than
+memory. Queries have to go through the same map.
 """
 
 from __future__ import annotations
@@ -46,8 +48,10 @@ def debias_index(
     Args:
         vectors: a ``.npy`` file of shape (N, D).
         output: the new folder, with ``vectors.npy`` and the map.
-        labels: a text file, the language of each vector a line; needed unless a map is given, and by ``shift``.
-        language_map: a map, or the folder that ``debias`` wrote, to apply; default: estimate one from the vectors.
+        labels: a text file, the language of each vector a line; needed unless a map is given, and
+            by ``shift``.
+        language_map: a map, or the folder that ``debias`` wrote, to apply; default: estimate one
+            from the vectors.
         options: of the estimate.
         overwrite: replace ``output`` if it was written by this function.
         progress: given the vectors done.
@@ -68,11 +72,14 @@ def debias_index(
         found = read_map(language_map)
         if len(found.bias) != table.shape[1]:
             raise DataError(
-                f"vectors of {table.shape[1]} numbers, but the map is for {len(found.bias)}; both must be of one model",
+                f"vectors of {table.shape[1]} numbers, but the map is for {len(found.bias)}; both"
+                " must be of one model",
                 path=vectors,
             )
         if found.shifts is not None and languages is None:
-            raise ConfigError("the map is a shift, which needs the language of each vector; give labels")
+            raise ConfigError(
+                "the map is a shift, which needs the language of each vector; give labels"
+            )
     elif languages is None:
         raise ConfigError("give the language of each vector (--labels), or a map to apply (--map)")
     else:
@@ -84,14 +91,22 @@ def debias_index(
     with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
         collect(_mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE)
         write_map(found, folder / MAP_FILE)
-        record: dict[str, Any] = {"vectors": str(vectors), "map": None if language_map is None else str(language_map)}
+        record: dict[str, Any] = {
+            "vectors": str(vectors),
+            "map": None if language_map is None else str(language_map),
+        }
         record |= {} if report is None else report.record()
-        (folder / RECORD_FILE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / RECORD_FILE).write_text(
+            json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     return report
 
 
 def _mapped(
-    table: Float32[ndarray, "n d"], language_map: LanguageMap, languages: Sequence[str] | None, progress: Progress
+    table: Float32[ndarray, "n d"],
+    language_map: LanguageMap,
+    languages: Sequence[str] | None,
+    progress: Progress,
 ) -> Iterator[Float32[ndarray, "b d"]]:
     for start in range(0, len(table), BLOCK_ROWS):
         block = np.asarray(table[start : start + BLOCK_ROWS], dtype=np.float32)
@@ -106,7 +121,10 @@ def _mapped(
 def _table(path: Path) -> Float32[ndarray, "n d"]:
     table = map_array(path)
     if table.ndim != 2 or table.dtype.kind != "f" or not table.size:
-        raise DataError(f"an array of shape {table.shape} and type {table.dtype}; expected floats (N, D)", path=path)
+        raise DataError(
+            f"an array of shape {table.shape} and type {table.dtype}; expected floats (N, D)",
+            path=path,
+        )
     return table
 
 
@@ -122,7 +140,9 @@ def _labels(path: Path, count: int) -> list[str]:
             labels.append(codes[name])
     if len(labels) != count:
         raise DataError(
-            f"{len(labels):,} lines for {count:,} vectors; each vector needs the language of its text", path=path
+            f"{len(labels):,} lines for {count:,} vectors; each vector needs the language of its"
+            " text",
+            path=path,
         )
     return labels
 
@@ -140,15 +160,22 @@ def _drawn(languages: Sequence[str], options: DebiasOptions) -> list[int]:
     Raises:
         DataError: there are no vectors of a language that is named.
     """
-    wanted = None if options.languages is None else {_code(language) for language in options.languages}
+    wanted = (
+        None if options.languages is None else {_code(language) for language in options.languages}
+    )
     by_language: dict[str, list[int]] = {}
     for row, language in enumerate(languages):
         if wanted is None or language in wanted:
             by_language.setdefault(language, []).append(row)
     missing = sorted((wanted or set()) - by_language.keys())
     if missing:
-        raise DataError(f"no vectors of {', '.join(missing)}; there are: {', '.join(sorted(set(languages)))}")
-    drawn = [reservoir(rows, options.sentences, seed=options.seed) for _, rows in sorted(by_language.items())]
+        raise DataError(
+            f"no vectors of {', '.join(missing)}; there are: {', '.join(sorted(set(languages)))}"
+        )
+    drawn = [
+        reservoir(rows, options.sentences, seed=options.seed)
+        for _, rows in sorted(by_language.items())
+    ]
     return sorted(row for rows in drawn for row in rows)
 
 

@@ -1,14 +1,17 @@
-"""Texts by language for ``debias``: from folders and files of any kind, with what is known of which translate which.
+"""Texts by language for ``debias``: from folders and files of any kind, with what is known of which
+translate which.
 
 Every source gives sentences with their language, and groups of sentences that mean the same:
 
-- a folder of ``<lang>.txt`` files: one line of each file makes a group if the files have equally many lines;
-- a folder of ``<a>-<b>.tsv`` pair files, a single file of pairs in any known format, or a prepared corpus: a pair makes
-  a group, and pairs that share a sentence are one group;
-- a text file, or a table with a column of sentences, that is called by its language: each sentence is a group of its
-  own.
+- a folder of ``<lang>.txt`` files: one line of each file makes a group if the files have equally
+  many lines;
+- a folder of ``<a>-<b>.tsv`` pair files, a single file of pairs in any known format, or a prepared
+  corpus: a pair makes a group, and pairs that share a sentence are one group;
+- a text file, or a table with a column of sentences, that is called by its language: each sentence
+  is a group of its own.
 
-Equal numbers of lines do not prove that lines are translations; ``debias`` asks the encoder before it relies on it.
+Equal numbers of lines do not prove that lines are translations; ``debias`` asks the encoder before
+it relies on it.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ class LanguageTexts(NamedTuple):
     Attributes:
         texts: the sentences.
         languages: code of each.
-        groups: number of each sentence's group; sentences of equal numbers are taken for translations.
+        groups: number of each sentence's group; sentences of equal numbers are taken for
+            translations.
     """
 
     texts: list[str]
@@ -76,11 +80,13 @@ def read_language_texts(
         sentences: at most so many of each language and source are drawn.
         languages: codes to keep; default: all.
         seed: of the draw.
-        column: of tables that hold sentences of one language; default: the one called by the language, or ``text``.
+        column: of tables that hold sentences of one language; default: the one called by the
+            language, or ``text``.
 
     Raises:
         ConfigError: a column is named, and no file is a table.
-        DataError: a source is missing, broken or of no known kind, or there are fewer than two languages.
+        DataError: a source is missing, broken or of no known kind, or there are fewer than two
+            languages.
     """
     if not any(is_table(path) for path in paths):
         refuse_column(column, paths[0])
@@ -90,16 +96,23 @@ def read_language_texts(
     for path in paths:
         for group in _groups_of(path, sentences, seed, column):
             kept = [item for item in group if wanted is None or item[0] in wanted]
-            if len(kept) < min(2, len(group)):  # else English would come from the pairs of all other languages, too
+            if len(kept) < min(
+                2, len(group)
+            ):  # else English would come from the pairs of all other languages, too
                 continue
             places = [place_of.setdefault(item, len(place_of)) for item in kept]
             links.extend(itertools.pairwise(places))
     found = {language for language, _ in place_of}
     missing = sorted((wanted or set()) - found)
     if missing:
-        raise DataError(f"no texts of {', '.join(missing)}; there are: {', '.join(sorted(found)) or 'none'}")
+        raise DataError(
+            f"no texts of {', '.join(missing)}; there are: {', '.join(sorted(found)) or 'none'}"
+        )
     if len(found) < 2:
-        raise DataError(f"texts of {len(found)} language(s) in {', '.join(map(str, paths))}; at least 2 are needed")
+        raise DataError(
+            f"texts of {len(found)} language(s) in {', '.join(map(str, paths))}; at least 2 are"
+            " needed"
+        )
     return LanguageTexts(
         texts=[text for _, text in place_of],
         languages=[language for language, _ in place_of],
@@ -115,11 +128,17 @@ def _groups_of(path: Path, sentences: int, seed: int, column: str | None) -> Ite
     if (path / "train").is_dir() and (path / "vocabulary").is_dir():
         return _of_corpus(path, sentences, seed)
     if files := aligned_files(path):
-        return _of_languages({full_code(code): file for code, file in files.items()}, sentences, seed)
+        return _of_languages(
+            {full_code(code): file for code, file in files.items()}, sentences, seed
+        )
     if pairs := pair_files(path):
-        return itertools.chain.from_iterable(_drawn(_of_pairs(file), sentences, seed) for file in pairs)
+        return itertools.chain.from_iterable(
+            _drawn(_of_pairs(file), sentences, seed) for file in pairs
+        )
     raise DataError(
-        "no texts here; expected <lang>.txt files, <a>-<b>.tsv files of pairs, or a prepared corpus", path=path
+        "no texts here; expected <lang>.txt files, <a>-<b>.tsv files of pairs, or a prepared"
+        " corpus",
+        path=path,
     )
 
 
@@ -134,13 +153,22 @@ def _of_file(path: Path, sentences: int, seed: int, column: str | None) -> Itera
     is_table_of_one = named is not None or has_sentences(path, language=find_language(path))
     if is_table_of_one or stem_and_suffix(path)[1] == ".txt":
         language = language_of(path)
-        return _drawn((((language, text),) for text in read_sentences(path, column=named)), sentences, seed)
+        return _drawn(
+            (((language, text),) for text in read_sentences(path, column=named)), sentences, seed
+        )
     pairs = read_pairs(path)
-    return _drawn((((p.source_language, p.source), (p.target_language, p.target)) for p in pairs), sentences, seed)
+    return _drawn(
+        (((p.source_language, p.source), (p.target_language, p.target)) for p in pairs),
+        sentences,
+        seed,
+    )
 
 
 def _of_languages(files: dict[str, Path], sentences: int, seed: int) -> Iterator[Group]:
-    """Files of one language each; lines of equal numbers make a group where all files have equally many."""
+    """Files of one language each.
+
+    Lines of equal numbers make a group where all files have equally many.
+    """
     lines = {code: _all_lines(file) for code, file in files.items()}
     lengths = {len(texts) for texts in lines.values()}
     if len(lengths) == 1:

@@ -18,7 +18,8 @@ class Change(NamedTuple):
         before: of the first.
         after: of the second.
         difference: second minus first.
-        tested: the difference by paired bootstrap over the sentences, where the measure is a mean over them.
+        tested: the difference by paired bootstrap over the sentences, where the measure is a mean
+            over them.
     """
 
     before: Measure
@@ -28,7 +29,8 @@ class Change(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse``, ``unclear`` where the interval holds 0, ``seems ...`` where there is no interval.
+        """``better`` or ``worse``, ``unclear`` where the interval holds 0, ``seems ...`` where
+        there is no interval.
 
         Nothing where there is no difference, or neither direction is the good one.
         """
@@ -44,17 +46,22 @@ def changes(before: Analysis, after: Analysis) -> list[Change]:
     """The measures that both have, in the first one's order.
 
     Raises:
-        ConfigError: they are other analyses, versions, settings or texts, so that no difference means anything.
+        ConfigError: they are other analyses, versions, settings or texts, so that no difference
+            means anything.
     """
     for what in ("task", "version", "data_sha256", "settings", "languages"):
         sides = getattr(before, what), getattr(after, what)
         if sides[0] != sides[1]:
             raise ConfigError(
-                f"{before.model} and {after.model} can't be compared: {what} is {sides[0]!r} here and {sides[1]!r}"
-                f" there; use the same {what} for both"
+                f"{before.model} and {after.model} can't be compared: {what} is {sides[0]!r} here"
+                f" and {sides[1]!r} there; use the same {what} for both"
             )
     known = {measure.name: measure for measure in after.measures}
-    return [_change(measure, known[measure.name]) for measure in before.measures if measure.name in known]
+    return [
+        _change(measure, known[measure.name])
+        for measure in before.measures
+        if measure.name in known
+    ]
 
 
 def _change(before: Measure, after: Measure) -> Change:

@@ -1,10 +1,11 @@
 """Retrieval from one pool of many languages, for texts that are translations in groups of any size.
 
-Each sentence has a language and a group: sentences of one group mean the same. Line-aligned files make groups of L
-sentences, a bitext makes groups of two. For a sentence q and a sentence t of its group in another language, t is found
-in its own pool if no other sentence of t's language is nearer to q, and in the mixed pool if no sentence of any
-language is, the rest of the group set aside. The measures are those of ``evaluation`` for line-aligned files; this
-module has them for pairs, and for a sample small enough to lie in memory.
+Each sentence has a language and a group: sentences of one group mean the same. Line-aligned files
+make groups of L sentences, a bitext makes groups of two. For a sentence q and a sentence t of its
+group in another language, t is found in its own pool if no other sentence of t's language is nearer
+to q, and in the mixed pool if no sentence of any language is, the rest of the group set aside. The
+measures are those of ``evaluation`` for line-aligned files; this module has them for pairs, and for
+a sample small enough to lie in memory.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ BLOCK = 1024
 
 
 class PoolMeasures(NamedTuple):
-    """Shares from 0 to 1; the first two are means over ordered pairs of languages that share a group.
+    """Shares from 0 to 1; the first two are means over ordered pairs of languages that share a
+    group.
 
     Attributes:
-        own_pool: translations found among the sentences of their own language; NaN where there are no translations.
-        mixed_pool: translations found among the sentences of all languages; NaN too without translations.
+        own_pool: translations found among the sentences of their own language; NaN where there are
+            no translations.
+        mixed_pool: translations found among the sentences of all languages; NaN too without
+            translations.
         same_language: sentences with a nearest other sentence of their own language.
     """
 
@@ -83,7 +87,9 @@ def measure_pool(
     pairs = counts > 0
     with np.errstate(invalid="ignore"):
         own_pool = float((found_own[pairs] / counts[pairs]).mean()) if pairs.any() else float("nan")
-        mixed_pool = float((found_mixed[pairs] / counts[pairs]).mean()) if pairs.any() else float("nan")
+        mixed_pool = (
+            float((found_mixed[pairs] / counts[pairs]).mean()) if pairs.any() else float("nan")
+        )
     return PoolMeasures(own_pool, mixed_pool, same / len(vectors))
 
 

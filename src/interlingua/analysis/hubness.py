@@ -15,8 +15,9 @@ from interlingua.evaluation.metrics.pool import Pool
 def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:
     """Skewness of the k-occurrences, and the share of sentences that are no sentence's neighbor.
 
-    Radovanović, Nanopoulos and Ivanović (2010), "Hubs in space", section 2: N_k(x) counts how often x is among the k
-    nearest of the other points; its skewness grows with hubness. Here the points are all sentences of all languages.
+    Radovanović, Nanopoulos and Ivanović (2010), "Hubs in space", section 2: N_k(x) counts how often
+    x is among the k nearest of the other points; its skewness grows with hubness. Here the points
+    are all sentences of all languages.
 
     Args:
         pool: from ``search_pool``.
@@ -24,14 +25,25 @@ def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:
     """
     return [
         Measure(
-            name="hubness_skewness", value=skewness(pool.occurrences), unit="", better="lower", ideal=0.0,
-            definition=f"skewness of how often a sentence is among the {pool.k} nearest of another one",
+            name="hubness_skewness",
+            value=skewness(pool.occurrences),
+            unit="",
+            better="lower",
+            ideal=0.0,
+            definition=f"skewness of how often a sentence is among the {pool.k} nearest of another"
+            " one",
         ),
         mean_measure(
-            "antihubs", pool.occurrences == 0, languages, unit="share", better="lower", ideal=0.0,
-            definition=f"share of sentences that are never among the {pool.k} nearest of another one",
+            "antihubs",
+            pool.occurrences == 0,
+            languages,
+            unit="share",
+            better="lower",
+            ideal=0.0,
+            definition=f"share of sentences that are never among the {pool.k} nearest of another"
+            " one",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def skewness(counts: Int64[ndarray, "*shape"]) -> float:

@@ -18,13 +18,15 @@ BLOCK = 8192
 def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> list[Measure]:
     """Mean cosine, partition isotropy and effective rank of unit vectors.
 
-    - ``mean_cosine``: of two different lines in any languages, exact (Ethayarajh 2019, section 3.4); by language, of
-      two lines of that language. Translations of one another are left out, as they shall be near.
-    - ``partition_isotropy``: min Z(c) / max Z(c), Z(c) = sum of exp(c'v) over the vectors v, c the eigenvectors of
-      V'V (Mu and Viswanath 2018, "All-but-the-top"). Differs from the paper: the vectors have length 1, and both
-      directions of each eigenvector are tried, as its sign is arbitrary. 1 = isotropic.
-    - ``effective_rank``: exp of the entropy of the normalized singular values of the centered vectors (Roy and Vetterli
-      2007): the directions in use, from 1 to the width.
+    - ``mean_cosine``: of two different lines in any languages, exact (Ethayarajh 2019, section
+      3.4); by language, of two lines of that language. Translations of one another are left out, as
+      they shall be near.
+    - ``partition_isotropy``: min Z(c) / max Z(c), Z(c) = sum of exp(c'v) over the vectors v, c the
+      eigenvectors of V'V (Mu and Viswanath 2018, "All-but-the-top"). Differs from the paper: the
+      vectors have length 1, and both directions of each eigenvector are tried, as its sign is
+      arbitrary. 1 = isotropic.
+    - ``effective_rank``: exp of the entropy of the normalized singular values of the centered
+      vectors (Roy and Vetterli 2007): the directions in use, from 1 to the width.
 
     Args:
         vectors: unit vectors of line-aligned sentences, in memory or mapped.
@@ -53,19 +55,31 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
     centered = gram / (count * n) - np.outer(mean, mean)
     return [
         Measure(
-            name="mean_cosine", value=float(cosine), unit="cosine", better="lower", ideal=0.0,
+            name="mean_cosine",
+            value=float(cosine),
+            unit="cosine",
+            better="lower",
+            ideal=0.0,
             by_language=dict(zip(languages, within.tolist(), strict=True)),
             definition="mean cosine of two different lines in any languages",
         ),
         Measure(
-            name="partition_isotropy", value=partition_isotropy(vectors, gram), unit="", better="higher", ideal=1.0,
+            name="partition_isotropy",
+            value=partition_isotropy(vectors, gram),
+            unit="",
+            better="higher",
+            ideal=1.0,
             definition="smallest over largest sum of exp(c'v) over the principal directions c",
         ),
         Measure(
-            name="effective_rank", value=effective_rank(centered), unit="", better="higher",
-            definition=f"directions in use, 1 to {width}: exp of the entropy of the singular values' shares",
+            name="effective_rank",
+            value=effective_rank(centered),
+            unit="",
+            better="higher",
+            definition=f"directions in use, 1 to {width}: exp of the entropy of the singular"
+            " values' shares",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def partition_isotropy(vectors: Float32[ndarray, "l n d"], gram: Float64[ndarray, "d d"]) -> float:
@@ -85,7 +99,10 @@ def partition_isotropy(vectors: Float32[ndarray, "l n d"], gram: Float64[ndarray
 
 
 def effective_rank(covariance: Float64[ndarray, "d d"]) -> float:
-    """Directions in use: singular values are the roots of a covariance's eigenvalues; 1 where all are zero."""
+    """Directions in use: singular values are the roots of a covariance's eigenvalues.
+
+    1 where all are zero.
+    """
     values = np.sqrt(np.clip(np.linalg.eigvalsh(covariance), 0, None))
     values = values[values > 1e-7]  # less is rounding
     if not len(values):

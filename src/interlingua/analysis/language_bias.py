@@ -11,15 +11,15 @@ from interlingua.evaluation.metrics.pool import Pool
 def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
     """How often the nearest sentence is of the query's own language, and what that costs.
 
-    - ``same_language_bias``: the share of sentences with a nearest other sentence of their own language, although
-      their translations into all other languages are in the pool.
-    - ``same_language_bias_without_translations``: the same with the query's translations taken out. Every language then
-      has equally many candidates, so a space without language would give 1 / L.
-    - ``accuracy_own_pool``: P@1 of retrieving a sentence's translation among the lines of the translation's language,
-      mean over all ordered pairs of languages.
-    - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the query's own included;
-      the query's other translations are no candidates, so it is only harder. The setting of LAReQA (Roy et al. 2020),
-      and its authors call the loss language bias.
+    - ``same_language_bias``: the share of sentences with a nearest other sentence of their own
+      language, although their translations into all other languages are in the pool.
+    - ``same_language_bias_without_translations``: the same with the query's translations taken out.
+      Every language then has equally many candidates, so a space without language would give 1 / L.
+    - ``accuracy_own_pool``: P@1 of retrieving a sentence's translation among the lines of the
+      translation's language, mean over all ordered pairs of languages.
+    - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the
+      query's own included; the query's other translations are no candidates, so it is only harder.
+      The setting of LAReQA (Roy et al. 2020), and its authors call the loss language bias.
     - ``mixed_pool_drop``: the one minus the other.
 
     Args:
@@ -30,25 +30,49 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
     among_all = pool.accuracy_among_all
     return [
         mean_measure(
-            "same_language_bias", pool.own_language, languages, unit="share", better="lower", ideal=0.0,
-            definition="share of sentences with a nearest other sentence of their own language, though their"
-            " translations are there",
+            "same_language_bias",
+            pool.own_language,
+            languages,
+            unit="share",
+            better="lower",
+            ideal=0.0,
+            definition="share of sentences with a nearest other sentence of their own language,"
+            " though their translations are there",
         ),
         mean_measure(
-            "same_language_bias_without_translations", pool.own_language_without_translations, languages, unit="share",
-            better="lower", ideal=1 / len(languages),
-            definition="share of sentences with a nearest sentence, translations left out, of their own language",
+            "same_language_bias_without_translations",
+            pool.own_language_without_translations,
+            languages,
+            unit="share",
+            better="lower",
+            ideal=1 / len(languages),
+            definition="share of sentences with a nearest sentence, translations left out, of"
+            " their own language",
         ),
         mean_measure(
-            "accuracy_own_pool", alone, languages, unit="share", better="higher",
-            definition="P@1 of the translation among the lines of its own language, mean over ordered pairs",
+            "accuracy_own_pool",
+            alone,
+            languages,
+            unit="share",
+            better="higher",
+            definition="P@1 of the translation among the lines of its own language, mean over"
+            " ordered pairs",
         ),
         mean_measure(
-            "accuracy_mixed_pool", among_all, languages, unit="share", better="higher",
+            "accuracy_mixed_pool",
+            among_all,
+            languages,
+            unit="share",
+            better="higher",
             definition="P@1 of the translation among the other lines of all languages together",
         ),
         mean_measure(
-            "mixed_pool_drop", alone - among_all, languages, unit="share", better="lower", ideal=0.0,
+            "mixed_pool_drop",
+            alone - among_all,
+            languages,
+            unit="share",
+            better="lower",
+            ideal=0.0,
             definition="what P@1 loses when the other languages' lines join the candidates",
         ),
-    ]  # fmt: skip
+    ]

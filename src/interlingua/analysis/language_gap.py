@@ -17,41 +17,55 @@ CHUNK = 100
 
 
 def language_gap(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> list[Measure]:
-    """How far the languages' means are apart; in line-aligned texts nothing but the language can move them.
+    """How far the languages' means are apart.
 
-    - ``language_variance_share``: variance of the languages' means over that of all vectors (eta squared): the share of
-      where a vector lies that its language decides.
-    - ``language_mean_distance``: Euclidean distance of two languages' means of unit vectors, 0 to 2, mean over pairs:
-      the gap of Liang et al. (2022), "Mind the gap", between languages in place of modalities; by language, its mean
-      distance to the others.
+    In line-aligned texts nothing but the language can move them.
+
+    - ``language_variance_share``: variance of the languages' means over that of all vectors (eta
+      squared): the share of where a vector lies that its language decides.
+    - ``language_mean_distance``: Euclidean distance of two languages' means of unit vectors, 0 to
+      2, mean over pairs: the gap of Liang et al. (2022), "Mind the gap", between languages in place
+      of modalities; by language, its mean distance to the others.
 
     Args:
-        vectors: unit vectors of line-aligned sentences, in memory or mapped; at least two languages.
+        vectors: unit vectors of line-aligned sentences, in memory or mapped; at least two
+            languages.
         languages: their codes.
     """
     means = np.stack([np.asarray(rows, np.float64).mean(axis=0) for rows in vectors])
     center = means.mean(axis=0)
     between = ((means - center) ** 2).sum(axis=1).mean()
-    total = np.mean([((np.asarray(rows, np.float64) - center) ** 2).sum(axis=1).mean() for rows in vectors])
+    total = np.mean(
+        [((np.asarray(rows, np.float64) - center) ** 2).sum(axis=1).mean() for rows in vectors]
+    )
     distances = np.linalg.norm(means[:, None] - means[None], axis=2)
     of_each = distances.sum(axis=1) / (len(means) - 1)
     return [
         Measure(
-            name="language_variance_share", value=float(between / total) if total > 1e-12 else 0.0, unit="share",
-            better="lower", ideal=0.0, definition="share of the vectors' variance that lies between languages",
+            name="language_variance_share",
+            value=float(between / total) if total > 1e-12 else 0.0,
+            unit="share",
+            better="lower",
+            ideal=0.0,
+            definition="share of the vectors' variance that lies between languages",
         ),
         Measure(
-            name="language_mean_distance", value=float(of_each.mean()), unit="", better="lower", ideal=0.0,
+            name="language_mean_distance",
+            value=float(of_each.mean()),
+            unit="",
+            better="lower",
+            ideal=0.0,
             by_language=dict(zip(languages, of_each.tolist(), strict=True)),
             definition="distance of two languages' mean unit vectors, 0 to 2, mean over pairs",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def accuracy_gap(pool: Pool, languages: Sequence[str], *, seed: int = 1) -> Measure:
     """P@1 of the best language minus that of the worst one; by language, P@1 itself.
 
-    A language's P@1 is the mean over both directions with every other language, each within the target's own lines.
+    A language's P@1 is the mean over both directions with every other language, each within the
+    target's own lines.
 
     Args:
         pool: from ``search_pool``.
@@ -64,14 +78,24 @@ def accuracy_gap(pool: Pool, languages: Sequence[str], *, seed: int = 1) -> Meas
     accuracy = by_line.mean(axis=1)
     low, high = interval(_resampled_gaps(by_line, seed))
     return Measure(
-        name="accuracy_gap", value=float(np.ptp(accuracy)), unit="share", better="lower", ideal=0.0, low=low, high=high,
+        name="accuracy_gap",
+        value=float(np.ptp(accuracy)),
+        unit="share",
+        better="lower",
+        ideal=0.0,
+        low=low,
+        high=high,
         by_language=dict(zip(languages, accuracy.tolist(), strict=True)),
-        definition="P@1 of the best language minus that of the worst, mean of both directions with all others",
-    )  # fmt: skip
+        definition="P@1 of the best language minus that of the worst, mean of both directions with"
+        " all others",
+    )
 
 
 def _resampled_gaps(by_line: Float64[ndarray, "l n"], seed: int) -> Float64[ndarray, " r"]:
     n = by_line.shape[1]
     rng = np.random.default_rng(seed)
-    draws = [rng.multinomial(n, np.full(n, 1 / n), size=CHUNK) @ by_line.T / n for _ in range(RESAMPLES // CHUNK)]
+    draws = [
+        rng.multinomial(n, np.full(n, 1 / n), size=CHUNK) @ by_line.T / n
+        for _ in range(RESAMPLES // CHUNK)
+    ]
     return np.asarray(np.ptp(np.concatenate(draws), axis=1))

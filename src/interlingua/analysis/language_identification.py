@@ -1,4 +1,6 @@
-"""Can a linear probe tell the language of a sentence from its vector? The less, the more language-agnostic."""
+"""Can a linear probe tell the language of a sentence from its vector? The less, the more
+language-agnostic.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,26 @@ STEPS = 200
 
 
 def language_identification(
-    vectors: Float32[ndarray, "l n d"], languages: Sequence[str], *, l2: float = L2, progress: Progress = silent
+    vectors: Float32[ndarray, "l n d"],
+    languages: Sequence[str],
+    *,
+    l2: float = L2,
+    progress: Progress = silent,
 ) -> Measure:
     """Accuracy of a linear language probe on sentences with translations that it has not seen.
 
-    A multinomial logistic regression of the language on the vector, trained on the even lines and tested on the odd
-    ones, and the other way round. A probe on fixed vectors is the usual test of what these hold (Conneau et al. 2018,
-    "What you can cram into a single vector"); low accuracy is what a language-neutral space would have (Libovický et
-    al. 2020, "On the language neutrality of pre-trained multilingual representations", section 4). 1 / L is chance.
+    A multinomial logistic regression of the language on the vector, trained on the even lines and
+    tested on the odd ones, and the other way round. A probe on fixed vectors is the usual test of
+    what these hold (Conneau et al. 2018, "What you can cram into a single vector"); low accuracy is
+    what a language-neutral space would have (Libovický et al. 2020, "On the language neutrality of
+    pre-trained multilingual representations", section 4). 1 / L is chance.
 
     Args:
         vectors: of line-aligned sentences, in memory or mapped; L languages.
         languages: their codes.
-        l2: weight of half the squared length of the probe's weights against the mean cross-entropy; the vectors are
-            centered and scaled to a variance of 1 per dimension, all dimensions by one factor.
+        l2: weight of half the squared length of the probe's weights against the mean cross-entropy;
+            the vectors are centered and scaled to a variance of 1 per dimension, all dimensions by
+            one factor.
         progress: called after each half.
 
     Raises:
@@ -42,7 +50,9 @@ def language_identification(
     """
     count, n, _ = vectors.shape
     if n < 2:
-        raise DataError("one line in each language; the language probe trains on some and is tested on others")
+        raise DataError(
+            "one line in each language; the language probe trains on some and is tested on others"
+        )
     right = np.zeros((count, n), dtype=bool)
     for half in (0, 1):
         test = np.arange(half, n, 2)
@@ -51,15 +61,22 @@ def language_identification(
             right[language, test] = _predict(probe, vectors[language, test]) == language
         progress("language probe", (half + 1) * count * n // 2, count * n)
     return mean_measure(
-        "language_identification", right, languages, unit="share", better="lower", ideal=1 / count,
+        "language_identification",
+        right,
+        languages,
+        unit="share",
+        better="lower",
+        ideal=1 / count,
         definition="accuracy of a linear probe that is to tell the language of unseen sentences",
-    )  # fmt: skip
+    )
 
 
 class _Probe:
     """Center, scale and, per language, a weight vector and a bias."""
 
-    def __init__(self, center: Float64[Tensor, " d"], scale: float, parameters: Float64[Tensor, "d+1 l"]) -> None:
+    def __init__(
+        self, center: Float64[Tensor, " d"], scale: float, parameters: Float64[Tensor, "d+1 l"]
+    ) -> None:
         self.center = center
         self.scale = scale
         self.parameters = parameters
@@ -77,12 +94,21 @@ def _predict(probe: _Probe, vectors: Float32[ndarray, "n d"]) -> Int64[ndarray, 
 def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float) -> _Probe:
     count, _, width = vectors.shape
     total = count * len(lines)
-    center = torch.from_numpy(sum(vectors[i, lines].sum(axis=0, dtype=np.float64) for i in range(count)) / total)
-    square = sum(float((torch.from_numpy(vectors[i, lines]).double() - center).square().sum()) for i in range(count))
+    center = torch.from_numpy(
+        sum(vectors[i, lines].sum(axis=0, dtype=np.float64) for i in range(count)) / total
+    )
+    square = sum(
+        float((torch.from_numpy(vectors[i, lines]).double() - center).square().sum())
+        for i in range(count)
+    )
     scale = max((square / (total * width)) ** 0.5, 1e-12)
     probe = _Probe(center, scale, torch.zeros(width + 1, count, dtype=torch.float64))
     optimizer = torch.optim.LBFGS(
-        [probe.parameters], max_iter=STEPS, tolerance_grad=1e-6, tolerance_change=1e-10, line_search_fn="strong_wolfe"
+        [probe.parameters],
+        max_iter=STEPS,
+        tolerance_grad=1e-6,
+        tolerance_change=1e-10,
+        line_search_fn="strong_wolfe",
     )
     optimizer.step(_loss_and_gradient(probe, vectors, lines, l2))  # type: ignore[no-untyped-call]
     return probe
@@ -91,7 +117,10 @@ def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: 
 def _loss_and_gradient(
     probe: _Probe, vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float
 ) -> Callable[[], float]:
-    """Mean cross-entropy plus l2 / 2 of the squared weights; the gradient goes to ``parameters.grad``."""
+    """Mean cross-entropy plus l2 / 2 of the squared weights.
+
+    The gradient goes to ``parameters.grad``.
+    """
     count = len(vectors)
     total = count * len(lines)
     penalised = torch.ones_like(probe.parameters)

@@ -1,4 +1,6 @@
-"""All that was found as one self-contained HTML page: a section per analysis, of one model or of two side by side."""
+"""All that was found as one self-contained HTML page: a section per analysis, of one model or of
+two side by side.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ PAPER_ENTROPY = {"attention_entropy": {"MEXMA": 2.5, "LaBSE": 3.4},
                  "attention_entropy_without_special": {"MEXMA": 3.0, "LaBSE": 3.5}}  # fmt: skip
 BY_LANGUAGE = {
     "accuracy_gap": "P@1 of each language, both directions with all others",
-    "same_language_bias_without_translations": "Nearest sentence in the own language, translations taken out",
+    "same_language_bias_without_translations": "Nearest sentence in the own language, translations"
+    " taken out",
 }
 MIXED = "P@1 among the lines of all languages, from the row's language to the column's"
 MOST_LANGUAGES = 60
@@ -65,11 +68,15 @@ class Marked(NamedTuple):
     about: str = ""
 
 
-def write_page(found: Sequence[Sequence[Analysis]], folder: PathLike, *, only: Sequence[str] = ()) -> Path:
-    """Writes ``analysis-MODEL.html``, or ``analysis-MODEL-MODEL2.html``, with chosen analyses' names behind.
+def write_page(
+    found: Sequence[Sequence[Analysis]], folder: PathLike, *, only: Sequence[str] = ()
+) -> Path:
+    """Writes ``analysis-MODEL.html``, or ``analysis-MODEL-MODEL2.html``, with chosen analyses'
+    names behind.
 
     Args:
-        found: the analyses of one model, or of two; of two only what both have is drawn side by side.
+        found: the analyses of one model, or of two; of two only what both have is drawn side by
+            side.
         folder: where to.
         only: what was chosen, so that it does not replace the page of all.
 
@@ -77,7 +84,10 @@ def write_page(found: Sequence[Sequence[Analysis]], folder: PathLike, *, only: S
         The file.
     """
     models = [analyses[0].model for analyses in found if analyses]
-    path = Path(folder) / f"{re.sub(r'[^A-Za-z0-9_.+-]', '_', '-'.join(['analysis', *models, *only]))}.html"
+    path = (
+        Path(folder)
+        / f"{re.sub(r'[^A-Za-z0-9_.+-]', '_', '-'.join(['analysis', *models, *only]))}.html"
+    )
     with atomic_write(path) as file:
         file.write(render(found))
     return path
@@ -108,13 +118,20 @@ def render(found: Sequence[Sequence[Analysis]]) -> str:
 def _about(analysis: Analysis) -> str:
     made = analysis.provenance
     model = made["model"]
-    facts = [f"{model['name']} {model['revision']}", model["library"], f"pooling {model['pooling']}"]
+    facts = [
+        f"{model['name']} {model['revision']}",
+        model["library"],
+        f"pooling {model['pooling']}",
+    ]
     facts += [f"prompt {made['prompt']!r}"] if made["prompt"] else []
     return " · ".join([*facts, made["date"], made["command"]])
 
 
 def _section(side: Side) -> dict[str, Any]:
-    """What the page shows of one analysis, of one model or of two; the same analysis of the same texts."""
+    """What the page shows of one analysis, of one model or of two.
+
+    The same analysis of the same texts.
+    """
     first = side[0]
     kind = next((name for name in DRAWN if first.task.startswith(name)), "")
     title, draw = DRAWN.get(kind, (first.task, _nothing))
@@ -156,7 +173,9 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
 
 
 def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
-    """The models' values, before them the ideal and the paper's, on a scale that has room for all."""
+    """The models' values, before them the ideal and the paper's, on a scale that has room for
+    all.
+    """
     first = measures[0]
     values = [measure.value for measure in measures]
     others = [(value, f"{model}: {value}", "paper") for model, value in paper.items()]
@@ -192,7 +211,9 @@ def _panel(side: Side) -> dict[str, Any]:
         by_language.append((title, rows))
     grids = []
     if len(side[0].languages) <= MOST_LANGUAGES:
-        grids = [(one.model, one.tables["accuracy_mixed_pool"], list(one.languages)) for one in side]
+        grids = [
+            (one.model, one.tables["accuracy_mixed_pool"], list(one.languages)) for one in side
+        ]
     return {"by_language": by_language, "grids": grids, "grids_title": MIXED}
 
 
@@ -202,15 +223,22 @@ def _token_matching(side: Side) -> dict[str, Any]:
     for one in side:
         shares.append((one.model, {name: one[name].value for name in CLASSES}))
         examples.append((one.model, [_matches(example) for example in one.examples]))
-    shares += [(f"{model} (paper)", dict(zip(CLASSES, row, strict=True))) for model, row in TABLE_9.items()]
+    shares += [
+        (f"{model} (paper)", dict(zip(CLASSES, row, strict=True))) for model, row in TABLE_9.items()
+    ]
     return {"shares": shares, "examples": examples}
 
 
 def _matches(example: Mapping[str, Any]) -> tuple[Marked, list[Marked]]:
     found = []
     for one in example["neighbors"]:
-        about = f"{resolve(one['language']).name} · {one['class'].replace('_', ' ')} · {one['cosine']:.2f}"
-        found.append(mark(one["text"], one["start"], one["end"], one["class"])._replace(about=about))
+        about = (
+            f"{resolve(one['language']).name} · {one['class'].replace('_', ' ')} ·"
+            f" {one['cosine']:.2f}"
+        )
+        found.append(
+            mark(one["text"], one["start"], one["end"], one["class"])._replace(about=about)
+        )
     query = example["query"]
     return mark(query["text"], query["start"], query["end"], "query"), found
 
@@ -243,8 +271,12 @@ def _attention(side: Side) -> dict[str, Any]:
         heads.append((one.model, rows, max([*by_head.values(), one["uniform_entropy"].value])))
         for example in one.examples:
             about = f"{one.model} · {resolve(example['language']).name} · line {example['line']}"
-            tokens = [(token["text"], token["weight"], token["special"]) for token in example["tokens"]]
-            examples.append((about, tokens, [(token["text"], token["heads"]) for token in example["tokens"]]))
+            tokens = [
+                (token["text"], token["weight"], token["special"]) for token in example["tokens"]
+            ]
+            examples.append(
+                (about, tokens, [(token["text"], token["heads"]) for token in example["tokens"]])
+            )
     return {"heads": heads, "examples": examples}
 
 

@@ -1,4 +1,6 @@
-"""What an analysis found, and its file next to the results: ``results/{model}/{revision}/{analysis}.analysis.json``."""
+"""What an analysis found, and its file next to the results:
+``results/{model}/{revision}/{analysis}.analysis.json``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from numpy import ndarray
 from interlingua.arrays import arrays_of
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.correlation import interval
-from interlingua.evaluation.results import ANALYSIS_SUFFIX, find_sidecar, result_path, write_together
+from interlingua.evaluation.results import (
+    ANALYSIS_SUFFIX,
+    find_sidecar,
+    result_path,
+    write_together,
+)
 from interlingua.files import PathLike, atomic_write
 from interlingua.json_text import parse_json, read_json_text
 
@@ -37,10 +44,12 @@ class Measure:
         definition: one sentence on what is measured.
         better: which way a language-agnostic model goes, where there is one.
         ideal: what a space without any trace of the language would have, where that is a number.
-        low: lower bound of the 95 % bootstrap interval over the sentences, where the measure is a mean over them.
+        low: lower bound of the 95 % bootstrap interval over the sentences, where the measure is a
+            mean over them.
         high: the upper one.
         by_language: the number of each language.
-        items: what the value is the mean of, one per sentence; kept to compare two models sentence by sentence.
+        items: what the value is the mean of, one per sentence; kept to compare two models sentence
+            by sentence.
     """
 
     name: str
@@ -75,7 +84,8 @@ class Analysis:
         languages: ``eng_Latn`` codes.
         sentences: lines of each language; of the largest subset, where tasks were scored.
         measures: the numbers.
-        tables: name -> key -> number: of ordered pairs of languages (``deu_Latn-eng_Latn``), of heads (``3``).
+        tables: name -> key -> number: of ordered pairs of languages (``deu_Latn-eng_Latn``), of
+            heads (``3``).
         examples: what a page shows.
         notes: what a reader of the numbers must know.
         seconds: wall time.
@@ -108,7 +118,9 @@ class Analysis:
         return next(measure for measure in self.measures if measure.name == name)
 
 
-def mean_measure(name: str, values: Float[ndarray, "l n"], languages: Sequence[str], **facts: Any) -> Measure:
+def mean_measure(
+    name: str, values: Float[ndarray, "l n"], languages: Sequence[str], **facts: Any
+) -> Measure:
     """A measure that is the mean over languages and sentences, with its interval.
 
     Lines are drawn anew with all their translations, as those stand and fall together.
@@ -121,12 +133,16 @@ def mean_measure(name: str, values: Float[ndarray, "l n"], languages: Sequence[s
     """
     items = np.asarray(values, np.float64).mean(axis=0)
     low, high = bootstrap_mean(items)
-    by_language = dict(zip(languages, np.asarray(values, np.float64).mean(axis=1).tolist(), strict=True))
+    by_language = dict(
+        zip(languages, np.asarray(values, np.float64).mean(axis=1).tolist(), strict=True)
+    )
     kept: dict[str, Any] = {"low": low, "high": high, "by_language": by_language, "items": items}
     return Measure(name=name, value=float(items.mean()), **{**kept, **facts})
 
 
-def bootstrap_mean(items: Float64[ndarray, " n"], *, resamples: int = RESAMPLES, seed: int = 1) -> tuple[float, float]:
+def bootstrap_mean(
+    items: Float64[ndarray, " n"], *, resamples: int = RESAMPLES, seed: int = 1
+) -> tuple[float, float]:
     """The 95 % percentile interval of a mean.
 
     Args:
@@ -134,10 +150,16 @@ def bootstrap_mean(items: Float64[ndarray, " n"], *, resamples: int = RESAMPLES,
         resamples: number of draws.
         seed: of the draws.
     """
-    values, counts = np.unique(items, return_counts=True)  # few distinct ones: drawing these is drawing items
+    values, counts = np.unique(
+        items, return_counts=True
+    )  # few distinct ones: drawing these is drawing items
     rng = np.random.default_rng(seed)
     if len(values) > 1000:  # a table of resamples by values would be large
-        return interval(np.array([items[rng.integers(len(items), size=len(items))].mean() for _ in range(resamples)]))
+        return interval(
+            np.array(
+                [items[rng.integers(len(items), size=len(items))].mean() for _ in range(resamples)]
+            )
+        )
     drawn = rng.multinomial(len(items), counts / len(items), size=resamples)
     return interval(np.asarray(drawn @ values / len(items)))
 
@@ -147,16 +169,21 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
 
     Args:
         analysis: with its provenance.
-        folder: gets ``results/{model}/{revision}/{analysis}.analysis.json``; see ``evaluation.results.write_result``.
+        folder: gets ``results/{model}/{revision}/{analysis}.analysis.json``; see
+            ``evaluation.results.write_result``.
 
     Returns:
         The file.
     """
     path = analysis_path(analysis, Path(folder))
-    kept: dict[str, Any] = {f"{m.name}/values": m.items for m in analysis.measures if m.items is not None}
+    kept: dict[str, Any] = {
+        f"{m.name}/values": m.items for m in analysis.measures if m.items is not None
+    }
 
     def render(digests: dict[str, str]) -> str:
-        return json.dumps({**to_json(analysis), "files": digests}, ensure_ascii=False, indent=1) + "\n"
+        return (
+            json.dumps({**to_json(analysis), "files": digests}, ensure_ascii=False, indent=1) + "\n"
+        )
 
     def write_items(place: Path) -> None:
         with atomic_write(place, "wb") as file:
@@ -167,7 +194,9 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
 
 
 def analysis_path(analysis: Analysis, folder: Path) -> Path:
-    """Where an analysis belongs below ``folder``: next to the results of the same model and settings."""
+    """Where an analysis belongs below ``folder``: next to the results of the same model and
+    settings.
+    """
     return result_path(cast(Any, analysis), folder).with_suffix(ANALYSIS_SUFFIX)
 
 
@@ -202,20 +231,29 @@ def read_analysis(path: PathLike) -> Analysis:
         content = parse_json(read_json_text(path))
         if content.pop("format") != FORMAT:
             raise ValueError(f"format is not {FORMAT}")
-        content["task"], content["data_revision"] = content.pop("analysis"), content.pop("dataset_revision")
+        content["task"], content["data_revision"] = (
+            content.pop("analysis"),
+            content.pop("dataset_revision"),
+        )
         items = find_sidecar(path, path.with_suffix(".items.npz"), content.pop("files", None))
         content["measures"] = tuple(_measures(content["measures"], items))
         for name in ("changed", "languages", "examples", "notes"):
             content[name] = tuple(content[name])
         return Analysis(**content)
     except OSError as error:
-        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+        raise DataError(
+            f"can't be read: {error.strerror or error}; check the path", path=path
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"not an analysis file ({type(error).__name__}: {error})", path=path) from error
+        raise DataError(
+            f"not an analysis file ({type(error).__name__}: {error})", path=path
+        ) from error
 
 
 def _measure_to_json(measure: Measure) -> dict[str, Any]:
-    values = {f.name: getattr(measure, f.name) for f in dataclasses.fields(measure) if f.name != "items"}
+    values = {
+        f.name: getattr(measure, f.name) for f in dataclasses.fields(measure) if f.name != "items"
+    }
     return {"name": measure.name, "title": measure.title, **values}
 
 

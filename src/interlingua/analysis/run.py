@@ -31,7 +31,10 @@ DEFAULT = ("agnosticism", "token_matching", "attention_entropy", "word_order")
 
 
 def build_analyses(
-    names: Sequence[str] | None = None, *, languages: Sequence[str] | None = None, settings: Sequence[str] = ()
+    names: Sequence[str] | None = None,
+    *,
+    languages: Sequence[str] | None = None,
+    settings: Sequence[str] = (),
 ) -> list[Analyser]:
     """The analyses by name, with their options.
 
@@ -48,12 +51,16 @@ def build_analyses(
     labels = [ANALYSES.label(name) for name in chosen]
     for name in options_of:
         if name not in labels:
-            raise ConfigError(f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, labels)}")
+            raise ConfigError(
+                f"--set {name}.…: there is no analysis {name!r} here{did_you_mean(name, labels)}"
+            )
     built = []
     for name, label in zip(chosen, labels, strict=True):
         kind = resolve(ANALYSES, name)
         options = dict(options_of.get(label, {}))
-        if languages is not None and "languages" in {field.name for field in dataclasses.fields(kind)}:
+        if languages is not None and "languages" in {
+            field.name for field in dataclasses.fields(kind)
+        }:
             options.setdefault("languages", list(languages))
         built.append(from_mapping(kind, options, where=f"--set {label}"))
     return built
@@ -78,20 +85,24 @@ def analyse(
         encoder: what to analyse; hidden states are read from ours alone.
         analyses: from ``build_analyses``.
         data: the folder of texts, or the one that holds it under its usual name.
-        prompt: put before every text, or the name of one of the model's own prompts; its default prompt if none.
+        prompt: put before every text, or the name of one of the model's own prompts; its default
+            prompt if none.
         batch_tokens: token budget of a batch.
-        output: write each analysis below this folder as soon as it ends. If the run is stopped, the vectors it has are
-            kept there too, and the next call with the same model and settings goes on with them.
+        output: write each analysis below this folder as soon as it ends. If the run is stopped, the
+            vectors it has are kept there too, and the next call with the same model and settings
+            goes on with them.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
         model: how files name the encoder; read off the encoder by default.
         skip_unfit: leave out what this model is not fit for, with a warning.
-        progress: called after each piece of work, with the sentences done and to be done in that analysis.
+        progress: called after each piece of work, with the sentences done and to be done in that
+            analysis.
 
     Returns:
         One per analysis that was run.
 
     Raises:
-        ConfigError: a model is not fit for an analysis, and it is not to be left out; or vectors can't be kept.
+        ConfigError: a model is not fit for an analysis, and it is not to be left out; or vectors
+            can't be kept.
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
@@ -99,12 +110,17 @@ def analyse(
     if prompt is not None:
         model = dataclasses.replace(model, overrides=(*model.overrides, f"prompt={prompt!r}"))
     before = prompt_text(encoder, prompt)
-    kept: dict[str, Any] = {"kept": kept_folder(model, encoder, before, Path(cache))} if cache is not None else {}
+    kept: dict[str, Any] = (
+        {"kept": kept_folder(model, encoder, before, Path(cache))} if cache is not None else {}
+    )
     if cache is None and output is not None:
         kept = {"unfinished": unfinished_file(model, encoder, before, Path(output))}
     own = states_of(encoder)
     found = []
-    with CachedEncoder(encoder, prompt=prompt, batch_tokens=batch_tokens, **kept) as cached, _evaluation_mode(own):
+    with (
+        CachedEncoder(encoder, prompt=prompt, batch_tokens=batch_tokens, **kept) as cached,
+        _evaluation_mode(own),
+    ):
         subject = Subject(cached, model, before, own, batch_tokens)
         for analysis in analyses:
             if skip_unfit and (reason := analysis.unfit(subject)):
@@ -117,17 +133,23 @@ def analyse(
     return found
 
 
-def _run(analysis: Analyser, subject: Subject, cached: CachedEncoder, data: Path, progress: Progress) -> Analysis:
+def _run(
+    analysis: Analyser, subject: Subject, cached: CachedEncoder, data: Path, progress: Progress
+) -> Analysis:
     """One analysis, with its provenance."""
     name = f"{subject.info.name} {analysis.name}"
     cached.start_counting()
     start = time.perf_counter()
-    result = analysis.run(subject, data, progress=lambda label, *counts: progress(f"{name} {label}", *counts))
+    result = analysis.run(
+        subject, data, progress=lambda label, *counts: progress(f"{name} {label}", *counts)
+    )
     seconds = time.perf_counter() - start
     counts: dict[str, Any] = cached.counts()
     facts = provenance(subject.info, subject.prompt, {**counts, "wall_seconds": seconds})
     cut = cut_note(counts["texts"], counts["truncated_texts"], subject.info.max_tokens)
-    return dataclasses.replace(result, notes=(*result.notes, *cut), seconds=seconds, provenance=facts)
+    return dataclasses.replace(
+        result, notes=(*result.notes, *cut), seconds=seconds, provenance=facts
+    )
 
 
 def states_of(encoder: Any) -> Encoder | None:

@@ -12,7 +12,9 @@ DIRECTIONS = {"higher": True, "lower": False, None: None}
 
 
 def side_by_side(analyses: Sequence[Analysis]) -> list[Comparison]:
-    """A table for each analysis; of models that share a name, each is called by its revision as well.
+    """A table for each analysis.
+
+    Of models that share a name, each is called by its revision as well.
 
     Args:
         analyses: of any kinds and models.
@@ -63,7 +65,10 @@ def _notes(columns: Sequence[str], found: Sequence[Analysis]) -> list[str]:
     for name, one in zip(columns, found, strict=True):
         for note in one.notes:
             by_note.setdefault(note, []).append(name)
-    return [note if len(by) == len(columns) else f"{', '.join(by)}: {note}" for note, by in by_note.items()]
+    return [
+        note if len(by) == len(columns) else f"{', '.join(by)}: {note}"
+        for note, by in by_note.items()
+    ]
 
 
 def _facts(one: Analysis) -> tuple[object, ...]:

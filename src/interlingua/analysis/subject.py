@@ -43,8 +43,8 @@ class Subject(NamedTuple):
         """
         if self.encoder is None:
             raise ConfigError(
-                f"{analysis} reads hidden states, which {self.info.library} does not give; use the backend interlingua,"
-                " or leave it out with --only"
+                f"{analysis} reads hidden states, which {self.info.library} does not give; use the"
+                " backend interlingua, or leave it out with --only"
             )
         return self.encoder
 

@@ -51,7 +51,10 @@ def difference_interval(change: Change) -> str:
     if change.tested is None:
         return ""
     unit = change.before.unit
-    return f"{shown(change.tested.low, unit, sign=True)} to {shown(change.tested.high, unit, sign=True)}"
+    return (
+        f"{shown(change.tested.low, unit, sign=True)} to"
+        f" {shown(change.tested.high, unit, sign=True)}"
+    )
 
 
 def extremes(measure: Measure) -> str:
@@ -67,7 +70,11 @@ def extremes(measure: Measure) -> str:
 def heading(analysis: Analysis) -> str:
     """What was measured on what."""
     many = len(analysis.languages)
-    on = f": {many} languages, {analysis.sentences:,} lines each of {analysis.dataset}" if analysis.dataset else ""
+    on = (
+        f": {many} languages, {analysis.sentences:,} lines each of {analysis.dataset}"
+        if analysis.dataset
+        else ""
+    )
     return f"{analysis.task} (version {analysis.version}){on}"
 
 

@@ -1,4 +1,6 @@
-"""What is nearest to a token: its sentence, its language, its translation? MEXMA (Janeiro et al. 2024), Table 9."""
+"""What is nearest to a token: its sentence, its language, its translation? MEXMA (Janeiro et al.
+2024), Table 9.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ SHOWN_NEIGHBOURS = 3
 LINE_BITS = 32
 PLACE_BITS = 16
 NOTE = (
-    "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x 3 x 5 neighbors;"
-    " tokens are drawn at random there and here, and other vocabularies have other tokens"
+    "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x"
+    " 3 x 5 neighbors; tokens are drawn at random there and here, and other vocabularies have"
+    " other tokens"
 )
 
 
@@ -76,17 +79,20 @@ class Matches(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenMatching:
-    """The classes of the nearest neighbors of random tokens among all tokens of all languages, by cosine.
+    """The classes of the nearest neighbors of random tokens among all tokens of all languages, by
+    cosine.
 
-    Tokens are last-layer states; the tokenizer's special tokens and a prompt's are neither queries nor neighbors. The
-    paper does not say which similarity it takes. The search is exact; one batch of tokens is in memory at a time.
+    Tokens are last-layer states; the tokenizer's special tokens and a prompt's are neither queries
+    nor neighbors. The paper does not say which similarity it takes. The search is exact; one batch
+    of tokens is in memory at a time.
     """
 
     name: ClassVar[str] = "token_matching"
     version: ClassVar[str] = "1"
 
     languages: tuple[str, ...] | None = None
-    """Codes, names or groups; the paper's are mexma. By default muse and English where they are there, else all."""
+    """Codes, names or groups; the paper's are mexma. By default muse and English where they are
+    there, else all."""
     query_language: str = "eng_Latn"
     """Language of the query tokens, which is among the languages in any case."""
     sentences: int = 250
@@ -119,20 +125,32 @@ class TokenMatching:
         )
 
     def _match(
-        self, encoder: Encoder, texts: ParallelTexts, query_language: str, subject: Subject, progress: Progress
+        self,
+        encoder: Encoder,
+        texts: ParallelTexts,
+        query_language: str,
+        subject: Subject,
+        progress: Progress,
     ) -> Matches:
         how: dict[str, Any] = {"prompt": subject.prompt, "batch_tokens": subject.batch_tokens}
         own = texts.languages.index(query_language)
         query_lines = texts.lines[query_language][: self.sentences]
         ids = token_ids(encoder, query_lines, language=query_language, prompt=subject.prompt)
         drawn = [
-            draw_tokens(window.states, window.line, window.place, count=self.tokens_per_sentence, seed=self.seed)
+            draw_tokens(
+                window.states,
+                window.line,
+                window.place,
+                count=self.tokens_per_sentence,
+                seed=self.seed,
+            )
             for window in token_windows(encoder, ids, **how)
         ]
         vectors, lines, places = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
         if not len(vectors):
             raise DataError(
-                f"no tokens of text in the first {len(query_lines)} lines of {query_language}", path=texts.folder
+                f"no tokens of text in the first {len(query_lines)} lines of {query_language}",
+                path=texts.folder,
             )
         queries = Token(np.full(len(lines), own), lines, places)
         best = no_neighbors(len(vectors))
@@ -141,9 +159,13 @@ class TokenMatching:
             ids = token_ids(encoder, text, language=language, prompt=subject.prompt)
             for window in token_windows(encoder, ids, **how):
                 if len(window.states):
-                    found = exact_topk(vectors, window.states, k=self.k + 1)  # one more: the query itself
+                    found = exact_topk(
+                        vectors, window.states, k=self.k + 1
+                    )  # one more: the query itself
                     code = Token(np.full(len(window.line), number), window.line, window.place).code
-                    known = Neighbors(found.similarities, found.indices.new_tensor(code)[found.indices])
+                    known = Neighbors(
+                        found.similarities, found.indices.new_tensor(code)[found.indices]
+                    )
                     best = merge(best, known, offset=0, k=self.k + 1)
             done += len(text)
             progress(language, done, len(texts.languages) * texts.sentences)
@@ -151,9 +173,16 @@ class TokenMatching:
 
 
 def draw_tokens(
-    states: Float32[ndarray, "t d"], line: Int64[ndarray, " t"], place: Int64[ndarray, " t"], *, count: int, seed: int
+    states: Float32[ndarray, "t d"],
+    line: Int64[ndarray, " t"],
+    place: Int64[ndarray, " t"],
+    *,
+    count: int,
+    seed: int,
 ) -> tuple[Float32[ndarray, "q d"], Int64[ndarray, " q"], Int64[ndarray, " q"]]:
-    """Random tokens of each line, with their lines and places; a line's draw depends on the seed and its number alone.
+    """Random tokens of each line, with their lines and places.
+
+    A line's draw depends on the seed and its number alone.
 
     Args:
         states: of tokens of text.
@@ -166,7 +195,9 @@ def draw_tokens(
     for number in np.unique(line):
         candidates = np.flatnonzero(line == number)
         rng = np.random.default_rng([seed, int(number)])
-        rows.append(np.sort(rng.choice(candidates, size=min(count, len(candidates)), replace=False)))
+        rows.append(
+            np.sort(rng.choice(candidates, size=min(count, len(candidates)), replace=False))
+        )
     chosen = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     return states[chosen], line[chosen], place[chosen]
 
@@ -209,7 +240,8 @@ def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
                 high=high,
                 items=items,
                 by_language={code: value for code, value in by_language.items() if value},
-                definition=f"share of a token's nearest tokens that are {meaning}, mean over sentences",
+                definition=f"share of a token's nearest tokens that are {meaning}, mean over"
+                " sentences",
             )
         )
     return found
@@ -222,14 +254,22 @@ def _examples(
     classes = matches.classes()
     nearest = classes[:, 0]
     of_class = [np.flatnonzero(nearest == number).tolist() for number in range(len(CLASSES))]
-    in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None][:count]
+    in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None][
+        :count
+    ]
     names = list(CLASSES)
 
     def shown(token: Token) -> dict[str, Any]:
         code = texts.languages[int(token.language)]
         spelled = spell(encoder, texts.lines[code][int(token.line)], language=code, prompt=prompt)
         start, end = spelled.spans[int(token.place)]
-        return {"language": code, "line": int(token.line) + 1, "text": spelled.text, "start": start, "end": end}
+        return {
+            "language": code,
+            "line": int(token.line) + 1,
+            "text": spelled.text,
+            "start": start,
+            "end": end,
+        }
 
     def neighbor(row: int, rank: int) -> dict[str, Any]:
         token = Token(*(part[row, rank] for part in matches.neighbors))

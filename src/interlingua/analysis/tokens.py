@@ -1,4 +1,6 @@
-"""Tokens of texts with their hidden states, a few sentences at a time, and where each token stands in its text."""
+"""Tokens of texts with their hidden states, a few sentences at a time, and where each token stands
+in its text.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +47,21 @@ class Spelled(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-def token_ids(encoder: Encoder, lines: Sequence[str], *, language: str, prompt: str = "") -> list[list[int]]:
-    """Ids of lines as the encoder reads them: with the prompt and special tokens, cut at its limit."""
+def token_ids(
+    encoder: Encoder, lines: Sequence[str], *, language: str, prompt: str = ""
+) -> list[list[int]]:
+    """Ids of lines as the encoder reads them: with the prompt and special tokens, cut at its
+    limit.
+    """
     prompted = [prompt + line for line in lines]
     return encoder.vocabulary.encode(prompted, language=language, max_tokens=encoder.max_tokens)
 
 
-def batches(encoder: Encoder, ids: Sequence[Sequence[int]], *, batch_tokens: int) -> Iterator[tuple[int, TokenBatch]]:
-    """Consecutive lines packed up to a budget, on the encoder's device, each with its first line's number.
+def batches(
+    encoder: Encoder, ids: Sequence[Sequence[int]], *, batch_tokens: int
+) -> Iterator[tuple[int, TokenBatch]]:
+    """Consecutive lines packed up to a budget, on the encoder's device, each with its first line's
+    number.
 
     Args:
         encoder: on its device the batches are.
@@ -64,7 +73,10 @@ def batches(encoder: Encoder, ids: Sequence[Sequence[int]], *, batch_tokens: int
     tokens = 0
     for line in range(len(ids) + 1):
         if line == len(ids) or (line > first and tokens + len(ids[line]) > limit):
-            yield first, TokenBatch.from_lists(ids[first:line], ("",) * (line - first)).to(encoder.device)
+            yield (
+                first,
+                TokenBatch.from_lists(ids[first:line], ("",) * (line - first)).to(encoder.device),
+            )
             first = line
             tokens = 0
         if line < len(ids):
@@ -72,7 +84,11 @@ def batches(encoder: Encoder, ids: Sequence[Sequence[int]], *, batch_tokens: int
 
 
 def token_windows(
-    encoder: Encoder, ids: Sequence[Sequence[int]], *, prompt: str = "", batch_tokens: int = CPU_BATCH_TOKENS
+    encoder: Encoder,
+    ids: Sequence[Sequence[int]],
+    *,
+    prompt: str = "",
+    batch_tokens: int = CPU_BATCH_TOKENS,
 ) -> Iterator[TokenWindow]:
     """The states of all tokens of text.
 
@@ -88,7 +104,11 @@ def token_windows(
     backbone = encoder.frozen_backbone(torch.float32)
     for first, batch in batches(encoder, ids, batch_tokens=batch_tokens):
         with torch.inference_mode():
-            states = F.normalize(backbone(batch.input_ids, batch.cu_seqlens).float(), dim=-1).cpu().numpy()
+            states = (
+                F.normalize(backbone(batch.input_ids, batch.cu_seqlens).float(), dim=-1)
+                .cpu()
+                .numpy()
+            )
         check_finite(states, first)
         kept = text_mask(encoder, batch, prompt)
         line = batch.sequence_ids().cpu().numpy() + first
@@ -107,7 +127,10 @@ def check_finite(values: Float32[ndarray, "*shape"], line: int) -> None:
         TaskError: NaN or infinity is among them.
     """
     if not np.isfinite(values).all():
-        raise TaskError(f"the model gave NaN or infinity for tokens from line {line + 1} on; are its weights whole?")
+        raise TaskError(
+            f"the model gave NaN or infinity for tokens from line {line + 1} on; are its weights"
+            " whole?"
+        )
 
 
 def text_mask(encoder: Encoder, batch: TokenBatch, prompt: str = "") -> Bool[ndarray, " t"]:
@@ -141,5 +164,7 @@ def spell(encoder: Encoder, line: str, *, language: str, prompt: str = "") -> Sp
     if vocabulary.pre_tokenizer != "none":
         (text,) = segment([text], language=language, pre_tokenizer=vocabulary.pre_tokenizer)
     begin = len(text) - len(line) if text.endswith(line) else 0
-    spans = [(max(0, a - begin), max(0, b - begin)) for a, b in vocabulary.tokenizer.encode(text).offsets]
+    spans = [
+        (max(0, a - begin), max(0, b - begin)) for a, b in vocabulary.tokenizer.encode(text).offsets
+    ]
     return Spelled(text[begin:], spans)

@@ -1,4 +1,6 @@
-"""What does a task lose when all tokens have the same weight? MEXMA (Janeiro et al. 2024), Table 10."""
+"""What does a task lose when all tokens have the same weight? MEXMA (Janeiro et al. 2024), Table
+10.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,18 @@ from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.task import Progress, options, silent
 
 NOTE = (
-    "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS: so the paper's table was made,"
-    " though its text says relative to the other"
+    "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS: so the paper's"
+    " table was made, though its text says relative to the other"
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UniformPooling:
-    """Tasks scored with the first token's state, and with the mean of the states of all positions but padding.
+    """Tasks scored with the first token's state, and with the mean of the states of all positions
+    but padding.
 
-    The weights stay as they are. Both ways the model's own normalization, prompt and length limit hold; the mean takes
-    special tokens in, as the paper's seems to.
+    The weights stay as they are. Both ways the model's own normalization, prompt and length limit
+    hold; the mean takes special tokens in, as the paper's seems to.
     """
 
     name: ClassVar[str] = "uniform_pooling"
@@ -51,7 +54,9 @@ class UniformPooling:
         ways: tuple[PoolingMode, ...] = ("cls", "mean")
         for number, pooling in enumerate(ways):
 
-            def tell(label: str, done: int, total: int, number: int = number, pooling: str = pooling) -> None:
+            def tell(
+                label: str, done: int, total: int, number: int = number, pooling: str = pooling
+            ) -> None:
                 progress(f"{pooling} {label}", number * total + done, len(ways) * total)
 
             scored[pooling] = evaluate(
@@ -66,15 +71,22 @@ class UniformPooling:
         measures = [measure for cls, uniform in results for measure in compared(cls, uniform)]
         own = subject.info.pooling
         notes = (
-            () if own == "cls" else (f"the model pools by {own}; nothing has trained its first token's state alone",)
+            ()
+            if own == "cls"
+            else (f"the model pools by {own}; nothing has trained its first token's state alone",)
         )
         return Analysis(
             task=self.name,
             version=self.version,
             dataset="+".join(dict.fromkeys(cls.dataset for cls, _ in results)),
             data_sha256=content_sha256([[cls.data_sha256 for cls, _ in results]]),
-            data_revision="+".join(dict.fromkeys(cls.data_revision or "" for cls, _ in results)).strip("+") or None,
-            languages=tuple(sorted({code for cls, _ in results for s in cls.subsets for code in s.languages})),
+            data_revision="+".join(
+                dict.fromkeys(cls.data_revision or "" for cls, _ in results)
+            ).strip("+")
+            or None,
+            languages=tuple(
+                sorted({code for cls, _ in results for s in cls.subsets for code in s.languages})
+            ),
             sentences=max(subset.pairs for cls, _ in results for subset in cls.subsets),
             measures=tuple(measures),
             notes=(NOTE, *notes, *(note for cls, _ in results for note in cls.notes)),
@@ -83,7 +95,9 @@ class UniformPooling:
 
 
 def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
-    """Both scores of a task and, where that with CLS is not 0, their relative difference in percent of it."""
+    """Both scores of a task and, where that with CLS is not 0, their relative difference in percent
+    of it.
+    """
     better: Better = "higher" if cls.higher_is_better else "lower"
     metric = cls.main_metric
 
@@ -97,11 +111,16 @@ def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
             definition=f"{metric} of {result.task}, mean over its subsets, {meaning}",
         )
 
-    measures = [score(cls, "cls", "first token"), score(uniform, "uniform", "mean of all positions")]
+    measures = [
+        score(cls, "cls", "first token"),
+        score(uniform, "uniform", "mean of all positions"),
+    ]
     if cls.main_score:
         change = 100 * (cls.main_score - uniform.main_score) / cls.main_score
         definition = f"100 (CLS - uniform) / CLS; the denominator is {100 * cls.main_score:.2f} %"
-        measures.append(Measure(name=f"{cls.task}_delta", value=change, unit="percent", definition=definition))
+        measures.append(
+            Measure(name=f"{cls.task}_delta", value=change, unit="percent", definition=definition)
+        )
     return measures
 
 
@@ -109,4 +128,6 @@ def _with_pooling(encoder: Encoder, pooling: PoolingMode) -> Any:
     """The same weights and vocabulary, read in another way."""
     settings = dataclasses.replace(encoder.settings, pooling=pooling, include_special=True)
     after_pooling = (encoder.post_pooling, encoder.language_shift)
-    return OwnEncoder(Encoder(encoder.backbone, encoder.vocabulary, settings, *after_pooling).eval(), name=pooling)
+    return OwnEncoder(
+        Encoder(encoder.backbone, encoder.vocabulary, settings, *after_pooling).eval(), name=pooling
+    )

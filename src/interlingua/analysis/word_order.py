@@ -1,4 +1,6 @@
-"""Two sentences of nearly the same words and different meaning: EMS (Mao et al. 2023), section V-H."""
+"""Two sentences of nearly the same words and different meaning: EMS (Mao et al. 2023), section
+V-H.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ SENTENCES = (
 )
 PAPER = {"LASER": 0.90, "LaBSE": 0.95, "SBERT-distill": 0.97, "EMS": 0.97}
 NOTE = (
-    f"the paper prints {', '.join(f'{model} {cosine:.2f}' for model, cosine in PAPER.items())}; the two do not have"
-    " identical words, as it says (steal and stole, save and saved); compare the cosine with the mean cosine of"
-    " different lines"
+    f"the paper prints {', '.join(f'{model} {cosine:.2f}' for model, cosine in PAPER.items())};"
+    " the two do not have identical words, as it says (steal and stole, save and saved); compare"
+    " the cosine with the mean cosine of different lines"
 )
 
 
@@ -49,11 +51,15 @@ class WordOrder:
             sentences=len(SENTENCES),
             measures=(
                 Measure(
-                    name="word_order_cosine", value=float(first @ second), unit="cosine", better="lower",
-                    definition="cosine of two sentences of nearly the same words and different meaning",
+                    name="word_order_cosine",
+                    value=float(first @ second),
+                    unit="cosine",
+                    better="lower",
+                    definition="cosine of two sentences of nearly the same words and different"
+                    " meaning",
                 ),
             ),
             examples=tuple({"text": text} for text in SENTENCES),
             notes=(NOTE,),
             **options(self),
-        )  # fmt: skip
+        )

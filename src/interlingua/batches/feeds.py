@@ -1,7 +1,9 @@
-"""What a step is made of besides translations: labeled pairs, questions with passages, sentences without translation.
+"""What a step is made of besides translations: labeled pairs, questions with passages, sentences
+without translation.
 
-A method names its feeds (``Objective.feeds``). It is called with the batch of its feed, or, if it has several, with a
-dict of batches by feed. Whatever batches are made of, their rows are counted here.
+A method names its feeds (``Objective.feeds``). It is called with the batch of its feed, or, if it
+has several, with a dict of batches by feed. Whatever batches are made of, their rows are counted
+here.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ FEEDS: tuple[FeedName, ...] = get_args(FeedName)
 
 
 class LabeledBatch(NamedTuple):
-    """Pairs of sentences with a number each: a class (natural language inference) or a score (similarity)."""
+    """Pairs of sentences with a number each: a class (natural language inference) or a score
+    (similarity).
+    """
 
     a: TokenBatch
     b: TokenBatch

@@ -1,7 +1,7 @@
 """Masked inputs, drawn anew at every step as a pure function of (seed, step, side, row, position).
 
-Each draw is a hash of its place, not the next number of a stream: a rank that holds rows 64-127 of the global batch
-draws what one process would draw for them, on any device.
+Each draw is a hash of its place, not the next number of a stream: a rank that holds rows 64-127 of
+the global batch draws what one process would draw for them, on any device.
 """
 
 from __future__ import annotations
@@ -44,12 +44,15 @@ def mlm_mask(
     replace: Literal["80-10-10", "always"] = "80-10-10",
     random_specials: bool = True,
 ) -> MaskedTokens:
-    """Masks tokens for masked language modeling, MEXMA (Janeiro et al. 2024), section 3 and its released code.
+    """Masks tokens for masked language modeling, MEXMA (Janeiro et al. 2024), section 3 and its
+    released code.
 
-    Each token that is not special is chosen with probability ``ratio``; if the whole batch has none chosen, all are
-    drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly, 10 % stay.
+    Each token that is not special is chosen with probability ``ratio``; if the whole batch has none
+    chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly, 10
+    % stay.
 
-    Differs from the released code: the two sides of a pair are masked independently; there they share one stream.
+    Differs from the released code: the two sides of a pair are masked independently; there they
+    share one stream.
 
     Args:
         batch: the packed sentences.
@@ -89,7 +92,8 @@ def one_token_mask(
     special_ids: Sequence[int] = (),
     where: Bool[Tensor, " b"] | None = None,
 ) -> tuple[TokenBatch, Int64[Tensor, " b"]]:
-    """Hides one token of each sentence, each place as likely: the unified generative task of EMS's authors.
+    """Hides one token of each sentence, each place as likely: the unified generative task of EMS's
+    authors.
 
     Args:
         batch: the packed sentences.
@@ -105,12 +109,20 @@ def one_token_mask(
     rows = batch.sequence_ids()
     special = torch.isin(ids, _as_tensor(special_ids, ids))
     # A sentence hides the token of its smallest draw; the position in the low bits breaks ties.
-    draws = (special.long() << 60) | (_draws(batch, place, "token") << POSITION_BITS) | batch.positions()
-    smallest = draws.new_full((batch.batch_size,), torch.iinfo(torch.int64).max).scatter_reduce(0, rows, draws, "amin")
+    draws = (
+        (special.long() << 60)
+        | (_draws(batch, place, "token") << POSITION_BITS)
+        | batch.positions()
+    )
+    smallest = draws.new_full((batch.batch_size,), torch.iinfo(torch.int64).max).scatter_reduce(
+        0, rows, draws, "amin"
+    )
     hidden_at = batch.cu_seqlens[:-1] + (smallest & (2**POSITION_BITS - 1))
     hidden = ids[hidden_at]
     masked = torch.full_like(hidden, mask_id)
-    replaced = ids.scatter(0, hidden_at, masked if where is None else torch.where(where, masked, hidden))
+    replaced = ids.scatter(
+        0, hidden_at, masked if where is None else torch.where(where, masked, hidden)
+    )
     return batch._replace(input_ids=replaced), hidden
 
 
@@ -123,7 +135,8 @@ def coin_flips(batch: TokenBatch, place: Place) -> Bool[Tensor, " b"]:
 def random_context(
     place: Place, rows: Int64[Tensor, " n"], length: int, *, hidden: float
 ) -> Bool[Tensor, "n length length"]:
-    """For each token of sentences of one length, which tokens it is shown: each is hidden with probability ``hidden``.
+    """For each token of sentences of one length, which tokens it is shown: each is hidden with
+    probability ``hidden``.
 
     Args:
         place: what the draws depend on.
@@ -138,7 +151,9 @@ def random_context(
     return draws >= int(hidden * 2**BITS)
 
 
-def _choose(batch: TokenBatch, place: Place, maskable: Bool[Tensor, " t"], ratio: float) -> Bool[Tensor, " t"]:
+def _choose(
+    batch: TokenBatch, place: Place, maskable: Bool[Tensor, " t"], ratio: float
+) -> Bool[Tensor, " t"]:
     chosen = torch.zeros_like(maskable)
     for attempt in range(MAX_DRAWS if bool(maskable.any()) else 0):
         chosen = maskable & (_draws(batch, place, f"chosen {attempt}") < int(ratio * 2**BITS))
@@ -159,7 +174,9 @@ def _as_tensor(ids: Sequence[int], like: Tensor) -> Int64[Tensor, " n"]:
 
 
 def _mix(values: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
-    """The finaliser of SplitMix64 on two's complement, where products wrap and shifts are made logical by a mask."""
+    """The finaliser of SplitMix64 on two's complement, where products wrap and shifts are made
+    logical by a mask.
+    """
     values = values + _signed(0x9E3779B97F4A7C15)
     values = (values ^ _shift_right(values, 30)) * _signed(0xBF58476D1CE4E5B9)
     values = (values ^ _shift_right(values, 27)) * _signed(0x94D049BB133111EB)

@@ -1,4 +1,6 @@
-"""Which pairs make up which step: a mixture of language pairs that is a pure function of (seed, step)."""
+"""Which pairs make up which step: a mixture of language pairs that is a pure function of (seed,
+step).
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,11 @@ CHUNK_SLOTS = 1 << 20
 class ParallelPlan:
     """Batches of translation pairs, without state: ``batch_at(step)`` needs no step before it.
 
-    An epoch has as many slots as the store has rows. Language pair l owns m_l = round(M p_l) of the M slots, p_l from
-    temperature sampling, so its exposure is exact; a keyed permutation puts the slots in order. The n-th slot that l
-    ever had reads its row number n mod rows_l under a permutation of its own for each pass over its rows. So within a
-    pass no row comes twice, and within an epoch every language pair gets its share, whatever its size.
+    An epoch has as many slots as the store has rows. Language pair l owns m_l = round(M p_l) of the
+    M slots, p_l from temperature sampling, so its exposure is exact; a keyed permutation puts the
+    slots in order. The n-th slot that l ever had reads its row number n mod rows_l under a
+    permutation of its own for each pass over its rows. So within a pass no row comes twice, and
+    within an epoch every language pair gets its share, whatever its size.
 
     Args:
         store: tokenized pairs.
@@ -33,8 +36,10 @@ class ParallelPlan:
         temperature: language pairs are drawn with weight rows^(1/temperature); 1 is proportional.
         caps: limits to what a language pair gets.
         max_tokens: longer sides are cut to this many tokens, closing special tokens kept.
-        language_pairs: names of those to draw from, see ``named_pair``; default: all. Missing ones don't count.
-        max_pairs: rows of each language pair that are ever read, drawn by the seed; more of them hold those of fewer.
+        language_pairs: names of those to draw from, see ``named_pair``; default: all. Missing ones
+            don't count.
+        max_pairs: rows of each language pair that are ever read, drawn by the seed; more of them
+            hold those of fewer.
 
     Raises:
         ConfigError: a number is out of range, or the store has none of the language pairs.
@@ -53,13 +58,22 @@ class ParallelPlan:
         language_pairs: Sequence[str] = (),
         max_pairs: int | None = None,
     ) -> None:
-        if min(global_batch_size, *(limit for limit in (max_tokens, max_pairs) if limit is not None), 1) < 1:
+        if (
+            min(
+                global_batch_size,
+                *(limit for limit in (max_tokens, max_pairs) if limit is not None),
+                1,
+            )
+            < 1
+        ):
             raise ConfigError(
-                f"global_batch_size {global_batch_size}, max_tokens {max_tokens}, max_pairs {max_pairs}: all must be"
-                " 1 or more"
+                f"global_batch_size {global_batch_size}, max_tokens {max_tokens}, max_pairs"
+                f" {max_pairs}: all must be 1 or more"
             )
         if len(store) == 0:
-            raise DataError("the token store has no rows; prepare one with text in it", path=store.path)
+            raise DataError(
+                "the token store has no rows; prepare one with text in it", path=store.path
+            )
         self.store = store
         self.global_batch_size = global_batch_size
         self.seed = seed
@@ -70,7 +84,9 @@ class ParallelPlan:
             self._rows = np.minimum(self._rows, max_pairs)
         counts = dict(zip(store.language_pairs, self._rows.tolist(), strict=True))
         weights = temperature_weights(counts, temperature, caps)
-        self._slots = apportion(np.asarray([weights[pair] for pair in store.language_pairs]), int(self._rows.sum()))
+        self._slots = apportion(
+            np.asarray([weights[pair] for pair in store.language_pairs]), int(self._rows.sum())
+        )
         self._ends = np.cumsum(self._slots)
         self._slot_key, self._row_key = seed_for(seed, "slot order"), seed_for(seed, "row order")
         self._subset_key = seed_for(seed, "subset")
@@ -96,26 +112,39 @@ class ParallelPlan:
         """
         if self.global_batch_size % world_size:
             raise ConfigError(
-                f"global_batch_size {self.global_batch_size} can't be shared evenly by {world_size} ranks or"
-                f" micro-batches; choose a multiple of {world_size}"
+                f"global_batch_size {self.global_batch_size} can't be shared evenly by"
+                f" {world_size} ranks or micro-batches; choose a multiple of {world_size}"
             )
         size = self.global_batch_size // world_size
-        pair_indices, rows = self.rows_at(step * self.global_batch_size + rank * size + np.arange(size))
+        pair_indices, rows = self.rows_at(
+            step * self.global_batch_size + rank * size + np.arange(size)
+        )
         found = self.store.read_packed(pair_indices, rows, max_tokens=self.max_tokens)
         languages = self._languages[pair_indices]
         return ParallelBatch(
-            a=TokenBatch.from_flat(found.source_ids, found.source_lengths, languages[:, 0].tolist()),
-            b=TokenBatch.from_flat(found.target_ids, found.target_lengths, languages[:, 1].tolist()),
+            a=TokenBatch.from_flat(
+                found.source_ids, found.source_lengths, languages[:, 0].tolist()
+            ),
+            b=TokenBatch.from_flat(
+                found.target_ids, found.target_lengths, languages[:, 1].tolist()
+            ),
             step=step,
             first_row=rank * size,
             seed=self.seed,
         )
 
-    def rows_at(self, places: Int64[np.ndarray, " n"]) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-        """Language pair and row at places of the endless sequence of pairs; step t begins at t * global_batch_size."""
+    def rows_at(
+        self, places: Int64[np.ndarray, " n"]
+    ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+        """Language pair and row at places of the endless sequence of pairs.
+
+        Step t begins at t * global_batch_size.
+        """
         pair_indices, draws = self._draws(np.asarray(places, dtype=np.int64))
         passes, position = np.divmod(draws, self._rows[pair_indices])
-        rows = permute(position, self._rows[pair_indices], keys(self._row_key, pair_indices, passes))
+        rows = permute(
+            position, self._rows[pair_indices], keys(self._row_key, pair_indices, passes)
+        )
         part = self._rows[pair_indices] < self._stored_rows[pair_indices]
         drawn = self._stored_rows[pair_indices[part]]
         key = keys(self._subset_key, pair_indices[part])
@@ -133,14 +162,22 @@ class ParallelPlan:
         return dict(zip(self.store.language_pairs, map(int, seen), strict=True))
 
     def seen(self, step: int) -> dict[str, int]:
-        """``exposure`` by names such as ``deu_Latn-eng_Latn``, of the language pairs that are drawn from."""
+        """``exposure`` by names such as ``deu_Latn-eng_Latn``, of the language pairs that are drawn
+        from.
+        """
         shares = self.shares
-        return {"-".join(pair): count for pair, count in self.exposure(step).items() if shares[pair]}
+        return {
+            "-".join(pair): count for pair, count in self.exposure(step).items() if shares[pair]
+        }
 
     def expected(self, step: int) -> dict[str, float]:
         """``seen`` before the end of an epoch, where only the shares are certain; costs nothing."""
         drawn = step * self.global_batch_size
-        return {"-".join(pair): drawn * slots / self.epoch_size for pair, slots in self.shares.items() if slots}
+        return {
+            "-".join(pair): drawn * slots / self.epoch_size
+            for pair, slots in self.shares.items()
+            if slots
+        }
 
     @property
     def available(self) -> dict[str, int]:
@@ -148,10 +185,14 @@ class ParallelPlan:
         rows = zip(self.store.language_pairs, self._rows.tolist(), strict=True)
         return {"-".join(pair): count for pair, count in rows if count}
 
-    def _draws(self, places: Int64[np.ndarray, " n"]) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+    def _draws(
+        self, places: Int64[np.ndarray, " n"]
+    ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
         """Language pair at each place, and how many slots that pair had before in slot order."""
         epochs, position = np.divmod(places, self.epoch_size)
-        slots = permute(position, np.full_like(position, self.epoch_size), keys(self._slot_key, epochs))
+        slots = permute(
+            position, np.full_like(position, self.epoch_size), keys(self._slot_key, epochs)
+        )
         pair_indices = np.searchsorted(self._ends, slots, side="right")
         within = slots - (self._ends - self._slots)[pair_indices]
         return pair_indices, epochs * self._slots[pair_indices] + within
@@ -169,7 +210,9 @@ def named_pair(name: str) -> frozenset[str]:
     except DataError as error:
         raise ConfigError(f"language pair {name!r}: {error}") from error
     if len(sides) != 2 or len(found) != 2:
-        raise ConfigError(f"language pair {name!r}: expected two languages, such as eng_Latn-kor_Hang")
+        raise ConfigError(
+            f"language pair {name!r}: expected two languages, such as eng_Latn-kor_Hang"
+        )
     return found
 
 
@@ -183,23 +226,30 @@ def selected(store: TokenStore, names: Sequence[str]) -> Bool[np.ndarray, " p"]:
     found = np.asarray([not wanted or frozenset(pair) in wanted for pair in store.language_pairs])
     if not found.any():
         there = ", ".join(map("-".join, store.language_pairs))
-        raise ConfigError(f"none of the language pairs {', '.join(names)} is in {store.path}; there are: {there}")
+        raise ConfigError(
+            f"none of the language pairs {', '.join(names)} is in {store.path}; there are: {there}"
+        )
     return found
 
 
 def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:
-    """Shares ``total`` out in whole numbers by weight (largest remainders); a positive weight gets at least 1.
+    """Shares ``total`` out in whole numbers by weight (largest remainders).
+
+    A positive weight gets at least 1.
 
     Raises:
         ConfigError: there are more positive weights than things to share.
     """
     positive = weights > 0
     if positive.sum() > total or not positive.any():
-        raise ConfigError(f"{total} pairs can't be shared by {int(positive.sum())} language pairs; lower the caps")
+        raise ConfigError(
+            f"{total} pairs can't be shared by {int(positive.sum())} language pairs; lower the caps"
+        )
     exact = weights / weights.sum() * total
     shares = np.where(positive, np.maximum(np.floor(exact), 1), 0).astype(np.int64)
     while (missing := total - int(shares.sum())) != 0:
-        # Give to the largest remainders; where the minimum of 1 took too much, take from those most above their share.
+        # Give to the largest remainders; where the minimum of 1 took too much, take from those most
+        # above their share.
         order = np.argsort(shares - exact, kind="stable")
         order = order[positive[order]] if missing > 0 else order[shares[order] > 1][::-1]
         shares[order[: abs(missing)]] += 1 if missing > 0 else -1

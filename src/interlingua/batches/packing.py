@@ -1,4 +1,6 @@
-"""Packed sequences by length: the order in which attention can run on rectangles without padding."""
+"""Packed sequences by length: the order in which attention can run on rectangles without
+padding.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from interlingua.devices import on_device
 
 
 class LengthGroup(NamedTuple):
-    """Consecutive sequences of one length: tokens ``start : start + sequences * length`` of the sorted tensor."""
+    """Consecutive sequences of one length: tokens ``start : start + sequences * length`` of the
+    sorted tensor.
+    """
 
     start: int
     """First token, in sorted order."""
@@ -39,11 +43,16 @@ class LengthGroups(NamedTuple):
 
     def to(self, device: torch.device) -> LengthGroups:
         """The same with the orders on a device."""
-        return self._replace(permutation=on_device(self.permutation, device), inverse=on_device(self.inverse, device))
+        return self._replace(
+            permutation=on_device(self.permutation, device), inverse=on_device(self.inverse, device)
+        )
 
 
 def length_groups(cu_seqlens: Int32[Tensor, " b+1"]) -> LengthGroups:
-    """Groups the sequences of a packed batch by equal length; sequences of one length keep their order."""
+    """Groups the sequences of a packed batch by equal length.
+
+    Sequences of one length keep their order.
+    """
     lengths, order = cu_seqlens.diff().long().sort(stable=True)
     ends = lengths.cumsum(0)
     total = int(ends[-1])

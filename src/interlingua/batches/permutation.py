@@ -1,4 +1,6 @@
-"""Keyed permutations of [0, n) in constant memory: position k of a shuffle, computed without shuffling."""
+"""Keyed permutations of [0, n) in constant memory: position k of a shuffle, computed without
+shuffling.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def mix(values: UInt64[np.ndarray, " *n"]) -> UInt64[np.ndarray, " *n"]:
 
 
 def keys(base: int, *parts: Int64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
-    """Derives one key an element from a base key and integers, e.g. a language pair and its pass."""
+    """Derives one key an element from a base key and integers, e.g. a language pair and its
+    pass.
+    """
     key = np.full(parts[0].shape, base & (2**64 - 1), dtype=np.uint64)
     for part in parts:
         key = mix(key ^ mix(part.astype(np.uint64)))
@@ -25,12 +29,14 @@ def keys(base: int, *parts: Int64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]
 
 
 def permute(
-    positions: Int64[np.ndarray, " n"], sizes: Int64[np.ndarray, " n"], key: UInt64[np.ndarray, " n"]
+    positions: Int64[np.ndarray, " n"],
+    sizes: Int64[np.ndarray, " n"],
+    key: UInt64[np.ndarray, " n"],
 ) -> Int64[np.ndarray, " n"]:
     """Where each position of [0, size) goes under the permutation that (size, key) names.
 
-    A Feistel network permutes the smallest [0, 2^bits) that holds the size; a result outside [0, size) is permuted
-    again until it falls inside (cycle walking), once more on average at most.
+    A Feistel network permutes the smallest [0, 2^bits) that holds the size; a result outside [0,
+    size) is permuted again until it falls inside (cycle walking), once more on average at most.
 
     Args:
         positions: each in [0, its size).

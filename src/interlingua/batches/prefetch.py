@@ -1,4 +1,6 @@
-"""Batches made ahead of time by a thread, in order, so that the training step never waits for the disk."""
+"""Batches made ahead of time by a thread, in order, so that the training step never waits for the
+disk.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,11 @@ BatchT = TypeVar("BatchT")
 
 
 class Prefetcher(Generic[BatchT]):
-    """Iterates over the batches of ``start_step``, ``start_step + 1``, ..., a few of them made in advance.
+    """Iterates over the batches of ``start_step``, ``start_step + 1``, ..., a few of them made in
+    advance.
 
-    The thread ends with the ``with`` block, also when it is left by an exception or Ctrl-C; an error in making a batch
-    is raised where that batch would have been yielded.
+    The thread ends with the ``with`` block, also when it is left by an exception or Ctrl-C; an
+    error in making a batch is raised where that batch would have been yielded.
 
     Args:
         batch_at: makes the batch of a step; called in one thread, in order.
@@ -25,7 +28,12 @@ class Prefetcher(Generic[BatchT]):
     """
 
     def __init__(
-        self, batch_at: Callable[[int], BatchT], start_step: int = 0, *, stop_step: int | None = None, depth: int = 4
+        self,
+        batch_at: Callable[[int], BatchT],
+        start_step: int = 0,
+        *,
+        stop_step: int | None = None,
+        depth: int = 4,
     ) -> None:
         self._batch_at = batch_at
         self._start = start_step
@@ -49,7 +57,10 @@ class Prefetcher(Generic[BatchT]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()
 

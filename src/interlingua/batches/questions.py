@@ -1,4 +1,6 @@
-"""Questions with passages as batches: every question's passage, and behind these a few that only look like it."""
+"""Questions with passages as batches: every question's passage, and behind these a few that only
+look like it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from interlingua.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class QuestionRows:
-    """Questions, tokenized, with the places of their passages; a passage that several share is held once."""
+    """Questions, tokenized, with the places of their passages.
+
+    A passage that several share is held once.
+    """
 
     questions: TokenColumn
     passages: TokenColumn
@@ -41,7 +46,9 @@ class QuestionRows:
     @property
     def digest(self) -> str:
         """Hex SHA-256 of tokens and places."""
-        found = hashlib.sha256(f"{self.questions.digest} {self.passages.digest} {self.hard_negatives}".encode())
+        found = hashlib.sha256(
+            f"{self.questions.digest} {self.passages.digest} {self.hard_negatives}".encode()
+        )
         for places in (self.positives, self.negatives, self.negative_counts):
             found.update(places.tobytes())
         return found.hexdigest()
@@ -50,8 +57,9 @@ class QuestionRows:
 class QuestionPlan:
     """Batches of questions, shuffled anew in every pass, each without state.
 
-    A question's hard negatives are drawn anew in every pass, without repetition, by (seed, pass, question) alone. One
-    that has too few gets passages of other questions, so that every batch has as many passages as the next.
+    A question's hard negatives are drawn anew in every pass, without repetition, by (seed, pass,
+    question) alone. One that has too few gets passages of other questions, so that every batch has
+    as many passages as the next.
 
     Args:
         rows: the questions.
@@ -65,14 +73,16 @@ class QuestionPlan:
     def __init__(self, rows: QuestionRows, *, global_batch_size: int, seed: int = 0) -> None:
         if global_batch_size > len(rows):
             raise ConfigError(
-                f"data.questions: a batch of {global_batch_size} questions, but there are {len(rows)}; lower"
-                " run.global_batch_size"
+                f"data.questions: a batch of {global_batch_size} questions, but there are"
+                f" {len(rows)}; lower run.global_batch_size"
             )
         self.global_batch_size = global_batch_size
         self.seed = seed
         self._rows = rows
         self._firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
-        self._order = RowOrder(len(rows), global_batch_size=global_batch_size, seed=seed, purpose="questions")
+        self._order = RowOrder(
+            len(rows), global_batch_size=global_batch_size, seed=seed, purpose="questions"
+        )
         self._key = seed_for(seed, "hard negatives")
 
     @property
@@ -83,12 +93,20 @@ class QuestionPlan:
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> QuestionBatch:
         """A rank's consecutive part of a step's questions."""
         rows, passes = self._order.places_at(step, rank=rank, world_size=world_size)
-        passages = np.concatenate([self._rows.positives[rows], self.negatives_at(rows, passes).reshape(-1)])
+        passages = np.concatenate(
+            [self._rows.positives[rows], self.negatives_at(rows, passes).reshape(-1)]
+        )
         return QuestionBatch(
-            self._rows.questions.read(rows), self._rows.passages.read(passages), step, rank * len(rows), self.seed
+            self._rows.questions.read(rows),
+            self._rows.passages.read(passages),
+            step,
+            rank * len(rows),
+            self.seed,
         )
 
-    def negatives_at(self, rows: Int64[np.ndarray, " n"], passes: Int64[np.ndarray, " n"]) -> Int64[np.ndarray, "n h"]:
+    def negatives_at(
+        self, rows: Int64[np.ndarray, " n"], passes: Int64[np.ndarray, " n"]
+    ) -> Int64[np.ndarray, "n h"]:
         """The passages that stand as hard negatives of questions in the passes they are read in."""
         drawn = np.empty((len(rows), self._rows.hard_negatives), dtype=np.int64)
         counts = self._rows.negative_counts[rows]
@@ -108,4 +126,8 @@ class QuestionPlan:
     def _not_the_answer(
         self, passages: Int64[np.ndarray, " n"], rows: Int64[np.ndarray, " n"]
     ) -> Int64[np.ndarray, " n"]:
-        return np.where(passages == self._rows.positives[rows], (passages + 1) % len(self._rows.passages), passages)
+        return np.where(
+            passages == self._rows.positives[rows],
+            (passages + 1) % len(self._rows.passages),
+            passages,
+        )

@@ -1,11 +1,14 @@
-"""Token stores: tokenized parallel text on disk, read by row in constant memory however large it is.
+"""Token stores: tokenized parallel text on disk, read by row in constant memory however large it
+is.
 
 A store is a folder of three files:
 
 - ``tokens.bin``: the ids of all rows, a row being its source ids followed by its target ids;
-- ``offsets.bin``: 2 R + 1 little-endian uint64, so that row r's source is ``tokens[o[2r] : o[2r+1]]`` and its target
-  ``tokens[o[2r+1] : o[2r+2]]``; the rows of one language pair stand together;
-- ``header.json``: language pairs and their rows, sizes, SHA-256 of both files, and a checksum of the header itself.
+- ``offsets.bin``: 2 R + 1 little-endian uint64, so that row r's source is
+  ``tokens[o[2r] : o[2r+1]]`` and its target ``tokens[o[2r+1] : o[2r+2]]``; the rows of one language
+  pair stand together;
+- ``header.json``: language pairs and their rows, sizes, SHA-256 of both files, and a checksum of
+  the header itself.
 """
 
 from __future__ import annotations
@@ -42,13 +45,17 @@ class TokenRows(NamedTuple):
 
 
 class TokenStoreWriter:
-    """Writes a store, any language pairs in any order, in bounded memory; it appears when it is whole.
+    """Writes a store, any language pairs in any order, in bounded memory.
+
+    It appears when it is whole.
 
     Args:
         path: the folder to make.
         vocabulary_size: ids must be below it.
-        vocabulary_digest: of the vocabulary that made the ids, so that a reader can check it has the same one.
-        closing_tokens: special tokens at the end of every sequence (``</s>``: 1), kept when a reader truncates.
+        vocabulary_digest: of the vocabulary that made the ids, so that a reader can check it has
+            the same one.
+        closing_tokens: special tokens at the end of every sequence (``</s>``: 1), kept when a
+            reader truncates.
         overwrite: replace a store that is already there.
         buffer_bytes: token ids held in memory before they go to the disk.
     """
@@ -77,18 +84,26 @@ class TokenStoreWriter:
         self._lengths: dict[LanguagePair, list[np.ndarray]] = {}
         self._rows: dict[LanguagePair, int] = {}
         self._exit = contextlib.ExitStack()
-        self._folder = self._exit.enter_context(atomic_directory(path, overwrite=overwrite, ours=_is_ours))
+        self._folder = self._exit.enter_context(
+            atomic_directory(path, overwrite=overwrite, ours=_is_ours)
+        )
 
     def append(
-        self, language_pair: LanguagePair, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+        self,
+        language_pair: LanguagePair,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
     ) -> None:
         """Adds rows of one language pair.
 
         Raises:
-            DataError: the sides differ in number, a sequence is empty, or an id is not in the vocabulary.
+            DataError: the sides differ in number, a sequence is empty, or an id is not in the
+                vocabulary.
         """
         if len(sources) != len(targets):
-            raise DataError(f"{len(sources)} source and {len(targets)} target sequences; give one of each a row")
+            raise DataError(
+                f"{len(sources)} source and {len(targets)} target sequences; give one of each a row"
+            )
         if not sources:
             return
         sides = [side for row in zip(sources, targets, strict=True) for side in row]
@@ -96,12 +111,17 @@ class TokenStoreWriter:
         row = self._rows.get(language_pair, 0)
         if not lengths.all():
             empty = row + int(np.argmin(lengths)) // 2
-            raise DataError(f"row {empty} of {'-'.join(language_pair)} has an empty side; remove empty texts first")
-        ids = np.fromiter(itertools.chain.from_iterable(sides), dtype=np.int64, count=int(lengths.sum()))
+            raise DataError(
+                f"row {empty} of {'-'.join(language_pair)} has an empty side; remove empty texts"
+                " first"
+            )
+        ids = np.fromiter(
+            itertools.chain.from_iterable(sides), dtype=np.int64, count=int(lengths.sum())
+        )
         if ids.min() < 0 or ids.max() >= self._header["vocabulary_size"]:
             raise DataError(
-                f"token ids {ids.min()}..{ids.max()} in {'-'.join(language_pair)} for a vocabulary of "
-                f"{self._header['vocabulary_size']}; write with the vocabulary that made them"
+                f"token ids {ids.min()}..{ids.max()} in {'-'.join(language_pair)} for a vocabulary"
+                f" of {self._header['vocabulary_size']}; write with the vocabulary that made them"
             )
         self._ids.setdefault(language_pair, []).append(ids.astype(self._dtype))
         self._lengths.setdefault(language_pair, []).append(lengths)
@@ -114,7 +134,10 @@ class TokenStoreWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         if kind is not None:
             self._exit.__exit__(kind, error, traceback)
@@ -136,7 +159,10 @@ class TokenStoreWriter:
     def _finish(self) -> None:
         self._spill()
         pairs = sorted(self._rows)
-        with (self._folder / "tokens.bin").open("wb") as tokens, (self._folder / "offsets.bin").open("wb") as offsets:
+        with (
+            (self._folder / "tokens.bin").open("wb") as tokens,
+            (self._folder / "offsets.bin").open("wb") as offsets,
+        ):
             end = np.zeros(1, dtype="<u8")
             offsets.write(end.tobytes())
             for language_pair in pairs:
@@ -151,12 +177,15 @@ class TokenStoreWriter:
                 for kind in ("ids", "lengths"):
                     self._spool(language_pair, kind).unlink()
         self._header["language_pairs"] = [
-            {"source": source, "target": target, "rows": self._rows[source, target]} for source, target in pairs
+            {"source": source, "target": target, "rows": self._rows[source, target]}
+            for source, target in pairs
         ]
         self._header["bytes"] = {name: (self._folder / name).stat().st_size for name in FILES}
         self._header["sha256"] = {name: sha256_file(self._folder / name) for name in FILES}
         self._header["checksum"] = checksum(self._header)
-        (self._folder / "header.json").write_text(json.dumps(self._header, indent=1, ensure_ascii=False) + "\n")
+        (self._folder / "header.json").write_text(
+            json.dumps(self._header, indent=1, ensure_ascii=False) + "\n"
+        )
 
 
 class TokenStore:
@@ -174,7 +203,9 @@ class TokenStore:
         )
         self.counts: tuple[int, ...] = tuple(pair["rows"] for pair in header["language_pairs"])
         self._header = header
-        self._first_rows = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]).astype(np.int64)
+        self._first_rows = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]).astype(
+            np.int64
+        )
         self._tokens = _RandomReads(self.path / "tokens.bin", np.dtype(header["dtype"]))
         self._offsets = _RandomReads(self.path / "offsets.bin", np.dtype("<u8"))
         self._size = header["bytes"]["tokens.bin"] // np.dtype(header["dtype"]).itemsize
@@ -192,14 +223,17 @@ class TokenStore:
             got = file.stat().st_size if file.is_file() else 0
             if got != expected:
                 raise DataError(
-                    f"{got} bytes where {expected} belong; the store is damaged, prepare it again", path=file
+                    f"{got} bytes where {expected} belong; the store is damaged, prepare it again",
+                    path=file,
                 )
         return cls(path, header)
 
     def verify(self) -> None:
-        """Reads both files whole: their SHA-256 are those of the header, ids and offsets are possible ones.
+        """Reads both files whole: their SHA-256 are those of the header, ids and offsets are
+        possible ones.
 
-        The digests find damage; a store that was made wrong has right digests, so its numbers are looked at as well.
+        The digests find damage; a store that was made wrong has right digests, so its numbers are
+        looked at as well.
 
         Raises:
             DataError: a file has changed since it was written, or holds impossible numbers.
@@ -209,28 +243,37 @@ class TokenStore:
             largest = max(largest, int(ids.max(initial=0)))
         if largest >= self.vocabulary_size > 0:
             raise DataError(
-                f"token id {largest} for a vocabulary of {self.vocabulary_size}; prepare the store again",
+                f"token id {largest} for a vocabulary of {self.vocabulary_size}; prepare the store"
+                " again",
                 path=self.path / "tokens.bin",
             )
         are_possible = True
         end = -1
         for offsets in self._verified("offsets.bin", "<u8"):
-            # each greater than the one before; beyond 2^63 they are below 0 here, which fails as well
+            # each greater than the one before; beyond 2^63 they are below 0 here, which fails as
+            # well
             are_possible &= bool((np.diff(offsets.astype(np.int64), prepend=end) > 0).all())
             are_possible &= end >= 0 or int(offsets[0]) == 0
             end = int(offsets[-1].astype(np.int64))
         if not are_possible or end != self._size:
-            raise DataError("impossible offsets; prepare the store again", path=self.path / "offsets.bin")
+            raise DataError(
+                "impossible offsets; prepare the store again", path=self.path / "offsets.bin"
+            )
 
     def _verified(self, name: str, dtype: str) -> Iterator[np.ndarray]:
-        """The numbers of a file block by block; when all are read, its SHA-256 has been compared."""
+        """The numbers of a file block by block.
+
+        When all are read, its SHA-256 has been compared.
+        """
         digest = hashlib.sha256()
         with open_raw(self.path / name) as file:
             while block := file.read(COUNTED_AT_ONCE * 8):
                 digest.update(block)
                 yield np.frombuffer(block, dtype=dtype)
         if digest.hexdigest() != self._header["sha256"][name]:
-            raise DataError("bytes changed since it was written; prepare the store again", path=self.path / name)
+            raise DataError(
+                "bytes changed since it was written; prepare the store again", path=self.path / name
+            )
 
     def __len__(self) -> int:
         return int(self._first_rows[-1])
@@ -240,14 +283,21 @@ class TokenStore:
         return self.counts[pair_index]
 
     def token_counts(self) -> Int64[np.ndarray, " v"]:
-        """How often each id of the vocabulary is there; read from the file in order, block by block."""
+        """How often each id of the vocabulary is there.
+
+        Read from the file in order, block by block.
+        """
         counts = np.zeros(self.vocabulary_size, dtype=np.int64)
         with (self.path / "tokens.bin").open("rb") as file:
-            while len(block := np.fromfile(file, dtype=self._header["dtype"], count=COUNTED_AT_ONCE)):
+            while len(
+                block := np.fromfile(file, dtype=self._header["dtype"], count=COUNTED_AT_ONCE)
+            ):
                 counts += np.bincount(block, minlength=self.vocabulary_size)
         return counts
 
-    def read(self, pair_index: int, rows: Int[np.ndarray, " n"]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def read(
+        self, pair_index: int, rows: Int[np.ndarray, " n"]
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Reads rows of one language pair.
 
         Returns:
@@ -261,8 +311,9 @@ class TokenStore:
             return [], []
         if rows.min() < 0 or rows.max() >= self.counts[pair_index]:
             raise DataError(
-                f"row {rows.min() if rows.min() < 0 else rows.max()} of {'-'.join(self.language_pairs[pair_index])}, "
-                f"which has {self.counts[pair_index]} rows",
+                f"row {rows.min() if rows.min() < 0 else rows.max()} of"
+                f" {'-'.join(self.language_pairs[pair_index])}, which has"
+                f" {self.counts[pair_index]} rows",
                 path=self.path,
             )
         found = self.read_packed(np.full(len(rows), pair_index), rows)
@@ -272,7 +323,11 @@ class TokenStore:
         )
 
     def read_packed(
-        self, pair_indices: Int[np.ndarray, " n"], rows: Int[np.ndarray, " n"], *, max_tokens: int | None = None
+        self,
+        pair_indices: Int[np.ndarray, " n"],
+        rows: Int[np.ndarray, " n"],
+        *,
+        max_tokens: int | None = None,
     ) -> TokenRows:
         """Reads rows of any language pairs at once.
 
@@ -285,13 +340,21 @@ class TokenStore:
             DataError: the offsets found are not possible ones: the store is damaged.
         """
         places = 2 * (self._first_rows[pair_indices] + rows)
-        bounds = self._offsets.gather(places, np.full_like(places, 3)).astype(np.int64).reshape(-1, 3)
+        bounds = (
+            self._offsets.gather(places, np.full_like(places, 3)).astype(np.int64).reshape(-1, 3)
+        )
         lengths = np.diff(bounds, axis=1)
         if (lengths < 1).any() or bounds.min(initial=0) < 0 or bounds.max(initial=0) > self._size:
-            raise DataError("impossible offsets; the store is damaged, prepare it again", path=self._offsets.path)
+            raise DataError(
+                "impossible offsets; the store is damaged, prepare it again",
+                path=self._offsets.path,
+            )
         tokens = self._tokens.gather(bounds[:, 0], lengths.sum(axis=1)).astype(np.int64)
         ends = np.cumsum(lengths).reshape(-1, 2)
-        sides = [self._side(ends[:, side] - lengths[:, side], lengths[:, side], max_tokens) for side in (0, 1)]
+        sides = [
+            self._side(ends[:, side] - lengths[:, side], lengths[:, side], max_tokens)
+            for side in (0, 1)
+        ]
         (sources, source_lengths), (targets, target_lengths) = sides
         return TokenRows(tokens[sources], source_lengths, tokens[targets], target_lengths)
 
@@ -301,8 +364,12 @@ class TokenStore:
         """Which tokens of one side stay, and how many they are in each row."""
         lengths = full if max_tokens is None else np.minimum(full, max_tokens)
         ends = np.cumsum(lengths)
-        index = np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
-        for back in range(1, 1 + (0 if max_tokens is None else min(self.closing_tokens, max_tokens))):
+        index = np.repeat(starts - (ends - lengths), lengths) + np.arange(
+            ends[-1] if len(ends) else 0
+        )
+        for back in range(
+            1, 1 + (0 if max_tokens is None else min(self.closing_tokens, max_tokens))
+        ):
             index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)
         return index, lengths
 
@@ -310,8 +377,8 @@ class TokenStore:
 class _RandomReads:
     """Pieces of a file of numbers, each read by its place.
 
-    Not a memory map: touching one page of a map can make megabytes around it resident (Linux maps whole large folios),
-    so a process that reads rows at random would grow to the size of the store.
+    Not a memory map: touching one page of a map can make megabytes around it resident (Linux maps
+    whole large folios), so a process that reads rows at random would grow to the size of the store.
     """
 
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
@@ -322,11 +389,15 @@ class _RandomReads:
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
 
-    def gather(self, starts: Int64[np.ndarray, " n"], lengths: Int64[np.ndarray, " n"]) -> np.ndarray:
+    def gather(
+        self, starts: Int64[np.ndarray, " n"], lengths: Int64[np.ndarray, " n"]
+    ) -> np.ndarray:
         """The numbers ``start : start + length`` of all pieces, behind one another."""
         size = self._dtype.itemsize
         spans = zip((lengths * size).tolist(), (starts * size).tolist(), strict=True)
-        return np.frombuffer(b"".join([os.pread(self._file, *span) for span in spans]), dtype=self._dtype)
+        return np.frombuffer(
+            b"".join([os.pread(self._file, *span) for span in spans]), dtype=self._dtype
+        )
 
 
 def _is_ours(path: Path) -> bool:

@@ -1,4 +1,6 @@
-"""What can be done with the sentences of packed batches: join and part them, take some, find what says the same."""
+"""What can be done with the sentences of packed batches: join and part them, take some, find what
+says the same.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def _joined(a: TokenBatch, b: TokenBatch) -> TokenBatch:
 
 
 def split(batch: TokenBatch, size: int) -> list[TokenBatch]:
-    """The batch in parts of ``size`` consecutive sentences, the last of what is left; parts share its memory."""
+    """The batch in parts of ``size`` consecutive sentences, the last of what is left.
+
+    Parts share its memory.
+    """
     ends = batch.cu_seqlens.tolist()
     parts = []
     for first in range(0, batch.batch_size, size):
@@ -56,11 +61,17 @@ def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
     bounds = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(batch.cu_seqlens.dtype)
     shifts = torch.repeat_interleave(batch.cu_seqlens[:-1][index] - bounds[:-1], lengths)
     tokens = torch.arange(len(shifts), device=shifts.device) + shifts
-    return TokenBatch(batch.input_ids[tokens], bounds, int(lengths.max()), tuple(batch.languages[row] for row in rows))
+    return TokenBatch(
+        batch.input_ids[tokens],
+        bounds,
+        int(lengths.max()),
+        tuple(batch.languages[row] for row in rows),
+    )
 
 
 def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[Tensor, " b+1"]]:
-    """How to put packed batches of B sequences side by side: sequence i becomes its first part, its second, and so on.
+    """How to put packed batches of B sequences side by side: sequence i becomes its first part, its
+    second, and so on.
 
     Args:
         boundaries: ``cu_seqlens`` of each batch; its sequences may be empty.
@@ -69,13 +80,17 @@ def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[
         ``order`` and ``cu_seqlens``, so that ``torch.cat(batches)[order]`` is the result, packed.
     """
     rows = torch.arange(len(boundaries[0]) - 1, device=boundaries[0].device)
-    sequence = torch.cat([torch.repeat_interleave(rows, cu_seqlens.diff()) for cu_seqlens in boundaries])
+    sequence = torch.cat(
+        [torch.repeat_interleave(rows, cu_seqlens.diff()) for cu_seqlens in boundaries]
+    )
     order = sequence.argsort(stable=True)
     return order, torch.stack(boundaries).sum(dim=0).to(boundaries[0].dtype)
 
 
 class Tails(NamedTuple):
-    """Where the tokens of packed sentences stand, but for the first few of each (``<s>``, ``[CLS]``)."""
+    """Where the tokens of packed sentences stand, but for the first few of each (``<s>``,
+    ``[CLS]``).
+    """
 
     kept: Int64[Tensor, " t"]
     """Their index in the batch."""
@@ -90,15 +105,20 @@ class Tails(NamedTuple):
     def of(cls, cu_seqlens: Int[Tensor, " b+1"], skip: int) -> Tails:
         """Leaves out the first ``skip`` tokens of each sentence; none is shorter."""
         count = len(cu_seqlens) - 1
-        rows = torch.repeat_interleave(torch.arange(count, device=cu_seqlens.device), cu_seqlens.diff())
+        rows = torch.repeat_interleave(
+            torch.arange(count, device=cu_seqlens.device), cu_seqlens.diff()
+        )
         positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
         kept = (positions >= skip).nonzero()[:, 0]
-        left = cu_seqlens - skip * torch.arange(count + 1, device=cu_seqlens.device, dtype=cu_seqlens.dtype)
+        left = cu_seqlens - skip * torch.arange(
+            count + 1, device=cu_seqlens.device, dtype=cu_seqlens.dtype
+        )
         return cls(kept, left, rows[kept], positions[kept])
 
 
 def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
-    """The pairs of a batch the right way round: what is to be aligned, and the pivot language's side.
+    """The pairs of a batch the right way round: what is to be aligned, and the pivot language's
+    side.
 
     Where both sides are in the pivot language, the stored target is taken for the pivot.
 
@@ -109,22 +129,35 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
     b = batch.b
     if all(code == pivot for code in b.languages):
         return a, b
-    wrong = [row for row, pair in enumerate(zip(a.languages, b.languages, strict=True)) if pivot not in pair]
+    wrong = [
+        row
+        for row, pair in enumerate(zip(a.languages, b.languages, strict=True))
+        if pivot not in pair
+    ]
     if wrong:
         pair = f"{a.languages[wrong[0]]}-{b.languages[wrong[0]]}"
-        raise DataError(f"a pair {pair} has no side in {pivot}; set the method's pivot, or prepare without such pairs")
+        raise DataError(
+            f"a pair {pair} has no side in {pivot}; set the method's pivot, or prepare without"
+            " such pairs"
+        )
     size = a.batch_size
-    at = [row if code == pivot else row + size for row, code in enumerate(b.languages)]  # the other language's row
+    at = [
+        row if code == pivot else row + size for row, code in enumerate(b.languages)
+    ]  # the other language's row
     both = join(a, b)
     return take(both, at), take(both, [(row + size) % (2 * size) for row in at])
 
 
 def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
-    """A 64-bit number for each sentence that depends on its tokens and their order alone; equal sentences, equal keys.
+    """A 64-bit number for each sentence that depends on its tokens and their order alone.
+
+    Equal sentences, equal keys.
 
     Each (token, position) is scrambled as in SplitMix64 and the results are added up.
     """
-    z = (batch.input_ids + 1) * -7046029254386353131 + (batch.positions() + 1) * -4658895280553007687
+    z = (batch.input_ids + 1) * -7046029254386353131 + (
+        batch.positions() + 1
+    ) * -4658895280553007687
     z = (z ^ (z >> 30)) * -4658895280553007687
     z = (z ^ (z >> 27)) * -7723592293110705685
     return z.new_zeros(batch.batch_size).index_add(0, batch.sequence_ids(), z ^ (z >> 31))
@@ -140,17 +173,21 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
     """The rows of the distinct sentences, each at its first place, in order."""
     _, sentence = torch.unique(sentence_keys(batch), return_inverse=True)
     rows = torch.arange(batch.batch_size, device=sentence.device)
-    first = rows.new_full((batch.batch_size,), batch.batch_size).scatter_reduce(0, sentence, rows, "amin")
+    first = rows.new_full((batch.batch_size,), batch.batch_size).scatter_reduce(
+        0, sentence, rows, "amin"
+    )
     return rows[first[sentence] == rows]
 
 
 def same_meaning(
     a: TokenBatch, b: TokenBatch, gather: Callable[[Tensor], Tensor] = lambda keys: keys
 ) -> Bool[Tensor, "b b"]:
-    """Which pairs of translations say the same: those that share a sentence, on whichever side, also by way of others.
+    """Which pairs of translations say the same: those that share a sentence, on whichever side,
+    also by way of others.
 
-    With "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs say the same, and a contrastive
-    loss that takes "Hallo" and "Hi" for negatives of one another is wrong about them. True on the diagonal.
+    With "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs say the same, and
+    a contrastive loss that takes "Hallo" and "Hi" for negatives of one another is wrong about them.
+    True on the diagonal.
 
     Args:
         a: one side of the pairs.
@@ -163,8 +200,13 @@ def same_meaning(
 
 
 def meaning_groups(keys: Int64[Tensor, "b 2"]) -> Int64[Tensor, " b"]:
-    """The group of each pair of translations, given by the keys of its sentences; see ``same_meaning``."""
-    _, sentence = torch.unique(keys, return_inverse=True)  # (B, 2): pairs are edges between distinct sentences
+    """The group of each pair of translations, given by the keys of its sentences.
+
+    See ``same_meaning``.
+    """
+    _, sentence = torch.unique(
+        keys, return_inverse=True
+    )  # (B, 2): pairs are edges between distinct sentences
     group = torch.arange(int(sentence.max()) + 1, device=keys.device)
     while True:  # each sentence takes the least group of its pairs, until none changes
         least = group[sentence].amin(dim=1, keepdim=True).expand_as(sentence)

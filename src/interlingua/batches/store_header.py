@@ -1,6 +1,8 @@
-"""The header of a token store: written, read, and checked before anything computes with what it says.
+"""The header of a token store: written, read, and checked before anything computes with what it
+says.
 
-Its checksum finds damage. It does not tell who made the store, so names, types and sizes are checked as well.
+Its checksum finds damage. It does not tell who made the store, so names, types and sizes are
+checked as well.
 """
 
 from __future__ import annotations
@@ -38,16 +40,22 @@ def read_header(path: Path) -> dict[str, Any]:
     """
     file = path / "header.json"
     if not file.is_file():
-        raise DataError("no token store here (header.json is missing); run: interlingua prepare", path=path)
+        raise DataError(
+            "no token store here (header.json is missing); run: interlingua prepare", path=path
+        )
     try:
         header = parse_json(file.read_bytes().decode("utf-8"))
     except ValueError as error:
         raise DataError("not JSON; the store is damaged, prepare it again", path=file) from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else type(header).__name__
-        raise DataError(f"format {found!r} where {FORMAT!r} is read; prepare the store again", path=file)
+        raise DataError(
+            f"format {found!r} where {FORMAT!r} is read; prepare the store again", path=file
+        )
     if header.get("checksum") != checksum(header):
-        raise DataError("the header's checksum is wrong; the store is damaged, prepare it again", path=file)
+        raise DataError(
+            "the header's checksum is wrong; the store is damaged, prepare it again", path=file
+        )
     problem = _header_problem(header)
     if problem:
         raise DataError(f"{problem}; prepare the store again", path=file)
@@ -55,7 +63,10 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def _header_problem(header: dict[str, Any]) -> str:
-    """What a header says that no writer of ours writes, its checksum right or not; empty if nothing."""
+    """What a header says that no writer of ours writes, its checksum right or not.
+
+    Empty if nothing.
+    """
     numbers = {"vocabulary_size": MAX_VOCABULARY, "closing_tokens": 1 << 16}
     for key, most in numbers.items():
         if not _is_count(header.get(key), most):

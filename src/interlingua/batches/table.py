@@ -1,4 +1,6 @@
-"""Token sequences in memory, and an endless order of rows: for sets that need no disk (labeled pairs, questions)."""
+"""Token sequences in memory, and an endless order of rows: for sets that need no disk (labeled
+pairs, questions).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class TokenColumn:
         DataError: there are none, or one is empty.
     """
 
-    def __init__(self, sequences: Sequence[Sequence[int] | np.ndarray], languages: Sequence[str]) -> None:
+    def __init__(
+        self, sequences: Sequence[Sequence[int] | np.ndarray], languages: Sequence[str]
+    ) -> None:
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
         if not len(lengths) or not lengths.all():
             raise DataError("no sentences, or an empty one; remove it from the file")
@@ -49,8 +53,12 @@ class TokenColumn:
         """The rows, in the order given, packed."""
         lengths = self._lengths[rows]
         starts = self._ends[rows] - lengths
-        index = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-        return TokenBatch.from_flat(self._ids[index].astype(np.int64), lengths, [self.languages[row] for row in rows])
+        index = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(
+            lengths.sum()
+        )
+        return TokenBatch.from_flat(
+            self._ids[index].astype(np.int64), lengths, [self.languages[row] for row in rows]
+        )
 
     @property
     def digest(self) -> str:
@@ -59,7 +67,8 @@ class TokenColumn:
 
 
 class RowOrder:
-    """Rows of an endless sequence of passes, each a permutation of its own: a pure function of (seed, place).
+    """Rows of an endless sequence of passes, each a permutation of its own: a pure function of
+    (seed, place).
 
     Args:
         count: rows of a pass.
@@ -73,7 +82,9 @@ class RowOrder:
 
     def __init__(self, count: int, *, global_batch_size: int, seed: int, purpose: str) -> None:
         if global_batch_size < 1 or count < 1:
-            raise ConfigError(f"{purpose}: {count} rows in batches of {global_batch_size}; both must be 1 or more")
+            raise ConfigError(
+                f"{purpose}: {count} rows in batches of {global_batch_size}; both must be 1 or more"
+            )
         self.count = count
         self.global_batch_size = global_batch_size
         self._key = seed_for(seed, "row order", purpose)
@@ -92,13 +103,15 @@ class RowOrder:
         """As ``rows_at``, with the number of the pass that each row is read in."""
         if self.global_batch_size % world_size:
             raise ConfigError(
-                f"a batch of {self.global_batch_size} can't be shared evenly by {world_size} ranks or micro-batches;"
-                f" choose a multiple of {world_size}"
+                f"a batch of {self.global_batch_size} can't be shared evenly by {world_size} ranks"
+                f" or micro-batches; choose a multiple of {world_size}"
             )
         size = self.global_batch_size // world_size
         places = step * self.global_batch_size + rank * size + np.arange(size, dtype=np.int64)
         passes, position = np.divmod(places, self.count)
-        return permute(position, np.full_like(position, self.count), keys(self._key, passes)), passes
+        return permute(
+            position, np.full_like(position, self.count), keys(self._key, passes)
+        ), passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,9 @@ class LabeledRows:
     @property
     def digest(self) -> str:
         """Hex SHA-256 of tokens and labels."""
-        return hashlib.sha256(f"{self.a.digest} {self.b.digest}".encode() + self.labels.tobytes()).hexdigest()
+        return hashlib.sha256(
+            f"{self.a.digest} {self.b.digest}".encode() + self.labels.tobytes()
+        ).hexdigest()
 
 
 class LabeledPlan:
@@ -137,7 +152,9 @@ class LabeledPlan:
         self.global_batch_size = global_batch_size
         self.seed = seed
         self._rows = rows
-        self._order = RowOrder(len(rows.labels), global_batch_size=global_batch_size, seed=seed, purpose="labeled")
+        self._order = RowOrder(
+            len(rows.labels), global_batch_size=global_batch_size, seed=seed, purpose="labeled"
+        )
 
     @property
     def epoch_size(self) -> int:
@@ -148,7 +165,14 @@ class LabeledPlan:
         """A rank's consecutive part of a step's pairs."""
         rows = self._order.rows_at(step, rank=rank, world_size=world_size)
         labels = torch.from_numpy(self._rows.labels[rows])
-        return LabeledBatch(self._rows.a.read(rows), self._rows.b.read(rows), labels, step, rank * len(rows), self.seed)
+        return LabeledBatch(
+            self._rows.a.read(rows),
+            self._rows.b.read(rows),
+            labels,
+            step,
+            rank * len(rows),
+            self.seed,
+        )
 
     def seen(self, step: int) -> dict[str, int]:
         """Pairs in the steps before ``step``."""
@@ -156,7 +180,8 @@ class LabeledPlan:
 
 
 class SentencePlan:
-    """Batches of sentences without translations, shuffled anew in every pass over all languages together.
+    """Batches of sentences without translations, shuffled anew in every pass over all languages
+    together.
 
     Args:
         sentences: the texts' tokens.
@@ -168,7 +193,9 @@ class SentencePlan:
         self.global_batch_size = global_batch_size
         self.seed = seed
         self._sentences = sentences
-        self._order = RowOrder(len(sentences), global_batch_size=global_batch_size, seed=seed, purpose="monolingual")
+        self._order = RowOrder(
+            len(sentences), global_batch_size=global_batch_size, seed=seed, purpose="monolingual"
+        )
 
     @property
     def epoch_size(self) -> int:

@@ -26,7 +26,9 @@ class TokenBatch(NamedTuple):
     """One code a sequence, e.g. ``deu_Latn``."""
 
     @classmethod
-    def from_lists(cls, sequences: Sequence[Sequence[int] | np.ndarray], languages: Sequence[str]) -> TokenBatch:
+    def from_lists(
+        cls, sequences: Sequence[Sequence[int] | np.ndarray], languages: Sequence[str]
+    ) -> TokenBatch:
         """Packs token id sequences.
 
         Raises:
@@ -35,11 +37,18 @@ class TokenBatch(NamedTuple):
         if not sequences:
             raise DataError("a batch needs at least one sequence; got none")
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
-        return cls.from_flat(np.concatenate([np.asarray(ids, dtype=np.int64) for ids in sequences]), lengths, languages)
+        return cls.from_flat(
+            np.concatenate([np.asarray(ids, dtype=np.int64) for ids in sequences]),
+            lengths,
+            languages,
+        )
 
     @classmethod
     def from_flat(
-        cls, input_ids: Int[np.ndarray, " t"], lengths: Int[np.ndarray, " b"], languages: Sequence[str]
+        cls,
+        input_ids: Int[np.ndarray, " t"],
+        lengths: Int[np.ndarray, " b"],
+        languages: Sequence[str],
     ) -> TokenBatch:
         """Packs sequences that already stand behind one another.
 
@@ -47,14 +56,21 @@ class TokenBatch(NamedTuple):
             DataError: a sequence is empty, or ids, lengths and languages do not belong together.
         """
         if len(languages) != len(lengths):
-            raise DataError(f"{len(lengths)} sequences with {len(languages)} languages; give one language a sequence")
+            raise DataError(
+                f"{len(lengths)} sequences with {len(languages)} languages; give one language a"
+                " sequence"
+            )
         if lengths.size == 0 or lengths.min() < 1:
             empty = int(np.argmin(lengths)) if lengths.size else 0
-            raise DataError(f"sequence {empty} of the batch has no tokens; remove empty texts before batching")
+            raise DataError(
+                f"sequence {empty} of the batch has no tokens; remove empty texts before batching"
+            )
         cu_seqlens = np.zeros(len(lengths) + 1, dtype=np.int32)
         np.cumsum(lengths, out=cu_seqlens[1:])
         if int(cu_seqlens[-1]) != len(input_ids):
-            raise DataError(f"lengths sum to {cu_seqlens[-1]} tokens, but {len(input_ids)} were given")
+            raise DataError(
+                f"lengths sum to {cu_seqlens[-1]} tokens, but {len(input_ids)} were given"
+            )
         ids = torch.from_numpy(np.ascontiguousarray(input_ids, dtype=np.int64))
         return cls(ids, torch.from_numpy(cu_seqlens), int(lengths.max()), tuple(languages))
 
@@ -75,7 +91,9 @@ class TokenBatch(NamedTuple):
 
     def positions(self) -> Int64[Tensor, " t"]:
         """For each token its place in its sequence, from 0."""
-        starts = torch.repeat_interleave(self.cu_seqlens[:-1], self.lengths, output_size=len(self.input_ids))
+        starts = torch.repeat_interleave(
+            self.cu_seqlens[:-1], self.lengths, output_size=len(self.input_ids)
+        )
         return torch.arange(len(self.input_ids), device=starts.device) - starts
 
     def to(self, device: torch.device | str) -> TokenBatch:
@@ -87,7 +105,9 @@ class TokenBatch(NamedTuple):
 
     def pin_memory(self) -> TokenBatch:
         """The same batch in page-locked memory."""
-        return self._replace(input_ids=self.input_ids.pin_memory(), cu_seqlens=self.cu_seqlens.pin_memory())
+        return self._replace(
+            input_ids=self.input_ids.pin_memory(), cu_seqlens=self.cu_seqlens.pin_memory()
+        )
 
     def padded(self, pad_id: int) -> tuple[Int64[Tensor, "b l"], Bool[Tensor, "b l"]]:
         """The batch as a rectangle.

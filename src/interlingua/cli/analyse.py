@@ -25,7 +25,9 @@ def analyse(options: AnalyseOptions, quiet: bool) -> None:
     console = Console(width=None if os.isatty(1) else 160)
     for table in tables.terminal_tables(found):
         console.print(table)
-    for note in dict.fromkeys(f"{each.task}: {note}" for one in found for each in one for note in each.notes):
+    for note in dict.fromkeys(
+        f"{each.task}: {note}" for one in found for each in one for note in each.notes
+    ):
         print(f"note: {note}")
     for each in (each for one in found for each in one):
         print(f"written: {record.analysis_path(each, output)}")

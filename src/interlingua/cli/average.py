@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 
 @command(AverageOptions, quiet="Only where the model is.")
 def average(options: AverageOptions, quiet: bool) -> None:
-    """Averages the weights of models, by given shares or by those that are best on development data."""
-    result = run_average(options, lambda point: None if quiet else print(f"share {point.share:g} measured", flush=True))
+    """Averages the weights of models, by given shares or by those that are best on development
+    data.
+    """
+    result = run_average(
+        options,
+        lambda point: None if quiet else print(f"share {point.share:g} measured", flush=True),
+    )
     if not quiet:
         _show(result)
     shares = ", ".join(f"{weight:.3g}" for weight in result.weights)
@@ -37,6 +42,8 @@ def _show(result: AverageResult) -> None:
         values["mean STS"] = point.scores.mean_similarity or 0.0
         star = "*" if abs(1 - point.share - result.weights[0]) < 1e-12 else " "
         cells = [f"{star} {point.share:g}".rjust(columns["share"])]
-        cells += [f"{values[name]:.2f}".rjust(width) for name, width in columns.items() if name != "share"]
+        cells += [
+            f"{values[name]:.2f}".rjust(width) for name, width in columns.items() if name != "share"
+        ]
         print("  ".join(cells))
     print(f"* {result.rule}")

@@ -27,14 +27,16 @@ def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Itera
         if not keeps:  # a change of a function would go unnoticed
             raise
         raise InterlinguaError(
-            f"stopped; the vectors so far are kept below {cache or output / 'results'}, so the same command goes on"
-            " from there"
+            f"stopped; the vectors so far are kept below {cache or output / 'results'}, so the"
+            " same command goes on from there"
         ) from None
 
 
 @contextlib.contextmanager
 def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, float], None]]:
-    """A progress bar on standard error with the time left for the whole run; without a terminal a line a minute.
+    """A progress bar on standard error with the time left for the whole run.
+
+    Without a terminal a line a minute.
 
     Args:
         quiet: show nothing.
@@ -43,7 +45,9 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, flo
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=last) as tell:
             yield lambda label, done, total: tell(
-                lambda seconds: f"{label}: {done:,.0f}/{total:,.0f}{time_left(done, total, seconds)}"
+                lambda seconds: (
+                    f"{label}: {done:,.0f}/{total:,.0f}{time_left(done, total, seconds)}"
+                )
             )
         return
     from rich.console import Console
@@ -57,7 +61,9 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, flo
     )
     an_hour = 3600.0  # a language may take minutes: the speed is that of all so far
     console = Console(stderr=True)
-    shown = Progress(*columns, console=console, disable=quiet, speed_estimate_period=an_hour, transient=True)
+    shown = Progress(
+        *columns, console=console, disable=quiet, speed_estimate_period=an_hour, transient=True
+    )
     task = shown.add_task("", total=None, left="")
 
     def report(label: str, done: float, total: float) -> None:
@@ -71,7 +77,8 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, flo
 
 @contextlib.contextmanager
 def steps_bar(quiet: bool) -> Iterator[Steps]:
-    """A progress bar on standard error for a run of several steps, with the time left for all of them.
+    """A progress bar on standard error for a run of several steps, with the time left for all of
+    them.
 
     Without a terminal it is a line a minute.
     """
@@ -82,7 +89,9 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
 
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=True) as tell:
-            yield Steps(lambda what, done, total, left: tell(lambda _: _step_line(what, done, total, left)))
+            yield Steps(
+                lambda what, done, total, left: tell(lambda _: _step_line(what, done, total, left))
+            )
         return
     columns = (
         TextColumn("{task.description:<28}"),
@@ -95,14 +104,17 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
 
         def show(what: str, done: int, total: int, left: float | None) -> None:
             remaining = "" if left is None else f"{duration(left)} left for all"
-            shown.update(task, description=what, completed=done, total=total or None, left=remaining)
+            shown.update(
+                task, description=what, completed=done, total=total or None, left=remaining
+            )
 
         yield Steps(show)
 
 
 @contextlib.contextmanager
 def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], None]]:
-    """A progress bar on standard error for what streams by: how much, how fast, and the time left if that is known.
+    """A progress bar on standard error for what streams by: how much, how fast, and the time left
+    if that is known.
 
     Without a terminal it is a line a minute, and none for less.
     """
@@ -112,16 +124,22 @@ def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], N
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=False) as tell:
             yield lambda done, total: tell(
-                lambda seconds: f"{_rate_note(done, total, unit, seconds)}{time_left(done, total, seconds)}"
+                lambda seconds: (
+                    f"{_rate_note(done, total, unit, seconds)}{time_left(done, total, seconds)}"
+                )
             )
         return
     columns = (BarColumn(), TextColumn("{task.fields[note]}"), TextColumn("{task.fields[left]}"))
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=3600.0) as shown:
+    with Progress(
+        *columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=3600.0
+    ) as shown:
         task = shown.add_task("", total=None, note="", left="")
 
         def report(done: float, total: int | None) -> None:
             seconds = shown.tasks[0].elapsed or 0.0
-            shown.update(task, completed=done, total=total, note=_rate_note(done, total, unit, seconds))
+            shown.update(
+                task, completed=done, total=total, note=_rate_note(done, total, unit, seconds)
+            )
             shown.update(task, left=_left(shown.tasks[0].time_remaining))
 
         yield report
@@ -139,4 +157,6 @@ def _rate_note(done: float, total: int | None, unit: str, seconds: float) -> str
 
 def _step_line(what: str, done: int, total: int, left: float | None) -> str:
     of_all = f" of {total:,}" if total else ""
-    return f"{what}: {done:,}{of_all}" + ("" if left is None else f", {duration(left)} left for all")
+    return f"{what}: {done:,}{of_all}" + (
+        "" if left is None else f", {duration(left)} left for all"
+    )

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @command(DebiasSettings, quiet="Only the table.")
 def debias(options: DebiasSettings, quiet: bool) -> None:
-    """Writes the model with a map that takes the language out of its vectors; prints the panel before and after."""
+    """Writes the model with a map that takes the language out of its vectors.
+
+    Prints the panel before and after.
+    """
     with bar(quiet) as progress:
         report = run_debias(options, progress)
     if report is not None:
@@ -44,8 +47,8 @@ def table(report: DebiasReport) -> str:
     if language_map.rank == 1:
         removed = ", 1 direction removed"
     lines = [
-        f"{language_map.method}{removed}; {len(report.languages)} languages, estimated on {fitted.fitted:,} sentences,"
-        f" measured on {fitted.held_out:,} others",
+        f"{language_map.method}{removed}; {len(report.languages)} languages, estimated on"
+        f" {fitted.fitted:,} sentences, measured on {fitted.held_out:,} others",
         f"{'%':<34}{'before':>8}{'after':>8}",
     ]
     for name, title in titles.items():

@@ -19,7 +19,10 @@ def evaluate(options: EvaluateOptions, quiet: bool) -> None:
     with bar(quiet) as progress, resumable(evaluation.keeps_vectors, output, options.cache):
         found = evaluation.run(progress)
     if options.shard is not None:
-        print(f"shard {options.shard} is done; when all are, run the command without --shard to score them")
+        print(
+            f"shard {options.shard} is done; when all are, run the command without --shard to"
+            " score them"
+        )
     _show(found, output)
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 @command(ExportOptions, quiet=None)
 def export(options: ExportOptions, quiet: bool) -> None:
-    """Writes a directory for sentence-transformers, or graphs, or token vectors, and checks that vectors stay."""
+    """Writes a directory for sentence-transformers, or graphs, or token vectors, and checks that
+    vectors stay.
+    """
     done = run_export(options, _print_verification)
     for line in done.lines:
         print(line)

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 @command(ExtendSettings, quiet="No progress; the tables alone.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
     """Teaches a model another language, and prints what it gained and what the others lost."""
-    result = run_extend(options, progress=not quiet, on_stage=lambda line: None if quiet else print(line, flush=True))
+    result = run_extend(
+        options,
+        progress=not quiet,
+        on_stage=lambda line: None if quiet else print(line, flush=True),
+    )
     for line in table(result):
         print(line)
 
@@ -25,18 +29,21 @@ def table(result: ExtendResult) -> Iterator[str]:
     """The vocabulary, the new language's sets, the forgetting check, and where the model is."""
     cut = result.vocabulary
     yield (
-        f"vocabulary: {cut.before.characters_per_token:.2f} characters per token, {cut.premium:.2f} tokens for each of"
-        f" the pivot's, {100 * cut.before.unknown_share:.2f} % unknown"
+        f"vocabulary: {cut.before.characters_per_token:.2f} characters per token,"
+        f" {cut.premium:.2f} tokens for each of the pivot's, {100 * cut.before.unknown_share:.2f}"
+        " % unknown"
     )
     if cut.pieces:
         yield (
-            f"grown by {cut.pieces:,} pieces: {cut.after.characters_per_token:.2f} characters per token,"
-            f" {cut.premium_after:.2f} tokens for each of the pivot's; {cut.changed_texts:,} of {cut.kept_texts:,}"
-            " other texts are tokenized otherwise"
+            f"grown by {cut.pieces:,} pieces: {cut.after.characters_per_token:.2f} characters per"
+            f" token, {cut.premium_after:.2f} tokens for each of the pivot's;"
+            f" {cut.changed_texts:,} of {cut.kept_texts:,} other texts are tokenized otherwise"
         )
     retrieval = list(result.before.retrieval)
     others = [name for name in retrieval if name not in result.own]
-    width = max(len(name) for name in ("mean of the others, P@1", *retrieval, *result.before.similarity))
+    width = max(
+        len(name) for name in ("mean of the others, P@1", *retrieval, *result.before.similarity)
+    )
     yield f"{'P@1, %':<{width}}  before   after  change"
     for name in (*result.own, *others):
         yield _row(name, result.before.retrieval[name], result.after.retrieval[name], width)
@@ -46,7 +53,9 @@ def table(result: ExtendResult) -> Iterator[str]:
     for name, value in result.before.similarity.items():
         yield _row(f"{name}, Spearman", value, result.after.similarity[name], width)
     yield f"gained: {result.gained:.1f} points of P@1 in {result.language}" + (
-        "" if result.lost is None else f"; lost: {result.lost:.2f} on the mean of the {len(others)} others"
+        ""
+        if result.lost is None
+        else f"; lost: {result.lost:.2f} on the mean of the {len(others)} others"
     )
     yield f"model: {result.model}"
 

@@ -1,4 +1,6 @@
-"""``interlingua index build [MODEL] FILES -o DIR``, ``index add DIR FILES``, ``index delete DIR IDS``."""
+"""``interlingua index build [MODEL] FILES -o DIR``, ``index add DIR FILES``,
+``index delete DIR IDS``.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ from interlingua.cli.options import command
 from interlingua.verbs.index import IndexOptions, run_index
 
 EPILOG = (
-    "build MODEL FILES -o DIR makes an index, or goes on with one; left out before a file, MODEL is mini; add DIR FILES"
-    " adds passages, and replaces those of the same file or id; delete DIR IDS removes some. FILES: .jsonl or .parquet"
-    " (text, id, title, language; all else is metadata), or text with a passage a line and its language in the file's"
-    " name."
+    "build MODEL FILES -o DIR makes an index, or goes on with one; left out before a file, MODEL"
+    " is mini; add DIR FILES adds passages, and replaces those of the same file or id; delete DIR"
+    " IDS removes some. FILES: .jsonl or .parquet (text, id, title, language; all else is"
+    " metadata), or text with a passage a line and its language in the file's name."
 )
 
 
@@ -27,7 +29,7 @@ def index(options: IndexOptions, quiet: bool) -> None:
         line = f"{found.deleted:,} passages deleted"
     else:
         line = (
-            f"{found.added:,} passages added, {found.replaced:,} replaced, {found.deleted:,} deleted,"
-            f" {found.unchanged:,} as they were"
+            f"{found.added:,} passages added, {found.replaced:,} replaced, {found.deleted:,}"
+            f" deleted, {found.unchanged:,} as they were"
         )
     print(f"{found.folder}: {line}", file=sys.stderr)

@@ -1,4 +1,6 @@
-"""``interlingua VERB ...``: imports a verb's file only when it is called, and turns users' errors into one line."""
+"""``interlingua VERB ...``: imports a verb's file only when it is called, and turns users' errors
+into one line.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ VERBS = {
     "analyse": "Say why an encoder is as good as it is, or what has changed between two.",
     "embed": "Turn a file of lines into vectors.",
     "mine": "Find translations in two texts that are not aligned.",
-    "calibrate": "Learn what a mining score is worth: the probability that a pair is a translation.",
+    "calibrate": "Learn what a mining score is worth: the probability that a pair is a"
+    " translation.",
     "score": "Score or filter the pairs of a bitext as they stream by.",
     "align": "Link the sentences of two documents that are translations of each other.",
     "debias": "Take the language out of a model's vectors, or out of stored ones.",
@@ -58,7 +61,9 @@ REMEDIES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script. Exits with 0, or with 2 and one line on stderr for everything that is the user's to mend."""
+    """The console script. Exits with 0, or with 2 and one line on stderr for everything that is the
+    user's to mend.
+    """
     verb, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     before = _stop_at_sigterm()
     try:
@@ -91,7 +96,9 @@ def _dispatch(verb: str, rest: list[str]) -> None:
     elif verb == "--version":
         print(f"interlingua {__version__}")
     elif verb not in VERBS:
-        raise InterlinguaError(f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help")
+        raise InterlinguaError(
+            f"no such command {verb!r}{did_you_mean(verb, VERBS)}; see: interlingua --help"
+        )
     else:
         call(verb, VERBS[verb], rest)
 
@@ -103,7 +110,10 @@ def _tell(text: str) -> None:
 
 
 def _stop_at_sigterm() -> Any:
-    """Makes SIGTERM as good as Ctrl-C, so that temporary files are removed; returns the handler before."""
+    """Makes SIGTERM as good as Ctrl-C, so that temporary files are removed.
+
+    Returns the handler before.
+    """
     if threading.current_thread() is not threading.main_thread():
         return None
     process = os.getpid()
@@ -124,7 +134,8 @@ def overview() -> str:
         [
             "Usage: interlingua COMMAND [OPTIONS]",
             "",
-            "Language-agnostic sentence embeddings: from parallel text to a trained and measured encoder.",
+            "Language-agnostic sentence embeddings: from parallel text to a trained and measured"
+            " encoder.",
             "",
             "Commands, in the order of the work:",
             *(f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()),

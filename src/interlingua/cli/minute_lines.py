@@ -1,4 +1,6 @@
-"""How far the work is, in a line a minute, where standard error is no terminal and a bar could not move."""
+"""How far the work is, in a line a minute, where standard error is no terminal and a bar could not
+move.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ State = Callable[[float], str]
 
 @contextlib.contextmanager
 def minute_lines(quiet: bool, *, last: bool) -> Iterator[Callable[[State], None]]:
-    """Yields a function that takes the latest state; a thread prints that once a minute, also during a long step.
+    """Yields a function that takes the latest state.
+
+    A thread prints that once a minute, also during a long step.
 
     Args:
         quiet: write nothing.

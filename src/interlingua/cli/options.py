@@ -1,4 +1,6 @@
-"""From the options dataclass of a verb to its command line: typer's signature, and ``--help`` under headings."""
+"""From the options dataclass of a verb to its command line: typer's signature, and ``--help`` under
+headings.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,30 @@ READ = (bool, int, float, str, Path)
 
 
 def command(
-    options: type[T], *, quiet: str | None = "No progress bar.", json: str | None = None, variables: str | None = None
+    options: type[T],
+    *,
+    quiet: str | None = "No progress bar.",
+    json: str | None = None,
+    variables: str | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
     """Makes a function of options a function that typer can run.
 
     Args:
         options: the dataclass of the verb.
-        quiet: help text of ``--quiet``, which Python does not have; None = the verb has no such option.
+        quiet: help text of ``--quiet``, which Python does not have; None = the verb has no such
+            option.
         json: help text of ``--json``, in the same way; the function is given it as a third value.
-        variables: beginning of the environment variables that set the options by name; None = there are none.
+        variables: beginning of the environment variables that set the options by name; None = there
+            are none.
     """
     switches = {name: help for name, help in (("quiet", quiet), ("json", json)) if help is not None}
 
     def decorate(show: Callable[..., None]) -> Any:
         def call(**values: Any) -> None:
-            of_terminal = [values.pop("quiet", False), *(values.pop(name) for name in switches if name != "quiet")]
+            of_terminal = [
+                values.pop("quiet", False),
+                *(values.pop(name) for name in switches if name != "quiet"),
+            ]
             with line_limit(values.get("max_line", MAX_LINE_CHARACTERS)):
                 show(options(**values), *of_terminal)
 
@@ -42,7 +53,9 @@ def command(
         made.__name__ = show.__name__
         made.__doc__ = show.__doc__
         of_verb = _parameters(options, variables)
-        made.__signature__ = inspect.Signature([*of_verb, *(_switch(*one) for one in switches.items())])
+        made.__signature__ = inspect.Signature(
+            [*of_verb, *(_switch(*one) for one in switches.items())]
+        )
         made.options = options
         return call
 
@@ -58,7 +71,9 @@ def _parameters(options: type, variables: str | None) -> list[inspect.Parameter]
         default = field.default if has_default else inspect.Parameter.empty
         kind = inspect.Parameter.KEYWORD_ONLY
         annotation = _annotation(field.name, default, declaration)
-        parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=annotation))
+        parameters.append(
+            inspect.Parameter(field.name, kind, default=default, annotation=annotation)
+        )
     return parameters
 
 
@@ -69,7 +84,11 @@ def _annotation(name: str, default: Any, declaration: Declaration) -> Any:
         kind = next((known for known in READ if isinstance(default, known)), str)
     if default is None:
         kind = kind | None
-    more: dict[str, Any] = {"help": declaration.help, "min": declaration.minimum, "max": declaration.maximum}
+    more: dict[str, Any] = {
+        "help": declaration.help,
+        "min": declaration.minimum,
+        "max": declaration.maximum,
+    }
     more |= {"envvar": declaration.envvar, "metavar": declaration.metavar}
     if declaration.is_argument:
         return Annotated[kind, typer.Argument(**more)]
@@ -86,11 +105,15 @@ def _flags(name: str, default: Any, declaration: Declaration) -> list[str]:
 
 def _switch(name: str, help: str) -> inspect.Parameter:
     annotation = Annotated[bool, typer.Option(f"--{name}", help=help, rich_help_panel=GENERAL)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation
+    )
 
 
 class GroupedCommand(TyperCommand):
-    """A command of an options dataclass: help under the headings of ``options.GROUPS``, ``Options.left_out``."""
+    """A command of an options dataclass: help under the headings of ``options.GROUPS``,
+    ``Options.left_out``.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the command line, with the first argument where it was left out."""
@@ -104,9 +127,13 @@ class GroupedCommand(TyperCommand):
         """The first positional value, and what is given by name."""
         found = self.make_parser(ctx).parse_args(args=args)[0]
         names = {field.name for field, declaration in declared(options) if declaration.is_argument}
-        first = next((argument.name for argument in self.get_params(ctx) if argument.name in names), None)
+        first = next(
+            (argument.name for argument in self.get_params(ctx) if argument.name in names), None
+        )
         value = None if first is None else found.get(first)
-        if isinstance(value, Sequence) and not isinstance(value, str):  # an argument of any number of values
+        if isinstance(value, Sequence) and not isinstance(
+            value, str
+        ):  # an argument of any number of values
             value = value[0] if value else None
         return value, {name: value for name, value in found.items() if name not in names}
 
@@ -114,7 +141,10 @@ class GroupedCommand(TyperCommand):
         """Writes the arguments and the options of ``--help``."""
         options = getattr(self.callback, "options", None)
         may_be_left_out = options is not None and options.left_out(None, {}) is not None
-        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}}
+        sections: dict[str, list[tuple[str, str]]] = {
+            "Arguments": [],
+            **{group: [] for group in GROUPS},
+        }
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is None:

@@ -17,7 +17,11 @@ SHOWN_CHARACTERS = 160
 """Of a passage, on a terminal's line."""
 
 
-@command(SearchOptions, quiet="No report of the languages found.", json="Write JSON, a line for each question.")
+@command(
+    SearchOptions,
+    quiet="No report of the languages found.",
+    json="Write JSON, a line for each question.",
+)
 def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
     """Finds the passages that answer a question, in whatever language they are."""
     for question, ranking in rankings(options):
@@ -25,14 +29,22 @@ def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
             print(json.dumps(_record(question, ranking), ensure_ascii=False), flush=True)
             continue
         for place, hit in enumerate(ranking.hits, start=1):
-            print(f"{place:>3}  {hit.score:.3f}  {hit.language or '-':<8}  {hit.id}  {_shortened(hit)}", flush=True)
+            print(
+                f"{place:>3}  {hit.score:.3f}  {hit.language or '-':<8}  {hit.id} "
+                f" {_shortened(hit)}",
+                flush=True,
+            )
         if not quiet:
             print(_share_line(ranking.shares), file=sys.stderr)
 
 
 def _record(question: str, ranking: Ranking) -> dict[str, Any]:
     hits = [{**hit._asdict(), "metadata": json.loads(hit.metadata)} for hit in ranking.hits]
-    return {"question": question, "hits": hits, "languages": [share._asdict() for share in ranking.shares]}
+    return {
+        "question": question,
+        "hits": hits,
+        "languages": [share._asdict() for share in ranking.shares],
+    }
 
 
 def _shortened(hit: Hit) -> str:

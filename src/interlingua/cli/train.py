@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @command(TrainOptions, quiet="No progress, no summary; warnings still show.")
 def train(options: TrainOptions, quiet: bool) -> None:
-    """Trains, saves checkpoints on the way, and writes RUN/model and RUN/best; or runs all stages of a file."""
+    """Trains, saves checkpoints on the way, and writes RUN/model and RUN/best.
+
+    Or runs all stages of a file.
+    """
     trained = run_train(options, progress=not quiet)
     if trained.template is not None:
         then = f"interlingua train {shlex.quote(str(trained.template))}"
@@ -28,7 +31,8 @@ def train(options: TrainOptions, quiet: bool) -> None:
     for result in trained:
         if result.interrupted:
             raise InterlinguaError(
-                f"stopped after step {result.step} of {result.max_steps}, which is saved; go on with: {trained.again}"
+                f"stopped after step {result.step} of {result.max_steps}, which is saved; go on"
+                f" with: {trained.again}"
             )
         if not quiet and is_first_process():
             for line in _summary(result):
@@ -41,20 +45,24 @@ def _summary(result: TrainResult) -> Iterator[str]:
 
     if result.already:
         yield (
-            f"{result.run}: finished before, nothing was trained now; to start over: --resume never, to train on:"
-            " another run.output and a larger run.max_steps"
+            f"{result.run}: finished before, nothing was trained now; to start over: --resume"
+            " never, to train on: another run.output and a larger run.max_steps"
         )
     yield from exposure_lines(result.exposure, result.available)
     yield (
-        f"{result.step:,} steps, {result.pairs_per_second:,.0f} pairs/s, {result.tokens_per_second:,.0f} tokens/s,"
-        f" peak memory {result.peak_rss_bytes / 2**30:.2f} GiB"
+        f"{result.step:,} steps, {result.pairs_per_second:,.0f} pairs/s,"
+        f" {result.tokens_per_second:,.0f} tokens/s, peak memory"
+        f" {result.peak_rss_bytes / 2**30:.2f} GiB"
     )
     if result.best is not None:
         yield f"best:  {result.best} ({result.best_when}, {result.best_metric:.4g})"
     yield f"model: {result.model}"
     model = result.best or result.model
     if model is not None and (model / HEAD_FILE).is_file():
-        yield f'next:  let it score silver pairs, in a file of stages: silver.cross_encoder = "{model}"'
+        yield (
+            f"next:  let it score silver pairs, in a file of stages: silver.cross_encoder ="
+            f' "{model}"'
+        )
     else:
         suite = "retrieval" if "questions" in result.exposure else "tatoeba,xsim"
         yield f"next:  interlingua evaluate {shlex.quote(str(model))} --suite {suite} --data DIR"

@@ -1,4 +1,6 @@
-"""What ``interlingua train --help`` shows below the options: the methods, and a config to begin with."""
+"""What ``interlingua train --help`` shows below the options: the methods, and a config to begin
+with.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ def unfilled(*lines: str) -> str:
     return "\n".join(["\b", *lines])
 
 
-_NAMES = textwrap.wrap(", ".join(METHODS), 76, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-_SECTIONS = [unfilled(*textwrap.indent(section, "  ").splitlines()) for section in EXAMPLE.split("\n\n")]
+_NAMES = textwrap.wrap(
+    ", ".join(METHODS), 76, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+)
+_SECTIONS = [
+    unfilled(*textwrap.indent(section, "  ").splitlines()) for section in EXAMPLE.split("\n\n")
+]
 EPILOG = "\n\n".join(
     [
         unfilled("Methods, for [method] name; docs/methods has a page on each:", *_NAMES),

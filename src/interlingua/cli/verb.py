@@ -20,9 +20,13 @@ def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
     """
     import typer
 
-    slip: Any = typer.BadParameter.__base__  # click's UsageError, of which typer has its own or click's
+    slip: Any = (
+        typer.BadParameter.__base__
+    )  # click's UsageError, of which typer has its own or click's
     try:
-        code = command(verb, summary)(args=list(arguments), prog_name=f"interlingua {verb}", standalone_mode=False)
+        code = command(verb, summary)(
+            args=list(arguments), prog_name=f"interlingua {verb}", standalone_mode=False
+        )
     except slip as error:
         message = error.format_message().rstrip(".")
         raise InterlinguaError(f"{message}; see: interlingua {verb} --help") from None
@@ -39,13 +43,17 @@ def command(verb: str, summary: str) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"]}
     epilog = getattr(module, "EPILOG", None)
-    register = app.command(name=verb, cls=GroupedCommand, help=summary, epilog=epilog, context_settings=settings)
+    register = app.command(
+        name=verb, cls=GroupedCommand, help=summary, epilog=epilog, context_settings=settings
+    )
     register(_interruptible(getattr(module, verb)))
     return app
 
 
 def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Completes a command line for the shell, or installs that: the part of typer that needs all verbs at once."""
+    """Completes a command line for the shell, or installs that: the part of typer that needs all
+    verbs at once.
+    """
     import typer
 
     app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -1,1 +1,4 @@
-"""Parallel text: reading, cleaning, deduplicating, splitting and sampling it. Nothing here knows a model."""
+"""Parallel text: reading, cleaning, deduplicating, splitting and sampling it.
+
+Nothing here knows a model.
+"""

@@ -1,7 +1,8 @@
 """Ways to alter one sentence so that it nearly stays what it was and means something else.
 
-Each function yields altered forms of a text, without end as long as there is something to draw; forms may come again,
-and the caller takes as many as it needs. All draws come from the ``random.Random`` that is handed in.
+Each function yields altered forms of a text, without end as long as there is something to draw;
+forms may come again, and the caller takes as many as it needs. All draws come from the
+``random.Random`` that is handed in.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _HAN = r"\u3400-\u9fff\uf900-\ufaff"
 _KATAKANA = r"\u30a1-\u30fa\u30fc"
 # characters that seldom belong to a content word: what stands between two of them is taken for one
 _FUNCTION = (
-    "的了着是在和与與或及而也都就但把被从從对對向于於以为為有不这這那其之等个個们們会會要可能很更最并並她他它我你"
+    "的了着是在和与與或及而也都就但把被从從对對向于於以为為有不这"
+    "這那其之等个個们們会會要可能很更最并並她他它我你"
 )
 _CHINESE_RUN = re.compile(rf"(?:(?![{_FUNCTION}])[{_HAN}]){{2,6}}")
 _JAPANESE_RUN = re.compile(rf"[{_HAN}]{{2,}}|[{_KATAKANA}]{{2,}}")
@@ -36,8 +38,9 @@ _JAPANESE_RUN = re.compile(rf"[{_HAN}]{{2,}}|[{_KATAKANA}]{{2,}}")
 def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
     """Another number of as many digits, in the decimal digits of the same script.
 
-    What looks like a year stays in its century and what may be a day of a month stays one. A number that is grown
-    together with a cased letter (``21st``, ``A4``) is left alone unless it has four digits (``1980s``).
+    What looks like a year stays in its century and what may be a day of a month stays one. A number
+    that is grown together with a cased letter (``21st``, ``A4``) is left alone unless it has four
+    digits (``1980s``).
     """
     spans = [match.span() for match in _DIGITS.finditer(text) if _is_number(text, *match.span())]
     while spans:
@@ -60,8 +63,9 @@ def other_phrases(text: str, draw: random.Random, *, opposites: Opposites) -> It
 def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]:
     """Two words that do not stand side by side have changed places; a sentence's first word stays.
 
-    Runs of Han characters between frequent function characters stand in for the words of Chinese, runs of Han and of
-    katakana for those of Japanese. Thai, Lao, Burmese and Tibetan have spaces between phrases, and these change places.
+    Runs of Han characters between frequent function characters stand in for the words of Chinese,
+    runs of Han and of katakana for those of Japanese. Thai, Lao, Burmese and Tibetan have spaces
+    between phrases, and these change places.
     """
     units = word_like(text, script)
     for _ in range(SWAPS if len(units) > 2 else 0):
@@ -78,7 +82,11 @@ def word_like(text: str, script: str) -> list[Span]:
         return [match.span() for match in run.finditer(text)]
     least = 2 if script == "Hang" else 3
     spans = [_bare(text, *match.span()) for match in _PIECE.finditer(text)][1:]
-    return [(start, end) for start, end in spans if end - start >= least and not text[start:end].isdecimal()]
+    return [
+        (start, end)
+        for start, end in spans
+        if end - start >= least and not text[start:end].isdecimal()
+    ]
 
 
 @functools.lru_cache(maxsize=8192)
@@ -117,13 +125,18 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _put(text: str, start: int, end: int, other: str) -> str:
-    """Puts ``other`` for a span in the case of what was there; nothing takes a space away with it."""
+    """Puts ``other`` for a span in the case of what was there.
+
+    Nothing takes a space away with it.
+    """
     found = text[start:end]
     if not other:
         rest = text[end:].lstrip(" ")
         return text[:start] + (rest[:1].upper() + rest[1:] if found[:1].isupper() else rest)
     if found[:1].isupper():
-        other = other.upper() if found.isupper() and len(found) > 1 else other[:1].upper() + other[1:]
+        other = (
+            other.upper() if found.isupper() and len(found) > 1 else other[:1].upper() + other[1:]
+        )
     return text[:start] + other + text[end:]
 
 

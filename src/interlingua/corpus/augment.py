@@ -1,4 +1,5 @@
-"""Silver pairs for Augmented SBERT (Thakur et al. 2021): neighbors among training sentences, scored by a model.
+"""Silver pairs for Augmented SBERT (Thakur et al. 2021): neighbors among training sentences, scored
+by a model.
 
 The models are passed in: what embeds sentences to find the pairs, and what scores a pair.
 """
@@ -74,21 +75,24 @@ def make_silver(
     exclude: Sequence[Path] = (),
     models: Mapping[str, Any],
 ) -> SilverReport:
-    """Finds pairs among the sentences of gold pairs, scores them and writes ``silver.tsv`` next to ``manifest.json``.
+    """Finds pairs among the sentences of gold pairs, scores them and writes ``silver.tsv`` next to
+    ``manifest.json``.
 
     Args:
-        gold: files of scored pairs; only training rows may be used, as test sentences must stay unseen.
+        gold: files of scored pairs; only training rows may be used, as test sentences must stay
+            unseen.
         folder: to write; replaced whole if silver pairs are in it.
         embed: gives the vectors by which each sentence's neighbors are found, by cosine.
         score: labels the pairs.
         neighbors: looked at per sentence, the sentence itself not counted.
         languages: of first and second sentences, where the files do not say.
-        exclude: further files of scored pairs, of which none may become a silver pair: the other splits. Those that
-            lie in the gold files themselves are left out in any case.
+        exclude: further files of scored pairs, of which none may become a silver pair: the other
+            splits. Those that lie in the gold files themselves are left out in any case.
         models: what is to be noted of the models in the manifest.
 
     Raises:
-        DataError: a gold file is missing, broken, named as a test or validation split, or has several languages.
+        DataError: a gold file is missing, broken, named as a test or validation split, or has
+            several languages.
     """
     pairs = _training_pairs(gold, languages)
     language = pairs[0].language_a
@@ -106,7 +110,10 @@ def make_silver(
     )
     with atomic_directory(folder, overwrite=True, ours=_is_ours) as temporary:
         with (temporary / PAIRS_FILE).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{_line(a)}\t{_line(b)}\t{y:.4f}\n" for (a, b), y in zip(found.pairs, scores, strict=True))
+            file.writelines(
+                f"{_line(a)}\t{_line(b)}\t{y:.4f}\n"
+                for (a, b), y in zip(found.pairs, scores, strict=True)
+            )
         record = {
             "format": FORMAT,
             "models": dict(models),
@@ -116,7 +123,9 @@ def make_silver(
             "report": asdict(report),
             "sha256": sha256_file(temporary / PAIRS_FILE),
         }
-        (temporary / "manifest.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        (temporary / "manifest.json").write_text(
+            json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8"
+        )
     return report
 
 
@@ -125,7 +134,10 @@ def _is_ours(folder: Path) -> bool:
 
 
 def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:
-    """For each vector the others of largest cosine, best first; the lower index first among equals."""
+    """For each vector the others of largest cosine, best first.
+
+    The lower index first among equals.
+    """
     unit = normalize_rows(vectors)
     k = min(k, len(unit) - 1)
     nearest = np.empty((len(unit), k), dtype=np.int64)
@@ -140,13 +152,17 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
     return nearest
 
 
-def candidates(sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[int]]) -> Candidates:
-    """Each sentence with each of its neighbors: every unordered pair once, and none that people have scored.
+def candidates(
+    sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[int]]
+) -> Candidates:
+    """Each sentence with each of its neighbors: every unordered pair once, and none that people
+    have scored.
 
     Args:
         sentences: each once.
         nearest: rows of each sentence's neighbors.
-        gold: pairs of text keys, so that a pair that differs in punctuation or case alone is left out too.
+        gold: pairs of text keys, so that a pair that differs in punctuation or case alone is left
+            out too.
     """
     keys = text_keys(sentences).tolist()
     seen: set[frozenset[int]] = set()
@@ -171,25 +187,34 @@ def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[La
         split = HELD_OUT & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
         if split:
             raise DataError(
-                f"by its name it is a {split.pop()} split, and silver pairs of its sentences would leak it; give"
-                " training pairs",
+                f"by its name it is a {split.pop()} split, and silver pairs of its sentences would"
+                " leak it; give training pairs",
                 path=path,
             )
         pairs += read_labeled(path, kind="sts", languages=languages)
     codes = sorted({code for pair in pairs for code in pair[3:]})
     if len(codes) > 1:
-        raise DataError(f"sentences in {', '.join(codes)}; make silver pairs of one language at a time", path=gold[0])
+        raise DataError(
+            f"sentences in {', '.join(codes)}; make silver pairs of one language at a time",
+            path=gold[0],
+        )
     return pairs
 
 
 def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[frozenset[int]]:
-    """The pairs of all splits of files, as text keys: a sentence of the training pairs may stand in a test pair too."""
+    """The pairs of all splits of files, as text keys: a sentence of the training pairs may stand in
+    a test pair too.
+    """
     found: set[frozenset[int]] = set()
     for path in paths:
         for split in SPLITS:
             # a file of a single split has none of the others
-            pairs = read_labeled(path, kind="sts", split=split, languages=languages, may_be_empty=True)
-            one, other = (text_keys([getattr(pair, side) for pair in pairs]).tolist() for side in "ab")
+            pairs = read_labeled(
+                path, kind="sts", split=split, languages=languages, may_be_empty=True
+            )
+            one, other = (
+                text_keys([getattr(pair, side) for pair in pairs]).tolist() for side in "ab"
+            )
             found |= set(map(frozenset, zip(one, other, strict=True)))
     return found
 

@@ -1,8 +1,10 @@
-"""Sentences altered on purpose, in the layout of LASER's xsim++ (Chen et al. 2023, ``tasks/xsimplusplus``).
+"""Sentences altered on purpose, in the layout of LASER's xsim++ (Chen et al. 2023,
+``tasks/xsimplusplus``).
 
-``<lang>_augmented.devtest`` has an altered sentence per line, ``<lang>_errtype.devtest.json`` says of each what it was
-made from and how: ``{"altered": {"src": "original", "errtype": "kind"}}``. Both are in the folder of the line-aligned
-files or, as LASER has it, in one next to it: ``devtest_augmented`` for ``devtest``.
+``<lang>_augmented.devtest`` has an altered sentence per line, ``<lang>_errtype.devtest.json`` says
+of each what it was made from and how: ``{"altered": {"src": "original", "errtype": "kind"}}``. Both
+are in the folder of the line-aligned files or, as LASER has it, in one next to it:
+``devtest_augmented`` for ``devtest``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
 
 MISALIGNED = "misaligned"
-"""The kind of a line of which nothing is known, and of an error that is no altered form of the right sentence."""
+"""The kind of a line of which nothing is known, and of an error that is no altered form of the
+right sentence."""
 GENERATED = "generated_"
 """In front of the kinds of what ``corpus.hard_negatives`` made, which tells it from LASER's set."""
 _FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|dev)")
@@ -41,7 +44,9 @@ class Altered(NamedTuple):
 
 
 def altered_file(folder: Path, language: str) -> Path | None:
-    """The file of altered sentences of a language (any code) that belongs to a folder of line-aligned files."""
+    """The file of altered sentences of a language (any code) that belongs to a folder of
+    line-aligned files.
+    """
     code = resolve(language).code
     absolute = folder.resolve()
     for place in (folder, absolute.with_name(f"{absolute.name}_augmented")):
@@ -55,17 +60,20 @@ def read_altered(path: Path) -> list[Altered]:
     """The altered sentences of a file, in its order.
 
     Raises:
-        DataError: the file is empty or has a blank line, the JSON file next to it is missing or of another form, or it
-            knows none of the lines.
+        DataError: the file is empty or has a blank line, the JSON file next to it is missing or of
+            another form, or it knows none of the lines.
     """
     texts = read_lines(path)
     table = _read_table(path)
     entries = [table.get(text.strip(), ("", MISALIGNED)) for text in texts]
     if not any(original for original, _ in entries):
         raise DataError(
-            f"{_table_path(path).name} knows none of its lines; the two files are not of one set", path=path
+            f"{_table_path(path).name} knows none of its lines; the two files are not of one set",
+            path=path,
         )
-    return [Altered(text, original, kind) for text, (original, kind) in zip(texts, entries, strict=True)]
+    return [
+        Altered(text, original, kind) for text, (original, kind) in zip(texts, entries, strict=True)
+    ]
 
 
 def write_altered(folder: Path, language: str, altered: Iterable[Altered]) -> Path:
@@ -99,10 +107,15 @@ def _read_table(path: Path) -> dict[str, tuple[str, str]]:
     source = _table_path(path)
     try:
         content: Any = parse_json(read_json_text(source))
-        return {text.strip(): (entry["src"].strip(), str(entry["errtype"])) for text, entry in content.items()}
+        return {
+            text.strip(): (entry["src"].strip(), str(entry["errtype"]))
+            for text, entry in content.items()
+        }
     except OSError as error:
         message = f"{error.strerror or error}; it says what each line of {path.name} was made from"
         raise DataError(message, path=source) from error
     except (ValueError, AttributeError, KeyError, TypeError) as error:
-        message = 'expected {"altered": {"src": "original", "errtype": "kind"}, ...}, got something else'
+        message = (
+            'expected {"altered": {"src": "original", "errtype": "kind"}, ...}, got something else'
+        )
         raise DataError(f"{message} ({type(error).__name__}: {error})", path=source) from error

@@ -1,8 +1,10 @@
-"""Lines of a data file that can't be used: the first one stops the work, or all are left out, counted and kept.
+"""Lines of a data file that can't be used: the first one stops the work, or all are left out,
+counted and kept.
 
-Of a compressed file or of XML that is damaged or cut short, what stands before that place is kept. What stops in any
-case is what makes pairs wrong, or hides where the next good line is: files of unequal length, which are aligned nowhere
-for certain, a line beyond the limit, and a file of which nothing can be read.
+Of a compressed file or of XML that is damaged or cut short, what stands before that place is kept.
+What stops in any case is what makes pairs wrong, or hides where the next good line is: files of
+unequal length, which are aligned nowhere for certain, a line beyond the limit, and a file of which
+nothing can be read.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ class BadLines:
 
     Args:
         on_error: ``stop`` raises the first one's error; ``skip`` goes on without it.
-        path: file for those that are left out, TAB between file, line, problem and content; made when there is one.
+        path: file for those that are left out, TAB between file, line, problem and content; made
+            when there is one.
 
     Attributes:
         count: lines left out.
@@ -55,7 +58,10 @@ class BadLines:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> bool | None:
         self._file = None
         return self._stack.__exit__(kind, error, trace)
@@ -81,7 +87,9 @@ class BadLines:
             self._write(error, content)
 
     def damaged(self, error: DamagedFileError, read: str, *, is_empty: bool) -> None:
-        """Raises the error, or takes note that a file ends where it is damaged; one that is read again counts once.
+        """Raises the error, or takes note that a file ends where it is damaged.
+
+        One that is read again counts once.
 
         Args:
             error: what is wrong.
@@ -118,7 +126,9 @@ class BadLines:
             return damages
         kept = "" if self.path is None else f"; all of them are in {self.path}"
         head = f"warning: {self.count:,} lines could not be read and were left out{kept}"
-        more = [f"and {self.count - len(self.first):,} more"] if self.count > len(self.first) else []
+        more = (
+            [f"and {self.count - len(self.first):,} more"] if self.count > len(self.first) else []
+        )
         return [head, *(f"  {line}" for line in [*self.first, *more]), *damages]
 
     def _write(self, error: DataError, content: str) -> None:

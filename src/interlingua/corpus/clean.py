@@ -1,4 +1,5 @@
-"""Cleaning of sentence pairs: one spelling for the texts, and rules that drop a pair, each counted by its name.
+"""Cleaning of sentence pairs: one spelling for the texts, and rules that drop a pair, each counted
+by its name.
 
 The rules, in the order in which they are tried (a pair is counted under the first that drops it):
 
@@ -33,7 +34,8 @@ from interlingua.errors import ConfigError
 from interlingua.portions import portions
 
 RULES = (
-    "empty", "no_letters", "identical", "too_short", "too_long", "length_ratio", "wrong_script", "wrong_language",
+    "empty", "no_letters", "identical", "too_short", "too_long", "length_ratio", "wrong_script",
+    "wrong_language",
 )  # fmt: skip
 CHUNK = 10_000  # pairs normalized at a time; bounds memory, no effect on the result
 
@@ -47,19 +49,23 @@ class CleanConfig:
     min_characters: int = 1
     """Characters; a side with fewer drops the pair."""
     max_characters: int = 1000
-    """Characters; a side with more drops the pair (the limit in tokens is the vocabulary's to apply)."""
+    """Characters; a side with more drops the pair (the limit in tokens is the vocabulary's to
+    apply)."""
     max_length_ratio: float = 3.0
-    """Ratio of the longer to the shorter side, in characters, each side ``length_slack`` longer than it is; a Chinese
-    character counts as 3 Latin ones, kana and Hangul as 2, Ethiopic as 1.5. 0 switches the rule off."""
+    """Ratio of the longer to the shorter side, in characters, each side ``length_slack`` longer
+    than it is; a Chinese character counts as 3 Latin ones, kana and Hangul as 2, Ethiopic as 1.5. 0
+    switches the rule off."""
     length_slack: float = 15.0
-    """Characters added to both sides before the ratio is taken, so that short texts may differ more."""
+    """Characters added to both sides before the ratio is taken, so that short texts may differ
+    more."""
     min_script_share: float = 0.25
-    """Share (0 to 1) of a side's letters (a Chinese one again worth 3) that must be in its language's script; names,
-    acronyms and code fill the rest. 0 switches the rule off."""
+    """Share (0 to 1) of a side's letters (a Chinese one again worth 3) that must be in its
+    language's script; names, acronyms and code fill the rest. 0 switches the rule off."""
     drop_identical: bool = True
     """Whether a pair of two equal texts is dropped."""
     identify_languages: bool = False
-    """Whether languages are identified (by py3langid, the extra ``langid``; about 10,000 texts a second)."""
+    """Whether languages are identified (by py3langid, the extra ``langid``; about 10,000 texts a
+    second)."""
     min_language_confidence: float = 0.8
     """Probability (0 to 1) another language must reach to drop a pair; close relatives never do."""
     min_identified_letters: int = 20
@@ -68,18 +74,21 @@ class CleanConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.min_script_share <= 1 or not 0 <= self.min_language_confidence <= 1:
             raise ConfigError(
-                f"min_script_share and min_language_confidence are shares; got {self.min_script_share} and "
-                f"{self.min_language_confidence}; choose numbers from 0 to 1"
+                "min_script_share and min_language_confidence are shares; got"
+                f" {self.min_script_share} and {self.min_language_confidence}; choose numbers from"
+                " 0 to 1"
             )
         if not 0 <= self.min_characters <= self.max_characters:
             raise ConfigError(
-                f"min_characters = {self.min_characters} and max_characters = {self.max_characters} leave no text; "
-                "choose 0 <= min_characters <= max_characters"
+                f"min_characters = {self.min_characters} and max_characters ="
+                f" {self.max_characters} leave no text; choose 0 <= min_characters <="
+                " max_characters"
             )
         if self.length_slack < 0 or (self.max_length_ratio and self.max_length_ratio < 1):
             raise ConfigError(
-                f"max_length_ratio = {self.max_length_ratio} with length_slack = {self.length_slack}; "
-                "choose a ratio of at least 1 (or 0 for no rule) and a slack of at least 0"
+                f"max_length_ratio = {self.max_length_ratio} with length_slack ="
+                f" {self.length_slack}; choose a ratio of at least 1 (or 0 for no rule) and a"
+                " slack of at least 0"
             )
         check_bounds(
             self,
@@ -95,7 +104,10 @@ class CleanConfig:
 
 
 class _Side(NamedTuple):
-    """One side of a chunk, normalized and measured; all but ``characters`` in Latin letters' worth."""
+    """One side of a chunk, normalized and measured.
+
+    All but ``characters`` in Latin letters' worth.
+    """
 
     texts: list[str]
     characters: Int64[ndarray, " n"]
@@ -145,8 +157,12 @@ class Cleaner:
         return kept
 
     def _clean_chunk(self, pairs: Sequence[TextPair]) -> list[TextPair]:
-        source = self._measure([pair.source for pair in pairs], [pair.source_language for pair in pairs])
-        target = self._measure([pair.target for pair in pairs], [pair.target_language for pair in pairs])
+        source = self._measure(
+            [pair.source for pair in pairs], [pair.source_language for pair in pairs]
+        )
+        target = self._measure(
+            [pair.target for pair in pairs], [pair.target_language for pair in pairs]
+        )
         good = np.ones(len(pairs), dtype=bool)
         for rule, dropped in self._broken_rules(source, target):
             self.counts[rule] += int(np.count_nonzero(good & dropped))
@@ -155,8 +171,12 @@ class Cleaner:
         cleaned = [
             pair
             if source_text == pair.source and target_text == pair.target
-            else TextPair(source_text, target_text, pair.source_language, pair.target_language, pair.score)
-            for pair, source_text, target_text in compress(zip(pairs, source.texts, target.texts, strict=True), good)
+            else TextPair(
+                source_text, target_text, pair.source_language, pair.target_language, pair.score
+            )
+            for pair, source_text, target_text in compress(
+                zip(pairs, source.texts, target.texts, strict=True), good
+            )
         ]
         return cleaned if self._wrong_language is None else self._in_their_language(cleaned)
 
@@ -179,17 +199,27 @@ class Cleaner:
         yield "empty", (a.characters == 0) | (b.characters == 0)
         yield "no_letters", (a.letters == 0) | (b.letters == 0)
         if config.drop_identical:
-            same = (x == y or x.casefold() == y.casefold() for x, y in zip(a.texts, b.texts, strict=True))
+            same = (
+                x == y or x.casefold() == y.casefold()
+                for x, y in zip(a.texts, b.texts, strict=True)
+            )
             yield "identical", np.fromiter(same, bool, len(a.texts))
         yield "too_short", np.minimum(a.characters, b.characters) < config.min_characters
         yield "too_long", np.maximum(a.characters, b.characters) > config.max_characters
         if config.max_length_ratio:
             long = np.maximum(a.width, b.width)
             short = np.minimum(a.width, b.width)
-            yield "length_ratio", long + config.length_slack > config.max_length_ratio * (short + config.length_slack)
+            yield (
+                "length_ratio",
+                long + config.length_slack
+                > config.max_length_ratio * (short + config.length_slack),
+            )
         if config.min_script_share:
             share = config.min_script_share
-            yield "wrong_script", (a.in_script < share * a.letters) | (b.in_script < share * b.letters)
+            yield (
+                "wrong_script",
+                (a.in_script < share * a.letters) | (b.in_script < share * b.letters),
+            )
 
     def _in_their_language(self, pairs: list[TextPair]) -> list[TextPair]:
         good = [
@@ -204,18 +234,24 @@ class Cleaner:
     def _is_foreign(self, text: str, language: str) -> bool:
         assert self._wrong_language is not None
         letters = sum(map(str.isalpha, text))
-        return letters >= self.config.min_identified_letters and self._wrong_language(text, language)
+        return letters >= self.config.min_identified_letters and self._wrong_language(
+            text, language
+        )
 
 
 def _sums(widths: Float32[ndarray, " c"], points: CodePoints) -> Float64[ndarray, " n"]:
     return np.asarray(np.add.reduceat(widths, points.starts, dtype=np.float64))
 
 
-def _expected(numbers: UInt8[ndarray, " c"], points: CodePoints, text_languages: list[str]) -> Bool[ndarray, " c"]:
+def _expected(
+    numbers: UInt8[ndarray, " c"], points: CodePoints, text_languages: list[str]
+) -> Bool[ndarray, " c"]:
     """Marks the code points that are in the script of their text's language."""
     known = list(dict.fromkeys(text_languages))
     table = np.stack([scripts_of(languages.resolve(code).code) for code in known])
     row = {code: number for number, code in enumerate(known)}
     rows = np.fromiter((row[code] for code in text_languages), np.int64, len(text_languages))
-    found: Bool[ndarray, " c"] = table[0 if len(known) == 1 else np.repeat(rows, points.spans), numbers]
+    found: Bool[ndarray, " c"] = table[
+        0 if len(known) == 1 else np.repeat(rows, points.spans), numbers
+    ]
     return found

@@ -1,6 +1,7 @@
 """Many texts as one array of code points, so that numpy can work on a whole batch at once.
 
-Every text is followed by a line feed, so no segment is ever empty and ``ufunc.reduceat`` needs no special case.
+Every text is followed by a line feed, so no segment is ever empty and ``ufunc.reduceat`` needs no
+special case.
 """
 
 from __future__ import annotations
@@ -61,10 +62,14 @@ def segment(codes: UInt32[ndarray, " c"]) -> CodePoints:
 
 @functools.cache
 def in_categories(prefixes: tuple[str, ...]) -> Bool[ndarray, " planes"]:
-    """Marks the code points with a Unicode general category that starts with a prefix (``"L"``, ``"Sk"``)."""
+    """Marks the code points with a Unicode general category that starts with a prefix (``"L"``,
+    ``"Sk"``).
+    """
     marks = np.zeros(PLANES, dtype=bool)
     low = 0x20000  # planes 0 and 1; above them are ideographs, tags and private use
-    marks[:low] = np.fromiter((unicodedata.category(chr(c)).startswith(prefixes) for c in range(low)), bool, low)
+    marks[:low] = np.fromiter(
+        (unicodedata.category(chr(c)).startswith(prefixes) for c in range(low)), bool, low
+    )
     marks[0x20000:0x40000] = "Lo".startswith(prefixes)
     marks[0xE0000:0xE0080] = "Cf".startswith(prefixes)
     marks[0xE0100:0xE01F0] = "Mn".startswith(prefixes)

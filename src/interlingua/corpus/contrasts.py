@@ -1,7 +1,9 @@
-"""A small lexicon of opposites: negated and plain phrases, and antonyms, for languages of many families.
+"""A small lexicon of opposites: negated and plain phrases, and antonyms, for languages of many
+families.
 
-``data/contrasts.toml`` has some dozens of frequent words per language, as they stand in a text: no inflection is known,
-so only the forms that are listed are found. It is made for altering sentences, not for understanding them.
+``data/contrasts.toml`` has some dozens of frequent words per language, as they stand in a text: no
+inflection is known, so only the forms that are listed are found. It is made for altering sentences,
+not for understanding them.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ class Opposites:
     """The opposites of one kind in one language.
 
     Attributes:
-        table: phrase in lower case, with a plain apostrophe -> what may stand for it; empty to take it away.
-        pattern: finds the phrases in a text, the longest first, in any case and with either apostrophe.
+        table: phrase in lower case, with a plain apostrophe -> what may stand for it; empty to take
+            it away.
+        pattern: finds the phrases in a text, the longest first, in any case and with either
+            apostrophe.
         spaced: a phrase begins and ends where a word does.
     """
 
@@ -37,7 +41,10 @@ class Opposites:
 
 @functools.cache
 def contrasts(language: str) -> dict[str, Opposites]:
-    """What the lexicon has for a language (any code): kind -> opposites; nothing for most languages."""
+    """What the lexicon has for a language (any code): kind -> opposites.
+
+    Nothing for most languages.
+    """
     found = resolve(language)
     entries = _lexicon().get(found.code, {})
     spaced = found.script not in UNSPACED
@@ -56,7 +63,9 @@ def _lexicon() -> dict[str, dict[str, str]]:
 
 
 def _split(entries: str) -> list[tuple[str, str, bool]]:
-    """``"a|b, c>d"`` -> ``("a", "b", True)``, ``("c", "d", False)``: whether the second may become the first too."""
+    """``"a|b, c>d"`` -> ``("a", "b", True)``, ``("c", "d", False)``: whether the second may become
+    the first too.
+    """
     found = []
     for entry in entries.split(","):
         both = "|" in entry
@@ -73,4 +82,8 @@ def _opposites(entries: list[tuple[str, str, bool]], spaced: bool) -> Opposites:
             table.setdefault(second, []).append(first)
     longest_first = sorted(table, key=lambda phrase: (-len(phrase), phrase))
     pattern = "|".join(re.escape(phrase).replace("'", "['\u2019]") for phrase in longest_first)
-    return Opposites({phrase: tuple(others) for phrase, others in table.items()}, re.compile(pattern, re.I), spaced)
+    return Opposites(
+        {phrase: tuple(others) for phrase, others in table.items()},
+        re.compile(pattern, re.I),
+        spaced,
+    )

@@ -1,4 +1,6 @@
-"""Keeps evaluation sentences out of training: the keys of every sentence in any evaluation folder."""
+"""Keeps evaluation sentences out of training: the keys of every sentence in any evaluation
+folder.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +22,39 @@ from interlingua.files import open_text, stem_and_suffix
 from interlingua.json_text import load_json, parse_json
 from interlingua.portions import portions
 
-_NO_TEXT = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml", ".npy", ".bin", ".safetensors", ".model", ".zip"))
-_TEXT = frozenset((".txt", ".tsv", ".csv", ".json", ".jsonl"))  # broken ones are an error, others no text at all
+_NO_TEXT = frozenset(
+    (
+        ".md",
+        ".rst",
+        ".py",
+        ".toml",
+        ".yaml",
+        ".yml",
+        ".npy",
+        ".bin",
+        ".safetensors",
+        ".model",
+        ".zip",
+    )
+)
+_TEXT = frozenset(
+    (".txt", ".tsv", ".csv", ".json", ".jsonl")
+)  # broken ones are an error, others no text at all
 _CHUNK = 50_000  # strings hashed at a time
 
 
 class EvaluationKeys:
     """The sentences of evaluation sets, as sorted 64-bit keys: 8 bytes a sentence, 1 us a look-up.
 
-    Two texts are the same sentence when their `interlingua.corpus.keys.text_key` is: case, punctuation, white space and
-    compatibility forms do not count.
+    Two texts are the same sentence when their `interlingua.corpus.keys.text_key` is: case,
+    punctuation, white space and compatibility forms do not count.
 
     Args:
         sets: name of an evaluation set -> keys of its sentences.
 
     Attributes:
-        counts: name -> training pairs (or texts) found in that set so far; one that is in two sets counts in both.
+        counts: name -> training pairs (or texts) found in that set so far; one that is in two sets
+            counts in both.
         skipped: files of the folders that were not read, as they hold no UTF-8 text.
     """
 
@@ -46,16 +65,20 @@ class EvaluationKeys:
         self._sets = [np.setdiff1d(keys, [EMPTY_KEY]) for keys in sets.values()]
 
     @classmethod
-    def from_folders(cls, folders: Iterable[str | os.PathLike[str]], *, markup: Markup = "keep") -> EvaluationKeys:
+    def from_folders(
+        cls, folders: Iterable[str | os.PathLike[str]], *, markup: Markup = "keep"
+    ) -> EvaluationKeys:
         """Reads every text file of each folder, at any depth; a folder's name is its set's.
 
-        Lines are split at tabs, ``.csv`` and ``.json``/``.jsonl`` are parsed (every string of a JSON document counts,
-        keys too), anything else is read line by line, so the original layouts of Tatoeba, FLORES, BUCC or xsim++ need
-        no preparation. Strings without a letter (ids, scores) are left out.
+        Lines are split at tabs, ``.csv`` and ``.json``/``.jsonl`` are parsed (every string of a
+        JSON document counts, keys too), anything else is read line by line, so the original layouts
+        of Tatoeba, FLORES, BUCC or xsim++ need no preparation. Strings without a letter (ids,
+        scores) are left out.
 
         Args:
             folders: evaluation folders, or single files.
-            markup: how cleaning treats markup in the training text; sentences are looked for in that form as well.
+            markup: how cleaning treats markup in the training text; sentences are looked for in
+                that form as well.
 
         Raises:
             DataError: a folder is missing or holds no sentence, or a file of text is broken.
@@ -68,7 +91,9 @@ class EvaluationKeys:
             name = folder.name if folder.name not in sets else str(folder)
             sets[name] = _keys_of(_strings_below(folder, skipped), markup)
             if not len(sets[name]):
-                raise DataError("no sentence found; expected text, TSV, CSV or JSON files", path=folder)
+                raise DataError(
+                    "no sentence found; expected text, TSV, CSV or JSON files", path=folder
+                )
         found = cls(sets)
         found.skipped = skipped
         return found
@@ -82,7 +107,10 @@ class EvaluationKeys:
         return {name: len(keys) for name, keys in zip(self.names, self._sets, strict=True)}
 
     def contaminated_keys(self, *sides: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """Marks the rows of which any side's text key is in any set; each row counts once per set."""
+        """Marks the rows of which any side's text key is in any set.
+
+        Each row counts once per set.
+        """
         found = np.zeros(len(sides[0]), dtype=bool)
         for name, known in zip(self.names, self._sets, strict=True):
             here = np.any([is_in(known, keys) for keys in sides], axis=0)
@@ -102,10 +130,16 @@ def _keys_of(strings: Iterator[str], markup: Markup) -> UInt64[ndarray, " k"]:
 
 
 def _strings_below(folder: Path, skipped: list[Path]) -> Iterator[str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else [folder]
+    files = (
+        sorted(path for path in folder.rglob("*") if path.is_file())
+        if folder.is_dir()
+        else [folder]
+    )
     for path in files:
         suffix = stem_and_suffix(path)[1]
-        if suffix in _NO_TEXT or any(part.startswith(".") for part in path.relative_to(folder).parts):
+        if suffix in _NO_TEXT or any(
+            part.startswith(".") for part in path.relative_to(folder).parts
+        ):
             skipped.append(path)
             continue
         try:
@@ -138,14 +172,18 @@ def _csv_cells(file: TextIO, path: Path) -> Iterator[str]:
         for row in rows:
             yield from row
     except csv.Error as error:
-        raise DataError(f"not CSV ({error}); mend or remove it", path=path, line=rows.line_num) from error
+        raise DataError(
+            f"not CSV ({error}); mend or remove it", path=path, line=rows.line_num
+        ) from error
 
 
 def _parsed(text: str, path: Path, line: int) -> object:
     try:
         return parse_json(text)
     except ValueError as error:
-        raise DataError(f"not valid JSON: {error}; mend or remove it", path=path, line=line) from error
+        raise DataError(
+            f"not valid JSON: {error}; mend or remove it", path=path, line=line
+        ) from error
 
 
 def _json_strings(value: object) -> Iterator[str]:

@@ -17,13 +17,15 @@ RUN_KEYS = 1 << 22  # 32 MiB: what is sorted in memory at once
 class ExactDeduplicator:
     """Remembers 64-bit keys (see `interlingua.corpus.keys`) in sorted runs on disk.
 
-    Fresh keys gather in a few sorted arrays in memory, each at least twice as long as the next; together they hold
-    ``run_keys`` at most, then they are written to ``folder`` as one run that is only looked up, page by page. Ten
-    million keys take 80 MB of disk, and their pages are given back after every chunk. Keys stand for texts: two
-    different pairs share one with a probability of at most about 2^-58.
+    Fresh keys gather in a few sorted arrays in memory, each at least twice as long as the next;
+    together they hold ``run_keys`` at most, then they are written to ``folder`` as one run that is
+    only looked up, page by page. Ten million keys take 80 MB of disk, and their pages are given
+    back after every chunk. Keys stand for texts: two different pairs share one with a probability
+    of at most about 2^-58.
 
     Args:
-        folder: where the runs go; made where it is missing. Only this object's files are written there.
+        folder: where the runs go; made where it is missing. Only this object's files are written
+            there.
         run_keys: keys kept in memory.
     """
 
@@ -37,7 +39,9 @@ class ExactDeduplicator:
         self.duplicates = 0
 
     def first_seen(self, keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """Marks the keys that occur for the first time, within this chunk and all before it, and remembers them."""
+        """Marks the keys that occur for the first time, within this chunk and all before it, and
+        remembers them.
+        """
         fresh, places = np.unique(keys, return_index=True)
         new = np.ones(len(fresh), dtype=bool)
         for recent in self._recent:
@@ -65,10 +69,15 @@ class ExactDeduplicator:
 
 
 def is_in(ordered: UInt64[ndarray, " m"], keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-    """Marks the ``keys`` that are among the sorted keys ``ordered``; quick where ``keys`` are sorted too."""
+    """Marks the ``keys`` that are among the sorted keys ``ordered``.
+
+    Quick where ``keys`` are sorted too.
+    """
     found = np.zeros(len(keys), dtype=bool)
     for first in range(0, len(keys) if len(ordered) else 0, LOOKED_UP_AT_ONCE):
         some_keys = keys[first : first + LOOKED_UP_AT_ONCE]
         places = np.searchsorted(ordered, some_keys)
-        found[first : first + LOOKED_UP_AT_ONCE] = ordered[np.minimum(places, len(ordered) - 1)] == some_keys
+        found[first : first + LOOKED_UP_AT_ONCE] = (
+            ordered[np.minimum(places, len(ordered) - 1)] == some_keys
+        )
     return found

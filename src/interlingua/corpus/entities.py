@@ -1,9 +1,10 @@
-"""Names in a text without a model: capitalised words, and a gazetteer of them gathered from the corpus itself.
+"""Names in a text without a model: capitalised words, and a gazetteer of them gathered from the
+corpus itself.
 
-In scripts with case a name is a run of capitalised words that are not merely a sentence's first word or more often
-written small; in German and Luxembourgish, which capitalise nouns, that takes in other nouns. In other scripts it is a
-capitalised word in Latin letters, a Japanese name with middle dots, or a Chinese title in brackets; where a language
-has none of these, no names are found.
+In scripts with case a name is a run of capitalised words that are not merely a sentence's first
+word or more often written small; in German and Luxembourgish, which capitalise nouns, that takes in
+other nouns. In other scripts it is a capitalised word in Latin letters, a Japanese name with middle
+dots, or a Chinese title in brackets; where a language has none of these, no names are found.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ MIN_SAME_ENDING = 5
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010\u2011][^\W\d_]+)*")
 _KATAKANA = r"[\u30a1-\u30fa\u30fc]+"
 _FOREIGN = re.compile(
-    rf"[A-Z][A-Za-z]+(?: [A-Z][A-Za-z]+){{0,2}}|{_KATAKANA}(?:[・＝]{_KATAKANA})+|(?<=《)[^《》]{{2,20}}(?=》)"
+    rf"[A-Z][A-Za-z]+(?:"
+    rf" [A-Z][A-Za-z]+){{0,2}}|{_KATAKANA}(?:[・＝]{_KATAKANA})+|(?<=《)[^《》]{{2,20}}(?=》)"
 )
 
 
@@ -41,7 +43,8 @@ class _Word(NamedTuple):
     end: int
     text: str
     begins: bool
-    """Nothing but punctuation stands between it and the sentence's start, or it follows a full stop, a quote, ..."""
+    """Nothing but punctuation stands between it and the sentence's start, or it follows a full
+    stop, a quote, ..."""
 
 
 class _Shape(NamedTuple):
@@ -77,7 +80,9 @@ class Gazetteer:
                 inside = [word for word in capitals if not word.begins]
                 large.update(word.text for word in inside)
                 names.update(name.text for name in _runs(text, inside))
-        self._known = {word for word, count in large.items() if count > small[word.lower()] and len(word) > 1}
+        self._known = {
+            word for word, count in large.items() if count > small[word.lower()] and len(word) > 1
+        }
         self._names: dict[_Shape, list[str]] = {}
         for name in sorted(names):
             if not self._cased or self._known.issuperset(_WORD.findall(name)):
@@ -91,7 +96,9 @@ class Gazetteer:
         return _runs(text, [word for word in _words(text) if word.text in self._known])
 
     def other_names(self, text: str, draw: random.Random) -> Iterator[str]:
-        """One name put for another of the corpus, of as many words and, where there are enough, the same ending."""
+        """One name put for another of the corpus, of as many words and, where there are enough, the
+        same ending.
+        """
         found = self.find(text)
         here = {name.text for name in found}
         choices = []

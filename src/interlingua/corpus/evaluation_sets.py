@@ -1,10 +1,13 @@
-"""Readers of evaluation folders, each in its data's original layout; every complaint names the file and line.
+"""Readers of evaluation folders, each in its data's original layout.
 
-- pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` next to ``tatoeba.<a>-<b>.<b>``;
+Every complaint names the file and line.
+
+- pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` next to
+  ``tatoeba.<a>-<b>.<b>``;
 - line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``;
 - NTREX-128: ``newstest2019-src.eng.txt`` and ``newstest2019-ref.<lang>.txt``, line-aligned;
-- line-aligned files of the user's own, named after their language in any way: ``German.txt``, ``corpus.de``,
-  ``German.csv`` with a column ``text``.
+- line-aligned files of the user's own, named after their language in any way: ``German.txt``,
+  ``corpus.de``, ``German.csv`` with a column ``text``.
 """
 
 from __future__ import annotations
@@ -20,10 +23,16 @@ from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, open_text
 from interlingua.languages import resolve
 
-PAIR_FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)-([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.tsv(?:\.(?:gz|xz|zst))?")
+PAIR_FILE = re.compile(
+    r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)-([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.tsv(?:\.(?:gz|xz|zst))?"
+)
 LASER_FILE = re.compile(r"tatoeba\.([a-z]{3})-([a-z]{3})\.\1")
-ALIGNED_FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.(?:txt|devtest|dev)(?:\.(?:gz|xz|zst))?")
-NTREX_FILE = re.compile(r"newstest2019-(?:src|ref)\.([a-z]{3}(?:-[A-Za-z]{2,4})?)\.txt(?:\.(?:gz|xz|zst))?")
+ALIGNED_FILE = re.compile(
+    r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.(?:txt|devtest|dev)(?:\.(?:gz|xz|zst))?"
+)
+NTREX_FILE = re.compile(
+    r"newstest2019-(?:src|ref)\.([a-z]{3}(?:-[A-Za-z]{2,4})?)\.txt(?:\.(?:gz|xz|zst))?"
+)
 
 
 class PairFile(NamedTuple):
@@ -58,12 +67,16 @@ def aligned_files(folder: Path) -> dict[str, Path]:
     Raises:
         DataError: two files are of one language.
     """
-    files = [(match[1], path) for path in _files(folder) if (match := ALIGNED_FILE.fullmatch(path.name))]
+    files = [
+        (match[1], path) for path in _files(folder) if (match := ALIGNED_FILE.fullmatch(path.name))
+    ]
     return one_each(files)
 
 
 def named_files(folder: Path) -> dict[str, Path]:
-    """The ``.txt`` files of a folder that are named after a language in any way, ``German.txt`` or ``pt-BR.txt``."""
+    """The ``.txt`` files of a folder that are named after a language in any way, ``German.txt`` or
+    ``pt-BR.txt``.
+    """
     found = []
     for path in _files(folder):
         language, _, ending = _uncompressed(path.name).rpartition(".")
@@ -73,7 +86,8 @@ def named_files(folder: Path) -> dict[str, Path]:
 
 
 def table_files(folder: Path) -> dict[str, Path]:
-    """The tables (CSV, XLSX) of a folder that are named after a language, ``German.csv`` or ``pt-BR.xlsx``.
+    """The tables (CSV, XLSX) of a folder that are named after a language, ``German.csv`` or
+    ``pt-BR.xlsx``.
 
     Raises:
         DataError: two files are of one language.
@@ -87,10 +101,13 @@ def table_files(folder: Path) -> dict[str, Path]:
 
 
 def suffixed_files(folder: Path) -> dict[str, Path]:
-    """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``; nothing where one does.
+    """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``.
+
+    Nothing where one does.
 
     Raises:
-        DataError: two files are of one language, or they are parts of several texts (``dev.de`` next to ``test.de``).
+        DataError: two files are of one language, or they are parts of several texts (``dev.de``
+            next to ``test.de``).
     """
     found = []
     texts = set()
@@ -103,7 +120,9 @@ def suffixed_files(folder: Path) -> dict[str, Path]:
         return {}
     if len(texts) > 1:
         several = ", ".join(f"{text}.*" for text in sorted(texts)[:4])
-        raise DataError(f"files of {len(texts)} texts ({several}); give each a folder of its own", path=folder)
+        raise DataError(
+            f"files of {len(texts)} texts ({several}); give each a folder of its own", path=folder
+        )
     return one_each(found)
 
 
@@ -122,7 +141,10 @@ def _is_language(spelled: str) -> bool:
 
 
 def ntrex_files(folder: Path) -> dict[str, Path]:
-    """The files of NTREX-128 by language as they spell it, ``fra-CA``; the second Spanish reference is left aside."""
+    """The files of NTREX-128 by language as they spell it, ``fra-CA``.
+
+    The second Spanish reference is left aside.
+    """
     return {match[1]: path for path in _files(folder) if (match := NTREX_FILE.fullmatch(path.name))}
 
 
@@ -130,7 +152,8 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
     """The two sides of a pair file, line by line.
 
     Raises:
-        DataError: a file is missing or empty, a line has not two non-empty columns, or the sides have unequal lengths.
+        DataError: a file is missing or empty, a line has not two non-empty columns, or the sides
+            have unequal lengths.
     """
     if file.target_path is not None:
         return read_aligned([file.source_path, file.target_path])
@@ -142,7 +165,8 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
             if len(columns) != 2 or not all(map(str.strip, columns)):
                 filled = sum(bool(column.strip()) for column in columns)
                 raise DataError(
-                    f"expected text TAB text, got {len(columns)} columns, {filled} of them filled; mend the line",
+                    f"expected text TAB text, got {len(columns)} columns, {filled} of them filled;"
+                    " mend the line",
                     path=file.source_path,
                     line=number,
                 )
@@ -162,14 +186,16 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
     first, second = (read_lines(path) for path in paths)
     if len(first) != len(second):
         raise DataError(
-            f"{len(first)} lines, but {paths[1].name} next to it has {len(second)}; aligned files have equal lengths",
+            f"{len(first)} lines, but {paths[1].name} next to it has {len(second)}; aligned files"
+            " have equal lengths",
             path=paths[0],
         )
     return first, second
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a file; of a table (CSV, XLSX) the column called by the language of the file's name, or ``text``.
+    """The lines of a file; of a table (CSV, XLSX) the column called by the language of the file's
+    name, or ``text``.
 
     Raises:
         DataError: the file is missing or empty, a line is blank, or a table has no such column.
@@ -196,7 +222,10 @@ def one_each(files: Iterable[tuple[str, Path]], what: str = "language") -> dict[
     found: dict[str, Path] = {}
     for language, path in files:
         if language in found:
-            raise DataError(f"{found[language].name} next to it is of the same {what}; remove one of them", path=path)
+            raise DataError(
+                f"{found[language].name} next to it is of the same {what}; remove one of them",
+                path=path,
+            )
         found[language] = path
     return found
 

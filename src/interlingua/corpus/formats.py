@@ -1,4 +1,5 @@
-"""Pairs of texts and the files they come in: one reader and one writer for every bitext format in use.
+"""Pairs of texts and the files they come in: one reader and one writer for every bitext format in
+use.
 
 A format is a class named in ``registry.FORMATS`` with ``read`` and ``write``; everything streams.
 """
@@ -53,7 +54,9 @@ class TextPair(NamedTuple):
 
     def swapped(self) -> TextPair:
         """The same pair read the other way."""
-        return TextPair(self.target, self.source, self.target_language, self.source_language, self.score)
+        return TextPair(
+            self.target, self.source, self.target_language, self.source_language, self.score
+        )
 
 
 class PairFormat(Protocol):
@@ -67,7 +70,9 @@ class PairFormat(Protocol):
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams pairs; counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read."""
+        """Streams pairs; counts in ``skipped`` what it leaves out, by reason, and hands ``bad``
+        what it can't read.
+        """
         ...
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
@@ -87,18 +92,21 @@ def read_pairs(
     """Streams the pairs of a bitext in any of the known formats, plain or compressed.
 
     Args:
-        path: a file; for Moses the common prefix of the two files, either of them, or both as a tuple;
-            for Hugging Face data a folder, a file or ``hf:NAME[:CONFIG[:SPLIT]]``.
-        format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's name when not given.
-        source_language: any code or name ``languages.resolve`` takes. Taken from the file's content or its
-            name (``news.de-en.tsv``) when not given.
+        path: a file; for Moses the common prefix of the two files, either of them, or both as a
+            tuple; for Hugging Face data a folder, a file or ``hf:NAME[:CONFIG[:SPLIT]]``.
+        format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
+            name when not given.
+        source_language: any code or name ``languages.resolve`` takes. Taken from the file's content
+            or its name (``news.de-en.tsv``) when not given.
         target_language: code of the target's language, or None.
-        skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``, ...).
-        bad: what becomes of lines that can't be read, and of what stands before the damage in a file; by default
-            the first fault stops.
+        skipped: counts what the reader leaves out, by reason (``"fuzzy"``, ``"untranslated"``,
+            ...).
+        bad: what becomes of lines that can't be read, and of what stands before the damage in a
+            file; by default the first fault stops.
 
     Raises:
-        DataError: the file is missing, broken or misaligned, with its name and line, or its languages are unknown.
+        DataError: the file is missing, broken or misaligned, with its name and line, or its
+            languages are unknown.
     """
     if isinstance(path, tuple):
         format = format or "moses"
@@ -118,7 +126,8 @@ def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None
     Args:
         pairs: of one language pair; JSONL and TMX take any mixture.
         path: as in ``read_pairs``.
-        format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's name when not given.
+        format: a name of ``registry.FORMATS`` or ``package.module:Class``; guessed from the file's
+            name when not given.
 
     Returns:
         The number of pairs written.
@@ -131,7 +140,8 @@ def guess_format(path: PathLike) -> str:
     """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
 
     A format of an installed package has the name of its suffix.
-    Moses files have no suffix but a language: a prefix (``news``, ``news.de-en``), either file, or both with a comma.
+    Moses files have no suffix but a language: a prefix (``news``, ``news.de-en``), either file, or
+    both with a comma.
 
     Raises:
         DataError: the suffix is of no known format.
@@ -144,23 +154,33 @@ def guess_format(path: PathLike) -> str:
         return "moses"
     if suffix in FORMAT_OF_SUFFIX:
         return FORMAT_OF_SUFFIX[suffix]
-    if suffix and suffix[1:] in {entry.name for entry in registry.installed(registry.FORMATS.group)}:
+    if suffix and suffix[1:] in {
+        entry.name for entry in registry.installed(registry.FORMATS.group)
+    }:
         return suffix[1:]
-    if not suffix or "," in name or _code(suffix[1:]) or languages_from_name(suffix[1:]) or _is_prefix(name):
+    if (
+        not suffix
+        or "," in name
+        or _code(suffix[1:])
+        or languages_from_name(suffix[1:])
+        or _is_prefix(name)
+    ):
         return "moses"
     known = ", ".join(FORMAT_OF_SUFFIX)
     raise DataError(
-        f"{suffix} is no format of bitext; known are {known}, also .gz, .xz or .zst, and for Moses files their prefix,"
-        " such as news.de-en",
+        f"{suffix} is no format of bitext; known are {known}, also .gz, .xz or .zst, and for Moses"
+        " files their prefix, such as news.de-en",
         path=path,
     )
 
 
 def languages_from_name(path: PathLike) -> tuple[str, str] | None:
-    """The languages in a file's name: ``de-en.set.tsv``, ``OpenSubtitles.pt_BR-en.pt_BR``, ``zho_Hans-eng_Latn.tsv``.
+    """The languages in a file's name: ``de-en.set.tsv``, ``OpenSubtitles.pt_BR-en.pt_BR``,
+    ``zho_Hans-eng_Latn.tsv``.
 
     Returns:
-        Two language codes in the name's order, or None where no part of the name is two known codes and a hyphen.
+        Two language codes in the name's order, or None where no part of the name is two known codes
+        and a hyphen.
     """
     for part in Path(path).name.split("."):
         pieces = part.split("-")
@@ -183,19 +203,26 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
     found = languages_from_name(path)
     if found is None:
         raise DataError(
-            "its languages are neither given nor in its name; name both, or call it e.g. news.de-en.tsv", path=path
+            "its languages are neither given nor in its name; name both, or call it e.g."
+            " news.de-en.tsv",
+            path=path,
         )
     return source or found[0], target or found[1]
 
 
 def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[TextPair]:
-    """Passes pairs on and refuses a second language pair, for formats with one language pair per file."""
+    """Passes pairs on and refuses a second language pair, for formats with one language pair per
+    file.
+    """
     first: tuple[str, str] | None = None
     for pair in pairs:
         found = (pair.source_language, pair.target_language)
         first = first or found
         if found != first:
-            raise DataError(f"holds one language pair only, got {first} and then {found}; use JSONL or TMX", path=path)
+            raise DataError(
+                f"holds one language pair only, got {first} and then {found}; use JSONL or TMX",
+                path=path,
+            )
         yield pair
 
 
@@ -211,7 +238,9 @@ def uncompressed_name(path: PathLike) -> str:
 
 
 def is_moses_name(path: PathLike) -> bool:
-    """Whether files of a Moses bitext are there: both, named with a comma, or those that begin with the name."""
+    """Whether files of a Moses bitext are there: both, named with a comma, or those that begin with
+    the name.
+    """
     name = os.fspath(path)
     return _are_two_files(name) or len(_languages_behind(name)) > 1
 
@@ -237,8 +266,12 @@ _LINE_END = re.compile("[\t\n\r]")
 _LINE_ENDS = {ord(c): " " for c in "\t\n\r"}
 
 
-def _until_damage(pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines) -> Iterator[TextPair]:
-    """The pairs of a file; of one that is damaged those before that place, where bad lines are skipped."""
+def _until_damage(
+    pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
+) -> Iterator[TextPair]:
+    """The pairs of a file; of one that is damaged those before that place, where bad lines are
+    skipped.
+    """
     read = 0
     try:
         for pair in pairs:
@@ -259,7 +292,8 @@ def _format(name: str) -> PairFormat:
 
 @lru_cache(maxsize=4096)
 def _code(name: str) -> str | None:
-    # A whole word such as "German" also resolves, but in a file's name it is more often part of a title.
+    # A whole word such as "German" also resolves, but in a file's name it is more often part of a
+    # title.
     if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*", name):
         return None
     found = languages.find(name)

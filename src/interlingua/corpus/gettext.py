@@ -1,4 +1,6 @@
-"""Translations in gettext catalogues, ``.po`` and compiled ``.mo``: the message is the source, mostly English."""
+"""Translations in gettext catalogues, ``.po`` and compiled ``.mo``: the message is the source,
+mostly English.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ OBSOLETE = "#~"
 MANY = 100  # a number that takes the form of most counts
 MAX_CATALOGUE_BYTES = 1 << 26
 SHARED_STRINGS = 4
-"""Times the size of a compiled catalogue that its strings may have together: equal ones may share bytes."""
+"""Times the size of a compiled catalogue that its strings may have together: equal ones may share
+bytes."""
 CHARSETS = re.compile(
     r"utf-8|iso8859-\d+|cp\d+|koi8-[rut]|big5|big5hkscs|gb2312|gbk|gb18030|euc_jp|euc_jis_2004|euc_kr|shift_jis\w*|johab"
     r"|tis-620|ptcp154|kz1048|mac-\w+"
@@ -44,11 +47,13 @@ class Message(NamedTuple):
 
 
 class Gettext:
-    """``.po`` and ``.mo``. The translation's language is given, or in the header, or in the path (``de/LC_MESSAGES``).
+    """``.po`` and ``.mo``. The translation's language is given, or in the header, or in the path
+    (``de/LC_MESSAGES``).
 
-    The source language is English unless given. A plural entry gives two pairs: the singular with the form of one, the
-    plural with the form of many; where a language has one form, only the latter. Contexts (``msgctxt``) are left away.
-    Fuzzy, untranslated and obsolete entries are skipped and counted.
+    The source language is English unless given. A plural entry gives two pairs: the singular with
+    the form of one, the plural with the form of many; where a language has one form, only the
+    latter. Contexts (``msgctxt``) are left away. Fuzzy, untranslated and obsolete entries are
+    skipped and counted.
     """
 
     def read(
@@ -66,7 +71,9 @@ class Gettext:
         header, messages = _read_mo(content, path) if compiled else _read_po(content, path, skipped)
         source = source_language or ENGLISH
         target = target_language or _language(header, path)
-        one_and_many = _plural_forms(header, path) if any(message.plural for message in messages) else (0, 0)
+        one_and_many = (
+            _plural_forms(header, path) if any(message.plural for message in messages) else (0, 0)
+        )
         for message in messages:
             for text, translation in _sides(message, one_and_many):
                 if not translation:
@@ -75,12 +82,17 @@ class Gettext:
                     yield TextPair(text, translation, source, target)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes a catalogue in memory first; an equal source that comes again gets a numbered context."""
+        """Writes a catalogue in memory first.
+
+        An equal source that comes again gets a numbered context.
+        """
         import polib
 
         compiled = uncompressed_name(path).lower().endswith(".mo")
         if compiled and uncompressed_name(path) != path:
-            raise DataError("a compiled catalogue is not compressed; call the file name.mo", path=path)
+            raise DataError(
+                "a compiled catalogue is not compressed; call the file name.mo", path=path
+            )
         catalogue = polib.POFile()
         uses: Counter[str] = Counter()
         count = 0
@@ -124,9 +136,15 @@ def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
     charset = _charset(head, path)
     try:
         header = _header(head.decode(charset))
-        decoded = [(text.decode(charset), translation.decode(charset)) for text, translation in entries if text]
+        decoded = [
+            (text.decode(charset), translation.decode(charset))
+            for text, translation in entries
+            if text
+        ]
     except UnicodeDecodeError as error:
-        raise DataError(f"not in its declared character set {charset} ({error})", path=path) from error
+        raise DataError(
+            f"not in its declared character set {charset} ({error})", path=path
+        ) from error
     messages = []
     for text, translation in decoded:
         singular, _, plural = text.rpartition("\4")[2].partition("\0")
@@ -134,7 +152,9 @@ def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
     return header, messages
 
 
-def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str, str], list[Message]]:
+def _read_po(
+    content: bytes, path: str, skipped: Counter[str]
+) -> tuple[dict[str, str], list[Message]]:
     import polib
 
     charset = _charset(content, path)
@@ -143,7 +163,9 @@ def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise DataError(
-            f"not in its declared character set {charset}; convert it to UTF-8", path=path, line=line
+            f"not in its declared character set {charset}; convert it to UTF-8",
+            path=path,
+            line=line,
         ) from error
     lines = re.split(r"\r\n|\r|\n", text)
     _check_quotes(lines, path)
@@ -163,16 +185,20 @@ def _read_po(content: bytes, path: str, skipped: Counter[str]) -> tuple[dict[str
         if entry.obsolete or entry.fuzzy:
             skipped["obsolete" if entry.obsolete else "fuzzy"] += 1
             continue
-        forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)] or [entry.msgstr]
+        forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)] or [
+            entry.msgstr
+        ]
         messages.append(Message(entry.msgid, entry.msgid_plural or None, forms))
     return dict(catalogue.metadata), messages
 
 
 def _join_lines(lines: list[str]) -> tuple[list[str], list[int]]:
-    """The lines of a catalogue without comments, the parts of a string on one line; and the number of each.
+    """The lines of a catalogue without comments, the parts of a string on one line.
 
-    polib adds each line of a comment or of a string to what it has of it, which takes time that grows with the square
-    of their number. Comments other than flags have no use here.
+    And the number of each.
+
+    polib adds each line of a comment or of a string to what it has of it, which takes time that
+    grows with the square of their number. Comments other than flags have no use here.
     """
     joined: list[list[str]] = []
     numbers: list[int] = []
@@ -191,11 +217,16 @@ def _join_lines(lines: list[str]) -> tuple[list[str], list[int]]:
 
 
 def _check_quotes(lines: list[str], path: str) -> None:
-    """Refuses a string that does not end where its line does; polib would take its last character for the quote."""
+    """Refuses a string that does not end where its line does.
+
+    Polib would take its last character for the quote.
+    """
     for number, line in enumerate(lines, 1):
         found = OPENED.match(line)
         if found and not CLOSED.search(line, found.end()):
-            raise DataError("the string has no closing quote; is the file cut short?", path=path, line=number)
+            raise DataError(
+                "the string has no closing quote; is the file cut short?", path=path, line=number
+            )
 
 
 def _sides(message: Message, one_and_many: tuple[int, int]) -> list[tuple[str, str]]:
@@ -208,7 +239,9 @@ def _sides(message: Message, one_and_many: tuple[int, int]) -> list[tuple[str, s
 
 
 def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
-    """Numbers of the forms of one and of many, by the header's rule; by English's where it has none that can be read.
+    """Numbers of the forms of one and of many, by the header's rule.
+
+    By English's where it has none that can be read.
 
     Raises:
         DataError: the rule divides by zero, or gives a number below 0.
@@ -216,13 +249,19 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
     found = re.search(r"plural=([^;]+)", header.get("Plural-Forms", ""))
     try:
         rule: Any = gettext.c2py(found[1]) if found else gettext.c2py("n!=1")
-    except (ValueError, RecursionError, MemoryError):  # the placeholder EXPRESSION, or what a parser can't hold
+    except (
+        ValueError,
+        RecursionError,
+        MemoryError,
+    ):  # the placeholder EXPRESSION, or what a parser can't hold
         rule = gettext.c2py("n!=1")
     try:
         one = int(rule(1))
         many = int(rule(MANY))
     except (ArithmeticError, RecursionError) as error:
-        raise DataError(f"its Plural-Forms can't be computed ({error}); mend the header", path=path) from error
+        raise DataError(
+            f"its Plural-Forms can't be computed ({error}); mend the header", path=path
+        ) from error
     if min(one, many) < 0:
         raise DataError(f"its Plural-Forms give form {min(one, many)}; mend the header", path=path)
     return one, many
@@ -232,7 +271,8 @@ def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path:
     """Looks at the tables of a compiled catalogue: length and place of each string.
 
     Raises:
-        DataError: a string lies beyond the end, or strings overlap so much that a small file becomes a large one.
+        DataError: a string lies beyond the end, or strings overlap so much that a small file
+            becomes a large one.
     """
     total = 0
     for table in (from_, to):
@@ -241,19 +281,31 @@ def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path:
             if start + length > size:
                 raise DataError("the catalogue is cut short; fetch it again", path=path)
     if total > SHARED_STRINGS * size:
-        raise DataError(f"its strings lie over each other, {total:,} bytes in {size:,}; fetch it again", path=path)
+        raise DataError(
+            f"its strings lie over each other, {total:,} bytes in {size:,}; fetch it again",
+            path=path,
+        )
 
 
 def _language(header: dict[str, str], path: str) -> str:
     parts = Path(path).parts
     places = [parts[i - 1] for i, part in enumerate(parts) if part == "LC_MESSAGES" and i]
-    for name in (*places, header.get("Language", ""), Path(uncompressed_name(path)).stem, Path(path).parent.name):
+    for name in (
+        *places,
+        header.get("Language", ""),
+        Path(uncompressed_name(path)).stem,
+        Path(path).parent.name,
+    ):
         try:
             if name:
-                return languages.resolve(name.partition(".")[0].partition("@")[0] if "@" not in name else name).code
+                return languages.resolve(
+                    name.partition(".")[0].partition("@")[0] if "@" not in name else name
+                ).code
         except DataError:
             continue
-    raise DataError("its language is neither given, nor in its header, nor in its path; name it", path=path)
+    raise DataError(
+        "its language is neither given, nor in its header, nor in its path; name it", path=path
+    )
 
 
 def _header(text: str) -> dict[str, str]:
@@ -268,7 +320,8 @@ def _charset(content: bytes, path: str) -> str:
     """The declared character set, UTF-8 where there is none.
 
     Raises:
-        DataError: it is none in which catalogues are written; Python has others, of which some take minutes to decode.
+        DataError: it is none in which catalogues are written; Python has others, of which some take
+            minutes to decode.
     """
     found = re.search(rb"charset=([A-Za-z0-9_.:-]+)", content[:4096])
     name = found[1].decode("ascii") if found else "utf-8"
@@ -279,5 +332,8 @@ def _charset(content: bytes, path: str) -> str:
     except LookupError:
         known = ""
     if not CHARSETS.fullmatch(known):
-        raise DataError(f"its declared character set {name[:40]} is none of gettext's; convert it to UTF-8", path=path)
+        raise DataError(
+            f"its declared character set {name[:40]} is none of gettext's; convert it to UTF-8",
+            path=path,
+        )
     return known

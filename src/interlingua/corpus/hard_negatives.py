@@ -1,9 +1,10 @@
 """Hard negatives in the manner of xsim++ (Chen et al. 2023), for any language and domain.
 
-A negative is a sentence with one thing altered: a number, a name, a negation, a word put for its antonym, or the places
-of two words. It is made by rules, not by people or a model, and now and then it is ungrammatical or, where word order
-is free, still a translation. Differs from xsim++: other rules, no WordNet, no tagger, so that any language will do; the
-numbers of the two are not comparable.
+A negative is a sentence with one thing altered: a number, a name, a negation, a word put for its
+antonym, or the places of two words. It is made by rules, not by people or a model, and now and then
+it is ungrammatical or, where word order is free, still a translation. Differs from xsim++: other
+rules, no WordNet, no tagger, so that any language will do; the numbers of the two are not
+comparable.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ def hard_negatives(
 ) -> Iterator[Altered]:
     """Altered forms of the sentences of a corpus, sentence by sentence.
 
-    No negative has the ``text_key`` of any sentence of the corpus or of another negative. What is drawn for a sentence
-    depends on the seed, the kind and the sentence alone, and its names on the corpus; memory holds a key for each
-    sentence and negative, and the names.
+    No negative has the ``text_key`` of any sentence of the corpus or of another negative. What is
+    drawn for a sentence depends on the seed, the kind and the sentence alone, and its names on the
+    corpus; memory holds a key for each sentence and negative, and the names.
 
     Args:
-        texts: a list, or an object that reads its sentences anew each time: they are gone through twice or three times.
+        texts: a list, or an object that reads its sentences anew each time: they are gone through
+            twice or three times.
         language: theirs, any code.
         kinds: what to alter; negation and antonyms need a language that ``contrasts`` knows.
         per_sentence: negatives of a sentence per kind, at most.
@@ -55,18 +57,27 @@ def hard_negatives(
     """
     check_request(kinds, per_sentence)
     if isinstance(texts, Iterator):
-        raise TypeError("texts is an iterator, which ends after one reading; give a list, or an object that reads anew")
+        raise TypeError(
+            "texts is an iterator, which ends after one reading; give a list, or an object that"
+            " reads anew"
+        )
     alterations = _alterations(texts, language, kinds)
-    seen = {int(key) for portion in portions(texts, PORTION) for key in text_keys(portion)} | {int(EMPTY_KEY)}
+    seen = {int(key) for portion in portions(texts, PORTION) for key in text_keys(portion)} | {
+        int(EMPTY_KEY)
+    }
     for portion in portions(texts, PORTION):
         drafts = [
             Altered(form, text, kind)
             for text in portion
             for kind, alteration in alterations.items()
-            for form in _forms(alteration, text, random.Random(f"{seed}\0{kind}\0{text}"), 2 * per_sentence)
+            for form in _forms(
+                alteration, text, random.Random(f"{seed}\0{kind}\0{text}"), 2 * per_sentence
+            )
         ]
         counts: dict[tuple[str, str], int] = {}
-        for draft, key in zip(drafts, text_keys([draft.text for draft in drafts]).tolist(), strict=True):
+        for draft, key in zip(
+            drafts, text_keys([draft.text for draft in drafts]).tolist(), strict=True
+        ):
             made = counts.get((draft.original, draft.kind), 0)
             if made < per_sentence and key not in seen:
                 counts[draft.original, draft.kind] = made + 1
@@ -78,7 +89,8 @@ class Alterer:
     """Alters single sentences, for who meets them one at a time, as training does.
 
     Args:
-        texts: sentences of the language from which names are taken; read only where ``kinds`` has ``entity``.
+        texts: sentences of the language from which names are taken; read only where ``kinds`` has
+            ``entity``.
         language: theirs, any code.
         kinds: what to alter; what the language has no rules for is left out.
 
@@ -86,15 +98,18 @@ class Alterer:
         ConfigError: a kind is unknown.
     """
 
-    def __init__(self, texts: Iterable[str], language: str, *, kinds: Sequence[str] = KINDS) -> None:
+    def __init__(
+        self, texts: Iterable[str], language: str, *, kinds: Sequence[str] = KINDS
+    ) -> None:
         check_request(kinds, 1)
         self._alterations = _alterations(texts, language, kinds)
 
     def forms(self, text: str, count: int, draw: random.Random) -> list[Altered]:
-        """Different altered forms of a sentence, at most ``count``, one of each kind before a second of any.
+        """Different altered forms of a sentence, at most ``count``, one of each kind before a
+        second of any.
 
-        What comes depends on the sentence, the names and ``draw`` alone. None has the ``text_key`` of the sentence or
-        of another form.
+        What comes depends on the sentence, the names and ``draw`` alone. None has the ``text_key``
+        of the sentence or of another form.
         """
         order = draw.sample(sorted(self._alterations), len(self._alterations))
         by_kind = {kind: _forms(self._alterations[kind], text, draw, count) for kind in order}
@@ -122,21 +137,34 @@ def check_request(kinds: Sequence[str], per_sentence: int) -> None:
     """
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or not kinds:
-        raise ConfigError(f"kinds: expected some of {', '.join(KINDS)}, got {', '.join(unknown) or 'none'}")
+        raise ConfigError(
+            f"kinds: expected some of {', '.join(KINDS)}, got {', '.join(unknown) or 'none'}"
+        )
     if per_sentence < 1:
         raise ConfigError(f"per_sentence must be 1 or more, got {per_sentence}")
 
 
-def _alterations(texts: Iterable[str], language: str, kinds: Sequence[str]) -> dict[str, Alteration]:
+def _alterations(
+    texts: Iterable[str], language: str, kinds: Sequence[str]
+) -> dict[str, Alteration]:
     """Those that can be done in this language."""
     script = resolve(language).script
-    able: dict[str, Alteration] = {"number": other_numbers, "word_order": partial(other_order, script=script)}
-    able |= {kind: partial(other_phrases, opposites=opposites) for kind, opposites in contrasts(language).items()}
+    able: dict[str, Alteration] = {
+        "number": other_numbers,
+        "word_order": partial(other_order, script=script),
+    }
+    able |= {
+        kind: partial(other_phrases, opposites=opposites)
+        for kind, opposites in contrasts(language).items()
+    }
     if "entity" in kinds:
         able["entity"] = Gazetteer(texts, language).other_names
     return {kind: able[kind] for kind in kinds if kind in able}
 
 
 def _forms(alteration: Alteration, text: str, draw: random.Random, wanted: int) -> list[str]:
-    """The first different forms of a sentence; few alterations have many, so the search is short."""
+    """The first different forms of a sentence.
+
+    Few alterations have many, so the search is short.
+    """
     return list(dict.fromkeys(islice(alteration(text, draw), 4 * wanted)))[:wanted]

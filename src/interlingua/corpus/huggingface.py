@@ -1,4 +1,6 @@
-"""Hugging Face data sets with a ``translation`` column, from the hub or from local files (extra ``datasets``)."""
+"""Hugging Face data sets with a ``translation`` column, from the hub or from local files (extra
+``datasets``).
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ BUILDERS = {".parquet": "parquet", ".arrow": "arrow", ".json": "json", ".jsonl":
 class HuggingFace:
     """``translation: {"de": ..., "en": ...}``, or the columns of ``tabular.Jsonl``.
 
-    The path is a folder written by ``save_to_disk``, a folder of .parquet, .arrow or .json(l) files or one such file,
-    or ``hf:NAME[:CONFIG[:SPLIT]]`` on the hub, e.g. ``hf:Helsinki-NLP/opus-100:de-en:train``. The split is ``train``
-    by default.
+    The path is a folder written by ``save_to_disk``, a folder of .parquet, .arrow or .json(l) files
+    or one such file, or ``hf:NAME[:CONFIG[:SPLIT]]`` on the hub, e.g.
+    ``hf:Helsinki-NLP/opus-100:de-en:train``. The split is ``train`` by default.
     """
 
     def read(
@@ -40,7 +42,11 @@ class HuggingFace:
         for number, row in enumerate(_rows(path), 1):
             translation = row.get("translation")
             if isinstance(translation, dict):
-                row = {"translation": {code: text for code, text in translation.items() if text is not None}}
+                row = {
+                    "translation": {
+                        code: text for code, text in translation.items() if text is not None
+                    }
+                }
                 if len(row["translation"]) < 2:
                     skipped["untranslated"] += 1
                     continue
@@ -54,18 +60,27 @@ class HuggingFace:
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a .parquet file with a ``translation`` column, of one language pair."""
         if stem_and_suffix(path)[1] != ".parquet":
-            raise DataError("Hugging Face data is written as Parquet; call the file name.parquet", path=path)
+            raise DataError(
+                "Hugging Face data is written as Parquet; call the file name.parquet", path=path
+            )
         arrow = _module("pyarrow")
         parquet = _module("pyarrow.parquet")
         iterator = one_language_pair(pairs, path)
         rows = list(islice(iterator, ROWS_WRITTEN))
         if not rows:
-            raise DataError("there is no pair, so the columns' languages are unknown; nothing was written", path=path)
-        keys = [languages.resolve(code) for code in (rows[0].source_language, rows[0].target_language)]
+            raise DataError(
+                "there is no pair, so the columns' languages are unknown; nothing was written",
+                path=path,
+            )
+        keys = [
+            languages.resolve(code) for code in (rows[0].source_language, rows[0].target_language)
+        ]
         names = [key.iso1 or key.iso3 for key in keys]
         if names[0] == names[1]:
             names = [key.code for key in keys]
-        schema = arrow.schema([("translation", arrow.struct([(name, arrow.string()) for name in names]))])
+        schema = arrow.schema(
+            [("translation", arrow.struct([(name, arrow.string()) for name in names]))]
+        )
         count = 0
         with atomic_write(path, "wb") as file, parquet.ParquetWriter(file, schema) as writer:
             while rows:
@@ -82,9 +97,12 @@ def _rows(path: str) -> Iterator[dict[str, Any]]:
         yield from _open(datasets, path)
     except DataError:
         raise
-    except Exception as error:  # the library raises its own and its backends' exceptions, of a dozen kinds
+    except (
+        Exception
+    ) as error:  # the library raises its own and its backends' exceptions, of a dozen kinds
         raise DataError(
-            f"can't be read as a data set: {str(error).splitlines()[0] if str(error) else error!r}", path=path
+            f"can't be read as a data set: {str(error).splitlines()[0] if str(error) else error!r}",
+            path=path,
         ) from error
 
 
@@ -96,7 +114,11 @@ def _open(datasets: Any, path: str) -> Any:
         return datasets.load_from_disk(path)["train"]
     if (Path(path) / "state.json").is_file():
         return datasets.load_from_disk(path)
-    files = sorted(file for file in Path(path).rglob("*") if file.is_file()) if Path(path).is_dir() else [Path(path)]
+    files = (
+        sorted(file for file in Path(path).rglob("*") if file.is_file())
+        if Path(path).is_dir()
+        else [Path(path)]
+    )
     kinds = {BUILDERS[suffix] for file in files if (suffix := stem_and_suffix(file)[1]) in BUILDERS}
     if len(kinds) != 1:
         raise DataError("expected files of one kind: .parquet, .arrow, .json or .jsonl", path=path)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from interlingua import languages
 from interlingua.errors import MissingExtraError
 
-# languages that identifiers mix up, in the identifier's own labels: within one group nothing counts as wrong
+# languages that identifiers mix up, in the identifier's own labels: within one group nothing counts
+# as wrong
 _RELATIVES = tuple(
     frozenset(group.split())
     for group in (
@@ -61,10 +62,17 @@ class LanguageCheck:
         if expected is None:
             return False
         found, probability = self._identifier.classify(text)
-        return bool(probability >= self._min_confidence) and found != "zxx" and not _related(expected, found)
+        return (
+            bool(probability >= self._min_confidence)
+            and found != "zxx"
+            and not _related(expected, found)
+        )
 
     def _label(self, language: languages.Language) -> str | None:
-        if {language.script, languages.resolve(language.iso3).script} not in ({language.script}, {"Hans", "Hant"}):
+        if {language.script, languages.resolve(language.iso3).script} not in (
+            {language.script},
+            {"Hans", "Hant"},
+        ):
             return None  # Arabic in Latin letters, say: the identifier knows the usual script only
         labels = ("no" if language.iso1 == "nb" else language.iso1, language.iso3)
         return next((label for label in labels if label in self.supported), None)

@@ -17,7 +17,9 @@ DELIMITERS = (",", "]", " ", "\t", "\r", "\n")
 
 
 def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
-    """The items of the list that a file is, each with the line that it begins in; memory holds one item.
+    """The items of the list that a file is, each with the line that it begins in.
+
+    Memory holds one item.
 
     Raises:
         DataError: it is no list, or no JSON.
@@ -68,20 +70,26 @@ class _Window:
         self._at += 1
 
     def value(self) -> Any:
-        """Parses one value, reading as much as it needs: twice as much at each try, so that the tries stay cheap."""
+        """Parses one value, reading as much as it needs: twice as much at each try, so that the
+        tries stay cheap.
+        """
         self.next_character()
         while True:
             try:
                 value, end = parse_json_value(self._text, self._at)
             except json.JSONDecodeError as error:
-                refuse_long(len(self._text) - self._at, "this entry", path=self._path, line=self.line)
+                refuse_long(
+                    len(self._text) - self._at, "this entry", path=self._path, line=self.line
+                )
                 if self._read(len(self._text) - self._at):
                     continue
                 self._at = min(error.pos, len(self._text))
                 self._fail(f"not JSON ({error.msg})")
             except ValueError as error:
                 self._fail(f"JSON that can't be used: {error}")
-            bounded = isinstance(value, dict | list | str) or self._text[end : end + 1] in DELIMITERS
+            bounded = (
+                isinstance(value, dict | list | str) or self._text[end : end + 1] in DELIMITERS
+            )
             if not bounded and self._read():  # a number may go on
                 continue
             self._at = end

@@ -1,9 +1,11 @@
-"""64-bit keys of texts and of pairs: what deduplication, decontamination and held-out splits compare.
+"""64-bit keys of texts and of pairs: what deduplication, decontamination and held-out splits
+compare.
 
-The hash is written here, in numpy, rather than taken from a library: it hashes a whole batch at once (about 1 us a
-sentence), adds no dependency, and does not change from one machine or run to the next. It is the multilinear hash
-sum_i r(i) x(c_i) mod 2^64 with r and x drawn by SplitMix64; two different texts collide with a probability of at most
-about 2^-58, so 10 million texts hold a collision with a probability below 0.0002.
+The hash is written here, in numpy, rather than taken from a library: it hashes a whole batch at
+once (about 1 us a sentence), adds no dependency, and does not change from one machine or run to the
+next. It is the multilinear hash sum_i r(i) x(c_i) mod 2^64 with r and x drawn by SplitMix64; two
+different texts collide with a probability of at most about 2^-58, so 10 million texts hold a
+collision with a probability below 0.0002.
 """
 
 from __future__ import annotations
@@ -16,7 +18,15 @@ import numpy as np
 from jaxtyping import UInt32, UInt64
 from numpy import ndarray
 
-from interlingua.corpus.codepoints import PLANES, SEPARATOR, decode, encode, in_categories, join_lines, segment
+from interlingua.corpus.codepoints import (
+    PLANES,
+    SEPARATOR,
+    decode,
+    encode,
+    in_categories,
+    join_lines,
+    segment,
+)
 from interlingua.corpus.normalize import folded_texts
 
 EMPTY_KEY = np.uint64(0)
@@ -24,9 +34,11 @@ EMPTY_KEY = np.uint64(0)
 
 
 def text_key(text: str) -> str:
-    """What is left of a text when case, compatibility forms, punctuation and white space are taken away.
+    """What is left of a text when case, compatibility forms, punctuation and white space are taken
+    away.
 
-    Letters, marks, digits and symbols stay: ``"It's 3 %!"`` and ``"it’s 3"`` share the key ``"its3"``.
+    Letters, marks, digits and symbols stay: ``"It's 3 %!"`` and ``"it’s 3"`` share the key
+    ``"its3"``.
     """
     return decode(key_codes([text])[:-1])
 
@@ -53,7 +65,8 @@ def combine_keys(
     source_languages: Sequence[str] | str,
     target_languages: Sequence[str] | str,
 ) -> UInt64[ndarray, " n"]:
-    """64-bit keys of pairs: equal for the same two sentences in the same two languages, whichever side comes first.
+    """64-bit keys of pairs: equal for the same two sentences in the same two languages, whichever
+    side comes first.
 
     Args:
         sources: text keys.
@@ -74,7 +87,9 @@ def key_codes(texts: Sequence[str]) -> UInt32[ndarray, " c"]:
 
 
 def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
-    """SplitMix64's output function (Steele et al. 2014): a bijection of 64-bit integers that scatters them."""
+    """SplitMix64's output function (Steele et al. 2014): a bijection of 64-bit integers that
+    scatters them.
+    """
     z = values + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,12 +1,15 @@
-"""Pairs of sentences with a label, natural language inference and similarity sets, in the layouts they are handed out.
+"""Pairs of sentences with a label, natural language inference and similarity sets, in the layouts
+they are handed out.
 
 - ``.jsonl``: SNLI's, MultiNLI's and XNLI's own (``gold_label``, ``sentence1``, ``sentence2``);
-- tables with a header: sentence-transformers' ``AllNLI.tsv.gz`` and ``stsbenchmark.tsv.gz``, SNLI's and XNLI's ``.txt``
-  and ``.tsv``, GLUE's; a ``split`` column chooses the rows, a ``language`` column tells the language;
-- tables without: ``a<TAB>b<TAB>label`` (XTREME's XNLI, silver pairs), ``score<TAB>a<TAB>b``, and STS benchmark's own
-  seven columns (``sts-train.csv``).
+- tables with a header: sentence-transformers' ``AllNLI.tsv.gz`` and ``stsbenchmark.tsv.gz``, SNLI's
+  and XNLI's ``.txt`` and ``.tsv``, GLUE's; a ``split`` column chooses the rows, a ``language``
+  column tells the language;
+- tables without: ``a<TAB>b<TAB>label`` (XTREME's XNLI, silver pairs), ``score<TAB>a<TAB>b``, and
+  STS benchmark's own seven columns (``sts-train.csv``).
 
-``en.dev.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv`` tell the languages by name, two of them first those of ``a``.
+``en.dev.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv`` tell the languages by name, two of them first
+those of ``a``.
 """
 
 from __future__ import annotations
@@ -62,7 +65,12 @@ class _Row(NamedTuple):
 
 
 def read_labeled(
-    path: Path, *, kind: Kind, split: str = "train", languages: tuple[str, str], may_be_empty: bool = False
+    path: Path,
+    *,
+    kind: Kind,
+    split: str = "train",
+    languages: tuple[str, str],
+    may_be_empty: bool = False,
 ) -> list[LabeledPair]:
     """Reads a labeled set; rows without a gold label (``-``) are left out and counted in a warning.
 
@@ -88,14 +96,23 @@ def read_labeled(
         own = (_language(row.language, path, number),) * 2 if row.language else languages
         pairs.append(LabeledPair(row.a, row.b, _label(row.label, kind, path, number), *own))
     if unlabeled:
-        log.warning("%s: %d of %d pairs have no gold label and are left out", path, unlabeled, unlabeled + len(pairs))
+        log.warning(
+            "%s: %d of %d pairs have no gold label and are left out",
+            path,
+            unlabeled,
+            unlabeled + len(pairs),
+        )
     if not pairs and not may_be_empty:
-        raise DataError(f"no labeled pairs in it (of the split {split!r}, if it has splits)", path=path)
+        raise DataError(
+            f"no labeled pairs in it (of the split {split!r}, if it has splits)", path=path
+        )
     return pairs
 
 
 def languages_in_name(path: Path) -> tuple[str, str] | None:
-    """The languages that a file is called by (``de.train.tsv``, ``dev-de.tsv``, ``en-de.test.tsv``), or none."""
+    """The languages that a file is called by (``de.train.tsv``, ``dev-de.tsv``,
+    ``en-de.test.tsv``), or none.
+    """
     found = []
     for part in re.split(r"[.-]", stem_and_suffix(path)[0]):
         if LANGUAGE_IN_NAME.fullmatch(part):
@@ -125,9 +142,15 @@ def _json_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]
             try:
                 record = parse_json(line)
             except ValueError as error:
-                raise DataError(f"not JSON ({error}); expected one object a line", path=path, line=number) from error
+                raise DataError(
+                    f"not JSON ({error}); expected one object a line", path=path, line=number
+                ) from error
             if not isinstance(record, dict):
-                raise DataError("not an object; expected sentence1, sentence2 and a label", path=path, line=number)
+                raise DataError(
+                    "not an object; expected sentence1, sentence2 and a label",
+                    path=path,
+                    line=number,
+                )
             chosen = _columns(list(record), kind, path, number)
             if (row := _pick(record, chosen, split)) is not None:
                 yield number, row
@@ -138,7 +161,9 @@ def _table_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]
         header: Sequence[str] = ()
         chosen: dict[str, Any] = {}
         for number, line in enumerate(lines, 1):
-            fields = line.rstrip("\r\n").split("\t")  # none of these files is quoted: quotation marks are text
+            fields = line.rstrip("\r\n").split(
+                "\t"
+            )  # none of these files is quoted: quotation marks are text
             if number == 1:
                 if {"sentence1", "premise"} & set(fields):
                     header = fields
@@ -146,8 +171,14 @@ def _table_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]
                     continue
                 chosen = _layout(fields, kind, path)
             if len(fields) < (len(header) or 1 + max(chosen.values())):
-                expected = f"{len(header)} columns" if header else "two sentences and a label, separated by tabs"
-                raise DataError(f"{len(fields)} columns; expected {expected}", path=path, line=number)
+                expected = (
+                    f"{len(header)} columns"
+                    if header
+                    else "two sentences and a label, separated by tabs"
+                )
+                raise DataError(
+                    f"{len(fields)} columns; expected {expected}", path=path, line=number
+                )
             record = dict(zip(header, fields, strict=False)) if header else dict(enumerate(fields))
             if (row := _pick(record, chosen, split)) is not None:
                 yield number, row
@@ -163,7 +194,9 @@ def _columns(names: Sequence[str], kind: Kind, path: Path, line: int) -> dict[st
         if chosen[role] is None:
             wanted = " or ".join(COLUMNS[kind if role == "label" else role])
             there = ", ".join(map(str, names))
-            raise DataError(f"no column {wanted} for kind {kind!r}; there are: {there}", path=path, line=line)
+            raise DataError(
+                f"no column {wanted} for kind {kind!r}; there are: {there}", path=path, line=line
+            )
     return {role: name for role, name in chosen.items() if name is not None}
 
 
@@ -177,8 +210,8 @@ def _layout(fields: Sequence[str], kind: Kind, path: Path) -> dict[str, int]:
         return {"label": 0, "a": 1, "b": 2}
     label = "a score from 0 to 5" if kind == "sts" else f"one of {', '.join(NLI_CLASSES)}"
     raise DataError(
-        f"{len(fields)} columns, none of them a header or a label of kind {kind!r}; expected a<TAB>b<TAB>label, where"
-        f" label is {label}",
+        f"{len(fields)} columns, none of them a header or a label of kind {kind!r}; expected"
+        f" a<TAB>b<TAB>label, where label is {label}",
         path=path,
         line=1,
     )
@@ -204,6 +237,10 @@ def _is_label(text: str, kind: Kind) -> bool:
 
 def _label(text: str, kind: Kind, path: Path, line: int) -> float:
     if not _is_label(text, kind):
-        expected = f"one of {', '.join(NLI_CLASSES)}" if kind == "nli" else f"a number from 0 to {MAX_SCORE:g}"
+        expected = (
+            f"one of {', '.join(NLI_CLASSES)}"
+            if kind == "nli"
+            else f"a number from 0 to {MAX_SCORE:g}"
+        )
         raise DataError(f"label {text!r}; expected {expected}", path=path, line=line)
     return float(CLASS_OF[text]) if kind == "nli" else float(text) / MAX_SCORE

@@ -1,4 +1,6 @@
-"""The manifest next to a prepared corpus: where every pair came from, under which license, and what became of it."""
+"""The manifest next to a prepared corpus: where every pair came from, under which license, and what
+became of it.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ class Manifest:
     @property
     def languages(self) -> tuple[str, ...]:
         """Codes of all languages, sorted."""
-        return tuple(sorted({code for pair in self.language_pairs for code in (pair.source, pair.target)}))
+        return tuple(
+            sorted({code for pair in self.language_pairs for code in (pair.source, pair.target)})
+        )
 
     @property
     def train(self) -> int:
@@ -116,16 +120,25 @@ class Manifest:
             content = parse_json(read_json_text(path))
             manifest = from_mapping(cls, content, where="manifest")
         except OSError as error:
-            raise DataError(f"can't be read: {error.strerror}; run: interlingua prepare", path=path) from error
+            raise DataError(
+                f"can't be read: {error.strerror}; run: interlingua prepare", path=path
+            ) from error
         except (ValueError, AttributeError, ConfigError) as error:
-            raise DataError(f"not a manifest ({error}); prepare the corpus again", path=path) from error
+            raise DataError(
+                f"not a manifest ({error}); prepare the corpus again", path=path
+            ) from error
         if manifest.format != FORMAT:
-            raise DataError(f"format {manifest.format!r}, expected {FORMAT!r}; prepare the corpus again", path=path)
+            raise DataError(
+                f"format {manifest.format!r}, expected {FORMAT!r}; prepare the corpus again",
+                path=path,
+            )
         return manifest
 
 
 def prompt_of(folder: PathLike) -> str | None:
-    """What was put in front of every text of a prepared corpus; None where nothing was, or no manifest says.
+    """What was put in front of every text of a prepared corpus.
+
+    None where nothing was, or no manifest says.
 
     Args:
         folder: the corpus's.

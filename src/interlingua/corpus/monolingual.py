@@ -1,4 +1,6 @@
-"""Texts in one language: one sentence a line or a row of a table, the language in the file's name."""
+"""Texts in one language: one sentence a line or a row of a table, the language in the file's
+name.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,19 @@ def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str
 
     Args:
         path: a text file, or a table (CSV, XLSX).
-        column: of a table; by default the one called by the language of the file's name, or ``text``.
+        column: of a table; by default the one called by the language of the file's name, or
+            ``text``.
 
     Raises:
         ConfigError: a column is named, and the file is no table.
-        DataError: the file is missing, has a byte that is no UTF-8, or is a table without such a column.
+        DataError: the file is missing, has a byte that is no UTF-8, or is a table without such a
+            column.
     """
     refuse_column(column, path)
     if is_table(path):
-        yield from filter(None, read_column(path, column=column, language=find_language(Path(path))))
+        yield from filter(
+            None, read_column(path, column=column, language=find_language(Path(path)))
+        )
         return
     with open_text(path) as lines:
         for line in lines:
@@ -42,7 +48,9 @@ def find_language(path: Path) -> str | None:
 
 
 def language_of(path: Path) -> str:
-    """The language that a file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz``, ``dev.zh``; as ``rus_Cyrl``.
+    """The language that a file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz``, ``dev.zh``.
+
+    As ``rus_Cyrl``.
 
     Raises:
         DataError: no part of the name is a language.
@@ -53,4 +61,6 @@ def language_of(path: Path) -> str:
             return resolve(part).code
         except DataError:
             continue
-    raise DataError("no language in its name; call it by one, such as ru.txt or news.swh_Latn.txt", path=path)
+    raise DataError(
+        "no language in its name; call it by one, such as ru.txt or news.swh_Latn.txt", path=path
+    )

@@ -1,4 +1,6 @@
-"""Moses bitexts: two line-aligned files, side by side on the disk or inside an OPUS ``moses.zip``."""
+"""Moses bitexts: two line-aligned files, side by side on the disk or inside an OPUS
+``moses.zip``.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ class MosesFiles(NamedTuple):
 
 
 class Moses:
-    """``corpus.de`` and ``corpus.en``, line by line translations; named by their prefix, by either, or ``a,b``."""
+    """``corpus.de`` and ``corpus.en``, line by line translations.
+
+    Named by their prefix, by either, or ``a,b``.
+    """
 
     def read(
         self,
@@ -51,18 +56,32 @@ class Moses:
         """Streams both files; refuses files of unequal length."""
         (first, second), (source, target) = moses_files(path, source_language, target_language)
         yield from aligned(
-            _lines(first, bad.errors), _lines(second, bad.errors), str(first), str(second), source, target, bad
+            _lines(first, bad.errors),
+            _lines(second, bad.errors),
+            str(first),
+            str(second),
+            source,
+            target,
+            bad,
         )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes ``path.<source>`` and ``path.<target>``, or the files of ``a,b``; line ends in texts become spaces."""
+        """Writes ``path.<source>`` and ``path.<target>``, or the files of ``a,b``.
+
+        Line ends in texts become spaces.
+        """
         iterator = one_language_pair(pairs, path)
         head = next(iterator, None)
         if head is None:
-            raise DataError("there is no pair, so the files' languages are unknown; nothing was written", path=path)
+            raise DataError(
+                "there is no pair, so the files' languages are unknown; nothing was written",
+                path=path,
+            )
         count = 0
         with contextlib.ExitStack() as stack:
-            first, second = (stack.enter_context(open_text_writer(name)) for name in _names(path, head))
+            first, second = (
+                stack.enter_context(open_text_writer(name)) for name in _names(path, head)
+            )
             for pair in _chain(head, iterator):
                 first.write(one_line(pair.source) + "\n")
                 second.write(one_line(pair.target) + "\n")
@@ -71,7 +90,9 @@ class Moses:
 
 
 class OpusZip:
-    """The ``moses.zip`` that OPUS serves, streamed out of the archive: ``Corpus.de-en.de`` and ``Corpus.de-en.en``."""
+    """The ``moses.zip`` that OPUS serves, streamed out of the archive: ``Corpus.de-en.de`` and
+    ``Corpus.de-en.en``.
+    """
 
     def read(
         self,
@@ -83,22 +104,31 @@ class OpusZip:
     ) -> Iterator[TextPair]:
         """Streams both members; refuses members of unequal length."""
         with open_archive(path) as archive:
-            first, second, source, target = _members(archive, path, source_language, target_language)
+            first, second, source, target = _members(
+                archive, path, source_language, target_language
+            )
             # Closed before the archive is, which else keeps its file open.
             with (
                 contextlib.closing(_member_lines(archive, first, path, bad.errors)) as sources,
                 contextlib.closing(_member_lines(archive, second, path, bad.errors)) as targets,
             ):
-                yield from aligned(sources, targets, f"{path}!{first}", f"{path}!{second}", source, target, bad)
+                yield from aligned(
+                    sources, targets, f"{path}!{first}", f"{path}!{second}", source, target, bad
+                )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes the archive with both members; they are gathered in temporary files first."""
         import tempfile
 
-        with tempfile.TemporaryDirectory(dir=Path(path).parent if Path(path).parent.is_dir() else None) as folder:
+        with tempfile.TemporaryDirectory(
+            dir=Path(path).parent if Path(path).parent.is_dir() else None
+        ) as folder:
             prefix = Path(folder) / Path(path).name.removesuffix(".zip")
             count = Moses().write(pairs, str(prefix))
-            with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            with (
+                atomic_write(path, "wb") as file,
+                zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+            ):
                 for member in sorted(Path(folder).iterdir()):
                     archive.write(member, member.name)
         return count
@@ -109,15 +139,15 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
     """Opens a zip archive to read; what its members raise while they are read is one line, too.
 
     Raises:
-        DataError: it can't be read, is damaged, encrypted or packed in a way that Python does not know, or has too
-            many members.
+        DataError: it can't be read, is damaged, encrypted or packed in a way that Python does not
+            know, or has too many members.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             if len(archive.infolist()) > MAX_MEMBERS:
                 raise DataError(
-                    f"{len(archive.infolist()):,} members, more than {MAX_MEMBERS:,}; take the two files out of it"
-                    " yourself",
+                    f"{len(archive.infolist()):,} members, more than {MAX_MEMBERS:,}; take the two"
+                    " files out of it yourself",
                     path=path,
                 )
             yield archive
@@ -126,7 +156,9 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
     except zipfile.BadZipFile as error:
         raise DataError(f"not a whole zip archive ({error}); fetch it again", path=path) from error
     except OSError as error:
-        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+        raise DataError(
+            f"can't be read: {error.strerror or error}; check the path", path=path
+        ) from error
     except (RuntimeError, NotImplementedError) as error:  # encrypted; a compression of others
         raise DataError(f"can't be unpacked ({error}); unpack it yourself", path=path) from error
     except (ValueError, struct.error, OverflowError, EOFError, zlib.error, lzma.LZMAError) as error:
@@ -150,7 +182,9 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
         named = languages_from_name(first) or (None, None)
         found = (source_language or ends[0] or named[0], target_language or ends[1] or named[1])
         if not all(found):
-            raise DataError("its languages are neither given nor in the files' names; name both", path=path)
+            raise DataError(
+                "its languages are neither given nor in the files' names; name both", path=path
+            )
         return MosesFiles((first, second), (str(found[0]), str(found[1])))
     prefix = _prefix(path)
     wanted = _resolved(source_language), _resolved(target_language)
@@ -159,12 +193,15 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
     if len(order) != 2 or any(language not in sides for language in order):
         there = ", ".join(sorted(file.name for file in sides.values())) or "none"
         raise DataError(
-            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {there}; name both as a,b",
+            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {there};"
+            " name both as a,b",
             path=path,
         )
     first_language = str(order[0])
     second_language = str(order[1])
-    return MosesFiles((sides[first_language], sides[second_language]), (first_language, second_language))
+    return MosesFiles(
+        (sides[first_language], sides[second_language]), (first_language, second_language)
+    )
 
 
 def aligned(
@@ -185,7 +222,8 @@ def aligned(
         if a is None or b is None:
             short, long = (source_name, target_name) if a is None else (target_name, source_name)
             raise DataError(
-                f"ends here, but {Path(long).name} goes on; the two files are not aligned, fetch both again",
+                f"ends here, but {Path(long).name} goes on; the two files are not aligned, fetch"
+                " both again",
                 path=short,
                 line=number,
             )
@@ -260,7 +298,9 @@ def _sides(prefix: Path) -> dict[str, Path]:
     if prefix.parent.is_dir():
         for file in sorted(prefix.parent.iterdir()):
             plain = uncompressed_name(file.name)
-            if plain.startswith(prefix.name + ".") and (language := _language(plain[len(prefix.name) + 1 :])):
+            if plain.startswith(prefix.name + ".") and (
+                language := _language(plain[len(prefix.name) + 1 :])
+            ):
                 found.setdefault(language, file)
     return found
 

@@ -1,4 +1,6 @@
-"""Near-duplicate texts by MinHash and locality-sensitive hashing, the index on disk, every hit verified."""
+"""Near-duplicate texts by MinHash and locality-sensitive hashing, the index on disk, every hit
+verified.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,23 @@ _VERIFIED = 2_000  # candidate pairs compared at a time
 
 
 class NearDuplicates:
-    """Finds texts that nearly repeat an earlier one: Jaccard index of their character shingles at least ``threshold``.
+    """Finds texts that nearly repeat an earlier one: Jaccard index of their character shingles at
+    least ``threshold``.
 
-    Texts come in by `add`, in as many chunks as they need; case, punctuation and white space do not count. On disk lie
-    2 bytes a character, 8 a text and 4 a text and band. `duplicates` goes through the bands one by one: texts with
-    equal keys are sorted together, and each is compared, exactly, with the first and with the previous of its kind. So
-    what is reported is a near duplicate for certain, and a pair at the threshold is missed about once in a hundred
-    times. The result does not depend on the chunks. Used in a ``with`` block, or closed, it leaves no file behind.
+    Texts come in by `add`, in as many chunks as they need; case, punctuation and white space do not
+    count. On disk lie 2 bytes a character, 8 a text and 4 a text and band. `duplicates` goes
+    through the bands one by one: texts with equal keys are sorted together, and each is compared,
+    exactly, with the first and with the previous of its kind. So what is reported is a near
+    duplicate for certain, and a pair at the threshold is missed about once in a hundred times. The
+    result does not depend on the chunks. Used in a ``with`` block, or closed, it leaves no file
+    behind.
 
     Args:
         folder: where the index goes; made where it is missing, its files are written anew.
         threshold: Jaccard index (0 to 1).
         shingle_characters: characters of a shingle.
-        permutations: MinHash values of a text; more find pairs at the threshold with fewer candidates.
+        permutations: MinHash values of a text; more find pairs at the threshold with fewer
+            candidates.
         partition_rows: texts sorted in memory at a time.
     """
 
@@ -48,8 +54,9 @@ class NearDuplicates:
     ) -> None:
         if not 0 < threshold <= 1 or shingle_characters < 1 or permutations < 1:
             raise ConfigError(
-                f"threshold = {threshold}, shingle_characters = {shingle_characters}, permutations = {permutations}; "
-                "choose a threshold above 0 and at most 1, and at least one character and permutation"
+                f"threshold = {threshold}, shingle_characters = {shingle_characters}, permutations"
+                f" = {permutations}; choose a threshold above 0 and at most 1, and at least one"
+                " character and permutation"
             )
         self.threshold = threshold
         self.bands, self.rows_per_band = banding(threshold, permutations)
@@ -80,7 +87,9 @@ class NearDuplicates:
             codes, starts = shingle_codes(batch, self._size)
             hashes = shingle_hashes(codes, starts, self._size)
             for file, keys in zip(
-                self._keys, band_keys(hashes, starts, bands=self.bands, rows=self.rows_per_band), strict=True
+                self._keys,
+                band_keys(hashes, starts, bands=self.bands, rows=self.rows_per_band),
+                strict=True,
             ):
                 keys.tofile(file)
             codes.tofile(self._codes)
@@ -89,11 +98,16 @@ class NearDuplicates:
             self._count += len(batch)
 
     def duplicates(self) -> Bool[ndarray, " n"]:
-        """Marks the texts that nearly repeat an earlier one; texts without letters or digits are never marked."""
+        """Marks the texts that nearly repeat an earlier one.
+
+        Texts without letters or digits are never marked.
+        """
         for file in (self._codes, self._ends, *self._keys):
             file.flush()
         found = np.zeros(self._count, dtype=bool)
-        rejected = np.arange(self._count, dtype=np.uint32)  # the partner a row was last compared with in vain
+        rejected = np.arange(
+            self._count, dtype=np.uint32
+        )  # the partner a row was last compared with in vain
         for band in range(self.bands):
             for later, earlier in self._candidates(band):
                 open_ = ~found[later] & (rejected[later] != earlier)
@@ -113,8 +127,12 @@ class NearDuplicates:
             file.close()
             Path(file.name).unlink(missing_ok=True)
 
-    def _candidates(self, band: int) -> Iterator[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
-        """Pairs (later row, earlier row) that share the band's key, each later row once in an array."""
+    def _candidates(
+        self, band: int
+    ) -> Iterator[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
+        """Pairs (later row, earlier row) that share the band's key, each later row once in an
+        array.
+        """
         partitions = ceil_div(self._count, self._partition_rows)
         for partition in range(partitions):
             order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
@@ -134,23 +152,36 @@ class NearDuplicates:
         parts = [np.zeros(0, np.uint64)]
         for first in range(0, self._count, self._partition_rows):
             count = min(self._partition_rows, self._count - first)
-            keys = np.frombuffer(os.pread(self._keys[band].fileno(), 4 * count, 4 * first), np.uint32)
+            keys = np.frombuffer(
+                os.pread(self._keys[band].fileno(), 4 * count, 4 * first), np.uint32
+            )
             rows = np.flatnonzero(keys % np.uint32(partitions) == partition)
-            parts.append((keys[rows].astype(np.uint64) << np.uint64(32)) | (rows + first).astype(np.uint64))
+            parts.append(
+                (keys[rows].astype(np.uint64) << np.uint64(32)) | (rows + first).astype(np.uint64)
+            )
         return np.concatenate(parts)
 
-    def _are_near(self, rows: UInt32[ndarray, " k"], partners: UInt32[ndarray, " k"]) -> Bool[ndarray, " k"]:
+    def _are_near(
+        self, rows: UInt32[ndarray, " k"], partners: UInt32[ndarray, " k"]
+    ) -> Bool[ndarray, " k"]:
         sides = [self._read(side) for side in (rows, partners)]
         hashed = [(shingle_hashes(codes, starts, self._size), starts) for codes, starts in sides]
         empty = sides[0][0][sides[0][1]] == SEPARATOR
         return np.asarray((jaccard(hashed[0], hashed[1]) >= self.threshold) & ~empty)
 
-    def _read(self, rows: UInt32[ndarray, " k"]) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " k"]]:
-        """Codes of some texts, as `shingle_codes` made them; read, not mapped, so that no page stays in memory."""
+    def _read(
+        self, rows: UInt32[ndarray, " k"]
+    ) -> tuple[UInt16[ndarray, " c"], Int64[ndarray, " k"]]:
+        """Codes of some texts, as `shingle_codes` made them.
+
+        Read, not mapped, so that no page stays in memory.
+        """
         texts = []
         for row in rows.tolist():
             if row:
-                start, end = np.frombuffer(os.pread(self._ends.fileno(), 16, 8 * row - 8), np.int64).tolist()
+                start, end = np.frombuffer(
+                    os.pread(self._ends.fileno(), 16, 8 * row - 8), np.int64
+                ).tolist()
             else:
                 start = 0
                 end = int.from_bytes(os.pread(self._ends.fileno(), 8, 0), "little")

@@ -1,8 +1,10 @@
-"""One spelling for every text: NFKC, one symbol for each kind of quote, hyphen and dash, plain spaces, no controls.
+"""One spelling for every text: NFKC, one symbol for each kind of quote, hyphen and dash, plain
+spaces, no controls.
 
-The calibrated-similarity recipe: "all double quotes, single quotes, hyphens and dashes" become one symbol each. Quotes
-are those with Unicode's property Quotation_Mark (corner brackets included) and the primes and accents typed in their
-place; hyphens include the minus sign. Everything runs on a batch of texts at once.
+The calibrated-similarity recipe: "all double quotes, single quotes, hyphens and dashes" become one
+symbol each. Quotes are those with Unicode's property Quotation_Mark (corner brackets included) and
+the primes and accents typed in their place; hyphens include the minus sign. Everything runs on a
+batch of texts at once.
 """
 
 from __future__ import annotations
@@ -35,10 +37,14 @@ SINGLE_QUOTES = "'`´‘’‚‛‹›′‵ʹʻʼʽˈ『』﹃﹄❛❜＇｀"
 DOUBLE_QUOTES = '"“”„‟«»″‶‴「」﹁﹂｢｣〝〞〟❝❞＂ʺ˝'
 HYPHENS = "-‐‑−⁃֊־᠆﹣－"
 DASHES = "–‒—―⸺⸻︱︲﹘"
-_DELETED = "\u00ad\u180e\u200b\u200e\u200f\u2060\ufeff"  # soft hyphen, zero-width spaces, direction marks; joiners stay
+# soft hyphen, zero-width spaces, direction marks; joiners stay
+_DELETED = "\u00ad\u180e\u200b\u200e\u200f\u2060\ufeff"
 _SPACE = 32
 
-_TAG = r"<!--[^\n]*?-->|</?(?P<tag>[A-Za-z][\w:.-]*|\d{1,3})(?:[^\S\n][^<>\n]{0,500}=[^<>\n]{0,500})?[^\S\n]*/?>"
+_TAG = (
+    r"<!--[^\n]*?-->"
+    r"|</?(?P<tag>[A-Za-z][\w:.-]*|\d{1,3})(?:[^\S\n][^<>\n]{0,500}=[^<>\n]{0,500})?[^\S\n]*/?>"
+)
 _ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"
 _PLACEHOLDER = (
     r"%\(\w{1,64}\)[-+#0-9.]*[a-zA-Z]"  # %(name)s
@@ -47,7 +53,9 @@ _PLACEHOLDER = (
     r"|\$?\{[\w.\-\[\]!:,]{0,64}\}"  # {name}, {0:.2f}, ${name}
 )
 _MARKUP = re.compile(f"{_TAG}|(?P<entity>{_ENTITY})|(?P<placeholder>{_PLACEHOLDER})")
-_BREAKING = frozenset(("br", "p", "li", "div", "td", "th", "tr", "hr", "h1", "h2", "h3", "h4", "para"))
+_BREAKING = frozenset(
+    ("br", "p", "li", "div", "td", "th", "tr", "hr", "h1", "h2", "h3", "h4", "para")
+)
 
 
 def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[str]:
@@ -72,7 +80,9 @@ def normalize_codes(texts: Sequence[str], *, markup: Markup = "keep") -> CodePoi
 
 
 def folded_texts(texts: Sequence[str]) -> list[str]:
-    """One spelling without regard to case, spaces left as they fall: what the keys of texts are made from."""
+    """One spelling without regard to case, spaces left as they fall: what the keys of texts are
+    made from.
+    """
     return [
         text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text.casefold())
         for text in _respell(join_lines(texts))
@@ -84,8 +94,9 @@ def replace_markup(text: str, markup: Markup) -> str:
 
     Args:
         text: any text.
-        markup: ``"strip"`` removes tags and placeholders (a space stays where they part words), ``"unify"`` writes
-            ``<>`` and ``{}`` in their place; both decode entities. ``"keep"`` changes nothing.
+        markup: ``"strip"`` removes tags and placeholders (a space stays where they part words),
+            ``"unify"`` writes ``<>`` and ``{}`` in their place; both decode entities. ``"keep"``
+            changes nothing.
     """
     if markup == "keep":
         return text
@@ -102,7 +113,10 @@ def replace_markup(text: str, markup: Markup) -> str:
 
 
 def _respell(joined: str) -> list[str]:
-    """Unifies symbols, then composes (NFKC); in this order, as NFKC takes the double prime and the acute apart."""
+    """Unifies symbols, then composes (NFKC).
+
+    In this order, as NFKC takes the double prime and the acute apart.
+    """
     codes = _spelling()[encode(joined)]
     texts = decode(codes[codes != 0]).split("\n")[:-1]
     return [text if text.isascii() else unicodedata.normalize("NFKC", text) for text in texts]
@@ -114,10 +128,17 @@ def _spelling() -> UInt32[ndarray, " planes"]:
     table = np.arange(PLANES, dtype=np.uint32)
     table[in_categories(("Cc", "Cs", "Co"))] = 0
     table[in_categories(("Z",))] = _SPACE
-    for characters, symbol in ((SINGLE_QUOTES, "'"), (DOUBLE_QUOTES, '"'), (HYPHENS, "-"), (DASHES, "–")):
+    for characters, symbol in (
+        (SINGLE_QUOTES, "'"),
+        (DOUBLE_QUOTES, '"'),
+        (HYPHENS, "-"),
+        (DASHES, "–"),
+    ):
         table[list(map(ord, characters))] = ord(symbol)
     table[list(map(ord, _DELETED))] = 0
-    table[0x202A:0x202F] = table[0x2061:0x2070] = 0  # embeddings and overrides of direction, invisible operators
+    table[0x202A:0x202F] = table[0x2061:0x2070] = (
+        0  # embeddings and overrides of direction, invisible operators
+    )
     table[list(map(ord, "\t\v\f\r\x1c\x1d\x1e\x1f\x85"))] = _SPACE
     table[SEPARATOR] = SEPARATOR
     return table

@@ -1,14 +1,18 @@
-"""Questions with the passages that answer them, for training retrieval; the layout is known by the file's name.
+"""Questions with the passages that answer them, for training retrieval.
 
-- ``*.json``: DPR's list of ``{"question", "positive_ctxs", "hard_negative_ctxs"}``, or SQuAD's form (XQuAD-R too),
-  where a paragraph answers its questions;
+The layout is known by the file's name.
+
+- ``*.json``: DPR's list of ``{"question", "positive_ctxs", "hard_negative_ctxs"}``, or SQuAD's form
+  (XQuAD-R too), where a paragraph answers its questions;
 - ``*.jsonl``: Mr.TyDi as on the hub, ``{"query", "positive_passages", "negative_passages"}``;
-- ``topic*.tsv`` or ``topics*.txt``: Mr.TyDi's topics, with ``qrels*.txt`` next to them and the collection
-  (``docs.jsonl`` or ``corpus.jsonl``) there or in ``collection/``, here or one folder up;
-- ``*.questions.tsv`` (question id, passage's line from 0, question, ...) next to ``*.passages.txt``.
+- ``topic*.tsv`` or ``topics*.txt``: Mr.TyDi's topics, with ``qrels*.txt`` next to them and the
+  collection (``docs.jsonl`` or ``corpus.jsonl``) there or in ``collection/``, here or one folder
+  up;
+- ``*.questions.tsv`` (question id, passage's line from 0, question, ...) next to
+  ``*.passages.txt``.
 
-All may be compressed. The language is what the object or the file's name, or else its folder's, says; English for DPR
-and SQuAD, which say nothing.
+All may be compressed. The language is what the object or the file's name, or else its folder's,
+says; English for DPR and SQuAD, which say nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +61,8 @@ def read_questions(
         skipped: counts what is left out, by reason.
 
     Raises:
-        DataError: a file is missing, is of no known layout, or holds something else (with its line).
+        DataError: a file is missing, is of no known layout, or holds something else (with its
+            line).
     """
     wanted = {resolve(language).code for language in languages}
     skipped = Counter() if skipped is None else skipped
@@ -87,8 +92,8 @@ def _reader_of(path: Path) -> Iterator[Question]:
     if suffix in (".tsv", ".txt") and stem.startswith("topic"):
         return _read_topics(path)
     raise DataError(
-        "its name is of no known layout; there are *.json (DPR, SQuAD), *.jsonl (Mr.TyDi), topic*.tsv and"
-        " *.questions.tsv",
+        "its name is of no known layout; there are *.json (DPR, SQuAD), *.jsonl (Mr.TyDi),"
+        " topic*.tsv and *.questions.tsv",
         path=path,
     )
 
@@ -111,7 +116,9 @@ def _read_mrtydi(path: Path) -> Iterator[Question]:
     for line, item in _json_lines(path):
         where = {"path": path, "line": line}
         found = _named_language(item, language, where)
-        positives, negatives = (_passages(item, f"{kind}_passages", where) for kind in ("positive", "negative"))
+        positives, negatives = (
+            _passages(item, f"{kind}_passages", where) for kind in ("positive", "negative")
+        )
         yield Question(_text(item, "query", where), found, positives, negatives)
 
 
@@ -125,10 +132,16 @@ def _read_squad(path: Path) -> Iterator[Question]:
                 passage = _passage(paragraph["context"], title)
                 for item in paragraph["qas"]:
                     answered = not item.get("is_impossible", False)
-                    yield Question(_text(item, "question", {"path": path}), language, (passage,) if answered else ())
+                    yield Question(
+                        _text(item, "question", {"path": path}),
+                        language,
+                        (passage,) if answered else (),
+                    )
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"not SQuAD's form (data, paragraphs, context, qas, question): {type(error).__name__} {error}", path=path
+            f"not SQuAD's form (data, paragraphs, context, qas, question): {type(error).__name__}"
+            f" {error}",
+            path=path,
         ) from error
 
 
@@ -136,13 +149,16 @@ def _read_lines(path: Path) -> Iterator[Question]:
     passage_file = path.with_name(re.sub(r"\.questions\.tsv", ".passages.txt", path.name))
     language = _language_of(path)
     if language is None:
-        raise DataError("no language in its name; call it by one, such as en.train.questions.tsv", path=path)
+        raise DataError(
+            "no language in its name; call it by one, such as en.train.questions.tsv", path=path
+        )
     with open_text(passage_file) as lines:
         passages = [Passage(_one_line(line)) for line in lines]
     for line, cells in _cells(path, "question id, passage's line, question", at_least=3):
         if not cells[1].isdecimal() or int(cells[1]) >= len(passages):
             raise DataError(
-                f"passage {cells[1]!r}, expected a number from 0 to {len(passages) - 1}, a line of {passage_file.name}",
+                f"passage {cells[1]!r}, expected a number from 0 to {len(passages) - 1}, a line of"
+                f" {passage_file.name}",
                 path=path,
                 line=line,
             )
@@ -150,16 +166,24 @@ def _read_lines(path: Path) -> Iterator[Question]:
 
 
 def _read_topics(path: Path) -> Iterator[Question]:
-    """Two passes over small files, one over the collection, of which only passages that answer are kept."""
+    """Two passes over small files, one over the collection, of which only passages that answer are
+    kept.
+    """
     language = _language_of(path)
     if language is None:
-        raise DataError("no language in its name or its folder's; call the folder mrtydi-v1.1-korean or ko", path=path)
+        raise DataError(
+            "no language in its name or its folder's; call the folder mrtydi-v1.1-korean or ko",
+            path=path,
+        )
     relevant = _relevant(_related_file(path, re.sub(r"^topics?", "qrels", path.name), ("qrels",)))
     needed = {passage for passages in relevant.values() for passage in passages}
     collection = _related_file(path, "collection/docs.jsonl", ("docs", "corpus"))
     found = {key: passage for key, passage in _collection(collection) if key in needed}
     if missing := sorted(needed - found.keys()):
-        raise DataError(f"{len(missing)} passages of the qrels are not in it, such as {missing[0]!r}", path=collection)
+        raise DataError(
+            f"{len(missing)} passages of the qrels are not in it, such as {missing[0]!r}",
+            path=collection,
+        )
     for _, cells in _cells(path, "question id, question", at_least=2):
         answers = tuple(found[key] for key in relevant.get(cells[0], ()))
         yield Question(_one_line(cells[1]), language, answers)
@@ -172,14 +196,20 @@ def _relevant(path: Path) -> dict[str, list[str]]:
         for number, line in enumerate(lines, 1):
             cells = line.split()
             if len(cells) != 4 or not cells[3].lstrip("-").isdecimal():
-                raise DataError(f"{line.strip()[:60]!r}, expected: question 0 passage grade", path=path, line=number)
+                raise DataError(
+                    f"{line.strip()[:60]!r}, expected: question 0 passage grade",
+                    path=path,
+                    line=number,
+                )
             if int(cells[3]) > 0:
                 relevant.setdefault(cells[0], []).append(cells[2])
     return relevant
 
 
 def _collection(path: Path) -> Iterator[tuple[str, Passage]]:
-    """Passages of ``{"id", "contents": "title<blank line>text"}`` or ``{"docid", "title", "text"}`` lines."""
+    """Passages of ``{"id", "contents": "title<blank line>text"}`` or ``{"docid", "title", "text"}``
+    lines.
+    """
     for line, item in _json_lines(path):
         where = {"path": path, "line": line}
         if "contents" in item:
@@ -194,13 +224,23 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
     """The file that goes with a topics file, compressed or not, here or one folder up."""
     names = [Path(name).name, *(f"{stem}.{kind}" for stem in stems for kind in ("jsonl", "txt"))]
     plain = [re.sub(rf"({'|'.join(map(re.escape, COMPRESSIONS))})$", "", one) for one in names]
-    plain = [one if not one.startswith("qrels") else re.sub(r"\.tsv$", ".txt", one) for one in plain]
-    for folder in (path.parent, path.parent / "collection", path.parent.parent, path.parent.parent / "collection"):
+    plain = [
+        one if not one.startswith("qrels") else re.sub(r"\.tsv$", ".txt", one) for one in plain
+    ]
+    for folder in (
+        path.parent,
+        path.parent / "collection",
+        path.parent.parent,
+        path.parent.parent / "collection",
+    ):
         for one in plain:
             for ending in ("", *COMPRESSIONS):
                 if (folder / (one + ending)).is_file():
                     return folder / (one + ending)
-    raise DataError(f"there is no {plain[0]} next to it, in collection/ or one folder up; put it there", path=path)
+    raise DataError(
+        f"there is no {plain[0]} next to it, in collection/ or one folder up; put it there",
+        path=path,
+    )
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -213,7 +253,9 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             except ValueError as error:
                 raise DataError(f"not JSON ({error})", path=path, line=number) from error
             if not isinstance(item, dict):
-                raise DataError(f"{type(item).__name__}, expected an object", path=path, line=number)
+                raise DataError(
+                    f"{type(item).__name__}, expected an object", path=path, line=number
+                )
             yield number, item
 
 
@@ -224,7 +266,9 @@ def _cells(path: Path, expected: str, *, at_least: int) -> Iterator[tuple[int, l
             if cells == [""]:
                 continue
             if len(cells) < at_least or not all(cell.strip() for cell in cells[:at_least]):
-                raise DataError(f"{line.strip()[:60]!r}, expected {expected}", path=path, line=number)
+                raise DataError(
+                    f"{line.strip()[:60]!r}, expected {expected}", path=path, line=number
+                )
             yield number, cells
 
 
@@ -270,7 +314,10 @@ def _one_line(text: str) -> str:
 def _named_language(item: dict[str, Any], default: str | None, where: dict[str, Any]) -> str:
     named = item.get("language", item.get("lang", default))
     if not isinstance(named, str):
-        raise DataError("its language is unknown; add a key 'language', or name the file's folder by it", **where)
+        raise DataError(
+            "its language is unknown; add a key 'language', or name the file's folder by it",
+            **where,
+        )
     try:
         return resolve(named).code
     except DataError as error:
@@ -278,7 +325,9 @@ def _named_language(item: dict[str, Any], default: str | None, where: dict[str, 
 
 
 def _language_of(path: Path) -> str | None:
-    """The language in the file's name (``en.train``), or at the end of its folders' (``mrtydi-v1.1-korean``)."""
+    """The language in the file's name (``en.train``), or at the end of its folders'
+    (``mrtydi-v1.1-korean``).
+    """
     parts = [
         *reversed(stem_and_suffix(path)[0].split(".")),
         *(folder.name.split("-")[-1] for folder in path.parents[:2]),

@@ -14,7 +14,8 @@ T = TypeVar("T")
 def reservoir(items: Iterable[T], size: int, *, seed: int) -> list[T]:
     """Every item is as likely as any other to be in the sample; Li (1994), algorithm L.
 
-    Draws a few numbers for each item that is replaced, none for those that are skipped. Pure in the items and the seed.
+    Draws a few numbers for each item that is replaced, none for those that are skipped. Pure in the
+    items and the seed.
 
     Args:
         items: read once.

@@ -1,4 +1,6 @@
-"""How often each language pair is drawn: temperature sampling with caps, and tables that show what it means."""
+"""How often each language pair is drawn: temperature sampling with caps, and tables that show what
+it means.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,13 @@ class Caps:
     def __post_init__(self) -> None:
         if not 0 <= self.min_share <= self.max_share <= 1:
             raise ConfigError(
-                f"min_share = {self.min_share}, max_share = {self.max_share}; choose 0 <= min_share <= max_share <= 1"
+                f"min_share = {self.min_share}, max_share = {self.max_share}; choose 0 <="
+                " min_share <= max_share <= 1"
             )
         if self.max_pairs is not None and self.max_pairs < 1:
-            raise ConfigError(f"max_pairs = {self.max_pairs}; choose at least 1, or leave it out for no limit")
+            raise ConfigError(
+                f"max_pairs = {self.max_pairs}; choose at least 1, or leave it out for no limit"
+            )
 
 
 class Exposure(NamedTuple, Generic[Name]):
@@ -54,44 +59,61 @@ def temperature_weights(
 ) -> dict[Name, float]:
     r"""Shares p_l proportional to n_l^(1/T), kept within the caps and summing to 1.
 
-    What a cap takes away goes to the pairs still free, in proportion to their weights (and what a floor gives comes
-    from them): p_l = min(max(c w_l, min_share), max_share), with w_l = n_l^(1/T) and the one c for which the sum is 1.
+    What a cap takes away goes to the pairs still free, in proportion to their weights (and what a
+    floor gives comes from them): p_l = min(max(c w_l, min_share), max_share), with w_l = n_l^(1/T)
+    and the one c for which the sum is 1.
 
     Args:
-        counts: name (of a language pair or a language) -> sentence pairs; names without any get a share of 0.
+        counts: name (of a language pair or a language) -> sentence pairs; names without any get a
+            share of 0.
         temperature: T > 0; 1 is proportional, 5 is common, infinity is uniform.
         caps: limits; none where missing.
 
     Raises:
-        ConfigError: the temperature is not positive, nothing is there to draw from, or no shares satisfy the caps.
+        ConfigError: the temperature is not positive, nothing is there to draw from, or no shares
+            satisfy the caps.
     """
     caps = caps or Caps()
     if not temperature > 0:
-        raise ConfigError(f"temperature = {temperature}; choose a positive number (1 = proportional, larger = flatter)")
+        raise ConfigError(
+            f"temperature = {temperature}; choose a positive number (1 = proportional, larger ="
+            " flatter)"
+        )
     present = {name: n for name, n in counts.items() if n > 0}
     if not present:
         raise ConfigError("no language pair has any sentence pair; nothing can be sampled")
     if len(present) * caps.max_share < 1 - 1e-9 or len(present) * caps.min_share > 1 + 1e-9:
         raise ConfigError(
-            f"{len(present)} language pairs can't share all draws with min_share = {caps.min_share} and max_share = "
-            f"{caps.max_share}; 1/{len(present)} = {1 / len(present):.4g} must lie between them"
+            f"{len(present)} language pairs can't share all draws with min_share ="
+            f" {caps.min_share} and max_share = {caps.max_share}; 1/{len(present)} ="
+            f" {1 / len(present):.4g} must lie between them"
         )
     amounts = np.array([min(n, caps.max_pairs or n) for n in present.values()], np.float64)
     logits = np.log(amounts) / temperature
-    shares = _within(np.maximum(np.exp(logits - logits.max()), 1e-300), caps.min_share, caps.max_share)
+    shares = _within(
+        np.maximum(np.exp(logits - logits.max()), 1e-300), caps.min_share, caps.max_share
+    )
     return dict.fromkeys(counts, 0.0) | dict(zip(present, shares.tolist(), strict=True))
 
 
-def exposure_table(counts: Mapping[Name, int], shares: Mapping[Name, float], draws: float) -> list[Exposure[Name]]:
-    """What ``draws`` sentence pairs drawn by ``shares`` mean for every language pair, largest share first."""
+def exposure_table(
+    counts: Mapping[Name, int], shares: Mapping[Name, float], draws: float
+) -> list[Exposure[Name]]:
+    """What ``draws`` sentence pairs drawn by ``shares`` mean for every language pair, largest share
+    first.
+    """
     rows = [
-        Exposure(name, n, shares[name], draws * shares[name], draws * shares[name] / n if n else 0.0)
+        Exposure(
+            name, n, shares[name], draws * shares[name], draws * shares[name] / n if n else 0.0
+        )
         for name, n in counts.items()
     ]
     return sorted(rows, key=lambda row: (-row.share, str(row.name)))
 
 
-def quotas(counts: Mapping[Name, int], total: int, temperature: float, *, held: Mapping[Name, int]) -> dict[Name, int]:
+def quotas(
+    counts: Mapping[Name, int], total: int, temperature: float, *, held: Mapping[Name, int]
+) -> dict[Name, int]:
     """How many of ``total`` draws each name gives; what one holds too few for goes to the others.
 
     Args:
@@ -105,7 +127,9 @@ def quotas(counts: Mapping[Name, int], total: int, temperature: float, *, held: 
     left = float(total)
     weight_left = 1.0
     # From the name that can give least for its weight on: each takes its share of what is left.
-    for name in sorted(filter(counts.__getitem__, counts), key=lambda name: held[name] / weights[name]):
+    for name in sorted(
+        filter(counts.__getitem__, counts), key=lambda name: held[name] / weights[name]
+    ):
         found[name] = min(held[name], max(1, round(left * weights[name] / weight_left)))
         left = max(0.0, left - found[name])
         weight_left = max(weight_left - weights[name], 1e-12)

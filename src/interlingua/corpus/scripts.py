@@ -1,7 +1,7 @@
 """Which script a code point belongs to, by Unicode block, for every script that languages.py names.
 
-A block is exact enough to tell text in the wrong script from text in the right one, and the whole table is one byte
-per code point.
+A block is exact enough to tell text in the wrong script from text in the right one, and the whole
+table is one byte per code point.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from interlingua.corpus.codepoints import PLANES, in_categories
 
 # ISO 15924 script -> ranges of code points, both ends included
 BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
-    "Latn": ((0x41, 0x24F), (0x250, 0x2AF), (0x1D00, 0x1DBF), (0x1E00, 0x1EFF), (0x2C60, 0x2C7F), (0xA720, 0xA7FF),
-             (0xAB30, 0xAB6F), (0xFF21, 0xFF5A)),
+    "Latn": ((0x41, 0x24F), (0x250, 0x2AF), (0x1D00, 0x1DBF), (0x1E00, 0x1EFF), (0x2C60, 0x2C7F),
+             (0xA720, 0xA7FF), (0xAB30, 0xAB6F), (0xFF21, 0xFF5A)),
     "Grek": ((0x370, 0x3FF), (0x1F00, 0x1FFF)),
     "Cyrl": ((0x400, 0x52F), (0x1C80, 0x1C8F), (0x2DE0, 0x2DFF), (0xA640, 0xA69F)),
     "Armn": ((0x530, 0x58F), (0xFB13, 0xFB17)),
@@ -50,8 +50,8 @@ BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
     "Olck": ((0x1C50, 0x1C7F),),
     "Tfng": ((0x2D30, 0x2D7F),),
     "Kana": ((0x3040, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9F)),
-    "Hani": ((0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3100, 0x312F), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
-             (0xF900, 0xFAFF), (0x20000, 0x323AF)),
+    "Hani": ((0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3100, 0x312F), (0x3400, 0x4DBF),
+             (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF)),
     "Yiii": ((0xA000, 0xA4CF),),
     "Mtei": ((0xAAE0, 0xAAFF), (0xABC0, 0xABFF)),
     "Goth": ((0x10330, 0x1034F),),
@@ -70,9 +70,10 @@ _MIXED = {
 }
 # languages that are commonly written in a second script under the same code
 _SECOND_SCRIPT = {
-    "srp": ("Latn", "Cyrl"), "hbs": ("Latn", "Cyrl"), "bos": ("Latn", "Cyrl"), "cnr": ("Latn", "Cyrl"),
-    "uzn": ("Latn", "Cyrl"), "uzb": ("Latn", "Cyrl"), "tat": ("Cyrl", "Latn"), "crh": ("Latn", "Cyrl"),
-    "ber": ("Latn", "Tfng"), "tzm": ("Latn", "Tfng"), "zgh": ("Latn", "Tfng"),
+    "srp": ("Latn", "Cyrl"), "hbs": ("Latn", "Cyrl"), "bos": ("Latn", "Cyrl"), "cnr": ("Latn",
+    "Cyrl"), "uzn": ("Latn", "Cyrl"), "uzb": ("Latn", "Cyrl"), "tat": ("Cyrl", "Latn"),
+    "crh": ("Latn", "Cyrl"), "ber": ("Latn", "Tfng"), "tzm": ("Latn", "Tfng"), "zgh": ("Latn",
+    "Tfng"),
 }  # fmt: skip
 
 
@@ -91,7 +92,10 @@ def script_numbers() -> UInt8[ndarray, " planes"]:
 
 @functools.cache
 def scripts_of(code: str) -> Bool[ndarray, " scripts"]:
-    """Marks the script numbers a language (such as ``"jpn_Jpan"``) is written in; all of them where it is not known."""
+    """Marks the script numbers a language (such as ``"jpn_Jpan"``) is written in.
+
+    All of them where it is not known.
+    """
     iso3, _, script = code.partition("_")
     names = set(_MIXED.get(script, (script,))) | set(_SECOND_SCRIPT.get(iso3, ()))
     expected = np.zeros(OTHER + 1, dtype=bool)
@@ -101,7 +105,9 @@ def scripts_of(code: str) -> Bool[ndarray, " scripts"]:
 
 @functools.cache
 def letter_widths() -> Float32[ndarray, " scripts"]:
-    """How many Latin letters a character of each script is worth when lengths are compared (FLORES-200 devtest)."""
+    """How many Latin letters a character of each script is worth when lengths are compared
+    (FLORES-200 devtest).
+    """
     widths = np.ones(OTHER + 1, np.float32)
     for script, width in {"Hani": 3.0, "Kana": 2.0, "Hang": 2.0, "Yiii": 3.0, "Ethi": 1.5}.items():
         widths[_NUMBER[script]] = width

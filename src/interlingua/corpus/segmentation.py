@@ -18,10 +18,12 @@ CHINESE = ("zho", "cmn", "wuu", "yue")
 def segment(texts: Sequence[str], *, language: str, pre_tokenizer: PreTokenizer) -> list[str]:
     """Puts spaces between the words of texts of one language.
 
-    ``"ems"`` (Mao et al. 2023, section IV-B, and its inference code): strip and lowercase, then jieba for
-    Chinese, a morphological analyser for Japanese, and the Moses tokenizer without XML escapes for all others.
+    ``"ems"`` (Mao et al. 2023, section IV-B, and its inference code): strip and lowercase, then
+    jieba for Chinese, a morphological analyser for Japanese, and the Moses tokenizer without XML
+    escapes for all others.
 
-    Differs from the paper: SudachiPy's short units stand in for Juman++, which has no Python package.
+    Differs from the paper: SudachiPy's short units stand in for Juman++, which has no Python
+    package.
 
     Args:
         texts: raw texts.
@@ -35,7 +37,9 @@ def segment(texts: Sequence[str], *, language: str, pre_tokenizer: PreTokenizer)
     if pre_tokenizer == "none":
         return list(texts)
     if pre_tokenizer != "ems":
-        raise ConfigError(f"pre_tokenizer {pre_tokenizer!r}; choose one of {', '.join(get_args(PreTokenizer))}")
+        raise ConfigError(
+            f"pre_tokenizer {pre_tokenizer!r}; choose one of {', '.join(get_args(PreTokenizer))}"
+        )
     words = _words(language)
     return [" ".join(words(text.strip().lower())) for text in texts]
 
@@ -71,7 +75,9 @@ def _japanese() -> Callable[[str], Sequence[str]]:
         tokenizer = make()
     except ModuleNotFoundError as error:
         raise MissingExtraError("sudachidict-core", "pretokenizers") from error
-    return lambda text: [word.surface() for word in tokenizer.tokenize(text, mode) if not word.surface().isspace()]
+    return lambda text: [
+        word.surface() for word in tokenizer.tokenize(text, mode) if not word.surface().isspace()
+    ]
 
 
 def _moses(language: str) -> Callable[[str], Sequence[str]]:
@@ -83,7 +89,8 @@ def _imported(module: str, *, package: str) -> Any:
     import importlib
 
     try:
-        # jieba's own source raises SyntaxWarning and, through setuptools, DeprecationWarning when first compiled.
+        # jieba's own source raises SyntaxWarning and, through setuptools, DeprecationWarning when
+        # first compiled.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return importlib.import_module(module)

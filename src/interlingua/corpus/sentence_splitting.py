@@ -1,12 +1,14 @@
 """Plain text into sentences, by rules.
 
-A text is cut in two steps. Lines are first joined to paragraphs: a blank line ends a paragraph, and so does every
-line of a text of which the lines are long (a paragraph each). In a text that was wrapped at a fixed width, a line that
-nearly reaches the width goes on in the next one. A paragraph is then cut after each mark that ends a sentence, with the
-quotes and brackets that close behind it. Marks of scripts without spaces (Chinese, Japanese) and marks that mean
-nothing else (Hindi, Armenian, Amharic, Arabic) always end one. A Latin full stop does only before white space and what
-may begin a sentence, and not after an abbreviation, an initial or, in languages that write ordinal numbers so, a short
-number. Languages without such marks (Thai, Lao, Khmer) are left with a sentence per paragraph.
+A text is cut in two steps. Lines are first joined to paragraphs: a blank line ends a paragraph, and
+so does every line of a text of which the lines are long (a paragraph each). In a text that was
+wrapped at a fixed width, a line that nearly reaches the width goes on in the next one. A paragraph
+is then cut after each mark that ends a sentence, with the quotes and brackets that close behind it.
+Marks of scripts without spaces (Chinese, Japanese) and marks that mean nothing else (Hindi,
+Armenian, Amharic, Arabic) always end one. A Latin full stop does only before white space and what
+may begin a sentence, and not after an abbreviation, an initial or, in languages that write ordinal
+numbers so, a short number. Languages without such marks (Thai, Lao, Khmer) are left with a sentence
+per paragraph.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _END = re.compile(
     rf"|(?P<latin>[.!?…]+)[{re.escape(CLOSING)}]*\s+"
 )
 ORDINAL_DIGITS = 2
-"""Digits of a number before a full stop that may make it an ordinal: a day, a century, but not a year."""
+"""Digits of a number before a full stop that may make it an ordinal: a day, a century, but not a
+year."""
 ORDINALS = {
     "deu",
     "dan",
@@ -48,9 +51,10 @@ ORDINALS = {
     "isl",
 }
 ABBREVIATIONS = {
-    "": "mr mrs ms dr prof st vs etc cf al no vol fig eds ed inc ltd co jr sr gen col lt capt rev hon e.g i.e p.m a.m"
-    " u.s u.k approx jan feb mar apr jun jul aug sep sept oct nov dec pp",
-    "deu": "bzw z.b d.h u.a ca nr usw evtl ggf vgl abs art bd hrsg str tel inkl zzgl s.o s.u o.ä i.d.r z.t",
+    "": "mr mrs ms dr prof st vs etc cf al no vol fig eds ed inc ltd co jr sr gen col lt capt rev"
+        " hon e.g i.e p.m a.m u.s u.k approx jan feb mar apr jun jul aug sep sept oct nov dec pp",
+    "deu": "bzw z.b d.h u.a ca nr usw evtl ggf vgl abs art bd hrsg str tel inkl zzgl s.o s.u o.ä"
+           " i.d.r z.t",
     "fra": "m mm mme mmes mlle p.ex env av apr art chap éd c.-à-d",
     "spa": "sr sra sres srta d dña ud uds ee.uu p.ej pág núm aprox",
     "por": "sr sra dra exmo av nº pág p.ex",
@@ -70,13 +74,21 @@ def split_text(lines: Iterable[str], language: str = "") -> list[str]:
 
     Args:
         lines: of the text, with or without their ends.
-        language: three letters of ISO 639-3 and more (``deu_Latn``), for abbreviations; default: those of English.
+        language: three letters of ISO 639-3 and more (``deu_Latn``), for abbreviations; default:
+            those of English.
     """
-    return [sentence for paragraph in paragraphs(lines) for sentence in split_paragraph(paragraph, language)]
+    return [
+        sentence
+        for paragraph in paragraphs(lines)
+        for sentence in split_paragraph(paragraph, language)
+    ]
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Paragraphs of a text, a line each, without blank ones; see this module's text for how lines are joined."""
+    """Paragraphs of a text, a line each, without blank ones.
+
+    See this module's text for how lines are joined.
+    """
     stripped = [line.strip() for line in lines]
     width = max(map(len, stripped), default=0)
     is_wrapped = width <= WRAPPED_AT_MOST
@@ -96,9 +108,13 @@ def split_paragraph(text: str, language: str = "") -> list[str]:
     sentences = []
     start = 0
     for match in _END.finditer(text):
-        if match["latin"] and not _ends(text[start : match.start()], match["latin"], text[match.end() :], code):
+        if match["latin"] and not _ends(
+            text[start : match.start()], match["latin"], text[match.end() :], code
+        ):
             continue
-        if not any(map(str.isalnum, text[start : match.start()])):  # a mark that stands alone ends nothing
+        if not any(
+            map(str.isalnum, text[start : match.start()])
+        ):  # a mark that stands alone ends nothing
             continue
         sentences.append(text[start : match.end()].strip())
         start = match.end()
@@ -109,7 +125,10 @@ def split_paragraph(text: str, language: str = "") -> list[str]:
 def _joined(before: str, line: str) -> str:
     if not before or not line:
         return before or line
-    is_wide = unicodedata.east_asian_width(before[-1]) in "WF" and unicodedata.east_asian_width(line[0]) in "WF"
+    is_wide = (
+        unicodedata.east_asian_width(before[-1]) in "WF"
+        and unicodedata.east_asian_width(line[0]) in "WF"
+    )
     return before + line if is_wide else f"{before} {line}"
 
 

@@ -1,7 +1,8 @@
-"""Sentences out of one column of a table (CSV, or the first sheet of an Excel workbook), for what takes plain text.
+"""Sentences out of one column of a table (CSV, or the first sheet of an Excel workbook), for what
+takes plain text.
 
-The first row names the columns. The sentence of row i below it is sentence i, also where its cell is empty, so that
-what is computed from the sentences can be put back into the table.
+The first row names the columns. The sentence of row i below it is sentence i, also where its cell
+is empty, so that what is computed from the sentences can be put back into the table.
 """
 
 from __future__ import annotations
@@ -30,37 +31,54 @@ def is_table(path: PathLike) -> bool:
 
 
 def read_column(
-    path: PathLike, *, column: str | None = None, language: str | None = None, bad: BadLines | None = None
+    path: PathLike,
+    *,
+    column: str | None = None,
+    language: str | None = None,
+    bad: BadLines | None = None,
 ) -> Iterator[str]:
     """The sentences of a table, a line each; empty rows at its end are none.
 
     Args:
         path: a file for which ``is_table`` holds.
-        column: name of the column; by default the one called by the language, else one of ``NAMES``, else the only one.
+        column: name of the column; by default the one called by the language, else one of
+            ``NAMES``, else the only one.
         language: of the sentences, in any code.
-        bad: what becomes of rows that can't be read; those that are left out come as blank sentences.
+        bad: what becomes of rows that can't be read; those that are left out come as blank
+            sentences.
 
     Raises:
-        DataError: there is no such column, a row has other columns than the first, or the file can't be read.
+        DataError: there is no such column, a row has other columns than the first, or the file
+            can't be read.
     """
     bad = bad or BadLines()
     rows = _rows(path, bad)
     first = next(rows, None)
     if first is None:
-        raise DataError("the table is empty; expected a first row that names the columns", path=path)
+        raise DataError(
+            "the table is empty; expected a first row that names the columns", path=path
+        )
     header = first[1]
     place = find_column(header, path, column=column, language=language)
     for number, cells in rows:
         if len(cells) != len(header):
-            problem = f"{len(cells)} columns, expected {len(header)}; put quotes around a text that holds the delimiter"
+            problem = (
+                f"{len(cells)} columns, expected {len(header)}; put quotes around a text that"
+                " holds the delimiter"
+            )
             bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
             yield ""
             continue
         yield one_line(cells[place]).strip()
 
 
-def has_sentences(path: PathLike, *, column: str | None = None, language: str | None = None) -> bool:
-    """Whether a file is a table of which one column is known to hold the sentences; see ``read_column``."""
+def has_sentences(
+    path: PathLike, *, column: str | None = None, language: str | None = None
+) -> bool:
+    """Whether a file is a table of which one column is known to hold the sentences.
+
+    See ``read_column``.
+    """
     if not is_table(path):
         return False
     first = next(_rows(path, BadLines()), None)
@@ -79,11 +97,14 @@ def refuse_column(column: str | None, path: PathLike) -> None:
     """
     if column is not None and not is_table(path):
         raise ConfigError(
-            f"{path}: the column {column!r} is named, but only tables ({', '.join(SUFFIXES)}) have columns; drop it"
+            f"{path}: the column {column!r} is named, but only tables ({', '.join(SUFFIXES)}) have"
+            " columns; drop it"
         )
 
 
-def find_column(cells: Sequence[str], path: PathLike, *, column: str | None, language: str | None) -> int:
+def find_column(
+    cells: Sequence[str], path: PathLike, *, column: str | None, language: str | None
+) -> int:
     """The number of the column with the sentences, by the first row; see ``read_column``.
 
     Raises:
@@ -95,7 +116,9 @@ def find_column(cells: Sequence[str], path: PathLike, *, column: str | None, lan
         found = [number for number, name in enumerate(names) if name == _folded(column)]
         if len(found) != 1:
             count = "no column is" if not found else f"{len(found)} columns are"
-            raise DataError(f"{count} called {column!r}; its first row is: {shown}", path=path, line=1)
+            raise DataError(
+                f"{count} called {column!r}; its first row is: {shown}", path=path, line=1
+            )
         return found[0]
     code = languages.resolve(language).code if language else None
     by_language = [number for number, cell in enumerate(cells) if code and _language(cell) == code]
@@ -105,8 +128,9 @@ def find_column(cells: Sequence[str], path: PathLike, *, column: str | None, lan
         if names.count(name) == 1:
             return names.index(name)
     raise DataError(
-        f"a table, and which column holds the sentences is not known; name one of its first row ({shown}) with --column"
-        " (mine, align: --source-column, --target-column; in a config column = ...), or call it text",
+        "a table, and which column holds the sentences is not known; name one of its first row"
+        f" ({shown}) with --column (mine, align: --source-column, --target-column; in a config"
+        " column = ...), or call it text",
         path=path,
         line=1,
     )

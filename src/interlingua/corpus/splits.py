@@ -15,7 +15,10 @@ FREQUENCY_BINS = 1 << 24  # 64 MiB of counters
 
 
 class Split(NamedTuple):
-    """Which rows are held out, which may be trained on; the rest share a sentence with a held-out row."""
+    """Which rows are held out, which may be trained on.
+
+    The rest share a sentence with a held-out row.
+    """
 
     held_out: Bool[ndarray, " n"]
     train: Bool[ndarray, " n"]
@@ -36,12 +39,14 @@ def hold_out(
     eligible: Bool[ndarray, " n"] | None = None,
     seed: int = 0,
 ) -> Split:
-    """Chooses held-out rows per language pair and the training rows that share no sentence with any of them.
+    """Chooses held-out rows per language pair and the training rows that share no sentence with any
+    of them.
 
-    The choice is drawn by sentence, not by row: of a row's two sentences the one that more rows have (English, in most
-    corpora) is given a random number, and each language pair takes the rows with the smallest ones. So the language
-    pairs hold out translations of the same sentences, and far fewer training rows are lost than if each drew for
-    itself. Within a language pair every held-out sentence occurs once, on either side: retrieval has one right answer.
+    The choice is drawn by sentence, not by row: of a row's two sentences the one that more rows
+    have (English, in most corpora) is given a random number, and each language pair takes the rows
+    with the smallest ones. So the language pairs hold out translations of the same sentences, and
+    far fewer training rows are lost than if each drew for itself. Within a language pair every
+    held-out sentence occurs once, on either side: retrieval has one right answer.
 
     Args:
         sources: text keys of the one side.
@@ -66,7 +71,9 @@ def hold_out(
         limit = min(per_group, int(max_share * len(rows)))
         candidates = rows[allowed[rows]]
         pivots = _pivots(sources[candidates], targets[candidates], frequencies)
-        drawn = candidates[np.argsort(splitmix64(pivots ^ splitmix64(np.array([seed], np.uint64))), kind="stable")]
+        drawn = candidates[
+            np.argsort(splitmix64(pivots ^ splitmix64(np.array([seed], np.uint64))), kind="stable")
+        ]
         for side in (sources, targets):
             drawn = drawn[np.sort(np.unique(side[drawn], return_index=True)[1])]
         held_out[drawn[:limit]] = True
@@ -75,16 +82,24 @@ def hold_out(
 
 
 def _frequencies(*sides: UInt64[ndarray, " n"]) -> UInt32[ndarray, " bins"]:
-    """How many rows have a key, counted by the key's low bits: exact enough to tell the pivot language's side."""
+    """How many rows have a key, counted by the key's low bits: exact enough to tell the pivot
+    language's side.
+    """
     counts = np.zeros(FREQUENCY_BINS, np.uint32)
     for keys in sides:
         for first in range(0, len(keys), 1 << 19):
-            np.add.at(counts, keys[first : first + (1 << 19)] & np.uint64(FREQUENCY_BINS - 1), np.uint32(1))
+            np.add.at(
+                counts,
+                keys[first : first + (1 << 19)] & np.uint64(FREQUENCY_BINS - 1),
+                np.uint32(1),
+            )
     return counts
 
 
 def _pivots(
-    sources: UInt64[ndarray, " m"], targets: UInt64[ndarray, " m"], frequencies: UInt32[ndarray, " bins"]
+    sources: UInt64[ndarray, " m"],
+    targets: UInt64[ndarray, " m"],
+    frequencies: UInt32[ndarray, " bins"],
 ) -> UInt64[ndarray, " m"]:
     """The more frequent key of each row."""
     mask = np.uint64(FREQUENCY_BINS - 1)

@@ -1,9 +1,10 @@
-"""Bitexts out of spreadsheets: CSV, and the first sheet of an Excel workbook (XLSX, the extra ``xlsx``).
+"""Bitexts out of spreadsheets: CSV, and the first sheet of an Excel workbook (XLSX, the extra
+``xlsx``).
 
-Both are rows of cells. A first row that names its columns is a header: ``source`` and ``target`` (or ``src``, ``tgt``
-and the like) or the names of two languages (``en``, ``en_text``), and optionally ``score``, ``source_language`` and
-``target_language``; other columns are ignored. Without a header there are two columns, source and target, or three, the
-score first.
+Both are rows of cells. A first row that names its columns is a header: ``source`` and ``target``
+(or ``src``, ``tgt`` and the like) or the names of two languages (``en``, ``en_text``), and
+optionally ``score``, ``source_language`` and ``target_language``; other columns are ignored.
+Without a header there are two columns, source and target, or three, the score first.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ class Columns(NamedTuple):
 
 
 class Csv:
-    """Comma-separated values, also by semicolons or tabs; cells in quotes may hold all of these, and line ends."""
+    """Comma-separated values, also by semicolons or tabs.
+
+    Cells in quotes may hold all of these, and line ends.
+    """
 
     def read(
         self,
@@ -87,7 +91,9 @@ class Xlsx:
         bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams the rows."""
-        yield from pairs_of_rows(workbook.read_rows(path), path, source_language, target_language, skipped, bad)
+        yield from pairs_of_rows(
+            workbook.read_rows(path), path, source_language, target_language, skipped, bad
+        )
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes a header and any mixture of language pairs."""
@@ -105,7 +111,8 @@ def pairs_of_rows(
     """Turns numbered rows of cells into pairs.
 
     Raises:
-        DataError: the columns or the languages are unknown, or a row has other columns than the first.
+        DataError: the columns or the languages are unknown, or a row has other columns than the
+            first.
     """
     first = next(rows, None)
     if first is None:
@@ -119,7 +126,10 @@ def pairs_of_rows(
             skipped["empty line"] += 1
             continue
         if len(cells) != width:
-            problem = f"{len(cells)} columns, expected {width}; put quotes around a text that holds the delimiter"
+            problem = (
+                f"{len(cells)} columns, expected {width}; put quotes around a text that holds the"
+                " delimiter"
+            )
             bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
             continue
         try:
@@ -130,13 +140,16 @@ def pairs_of_rows(
         yield pair
 
 
-def find_columns(cells: Sequence[str], path: PathLike, source: str | None = None, target: str | None = None) -> Columns:
+def find_columns(
+    cells: Sequence[str], path: PathLike, source: str | None = None, target: str | None = None
+) -> Columns:
     """Which column holds what, by the first row.
 
     Args:
         cells: of the first row.
         path: which errors name.
-        source: language of the source, where it is known: it decides among columns called by languages.
+        source: language of the source, where it is known: it decides among columns called by
+            languages.
         target: of the target.
 
     Raises:
@@ -158,7 +171,8 @@ def find_columns(cells: Sequence[str], path: PathLike, source: str | None = None
         return Columns(1, 2, 0)
     shown = ", ".join(cell[:20] for cell in cells[:6])
     raise DataError(
-        f"its first row holds {len(cells)} cells ({shown}); name the columns source and target, or by their languages",
+        f"its first row holds {len(cells)} cells ({shown}); name the columns source and target, or"
+        " by their languages",
         path=path,
         line=1,
     )
@@ -166,7 +180,9 @@ def find_columns(cells: Sequence[str], path: PathLike, source: str | None = None
 
 @contextlib.contextmanager
 def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
-    """Gives what writes one row of cells to a CSV or XLSX file, which appears when it is complete."""
+    """Gives what writes one row of cells to a CSV or XLSX file, which appears when it is
+    complete.
+    """
     if format == "xlsx":
         with workbook.open_writer(path) as write:
             yield write
@@ -205,16 +221,25 @@ def _write(pairs: Iterable[TextPair], path: str, format: str) -> int:
 
 
 def _pair(cells: Sequence[str], columns: Columns, given: tuple[str | None, str | None]) -> TextPair:
-    own = [cells[place].strip() if place >= 0 else "" for place in (columns.source_language, columns.target_language)]
+    own = [
+        cells[place].strip() if place >= 0 else ""
+        for place in (columns.source_language, columns.target_language)
+    ]
     codes = [named or known for named, known in zip(own, given, strict=True)]
     if not all(codes):
         raise ValueError(
-            "its languages are unknown; name both, call the columns or the file by them, or add the columns"
-            " source_language and target_language"
+            "its languages are unknown; name both, call the columns or the file by them, or add"
+            " the columns source_language and target_language"
         )
     source, target = (languages.resolve(str(code)).code for code in codes)
     cell = cells[columns.score].strip() if columns.score >= 0 else ""
-    return TextPair(cells[columns.source], cells[columns.target], source, target, score_of_cell(cell) if cell else None)
+    return TextPair(
+        cells[columns.source],
+        cells[columns.target],
+        source,
+        target,
+        score_of_cell(cell) if cell else None,
+    )
 
 
 def _place(names: Sequence[str], called: Sequence[str]) -> int:
@@ -222,14 +247,19 @@ def _place(names: Sequence[str], called: Sequence[str]) -> int:
 
 
 def _language(cell: str) -> str | None:
-    """The language that a column is called by: ``en``, ``English``, or ``en_text`` as in the Thai-English SCB set."""
+    """The language that a column is called by: ``en``, ``English``, or ``en_text`` as in the
+    Thai-English SCB set.
+    """
     name = re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE)
     found = languages.find(name) if name else None
     return None if found is None else found.language.code
 
 
 def _languages(names: Sequence[str], codes: Sequence[str | None]) -> list[str]:
-    """The languages that columns are called by; of more than two those that can't mean a number of the row."""
+    """The languages that columns are called by.
+
+    Of more than two those that can't mean a number of the row.
+    """
     found = list(dict.fromkeys(filter(None, codes)))
     numbers = {code for name, code in zip(names, codes, strict=True) if name in ("id", "no", "nr")}
     return [code for code in found if code not in numbers] if len(found) > 2 else found
@@ -276,12 +306,15 @@ class _Rewindable:
 def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
     """The rows with the number of the line that each begins in.
 
-    Of a row with a quotation mark too many or too few one line is rejected; such a row would else swallow those behind.
+    Of a row with a quotation mark too many or too few one line is rejected; such a row would else
+    swallow those behind.
     """
     head = list(islice(lines, LOOKED_AT))
     delimiter = _delimiter(head)
     source = _Rewindable(chain(head, lines))
-    if head and head[0].startswith("sep=") and len(head[0].strip()) == 5:  # Excel's own way to name it
+    if (
+        head and head[0].startswith("sep=") and len(head[0].strip()) == 5
+    ):  # Excel's own way to name it
         delimiter = next(source)[4]
     reader = csv.reader(source, delimiter=delimiter, strict=True)
     while True:
@@ -292,7 +325,9 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
         except StopIteration:
             return
         except csv.Error as error:
-            problem = f"{error}, in the row that begins here; is a quotation mark missing or too many?"
+            problem = (
+                f"{error}, in the row that begins here; is a quotation mark missing or too many?"
+            )
             bad.reject(DataError(problem, path=path, line=number), source.rewind())
             continue
         if all(bad.is_text(cell, path, number) for cell in cells):
@@ -307,7 +342,9 @@ def _delimiter(lines: Sequence[str]) -> str:
         rows: list[int] = []
         with contextlib.suppress(csv.Error):  # it is reported when the rows are read
             rows += [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
-        whole = rows[:-1] if len(lines) == LOOKED_AT and len(rows) > 1 else rows  # the last one may be cut
+        whole = (
+            rows[:-1] if len(lines) == LOOKED_AT and len(rows) > 1 else rows
+        )  # the last one may be cut
         if whole and min(whole) == max(whole) > most:
             best = delimiter
             most = whole[0]

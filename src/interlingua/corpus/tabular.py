@@ -11,14 +11,22 @@ from typing import Any
 
 from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair, languages_from_name, named_languages, one_language_pair, one_line
+from interlingua.corpus.formats import (
+    TextPair,
+    languages_from_name,
+    named_languages,
+    one_language_pair,
+    one_line,
+)
 from interlingua.errors import DataError
 from interlingua.files import open_text, open_text_writer
 from interlingua.json_text import parse_json
 
 
 class Tsv:
-    """``source<TAB>target``, or ``score<TAB>source<TAB>target`` as LASER, WikiMatrix and CCMatrix have it."""
+    """``source<TAB>target``, or ``score<TAB>source<TAB>target`` as LASER, WikiMatrix and CCMatrix
+    have it.
+    """
 
     def read(
         self,
@@ -40,7 +48,9 @@ class Tsv:
                         continue
                     if columns or len(cells) not in (2, 3):
                         expected = columns or "source<TAB>target or score<TAB>source<TAB>target"
-                        problem = f"{len(cells)} columns, expected {expected}; tabs inside a text must go"
+                        problem = (
+                            f"{len(cells)} columns, expected {expected}; tabs inside a text must go"
+                        )
                         bad.reject(DataError(problem, path=path, line=number), line)
                         continue
                 if len(cells) == 2:
@@ -57,7 +67,10 @@ class Tsv:
                 yield TextPair(cells[1], cells[2], source, target, score)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
-        """Writes two columns, or three if the first pair has a score; tabs and line ends in a text become spaces."""
+        """Writes two columns, or three if the first pair has a score.
+
+        Tabs and line ends in a text become spaces.
+        """
         iterator = one_language_pair(pairs, path)
         first = next(iterator, None)
         count = 0
@@ -73,10 +86,12 @@ class Jsonl:
     """One JSON object a line, with these keys:
 
     - ``source`` and ``target``: the texts;
-    - ``source_language`` and ``target_language``: any codes; not needed where both are given or in the file's name;
+    - ``source_language`` and ``target_language``: any codes; not needed where both are given or in
+      the file's name;
     - ``score``: optional number.
 
-    Hugging Face's ``{"translation": {"de": "...", "en": "..."}}`` is read too. Other keys are ignored.
+    Hugging Face's ``{"translation": {"de": "...", "en": "..."}}`` is read too. Other keys are
+    ignored.
     """  # noqa: D415
 
     def read(
@@ -132,21 +147,27 @@ def pair_of_object(item: Any, source: str | None, target: str | None) -> TextPai
     for key in ("source", "target"):
         if not isinstance(item.get(key), str):
             raise ValueError(
-                f"the key {key!r} is {'not a text' if key in item else 'missing'}; expected source and target"
+                f"the key {key!r} is {'not a text' if key in item else 'missing'}; expected source"
+                " and target"
             )
     languages_ = [item.get("source_language") or source, item.get("target_language") or target]
     if not all(languages_):
-        raise ValueError("its languages are unknown; add source_language and target_language, or name them")
+        raise ValueError(
+            "its languages are unknown; add source_language and target_language, or name them"
+        )
     score = item.get("score")
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
     if score is not None and not (is_number and math.isfinite(score)):
         raise ValueError(f"score is {str(score)[:40]!r}, expected a number")
     first, second = (languages.resolve(str(language)).code for language in languages_)
-    return TextPair(item["source"], item["target"], first, second, None if score is None else float(score))
+    return TextPair(
+        item["source"], item["target"], first, second, None if score is None else float(score)
+    )
 
 
 def pair_of_translation(item: dict[str, Any], source: str | None, target: str | None) -> TextPair:
-    """The pair in ``{"de": "...", "en": "..."}``, as Hugging Face's ``translation`` columns hold it.
+    """The pair in ``{"de": "...", "en": "..."}``, as Hugging Face's ``translation`` columns hold
+    it.
 
     Raises:
         ValueError: the languages there are not exactly the two requested.
@@ -154,7 +175,9 @@ def pair_of_translation(item: dict[str, Any], source: str | None, target: str | 
     texts = {languages.resolve(key).code: value for key, value in item.items()}
     wanted = (source, target) if source in texts and target in texts else tuple(texts)
     if len(wanted) != 2:
-        raise ValueError(f"translation holds {len(texts)} languages ({', '.join(item)}); name the two to read")
+        raise ValueError(
+            f"translation holds {len(texts)} languages ({', '.join(item)}); name the two to read"
+        )
     first = str(wanted[0])
     second = str(wanted[1])
     if not isinstance(texts[first], str) or not isinstance(texts[second], str):

@@ -1,7 +1,8 @@
 """TMX 1.4, the exchange format of translation memories.
 
-A unit holds more than two texts: an id, properties, dates, the regions of its languages, inline tags. A pair that is
-read here carries its unit along, so that writing it as TMX again keeps all of that; other formats write the texts.
+A unit holds more than two texts: an id, properties, dates, the regions of its languages, inline
+tags. A pair that is read here carries its unit along, so that writing it as TMX again keeps all of
+that; other formats write the texts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from interlingua.errors import DataError
 from interlingua.files import open_text_writer
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-NATIVE_CODE = {"bpt", "ept", "it", "ph", "ut"}  # their content is formatting of the original, not text
+NATIVE_CODE = {
+    "bpt",
+    "ept",
+    "it",
+    "ph",
+    "ut",
+}  # their content is formatting of the original, not text
 SCORE = "score"
 """Type of the property."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -42,7 +49,10 @@ class TmxUnit(NamedTuple):
 
 
 class TmxPair(TextPair):
-    """A pair with the unit that it was read from; equal to any other pair of the same texts, languages and score."""
+    """A pair with the unit that it was read from.
+
+    Equal to any other pair of the same texts, languages and score.
+    """
 
     unit: TmxUnit
 
@@ -62,7 +72,10 @@ class TmxPair(TextPair):
 
 
 class Tmx:
-    """Translation units of two or more variants; ``xml:lang``, ``lang`` and any spelling of a code are understood."""
+    """Translation units of two or more variants.
+
+    ``xml:lang``, ``lang`` and any spelling of a code are understood.
+    """
 
     def read(
         self,
@@ -74,8 +87,9 @@ class Tmx:
     ) -> Iterator[TextPair]:
         """Streams the units, one at a time in memory.
 
-        With both languages given, a unit gives the pair of these two; else it gives the pairs of its source variant
-        (``srclang``; the first where that is ``*all*``) with every other one. Units without a pair are counted.
+        With both languages given, a unit gives the pair of these two; else it gives the pairs of
+        its source variant (``srclang``; the first where that is ``*all*``) with every other one.
+        Units without a pair are counted.
         """
         has_body = False
         header: Element | None = None
@@ -98,17 +112,21 @@ class Tmx:
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes one unit a pair, its score as a property; any mixture of languages.
 
-        Of a pair that was read from TMX the unit is kept but for other languages and an earlier score; the header is
-        that of the first pair.
+        Of a pair that was read from TMX the unit is kept but for other languages and an earlier
+        score; the header is that of the first pair.
         """
         count = 0
         iterator = iter(pairs)
         first = next(iterator, None)
         with open_text_writer(path) as file:
             header = _header(first)
-            file.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n{header}\n<body>\n')
+            file.write(
+                f'<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n{header}\n<body>\n'
+            )
             for pair in chain([] if first is None else [first], iterator):
-                file.write((_kept_unit(pair) if isinstance(pair, TmxPair) else _new_unit(pair)) + "\n")
+                file.write(
+                    (_kept_unit(pair) if isinstance(pair, TmxPair) else _new_unit(pair)) + "\n"
+                )
                 count += 1
             file.write("</body>\n</tmx>\n")
         return count
@@ -118,7 +136,8 @@ def _header(first: TextPair | None) -> str:
     if isinstance(first, TmxPair) and first.unit.header is not None:
         return tostring(first.unit.header, encoding="unicode").strip()
     return (
-        f'<header creationtool="interlingua" creationtoolversion="{__version__}" segtype="sentence" '
+        f'<header creationtool="interlingua" creationtoolversion="{__version__}"'
+        f' segtype="sentence" '
         'o-tmf="none" adminlang="en" srclang="*all*" datatype="plaintext"/>'
     )
 
@@ -148,7 +167,10 @@ def _kept_unit(pair: TmxPair) -> str:
 
 
 def _with_text(variant: Element, text: str) -> Element:
-    """The variant itself where that is its text, with its inline tags; else a copy with the text alone."""
+    """The variant itself where that is its text, with its inline tags.
+
+    Else a copy with the text alone.
+    """
     segment = variant.find("seg")
     if segment is not None and _text(segment).strip() == text.strip():
         return variant
@@ -160,7 +182,9 @@ def _with_text(variant: Element, text: str) -> Element:
     return found
 
 
-def _pairs(unit: Element, source: str | None, target: str | None, header: Element | None, path: str) -> list[TmxPair]:
+def _pairs(
+    unit: Element, source: str | None, target: str | None, header: Element | None, path: str
+) -> list[TmxPair]:
     texts: dict[str, str] = {}
     variants: dict[str, Element] = {}
     for variant in unit.findall("tuv"):
@@ -179,7 +203,11 @@ def _pairs(unit: Element, source: str | None, target: str | None, header: Elemen
     else:
         of_file = "*all*" if header is None else header.get("srclang", "*all*")
         first = _source_of(unit.get("srclang") or of_file, source, list(texts))
-        wanted = [(first, other) for other in texts if other != first and target in (None, other)] if first else []
+        wanted = (
+            [(first, other) for other in texts if other != first and target in (None, other)]
+            if first
+            else []
+        )
     score = _score(unit)
     whole = TmxUnit(unit, variants, header)
     return [TmxPair.of(TextPair(texts[a], texts[b], a, b, score), whole) for a, b in wanted]

@@ -1,4 +1,7 @@
-"""The first sheet of an Excel workbook (XLSX): its rows of texts, and a writer; the extra ``xlsx``."""
+"""The first sheet of an Excel workbook (XLSX): its rows of texts, and a writer.
+
+The extra ``xlsx``.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty before the first, with their numbers; shorter ones are filled with empty cells.
+    """The rows that are not empty before the first, with their numbers.
+
+    Shorter ones are filled with empty cells.
 
     Raises:
         DataError: it is no workbook, or grows too large.
@@ -41,7 +46,9 @@ def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
                 sheet = library.load_workbook(file, read_only=True, data_only=True).worksheets[0]
             sheet.reset_dimensions()  # which some programs write wrong
             width = 0
-            for number, cells in enumerate(sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True), 1):
+            for number, cells in enumerate(
+                sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True), 1
+            ):
                 if number > MAX_ROWS:
                     raise DataError(f"has more than {MAX_ROWS:,} rows; save it as .csv", path=path)
                 texts = [_text_of(cell) for cell in cells]
@@ -64,7 +71,9 @@ def _refuse_bomb(file: Any, path: str) -> None:
     packed = max(1, sum(member.compress_size for member in members))
     unpacked = sum(member.file_size for member in members)
     if unpacked > max(FREE_EXPANSION_BYTES, max_expansion() * packed):
-        raise DataError(f"its {packed:,} bytes grow to {unpacked:,}; save it as .csv if you trust it", path=path)
+        raise DataError(
+            f"its {packed:,} bytes grow to {unpacked:,}; save it as .csv if you trust it", path=path
+        )
     file.seek(0)
 
 
@@ -92,7 +101,9 @@ def open_writer(path: PathLike) -> Iterator[WriteCells]:
         nonlocal rows
         rows += 1
         if rows > MAX_ROWS:
-            raise DataError(f"Excel's sheets have at most {MAX_ROWS:,} rows; write .csv or .tsv", path=path)
+            raise DataError(
+                f"Excel's sheets have at most {MAX_ROWS:,} rows; write .csv or .tsv", path=path
+            )
         made = []
         for value in cells:
             cell = write_only_cell(sheet, _in_xlsx(value, path))
@@ -115,7 +126,8 @@ def _in_xlsx(value: Cell, path: PathLike) -> Cell:
         return value
     if len(value) > MAX_CHARACTERS:
         raise DataError(
-            f"a text of {len(value):,} characters, and Excel's cells hold {MAX_CHARACTERS:,}; write .csv or .tsv",
+            f"a text of {len(value):,} characters, and Excel's cells hold {MAX_CHARACTERS:,};"
+            " write .csv or .tsv",
             path=path,
         )
     return _NOT_XML.sub("", value)

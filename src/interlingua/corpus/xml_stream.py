@@ -24,12 +24,12 @@ def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
 
     Args:
         path: the file, plain or compressed.
-        entry: tag of the elements that the file is a list of; one is emptied after its end has been handed out, and
-            none may be longer than a line of text.
+        entry: tag of the elements that the file is a list of; one is emptied after its end has been
+            handed out, and none may be longer than a line of text.
 
     Raises:
-        DataError: it is no well-formed XML, of an encoding that the parser does not know, nested too deeply, or an
-            entry is too long.
+        DataError: it is no well-formed XML, of an encoding that the parser does not know, nested
+            too deeply, or an entry is too long.
     """
     depth = 0
     since_entry = 0
@@ -44,7 +44,10 @@ def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
                     depth += 1
                     open_elements.append(element)
                     if depth > MAX_DEPTH:
-                        raise DataError(f"more than {MAX_DEPTH} elements in each other; is it cut short?", path=path)
+                        raise DataError(
+                            f"more than {MAX_DEPTH} elements in each other; is it cut short?",
+                            path=path,
+                        )
                 yield event, element
                 if event == "end":
                     depth -= 1
@@ -61,19 +64,28 @@ def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
 def _feed(parser: Any, block: bytes, path: PathLike) -> None:
     try:
         parser.feed(block)
-    except (ValueError, LookupError) as error:  # encodings of several bytes, and those that Python has not
-        raise DataError(f"its XML encoding can't be read ({error}); convert it to UTF-8", path=path) from error
+    except (
+        ValueError,
+        LookupError,
+    ) as error:  # encodings of several bytes, and those that Python has not
+        raise DataError(
+            f"its XML encoding can't be read ({error}); convert it to UTF-8", path=path
+        ) from error
 
 
 def _events(parser: Any, path: PathLike) -> Iterator[tuple[str, Element]]:
     try:
         yield from parser.read_events()
     except ElementTree.ParseError as error:
-        raise DamagedFileError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error
+        raise DamagedFileError(
+            f"not well-formed XML: {error}", path=path, line=error.position[0]
+        ) from error
 
 
 def _finish(parser: Any, path: PathLike) -> None:
     try:
         parser.close()
     except ElementTree.ParseError as error:
-        raise DamagedFileError(f"not well-formed XML: {error}", path=path, line=error.position[0]) from error
+        raise DamagedFileError(
+            f"not well-formed XML: {error}", path=path, line=error.position[0]
+        ) from error

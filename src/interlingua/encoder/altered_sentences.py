@@ -35,7 +35,9 @@ class HardRequest(NamedTuple):
 
 
 class AlteredSentences:
-    """Makes altered forms of sentences that are there as tokens; each is a pure function of (seed, step, sentence).
+    """Makes altered forms of sentences that are there as tokens.
+
+    Each is a pure function of (seed, step, sentence).
 
     Args:
         vocabulary: of the tokens.
@@ -47,7 +49,9 @@ class AlteredSentences:
         ConfigError: a kind is unknown.
     """
 
-    def __init__(self, vocabulary: Vocabulary, language: str, request: HardRequest, *, max_tokens: int) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, language: str, request: HardRequest, *, max_tokens: int
+    ) -> None:
         check_request(request.kinds, request.most)
         self._vocabulary = vocabulary
         self._language = language
@@ -56,7 +60,10 @@ class AlteredSentences:
         self._alterer: Alterer | None = None
 
     def learn_names(self, texts: Iterable[str]) -> None:
-        """Takes the names that are put for one another from these sentences; else they come from the first batch."""
+        """Takes the names that are put for one another from these sentences.
+
+        Else they come from the first batch.
+        """
         self._alterer = Alterer(list(texts), self._language, kinds=self._request.kinds)
 
     @property
@@ -65,7 +72,12 @@ class AlteredSentences:
         return "entity" in self._request.kinds
 
     def __call__(
-        self, batch: TokenBatch, *, seed: int, step: int, is_known: Callable[[Tensor], Collection[bool]] | None = None
+        self,
+        batch: TokenBatch,
+        *,
+        seed: int,
+        step: int,
+        is_known: Callable[[Tensor], Collection[bool]] | None = None,
     ) -> AlteredBatch | None:
         """Altered forms of a batch's sentences; none where nothing can be altered.
 
@@ -73,7 +85,8 @@ class AlteredSentences:
             batch: the sentences.
             seed: of the run.
             step: of the run.
-            is_known: whether sentences, by their keys, are sentences of the corpus, which are no altered ones.
+            is_known: whether sentences, by their keys, are sentences of the corpus, which are no
+                altered ones.
         """
         ids = torch.split(batch.input_ids, batch.lengths.tolist())
         texts = [self._vocabulary.decode(sentence.tolist()) for sentence in ids]
@@ -89,17 +102,25 @@ class AlteredSentences:
                 owners.append(row)
         if not forms:
             return None
-        sequences = self._vocabulary.encode(forms, language=self._language, max_tokens=self._max_tokens)
+        sequences = self._vocabulary.encode(
+            forms, language=self._language, max_tokens=self._max_tokens
+        )
         found = TokenBatch.from_lists(sequences, [batch.languages[row] for row in owners])
         kept = self._new(found, batch, is_known)
         if not kept:
             return None
-        sentences = TokenBatch.from_lists([sequences[i] for i in kept], [found.languages[i] for i in kept])
+        sentences = TokenBatch.from_lists(
+            [sequences[i] for i in kept], [found.languages[i] for i in kept]
+        )
         return AlteredBatch(sentences, torch.tensor([owners[i] for i in kept]))
 
     @staticmethod
-    def _new(found: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None) -> list[int]:
-        """Those that have tokens of their own: neither of the batch's sentences nor of known ones."""
+    def _new(
+        found: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None
+    ) -> list[int]:
+        """Those that have tokens of their own: neither of the batch's sentences nor of known
+        ones.
+        """
         keys = sentence_keys(found)
         taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
         for place, known in enumerate(is_known(keys) if is_known is not None else ()):

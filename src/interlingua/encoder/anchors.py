@@ -1,4 +1,6 @@
-"""Where a student's targets come from: a bank of stored teacher vectors, or a teacher that embeds each batch."""
+"""Where a student's targets come from: a bank of stored teacher vectors, or a teacher that embeds
+each batch.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.batches.sentences import by_pivot, language_codes, meaning_groups, sentence_keys, take
+from interlingua.batches.sentences import (
+    by_pivot,
+    language_codes,
+    meaning_groups,
+    sentence_keys,
+    take,
+)
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.devices import on_device
 from interlingua.encoder.altered_sentences import AlteredBatch, AlteredSentences, HardRequest
@@ -26,7 +34,10 @@ Rows = Float[Tensor, "_ d"]
 
 
 class Negatives(NamedTuple):
-    """What the students of a batch of pairs are contrasted with; b counts the pairs again for a second side."""
+    """What the students of a batch of pairs are contrasted with.
+
+    B counts the pairs again for a second side.
+    """
 
     vectors: Float[Tensor, "n d"]
     """Of the teacher, of length 1."""
@@ -54,7 +65,8 @@ class Reading(NamedTuple):
 
 
 class Anchors(nn.Module):
-    """The teacher's vectors for batches of the student's tokens, and hard negatives of its sentences.
+    """The teacher's vectors for batches of the student's tokens, and hard negatives of its
+    sentences.
 
     Args:
         student: the encoder that learns; a copy of it is the teacher if none is named.
@@ -83,17 +95,26 @@ class Anchors(nn.Module):
         self.pivot = resolve(bank.pivot).code
         self.known = tuple(resolve(name).code for name in bank.known_languages)
         self.request = bank._replace(pivot=self.pivot, known_languages=self.known)
-        self.teachers, self.prompts = tuple(teachers), tuple(prompts) or ("",) * max(len(teachers), 1)
+        self.teachers, self.prompts = (
+            tuple(teachers),
+            tuple(prompts) or ("",) * max(len(teachers), 1),
+        )
         self.bank: TeacherBank | None = None
         self.alter: AlteredSentences | None = None
         if hard is not None:
-            self.alter = AlteredSentences(student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens)
-        self.register_buffer("_place", torch.empty(0), persistent=False)  # moves to where the student computes
+            self.alter = AlteredSentences(
+                student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens
+            )
+        self.register_buffer(
+            "_place", torch.empty(0), persistent=False
+        )  # moves to where the student computes
         self._vocabulary = student.vocabulary
         self._dim = student.dim
         self.teacher: Encoder | None = None
         if len(self.teachers) < 2 and not any(map(is_matrix, self.teachers)):
-            self.teacher = (Encoder.load(self.teachers[0]) if self.teachers else student.clone()).float()
+            self.teacher = (
+                Encoder.load(self.teachers[0]) if self.teachers else student.clone()
+            ).float()
             self.teacher.requires_grad_(False)
             self._reader(self.teacher, 0)  # what it can't read is refused at once
 
@@ -119,7 +140,9 @@ class Anchors(nn.Module):
         opened: list[Teacher] = []
         for place, name in enumerate(self.teachers):
             if is_matrix(name):
-                opened.append(VectorTeacher(name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens))
+                opened.append(
+                    VectorTeacher(name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens)
+                )
             else:
                 opened.append(self._reader(Encoder.load(name).to(device), place, dtype))
         return opened
@@ -141,16 +164,23 @@ class Anchors(nn.Module):
             return on_device(self.bank.vectors(sentence_keys(batch)), self._place.device)
         if self.teacher is None or self.teacher.dim != self._dim:
             raise ConfigError(
-                f"teachers: {', '.join(self.teachers)} need a bank, which is made at the start of a training run; give"
-                " run.max_steps or run.num_train_epochs in place of a budget of seconds"
+                f"teachers: {', '.join(self.teachers)} need a bank, which is made at the start of"
+                " a training run; give run.max_steps or run.num_train_epochs in place of a budget"
+                " of seconds"
             )
         sentences = torch.split(batch.input_ids, batch.lengths.tolist())
-        ids = self._reader(self.teacher, 0).in_own_tokens([ids.tolist() for ids in sentences], self.pivot)
+        ids = self._reader(self.teacher, 0).in_own_tokens(
+            [ids.tolist() for ids in sentences], self.pivot
+        )
         embeddings: Tensor = self.teacher(TokenBatch.from_lists(ids, batch.languages))
         return embeddings
 
-    def interpolated(self, translations: TokenBatch, y: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
-        """Targets of translations, OmniSONAR: (x + y) / 2 where the teacher knows the language, else y."""
+    def interpolated(
+        self, translations: TokenBatch, y: Float[Tensor, "b d"]
+    ) -> Float[Tensor, "b d"]:
+        """Targets of translations, OmniSONAR: (x + y) / 2 where the teacher knows the language,
+        else y.
+        """
         known = [row for row, code in enumerate(translations.languages) if code in self.known]
         if not known:
             return y
@@ -175,8 +205,11 @@ class Anchors(nn.Module):
                 altered = self.alter(own, seed=batch.seed, step=batch.step, is_known=self.is_known)
         return Reading(sides, targets, y, altered)
 
-    def negatives(self, batch: ParallelBatch, read: Reading, gather: Callable[[Tensor], Tensor]) -> Negatives:
-        """What the pairs of all processes are contrasted with: the bank's window of the step, or each other.
+    def negatives(
+        self, batch: ParallelBatch, read: Reading, gather: Callable[[Tensor], Tensor]
+    ) -> Negatives:
+        """What the pairs of all processes are contrasted with: the bank's window of the step, or
+        each other.
 
         Args:
             batch: of this process.
@@ -217,12 +250,14 @@ class Anchors(nn.Module):
         lines = [
             f"bank: {record.negatives:,} negatives and {others:,} other sentences, embedded by"
             f" {', '.join(record.teachers)} in {record.cpu_seconds:.0f} CPU seconds",
-            f"bank: the largest group of sentences with a common translation has {record.largest_group:,}",
+            "bank: the largest group of sentences with a common translation has"
+            f" {record.largest_group:,}",
         ]
         if record.explained_variance is not None:
             lines.append(
-                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers joined in {self.bank.dim},"
-                f" which explain {100 * record.explained_variance:.1f} % of the variance"
+                f"bank: {sum(record.widths)} dimensions of {len(record.widths)} teachers joined in"
+                f" {self.bank.dim}, which explain {100 * record.explained_variance:.1f} % of the"
+                " variance"
             )
         return lines
 
@@ -233,7 +268,12 @@ class Anchors(nn.Module):
     def _reader(self, teacher: Encoder, place: int, dtype: Dtype = "float32") -> ModelTeacher:
         name = self.teachers[place] if self.teachers else ""
         return ModelTeacher(
-            teacher, self._vocabulary, pivot=self.pivot, prompt=self.prompts[place], name=name, dtype=dtype
+            teacher,
+            self._vocabulary,
+            pivot=self.pivot,
+            prompt=self.prompts[place],
+            name=name,
+            dtype=dtype,
         )
 
 

@@ -1,9 +1,10 @@
 """How a family of encoders is written: what its ``config.json`` and its parameters are called.
 
-All families become one ``BackboneConfig`` and one set of parameter names. An ``Architecture`` says which keys the
-config of a family has in place of ours, what holds for all its models, and how its parameters correspond to ours. Some
-families keep in one matrix what is several here, or the reverse: then the rows of ours, one matrix after another, are
-those of theirs. The families themselves are in ``encoder/families.py``.
+All families become one ``BackboneConfig`` and one set of parameter names. An ``Architecture`` says
+which keys the config of a family has in place of ours, what holds for all its models, and how its
+parameters correspond to ours. Some families keep in one matrix what is several here, or the
+reverse: then the rows of ours, one matrix after another, are those of theirs. The families
+themselves are in ``encoder/families.py``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ SHARED = (
 
 
 class Stacked(NamedTuple):
-    """Parameters that have the same rows: ours, one after another, are theirs, one after another."""
+    """Parameters that have the same rows: ours, one after another, are theirs, one after
+    another.
+    """
 
     ours: Names
     theirs: Names
@@ -83,7 +86,8 @@ class Architecture:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ours that have this value where config.json does not say."""
     has_pooler: bool = False
-    """Whether transformers adds a pooling layer of its own to the encoder, unless it is kept from it."""
+    """Whether transformers adds a pooling layer of its own to the encoder, unless it is kept from
+    it."""
     schema: Kind = BACKBONE
     """Of keys that only this family has."""
     read_more: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
@@ -140,7 +144,9 @@ class Architecture:
             stack = by_part[part]
             if part == stack.ours[0]:  # the others come with it
                 ours = tuple([f"layers.{number}.{one}.{kind}" for one in stack.ours])
-                theirs = tuple([f"{self.layer_prefix}{number}.{one}.{kind}" for one in stack.theirs])
+                theirs = tuple(
+                    [f"{self.layer_prefix}{number}.{one}.{kind}" for one in stack.theirs]
+                )
                 yield Stacked(ours, theirs, stack.swaps_halves)
 
     def _keys(self) -> Iterator[tuple[str, str]]:

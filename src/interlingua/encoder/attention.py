@@ -1,4 +1,6 @@
-"""Self-attention over packed sentences, with exact lengths: nothing is padded and nothing is masked."""
+"""Self-attention over packed sentences, with exact lengths: nothing is padded and nothing is
+masked.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ MAX_FLASH_HEAD_WIDTH = 256
 class Layout:
     """The order in which a batch's tokens pass through the layers.
 
-    With FlashAttention (CUDA, half precision) they stay as they are. Otherwise sentences of equal length are made
-    neighbors, so that each such group is one dense attention; this costs one gather before the layers and one after.
+    With FlashAttention (CUDA, half precision) they stay as they are. Otherwise sentences of equal
+    length are made neighbors, so that each such group is one dense attention; this costs one gather
+    before the layers and one after.
 
     Attributes:
         positions: place of each token in its sentence, from 0, in this order.
@@ -37,10 +40,18 @@ class Layout:
     by_length: LengthGroups | None
     cu_seqlens: Int[Tensor, " b+1"]
     max_seqlen: int
-    rotations: dict[tuple[float, int], tuple[Tensor, Tensor]] = field(default_factory=dict, compare=False)
+    rotations: dict[tuple[float, int], tuple[Tensor, Tensor]] = field(
+        default_factory=dict, compare=False
+    )
 
     @classmethod
-    def of(cls, cu_seqlens: Int[Tensor, " b+1"], *, flash: bool = False, device: torch.device | None = None) -> Layout:
+    def of(
+        cls,
+        cu_seqlens: Int[Tensor, " b+1"],
+        *,
+        flash: bool = False,
+        device: torch.device | None = None,
+    ) -> Layout:
         """Plans a batch.
 
         Args:
@@ -53,13 +64,19 @@ class Layout:
         positions = torch.arange(len(starts), device=starts.device) - starts
         if flash:
             longest = int(cu_seqlens.diff().max())
-            return cls(on_device(positions, device), None, on_device(cu_seqlens.int(), device), longest)
+            return cls(
+                on_device(positions, device), None, on_device(cu_seqlens.int(), device), longest
+            )
         by_length = length_groups(cu_seqlens)
         positions = on_device(positions[by_length.permutation], device)
         return cls(positions, by_length.to(device), cu_seqlens, by_length.groups[-1].length)
 
-    def rotation(self, base: float, head_width: int) -> tuple[Float[Tensor, "t w/2"], Float[Tensor, "t w/2"]]:
-        """Cosine and sine of each token's angles: position * base^(-2i/w), w the width of a head (Su et al. 2021)."""
+    def rotation(
+        self, base: float, head_width: int
+    ) -> tuple[Float[Tensor, "t w/2"], Float[Tensor, "t w/2"]]:
+        """Cosine and sine of each token's angles: position * base^(-2i/w), w the width of a head
+        (Su et al. 2021).
+        """
         key = (base, head_width)
         if key not in self.rotations:
             frequencies = inverse_frequencies(base, head_width, self.positions.device)
@@ -80,16 +97,26 @@ class Layout:
         return _permute(x, self.by_length.inverse, self.by_length.permutation)
 
 
-def inverse_frequencies(base: float, head_width: int, device: torch.device | None = None) -> Float[Tensor, " w/2"]:
-    """Angle by which each pair of elements of a head turns from one position to the next, in radians."""
-    return 1.0 / base ** (torch.arange(0, head_width, 2, dtype=torch.float32, device=device) / head_width)
+def inverse_frequencies(
+    base: float, head_width: int, device: torch.device | None = None
+) -> Float[Tensor, " w/2"]:
+    """Angle by which each pair of elements of a head turns from one position to the next, in
+    radians.
+    """
+    return 1.0 / base ** (
+        torch.arange(0, head_width, 2, dtype=torch.float32, device=device) / head_width
+    )
 
 
-def rotate(x: Float[Tensor, "t d"], layout: Layout, *, heads: int, base: float) -> Float[Tensor, "t d"]:
-    """Queries or keys turned by their positions (RoPE): in each head, element i and element i + w/2 are a pair.
+def rotate(
+    x: Float[Tensor, "t d"], layout: Layout, *, heads: int, base: float
+) -> Float[Tensor, "t d"]:
+    """Queries or keys turned by their positions (RoPE): in each head, element i and element i + w/2
+    are a pair.
 
     Args:
-        x: of packed tokens, all heads side by side; computed in float32 and returned in its own dtype.
+        x: of packed tokens, all heads side by side; computed in float32 and returned in its own
+            dtype.
         layout: says each token's position.
         heads: number of heads.
         base: of the angles.
@@ -101,8 +128,13 @@ def rotate(x: Float[Tensor, "t d"], layout: Layout, *, heads: int, base: float) 
     return turned.to(x.dtype).flatten(1)
 
 
-def window_mask(length: int, window: int | None, device: torch.device) -> Bool[Tensor, "l l"] | None:
-    """What each token sees with so many neighbors on either side; None where that is its whole sentence."""
+def window_mask(
+    length: int, window: int | None, device: torch.device
+) -> Bool[Tensor, "l l"] | None:
+    """What each token sees with so many neighbors on either side.
+
+    None where that is its whole sentence.
+    """
     if window is None or length <= window + 1:
         return None
     place = torch.arange(length, device=device)
@@ -141,7 +173,9 @@ def attend(
     # split, not slices: the backward pass of a slice fills a zero tensor of the whole size
     pieces = torch.split(qkv, layout.by_length.sizes)
     for (_, n, length), piece in zip(layout.by_length.groups, pieces, strict=True):
-        q, k, v = piece.view(n, length, *split).permute(2, 0, 3, 1, 4).unbind(0)  # (n, heads, length, head width)
+        q, k, v = (
+            piece.view(n, length, *split).permute(2, 0, 3, 1, 4).unbind(0)
+        )  # (n, heads, length, head width)
         seen = window_mask(length, window, qkv.device)
         context = masked_attention(q, k, v, seen, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, width))
@@ -174,10 +208,16 @@ def masked_attention(
 
 
 def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
-    """Whether torch's FlashAttention can run on packed sentences: CUDA from Ampere on, 16 bits, a fitting head."""
+    """Whether torch's FlashAttention can run on packed sentences: CUDA from Ampere on, 16 bits, a
+    fitting head.
+    """
     if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
         return False
-    if head_width % 8 or head_width > MAX_FLASH_HEAD_WIDTH or torch.cuda.get_device_capability(device) < (8, 0):
+    if (
+        head_width % 8
+        or head_width > MAX_FLASH_HEAD_WIDTH
+        or torch.cuda.get_device_capability(device) < (8, 0)
+    ):
         return False
     return torch.backends.cuda.is_flash_attention_available()
 
@@ -185,7 +225,10 @@ def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -
 def _flash(
     qkv: Float[Tensor, "t 3 h w"], layout: Layout, window: int | None, dropout_rate: float
 ) -> Float[Tensor, "t h w"]:
-    """Attention of packed sentences in one kernel; what ``torch.nn.attention.varlen`` calls, which has no dropout."""
+    """Attention of packed sentences in one kernel.
+
+    What ``torch.nn.attention.varlen`` calls, which has no dropout.
+    """
     q, k, v = qkv.unbind(1)
     longest = layout.max_seqlen
     bounds = layout.cu_seqlens
@@ -206,7 +249,9 @@ def _permute(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
 
 
 class _Permute(torch.autograd.Function):
-    """Row permutation with a gather in its backward pass too, where index_select's would scatter and add."""
+    """Row permutation with a gather in its backward pass too, where index_select's would scatter
+    and add.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:

@@ -1,4 +1,6 @@
-"""What each sentence's first token looks at: attention weights that the fast attention never spells out."""
+"""What each sentence's first token looks at: attention weights that the fast attention never spells
+out.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ from interlingua.encoder.layer import Layer
 
 @torch.inference_mode()
 def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "t h"]:
-    """Attention of each sentence's first token (``<s>``, ``[CLS]``) over its sentence, in the last layer.
+    """Attention of each sentence's first token (``<s>``, ``[CLS]``) over its sentence, in the last
+    layer.
 
-    The layers before run as always; of the last one only the first tokens' queries and all keys are made. Dropout is
-    off where the backbone is in evaluation mode.
+    The layers before run as always; of the last one only the first tokens' queries and all keys are
+    made. Dropout is off where the backbone is in evaluation mode.
 
     Args:
         backbone: with at least one layer.

@@ -1,6 +1,7 @@
 """A transformer encoder over packed tokens: one (T, D) tensor throughout, no padding.
 
-Its shape is a ``BackboneConfig``, of which ``encoder/families.py`` reads BERT's, XLM-R's, ModernBERT's and others.
+Its shape is a ``BackboneConfig``, of which ``encoder/families.py`` reads BERT's, XLM-R's,
+ModernBERT's and others.
 """
 
 from __future__ import annotations
@@ -34,10 +35,27 @@ ModelType = Literal[
     "gte",
     "static",
 ]
-PRESETS: dict[str, dict[str, Any]] = {  # hidden, layers, heads and feed-forward width of EMS and smaller brothers
-    "ems-base": {"hidden_size": 1024, "num_hidden_layers": 6, "num_attention_heads": 16, "intermediate_size": 4096},
-    "ems-small": {"hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6, "intermediate_size": 1536},
-    "ems-tiny": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64},
+PRESETS: dict[
+    str, dict[str, Any]
+] = {  # hidden, layers, heads and feed-forward width of EMS and smaller brothers
+    "ems-base": {
+        "hidden_size": 1024,
+        "num_hidden_layers": 6,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+    },
+    "ems-small": {
+        "hidden_size": 384,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 6,
+        "intermediate_size": 1536,
+    },
+    "ems-tiny": {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    },
 }
 EMS_MAX_TOKENS = 120
 
@@ -57,14 +75,15 @@ class BackboneConfig:
     intermediate_size: int = 1536
     """Width of the feed-forward block."""
     hidden_act: str = "gelu"
-    """gelu, relu, silu (= swish), tanh, or gelu by its tanh formula: gelu_new (= gelu_pytorch_tanh)."""
+    """gelu, relu, silu (= swish), tanh, or gelu by its tanh formula: gelu_new (=
+    gelu_pytorch_tanh)."""
     hidden_dropout_prob: float = 0.1
     """Probability of zeroing an activation before each residual sum, and after the embeddings."""
     attention_probs_dropout_prob: float = 0.1
     """Probability of zeroing an attention weight."""
     max_position_embeddings: int = 512
-    """Rows of the position table; RoBERTa-shaped models use the first ``pad_token_id + 1`` of them for nothing. With
-    rotary positions: the longest sentence, in tokens."""
+    """Rows of the position table; RoBERTa-shaped models use the first ``pad_token_id + 1`` of them
+    for nothing. With rotary positions: the longest sentence, in tokens."""
     type_vocab_size: int = 0
     """Rows of the token-type table, of which row 0 is added to every token; 0 = no such table."""
     layer_norm_eps: float = 1e-12
@@ -72,9 +91,11 @@ class BackboneConfig:
     pad_token_id: int = 0
     """Id of the padding token; sets where RoBERTa's positions begin."""
     model_type: ModelType = "bert"
-    """Which family it is saved as, and so where positions begin; static: no layers, see ``encoder/static.py``."""
+    """Which family it is saved as, and so where positions begin; static: no layers, see
+    ``encoder/static.py``."""
     positions: Literal["learned", "rotary"] = "learned"
-    """A table of vectors that are added to the embeddings, or queries and keys that are turned by their position."""
+    """A table of vectors that are added to the embeddings, or queries and keys that are turned by
+    their position."""
     rotary_base: float = 10_000.0
     """Base of the angles of rotary positions."""
     local_layers: tuple[int, ...] = ()
@@ -84,7 +105,8 @@ class BackboneConfig:
     local_rotary_base: float = 10_000.0
     """Base of the angles in these layers."""
     norm_first: bool = False
-    """Layers normalize what goes into their blocks, and the last one's states once more (pre-LN); else the sums."""
+    """Layers normalize what goes into their blocks, and the last one's states once more (pre-LN);
+    else the sums."""
     gated: bool = False
     """Feed-forward blocks have a gate (GeGLU with gelu, SwiGLU with silu)."""
     norm_bias: bool = True
@@ -98,13 +120,17 @@ class BackboneConfig:
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, pad_token_id: int = 0) -> BackboneConfig:
-        """The shape named in ``PRESETS``: post-LN layers with SiLU, 120 learned positions, no token types.
+        """The shape named in ``PRESETS``: post-LN layers with SiLU, 120 learned positions, no token
+        types.
 
         Raises:
             ConfigError: there is no such preset.
         """
         if name not in PRESETS:
-            raise ConfigError(f"no such preset {name!r}{did_you_mean(name, PRESETS)}; there are: {', '.join(PRESETS)}")
+            raise ConfigError(
+                f"no such preset {name!r}{did_you_mean(name, PRESETS)}; there are:"
+                f" {', '.join(PRESETS)}"
+            )
         shape: dict[str, Any] = {
             "vocab_size": vocab_size,
             "pad_token_id": pad_token_id,
@@ -119,11 +145,13 @@ class BackboneConfig:
             key, found, expected = problem
             raise ConfigError(f"{key} is {found}, expected {expected}; correct the size")
         if self.num_hidden_layers and not self.intermediate_size:
-            raise ConfigError("intermediate_size is 0, expected a whole number from 1 on; correct the size")
+            raise ConfigError(
+                "intermediate_size is 0, expected a whole number from 1 on; correct the size"
+            )
         if self.pad_token_id >= self.vocab_size:
             raise ConfigError(
-                f"pad_token_id is {self.pad_token_id}, expected one of the {self.vocab_size} ids of the vocabulary;"
-                " correct the id"
+                f"pad_token_id is {self.pad_token_id}, expected one of the {self.vocab_size} ids"
+                " of the vocabulary; correct the id"
             )
         if self.max_tokens < 1:
             raise ConfigError(
@@ -132,15 +160,17 @@ class BackboneConfig:
             )
         if self.hidden_size % self.num_attention_heads:
             raise ConfigError(
-                f"hidden_size {self.hidden_size} can't be split over {self.num_attention_heads} attention heads;"
-                " choose a divisor"
+                f"hidden_size {self.hidden_size} can't be split over {self.num_attention_heads}"
+                " attention heads; choose a divisor"
             )
         if self.hidden_act not in ACTIVATIONS:
-            raise ConfigError(f"hidden_act {self.hidden_act!r} is unknown; there are: {', '.join(ACTIVATIONS)}")
+            raise ConfigError(
+                f"hidden_act {self.hidden_act!r} is unknown; there are: {', '.join(ACTIVATIONS)}"
+            )
         if self.positions == "rotary" and self.hidden_size // self.num_attention_heads % 2:
             raise ConfigError(
-                f"heads of {self.hidden_size // self.num_attention_heads} elements can't have rotary positions, which"
-                " turn pairs; choose an even width"
+                f"heads of {self.hidden_size // self.num_attention_heads} elements can't have"
+                " rotary positions, which turn pairs; choose an even width"
             )
 
     @property
@@ -182,7 +212,9 @@ class BackboneConfig:
             activation=self.hidden_act,
             gated=self.gated,
             norm_first=self.norm_first,
-            attention_norm=not (self.norm_first and number == 0),  # the embeddings have been normalized just before
+            attention_norm=not (
+                self.norm_first and number == 0
+            ),  # the embeddings have been normalized just before
             norm_bias=self.norm_bias,
             norm_eps=self.layer_norm_eps,
             attention_bias=self.attention_bias,
@@ -196,7 +228,8 @@ class BackboneConfig:
 
 
 class Backbone(nn.Module):
-    """Word and position embeddings, LayerNorm, dropout, the layers, and with pre-LN a last norm, over packed tokens.
+    """Word and position embeddings, LayerNorm, dropout, the layers, and with pre-LN a last norm,
+    over packed tokens.
 
     Args:
         config: the shape.
@@ -208,8 +241,12 @@ class Backbone(nn.Module):
         width = config.hidden_size
         self.word_embeddings = nn.Embedding(config.vocab_size, width)
         learned = config.positions == "learned"
-        self.position_embeddings = nn.Embedding(config.max_position_embeddings, width) if learned else None
-        self.token_type_embeddings = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
+        self.position_embeddings = (
+            nn.Embedding(config.max_position_embeddings, width) if learned else None
+        )
+        self.token_type_embeddings = (
+            nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
+        )
         self.embedding_norm = nn.LayerNorm(width, config.layer_norm_eps, bias=config.norm_bias)
         self.layers = nn.ModuleList(map(Layer, config.layer_specs))
         self.final_norm = final_norm(config)
@@ -226,17 +263,20 @@ class Backbone(nn.Module):
         """Hidden states of the last layer, in the order of the tokens.
 
         Args:
-            input_ids: the sentences' ids one after another; these and the next best on the host, see
-                ``devices.py``.
+            input_ids: the sentences' ids one after another; these and the next best on the host,
+                see ``devices.py``.
             cu_seqlens: where each sentence begins, and the total at the end.
-            word_embeddings: looked-up rows to use instead of the table's (gradients with respect to inputs).
+            word_embeddings: looked-up rows to use instead of the table's (gradients with respect to
+                inputs).
             positions: place of each token, from 0, where it is not that in its sequence.
             num_layers: stop after so many layers, before the last norm; default: all.
         """
         device = self.word_embeddings.weight.device
         layout = layout_for(self.layers, cu_seqlens, device)
         if positions is not None:
-            layout = replace(layout, positions=layout.arrange(on_device(positions, device)), rotations={})
+            layout = replace(
+                layout, positions=layout.arrange(on_device(positions, device)), rotations={}
+            )
         x = self.embed(input_ids, layout, word_embeddings)
         for layer in self.layers[:num_layers]:
             x = layer(x, layout)
@@ -245,7 +285,9 @@ class Backbone(nn.Module):
         return layout.restore(x)
 
     def set_attention_dropout(self, rate: float) -> None:
-        """Attention dropout from now on, in training; ``config``, and so what is saved, keeps the model's own.
+        """Attention dropout from now on, in training.
+
+        ``config``, and so what is saved, keeps the model's own.
 
         Raises:
             ConfigError: it is no probability below 1.
@@ -269,10 +311,14 @@ class Backbone(nn.Module):
             x = layout.arrange(word_embeddings)
         if positions is not None:
             positions = layout.arrange(on_device(positions, layout.positions.device))
-        x = self.embedding_norm(self._placed(x, layout.positions if positions is None else positions))
+        x = self.embedding_norm(
+            self._placed(x, layout.positions if positions is None else positions)
+        )
         kind = x.device.type
         if torch.is_autocast_enabled(kind) and (kind == "cpu" or switch.is_on):
-            x = x.to(torch.get_autocast_dtype(kind))  # else every residual sum would promote to float32 again
+            x = x.to(
+                torch.get_autocast_dtype(kind)
+            )  # else every residual sum would promote to float32 again
         return dropout(x, self.config.hidden_dropout_prob if self.training else 0.0)
 
     def positional(self, positions: Int[Tensor, " t"]) -> Float[Tensor, "t d"] | None:
@@ -282,26 +328,38 @@ class Backbone(nn.Module):
         return F.embedding(positions + self.config.first_position, self.position_embeddings.weight)
 
     def position_table(self) -> Float[Tensor, "p d"]:
-        """What is added to word embeddings: a row per position, with the token type; one row where they are rotary."""
+        """What is added to word embeddings: a row per position, with the token type.
+
+        One row where they are rotary.
+        """
         types = self.token_type_embeddings
         if self.position_embeddings is None:
             return (
-                self.embedding_norm.weight.new_zeros(1, self.config.hidden_size) if types is None else types.weight[:1]
+                self.embedding_norm.weight.new_zeros(1, self.config.hidden_size)
+                if types is None
+                else types.weight[:1]
             )
         table = self.position_embeddings.weight
         return table if types is None else table + types.weight[0]
 
-    def _placed(self, x: Float[Tensor, "t d"], positions: Int[Tensor, " t"]) -> Float[Tensor, "t d"]:
+    def _placed(
+        self, x: Float[Tensor, "t d"], positions: Int[Tensor, " t"]
+    ) -> Float[Tensor, "t d"]:
         """Word embeddings with those of position and token type."""
         if self.position_embeddings is None:
-            return x if self.token_type_embeddings is None else x + self.token_type_embeddings.weight[0]
+            return (
+                x
+                if self.token_type_embeddings is None
+                else x + self.token_type_embeddings.weight[0]
+            )
         return x + F.embedding(positions + self.config.first_position, self.position_table())
 
     def initialize(self, scheme: Literal["torch", "bert"]) -> None:
         """Draws fresh weights from torch's global generator.
 
         Args:
-            scheme: "torch" = torch's defaults, embeddings N(0, 1), as EMS; "bert" = N(0, 0.02), biases 0.
+            scheme: "torch" = torch's defaults, embeddings N(0, 1), as EMS; "bert" = N(0, 0.02),
+                biases 0.
         """
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding | nn.LayerNorm):
@@ -316,4 +374,8 @@ class Backbone(nn.Module):
 
 def final_norm(config: BackboneConfig) -> nn.LayerNorm | None:
     """The norm behind the last layer, which layers that normalize their input need."""
-    return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, bias=config.norm_bias) if config.norm_first else None
+    return (
+        nn.LayerNorm(config.hidden_size, config.layer_norm_eps, bias=config.norm_bias)
+        if config.norm_first
+        else None
+    )

@@ -1,4 +1,6 @@
-"""The backbone in one call of compiled code: what lies between the products is done while the rows are in the cache."""
+"""The backbone in one call of compiled code: what lies between the products is done while the rows
+are in the cache.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,15 @@ TILE_WIDTH = 64
 """What widths of heads and of rows have to be multiples of for products by tiles."""
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
-ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "silu": 4, "swish": 4, "tanh": 5}
+ACTIVATIONS = {
+    "gelu": 1,
+    "gelu_new": 2,
+    "gelu_pytorch_tanh": 2,
+    "relu": 3,
+    "silu": 4,
+    "swish": 4,
+    "tanh": 5,
+}
 
 
 class _Linear(ctypes.Structure):
@@ -57,7 +67,16 @@ class _Model(ctypes.Structure):
     _fields_ = [
         *(
             (name, ctypes.c_int64)
-            for name in ("width", "heads", "inner", "layers", "type", "activation", "first", "by_tiles")
+            for name in (
+                "width",
+                "heads",
+                "inner",
+                "layers",
+                "type",
+                "activation",
+                "first",
+                "by_tiles",
+            )
         ),
         ("eps", ctypes.c_float),
         ("words", ctypes.c_void_p),
@@ -72,8 +91,10 @@ class Layout(NamedTuple):
 
     Attributes:
         panel: outputs that stand together.
-        bfloats: whether it multiplies bfloats; without, they are widened to float32, and so are activations.
-        tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of bfloats.
+        bfloats: whether it multiplies bfloats; without, they are widened to float32, and so are
+            activations.
+        tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
+            bfloats.
     """
 
     panel: int
@@ -102,7 +123,11 @@ def layout_of(kernel: ctypes.CDLL | None) -> Layout:
     if kernel is None:
         return NO_LAYOUT
     kernel.panel_columns.restype = ctypes.c_int64
-    return Layout(panel=kernel.panel_columns(), bfloats=bool(kernel.has_bfloats()), tiles=bool(kernel.has_tiles()))
+    return Layout(
+        panel=kernel.panel_columns(),
+        bfloats=bool(kernel.has_bfloats()),
+        tiles=bool(kernel.has_tiles()),
+    )
 
 
 def fits_tiles(config: BackboneConfig) -> bool:
@@ -113,12 +138,14 @@ def fits_tiles(config: BackboneConfig) -> bool:
 
 
 class CompiledBackbone:
-    """A snapshot of a backbone for inference by the kernel ``layers``, to be made anew when the weights change.
+    """A snapshot of a backbone for inference by the kernel ``layers``, to be made anew when the
+    weights change.
 
-    Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case, and so are the states.
-    What a sentence becomes does not depend on the others of its batch, not in the last bit. With int8 the last layers
-    stay bfloat16, see ``quantize.layer_dtypes``, and so does attention. What would be bfloat16 is float32 where the
-    variant of the kernel has no products of bfloats.
+    Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case,
+    and so are the states. What a sentence becomes does not depend on the others of its batch, not
+    in the last bit. With int8 the last layers stay bfloat16, see ``quantize.layer_dtypes``, and so
+    does attention. What would be bfloat16 is float32 where the variant of the kernel has no
+    products of bfloats.
 
     Args:
         backbone: where the weights come from; not changed.
@@ -136,7 +163,9 @@ class CompiledBackbone:
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
         between = self._layout.between(dtype)
         multiplied = dtype if dtype == torch.int8 else between
-        self._layers = (_Layer * len(layers))(*map(self._layer, layers, layer_dtypes(multiplied, between, len(layers))))
+        self._layers = (_Layer * len(layers))(
+            *map(self._layer, layers, layer_dtypes(multiplied, between, len(layers)))
+        )
         self._model = _Model(
             width=config.hidden_size,
             heads=config.num_attention_heads,
@@ -155,14 +184,20 @@ class CompiledBackbone:
 
     @staticmethod
     def takes(backbone: Backbone, dtype: torch.dtype) -> bool:
-        """Whether the kernel is there, this processor runs it, and the shape is one that it can do."""
+        """Whether the kernel is there, this processor runs it, and the shape is one that it can
+        do.
+        """
         return CompiledBackbone.refusal(backbone, dtype) is None
 
     @staticmethod
     def refusal(backbone: Backbone, dtype: torch.dtype) -> str | None:
         """Why it can't be made of this backbone, or None."""
         config = backbone.config
-        widths = (config.hidden_size // config.num_attention_heads, config.hidden_size, config.intermediate_size)
+        widths = (
+            config.hidden_size // config.num_attention_heads,
+            config.hidden_size,
+            config.intermediate_size,
+        )
         if backbone.word_embeddings.weight.device.type != "cpu":
             return "the weights are not on the CPU"
         if dtype not in TYPES:
@@ -171,27 +206,42 @@ class CompiledBackbone:
             return "it knows BERT's layer only"
         if any(width % LANES for width in widths):
             return f"a width is no multiple of {LANES}"
-        return None if library("layers") is not None else "it was not built for this processor, or is switched off"
+        return (
+            None
+            if library("layers") is not None
+            else "it was not built for this processor, or is switched off"
+        )
 
-    def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
+    def __call__(
+        self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]
+    ) -> Float[Tensor, "t d"]:
         """Hidden states of the last layer, in the order of the tokens.
 
         Raises:
-            IndexError: an id is not in the vocabulary, or a sentence is longer than there are positions.
-            ValueError: the boundaries of the sentences do not go from 0 to the number of tokens, rising.
+            IndexError: an id is not in the vocabulary, or a sentence is longer than there are
+                positions.
+            ValueError: the boundaries of the sentences do not go from 0 to the number of tokens,
+                rising.
         """
         ids, starts = (_longs(tensor) for tensor in (input_ids, cu_seqlens))
         _check_boundaries(starts, len(ids))
         if len(ids) and (ids.min() < 0 or ids.max() >= self.config.vocab_size):
-            raise IndexError(f"token ids go from 0 to {self.config.vocab_size - 1}, got {ids.min()} to {ids.max()}")
+            raise IndexError(
+                f"token ids go from 0 to {self.config.vocab_size - 1}, got {ids.min()} to"
+                f" {ids.max()}"
+            )
         if len(starts) > 1 and np.diff(starts).max() > self.config.max_tokens:
-            raise IndexError(f"{np.diff(starts).max()} tokens, but positions for {self.config.max_tokens}")
+            raise IndexError(
+                f"{np.diff(starts).max()} tokens, but positions for {self.config.max_tokens}"
+            )
         states = np.empty((len(ids), self.config.hidden_size), np.float32)
         kernel = self._kernel
         assert kernel is not None
         arrays = (ctypes.c_void_p(array.ctypes.data) for array in (ids, starts))
         sentences = ctypes.c_int64(len(starts) - 1)
-        if kernel.encode(ctypes.byref(self._model), *arrays, sentences, ctypes.c_void_p(states.ctypes.data)):
+        if kernel.encode(
+            ctypes.byref(self._model), *arrays, sentences, ctypes.c_void_p(states.ctypes.data)
+        ):
             raise MemoryError("no memory for a batch; lower batch_tokens")
         return torch.from_numpy(states)
 
@@ -201,7 +251,9 @@ class CompiledBackbone:
         assert layer.attention_norm is not None
         return _Layer(
             qkv=self._linear(weight, bias, dtype),
-            attention_output=self._linear(layer.attention_output.weight, layer.attention_output.bias, dtype),
+            attention_output=self._linear(
+                layer.attention_output.weight, layer.attention_output.bias, dtype
+            ),
             intermediate=self._linear(layer.intermediate.weight, layer.intermediate.bias, dtype),
             output=self._linear(layer.output.weight, layer.output.bias, dtype),
             attention_norm=self._norm(layer.attention_norm),
@@ -240,7 +292,9 @@ class CompiledBackbone:
         )
 
     def _panels(self, matrix: Shaped[Tensor, "o i"]) -> Shaped[Tensor, "p u panel step"]:
-        """Panels of outputs: [panel][input / step][output][step], where a step of inputs has four bytes."""
+        """Panels of outputs: [panel][input / step][output][step], where a step of inputs has four
+        bytes.
+        """
         outputs, inputs = matrix.shape
         panel = self._layout.panel
         filled = self._layout.filled(outputs)
@@ -271,10 +325,15 @@ class CompiledBackbone:
 
 
 def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:
-    """Refuses boundaries that the kernel, which looks at none of them, would read and write beyond."""
+    """Refuses boundaries that the kernel, which looks at none of them, would read and write
+    beyond.
+    """
     is_whole = len(starts) > 0 and starts[0] == 0 and starts[-1] == tokens
     if not is_whole or (np.diff(starts) < 0).any():
-        raise ValueError(f"cu_seqlens go from 0 to the number of tokens, {tokens}, and never fall, got {starts[:9]}")
+        raise ValueError(
+            f"cu_seqlens go from 0 to the number of tokens, {tokens}, and never fall, got"
+            f" {starts[:9]}"
+        )
 
 
 def _longs(tensor: Tensor) -> ndarray:

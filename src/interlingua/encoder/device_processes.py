@@ -1,4 +1,6 @@
-"""Tasks shared out among processes of this machine, one per GPU, or one per group of cores where there is none."""
+"""Tasks shared out among processes of this machine, one per GPU, or one per group of cores where
+there is none.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,15 @@ class OnDevices:
         self.slots = count
 
     def run(
-        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, encodes: bool = False
+        self,
+        function: Callable[..., Result],
+        tasks: Iterable[tuple[Any, ...]],
+        *,
+        encodes: bool = False,
     ) -> Iterator[Result]:
-        """What a function gives for the arguments of each task, in their order; see ``workers.Workers``.
+        """What a function gives for the arguments of each task, in their order.
+
+        See ``workers.Workers``.
 
         Raises:
             InterlinguaError: as the function does, or a process was killed.
@@ -52,8 +60,9 @@ class OnDevices:
                 yield waiting.popleft().result()
         except BrokenProcessPool as error:
             raise InterlinguaError(
-                f"one of the {self.slots} processes of --devices was killed (is the memory full? each holds the model),"
-                " or can't begin: a script that calls this from Python needs its if __name__ == '__main__'"
+                f"one of the {self.slots} processes of --devices was killed (is the memory full?"
+                " each holds the model), or can't begin: a script that calls this from Python"
+                " needs its if __name__ == '__main__'"
             ) from error
 
     def share(self, value: Any) -> Any:
@@ -79,7 +88,9 @@ def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
     for place in places:
         queue.put(place)
     threads = max(1, torch.get_num_threads() // count)
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(queue, threads))
+    pool = ProcessPoolExecutor(
+        count, mp_context=context, initializer=_begin, initargs=(queue, threads)
+    )
     try:
         yield OnDevices(pool, count)
     finally:
@@ -97,14 +108,20 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
         ConfigError: see there.
     """
     if device not in (None, "cpu", "cuda"):
-        raise ConfigError(f"--device {device} is one device, --devices {count} takes several; drop one of the two")
+        raise ConfigError(
+            f"--device {device} is one device, --devices {count} takes several; drop one of the two"
+        )
     gpus = 0 if device == "cpu" or not torch.cuda.is_available() else torch.cuda.device_count()
     if device == "cuda" and not gpus:
-        raise ConfigError("--device cuda: there is no GPU here; drop it, and --devices shares the cores")
+        raise ConfigError(
+            "--device cuda: there is no GPU here; drop it, and --devices shares the cores"
+        )
     if not gpus:
         return [None] * count
     if count > gpus:
-        raise ConfigError(f"--devices {count}: this machine has {gpus} GPUs; ask for fewer, or say --device cpu")
+        raise ConfigError(
+            f"--devices {count}: this machine has {gpus} GPUs; ask for fewer, or say --device cpu"
+        )
     given = os.environ.get(VISIBLE)
     names = given.split(",") if given else [str(number) for number in range(gpus)]
     return list(names[:count])
@@ -120,7 +137,10 @@ def _begin(queue: Any, threads: int) -> None:
 
 
 def _end_with_parent() -> None:
-    """Ends this process when the one that started it has ended, even by SIGKILL; else it would wait forever."""
+    """Ends this process when the one that started it has ended, even by SIGKILL.
+
+    Else it would wait forever.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()  # waits for the end of a pipe, which the system closes

@@ -53,7 +53,8 @@ class EncodingSettings:
     include_special: bool = True
     """Whether pooling sees the tokens that the tokenizer puts around a text."""
     normalize: bool = True
-    """Whether sentence-transformers shall scale vectors to length 1 (the stored Normalize module)."""
+    """Whether sentence-transformers shall scale vectors to length 1 (the stored Normalize
+    module)."""
     max_tokens: int = 512
     """Longer texts are cut."""
     prompts: dict[str, str] = field(default_factory=dict)
@@ -63,16 +64,18 @@ class EncodingSettings:
     matryoshka_dims: tuple[int, ...] = ()
     """Widths that the embeddings were trained to be cut to; none = as a whole only."""
     truncate_dim: int | None = None
-    """Vectors are cut to so many elements, before they are scaled to length 1; None = they stay whole."""
+    """Vectors are cut to so many elements, before they are scaled to length 1; None = they stay
+    whole."""
     int8_ranges: dict[int, Int8Ranges] = field(default_factory=dict)
-    """Of vectors of length 1, by their width: what the steps of int8 vectors are, see ``encoder/vector_format.py``."""
+    """Of vectors of length 1, by their width: what the steps of int8 vectors are, see
+    ``encoder/vector_format.py``."""
 
     def prompt_text(self, prompt: str | None) -> str:
         """What to put in front of an input.
 
         Args:
-            prompt: the name of a prompt, or a text that ends with no letter (``"query: "``); "" = nothing, None = the
-                default.
+            prompt: the name of a prompt, or a text that ends with no letter (``"query: "``); "" =
+                nothing, None = the default.
 
         Raises:
             ConfigError: it is neither.
@@ -84,8 +87,8 @@ class EncodingSettings:
         if prompt[-1:].isalnum():
             known = f"only {', '.join(self.prompts)}" if self.prompts else "nor any other"
             raise ConfigError(
-                f"the model has no prompt called {prompt!r}, {known}; to put a text of your own in front, end it with a"
-                f" colon or a space: {prompt + ': '!r}"
+                f"the model has no prompt called {prompt!r}, {known}; to put a text of your own in"
+                f" front, end it with a colon or a space: {prompt + ': '!r}"
             )
         return prompt
 
@@ -109,18 +112,30 @@ def write_directory(
         settings: pooling, prompts and limits.
         special_tokens: ``{"pad_token": "<pad>", ...}``.
         spells_special_tokens: see ``Vocabulary``; transformers splits them then, too.
-        after_pooling: classes of the modules between pooling and the last scaling, see ``encoder/post_pooling.py``.
+        after_pooling: classes of the modules between pooling and the last scaling, see
+            ``encoder/post_pooling.py``.
     """
     tensors = to_huggingface_names(weights, config) if weights else {}
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
     shape = FAMILIES[config.model_type].described(config)
-    write_json(folder / "config.json", {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype})
+    write_json(
+        folder / "config.json",
+        {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype},
+    )
     if tensors:
         write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
-    write_tokenizer_config(folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens)
-    write_modules(folder, [("", "Transformer"), ("1_Pooling", "Pooling")], settings, after_pooling=after_pooling)
+    write_tokenizer_config(
+        folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens
+    )
+    write_modules(
+        folder,
+        [("", "Transformer"), ("1_Pooling", "Pooling")],
+        settings,
+        after_pooling=after_pooling,
+    )
     booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
-    # The width has its old name: versions from 5.4 on take it silently, those before refuse the new one.
+    # The width has its old name: versions from 5.4 on take it silently, those before refuse the new
+    # one.
     width = {"word_embedding_dimension": config.hidden_size}
     write_json(
         folder / "1_Pooling" / "config.json",
@@ -135,8 +150,15 @@ def write_directory(
 def write_tokenizer_config(
     folder: Path, max_tokens: int, special_tokens: dict[str, str], *, spells_special_tokens: bool
 ) -> None:
-    """Writes what transformers wants to know besides ``tokenizer.json``; see ``write_directory``."""
-    tokenizer = {**special_tokens, "model_max_length": max_tokens, "clean_up_tokenization_spaces": False}
+    """Writes what transformers wants to know besides ``tokenizer.json``.
+
+    See ``write_directory``.
+    """
+    tokenizer = {
+        **special_tokens,
+        "model_max_length": max_tokens,
+        "clean_up_tokenization_spaces": False,
+    }
     if spells_special_tokens:
         tokenizer["split_special_tokens"] = True
     names = ["input_ids", "attention_mask"]
@@ -154,21 +176,29 @@ def write_modules(
     *,
     after_pooling: Sequence[str] = (),
 ) -> None:
-    """Writes sentence-transformers' list of modules, with a folder for each, its prompts, and that we wrote it.
+    """Writes sentence-transformers' list of modules, with a folder for each, its prompts, and that
+    we wrote it.
 
     Args:
         folder: an existing folder.
         modules: path and class of each up to pooling.
-        settings: the prompts, whether a Normalize module comes last, and how vectors are cut and kept.
+        settings: the prompts, whether a Normalize module comes last, and how vectors are cut and
+            kept.
         after_pooling: classes of the modules in between.
     """
     kinds = [*after_pooling, *["Normalize"] * settings.normalize]
-    modules = [*modules, *((f"{number}_{kind}", kind) for number, kind in enumerate(kinds, start=len(modules)))]
+    modules = [
+        *modules,
+        *((f"{number}_{kind}", kind) for number, kind in enumerate(kinds, start=len(modules))),
+    ]
     own: dict[str, Any] = {"include_special": settings.include_special}
     if settings.matryoshka_dims:
         own["matryoshka_dims"] = settings.matryoshka_dims
     if settings.int8_ranges:
-        write_json(folder / RANGES_FILE, {width: of._asdict() for width, of in settings.int8_ranges.items()})
+        write_json(
+            folder / RANGES_FILE,
+            {width: of._asdict() for width, of in settings.int8_ranges.items()},
+        )
     write_json(
         folder / "modules.json",
         [
@@ -201,7 +231,8 @@ def is_ours(folder: Path) -> bool:
 
 
 def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
-    """Reads the backbone and the settings of a model directory, ours or any of a family of ``FAMILIES``.
+    """Reads the backbone and the settings of a model directory, ours or any of a family of
+    ``FAMILIES``.
 
     Raises:
         CheckpointError: a file is missing or broken, or the model is of another kind.
@@ -209,10 +240,13 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
     raw = read_json(folder / "config.json", schema=BACKBONE)
     if raw.get("model_type") not in ARCHITECTURES:
         raise CheckpointError(
-            f"{folder}: model_type is {raw.get('model_type')!r}; supported are {', '.join(ARCHITECTURES)}"
+            f"{folder}: model_type is {raw.get('model_type')!r}; supported are"
+            f" {', '.join(ARCHITECTURES)}"
         )
     learned = FAMILIES[raw["model_type"]].fixed.get("positions") is None
-    if (learned and (raw.get("position_embedding_type") or "absolute") != "absolute") or raw.get("is_decoder"):
+    if (learned and (raw.get("position_embedding_type") or "absolute") != "absolute") or raw.get(
+        "is_decoder"
+    ):
         raise CheckpointError(f"{folder}: only encoders with absolute positions are supported")
     if raw.get("vocab_size") is None:
         raise CheckpointError(f"{folder}: config.json has no vocab_size; is it the backbone's?")
@@ -241,7 +275,9 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
 
 
 def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
-    """Pooling, prompts and limits of a model directory; the mean of all tokens where it says nothing of pooling.
+    """Pooling, prompts and limits of a model directory.
+
+    The mean of all tokens where it says nothing of pooling.
 
     Args:
         folder: the model directory.
@@ -255,9 +291,17 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     listed = listed_modules(folder, BEFORE_POOLING)
     modules = {kind: path for path, kind in listed}
     if modules["Transformer"] not in ("", "."):
-        raise CheckpointError(f"{folder}: the Transformer is in a folder below it, which is not supported; move it up")
-    pooling = read_json(folder / modules["Pooling"] / "config.json", schema=POOLING) if "Pooling" in modules else {}
-    limit = read_json(folder / "sentence_bert_config.json", missing={}, schema=LIMITS).get("max_seq_length")
+        raise CheckpointError(
+            f"{folder}: the Transformer is in a folder below it, which is not supported; move it up"
+        )
+    pooling = (
+        read_json(folder / modules["Pooling"] / "config.json", schema=POOLING)
+        if "Pooling" in modules
+        else {}
+    )
+    limit = read_json(folder / "sentence_bert_config.json", missing={}, schema=LIMITS).get(
+        "max_seq_length"
+    )
     prompts = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
     return EncodingSettings(
         pooling=_pooling_mode(pooling, folder),
@@ -271,7 +315,9 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
 
 
 def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Path and class of each module that ``modules.json`` lists, in order; empty where there is no such file.
+    """Path and class of each module that ``modules.json`` lists, in order.
+
+    Empty where there is no such file.
 
     Args:
         folder: of the model.
@@ -295,7 +341,8 @@ def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
 
 
 def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a model directory that say how vectors are cut and kept, by their names in EncodingSettings.
+    """The settings of a model directory that say how vectors are cut and kept, by their names in
+    EncodingSettings.
 
     Args:
         folder: the model directory.
@@ -307,7 +354,9 @@ def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str
     try:
         ranges = ranges_by_width(read_json(folder / RANGES_FILE, missing={}, schema=RANGES))
     except ValueError as error:
-        raise CheckpointError(f"{folder / RANGES_FILE}: no file of ranges ({error}); export it again") from error
+        raise CheckpointError(
+            f"{folder / RANGES_FILE}: no file of ranges ({error}); export it again"
+        ) from error
     return {
         "matryoshka_dims": tuple((described.get("interlingua") or {}).get("matryoshka_dims") or ()),
         "truncate_dim": described.get("truncate_dim"),
@@ -318,15 +367,21 @@ def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str
 def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
     chosen = values.get("pooling_mode")
     modes = [chosen] if isinstance(chosen, str) else list(chosen or ())
-    old = [key for key, value in values.items() if key.startswith("pooling_mode_") and value is True]
+    old = [
+        key for key, value in values.items() if key.startswith("pooling_mode_") and value is True
+    ]
     modes = modes or [OLD_POOLING_KEYS.get(key, key) for key in old]
     mode = (modes or ["mean"])[0]
     if len(modes) > 1 or mode not in POOLING_MODES or values.get("include_prompt") is False:
-        raise CheckpointError(f"{folder}: pooling {modes} is not supported; there are {', '.join(POOLING_MODES)}")
+        raise CheckpointError(
+            f"{folder}: pooling {modes} is not supported; there are {', '.join(POOLING_MODES)}"
+        )
     return cast(PoolingMode, mode)
 
 
-def read_json(path: Path, missing: dict[str, Any] | None = None, *, schema: Kind = OBJECT) -> dict[str, Any]:
+def read_json(
+    path: Path, missing: dict[str, Any] | None = None, *, schema: Kind = OBJECT
+) -> dict[str, Any]:
     """Parses a JSON file of a model directory; ``missing`` is returned where there is none.
 
     Args:
@@ -335,7 +390,8 @@ def read_json(path: Path, missing: dict[str, Any] | None = None, *, schema: Kind
         schema: what its content may be, see ``encoder/schema.py``.
 
     Raises:
-        CheckpointError: the file is absent (and ``missing`` is None) or broken, or not of the schema.
+        CheckpointError: the file is absent (and ``missing`` is None) or broken, or not of the
+            schema.
     """
     try:
         with path.open("rb") as file:

@@ -13,10 +13,12 @@ LEVELS = 256
 
 
 def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"]:
-    """Zeroes each element with probability ``rate`` and scales the rest so that the expectation stays.
+    """Zeroes each element with probability ``rate`` and scales the rest so that the expectation
+    stays.
 
-    On the CPU one 64-bit random number decides eight elements, so ``rate`` is rounded to 1/256 (0.1 becomes 26/256),
-    never to 0 or 1; the scale uses the rounded rate, so the expectation is exact. Elsewhere it is torch's own dropout.
+    On the CPU one 64-bit random number decides eight elements, so ``rate`` is rounded to 1/256 (0.1
+    becomes 26/256), never to 0 or 1; the scale uses the rounded rate, so the expectation is exact.
+    Elsewhere it is torch's own dropout.
 
     Args:
         x: any tensor.
@@ -38,7 +40,9 @@ def threshold_and_scale(rate: float) -> tuple[int, float]:
 
 
 def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
-    """Bytes of torch's global generator for tensors of so many elements, each from the next whole word on."""
+    """Bytes of torch's global generator for tensors of so many elements, each from the next whole
+    word on.
+    """
     words = torch.empty(sum(map(whole_words, sizes)), dtype=torch.int64, device="cpu")
     for part in torch.split(words, [whole_words(size) for size in sizes]):
         part.random_(torch.iinfo(torch.int64).min, None)

@@ -24,7 +24,8 @@ PASSAGE_PROMPT = "passage"
 
 
 class DualEncoder:
-    """Searches questions' answers among passages: the inner product of their vectors is what was trained.
+    """Searches questions' answers among passages: the inner product of their vectors is what was
+    trained.
 
     Args:
         passages: the passage tower.
@@ -48,7 +49,10 @@ class DualEncoder:
         batch_tokens: int = 16_384,
         dtype: Dtype = "float32",
     ) -> Float32[np.ndarray, "n d"]:
-        """One vector per question, in the order given; of length 1 where the model was trained with cosines."""
+        """One vector per question, in the order given.
+
+        Of length 1 where the model was trained with cosines.
+        """
         return _encode(self.questions, texts, QUERY_PROMPT, language, batch_tokens, dtype)
 
     def encode_passages(
@@ -64,14 +68,19 @@ class DualEncoder:
 
         Args:
             texts: the passages.
-            titles: of each passage, where they have titles; the model reads both as in training, see ``with_title``.
-            language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
+            titles: of each passage, where they have titles; the model reads both as in training,
+                see ``with_title``.
+            language: of the texts, in any code; needed by vocabularies that pre-tokenize by
+                language.
             batch_tokens: upper limit of a batch, in tokens.
             dtype: to compute in.
         """
         if titles is not None:
             vocabulary = None if self.questions is self.passages else self.passages.vocabulary
-            texts = [with_title(text, title, vocabulary) for text, title in zip(texts, titles, strict=True)]
+            texts = [
+                with_title(text, title, vocabulary)
+                for text, title in zip(texts, titles, strict=True)
+            ]
         return _encode(self.passages, texts, PASSAGE_PROMPT, language, batch_tokens, dtype)
 
     def to(self, device: torch.device | str) -> DualEncoder:
@@ -82,17 +91,21 @@ class DualEncoder:
 
     @classmethod
     def load(cls, path_or_id: PathLike) -> DualEncoder:
-        """Reads a model directory; one without a question tower of its own uses its only encoder for both.
+        """Reads a model directory; one without a question tower of its own uses its only encoder
+        for both.
 
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
         """
         model = best_of_run(path_or_id)
         question_folder = Path(model).expanduser() / QUESTION_FOLDER
-        return cls(Encoder.load(model), Encoder.load(question_folder) if question_folder.is_dir() else None)
+        return cls(
+            Encoder.load(model), Encoder.load(question_folder) if question_folder.is_dir() else None
+        )
 
     def save(self, folder: PathLike) -> None:
-        """Writes the passage tower as a model directory, and the question tower, if it is another, inside of it.
+        """Writes the passage tower as a model directory, and the question tower, if it is another,
+        inside of it.
 
         Args:
             folder: replaced whole if one of our models is in it.
@@ -109,15 +122,21 @@ def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
     Args:
         text: of the passage.
         title: of the passage, or none.
-        vocabulary: of a passage tower with another one for questions: its separator stands in between, as in DPR. None
-            for an encoder of both, which reads a space: so do the models and tools that have a single encoder.
+        vocabulary: of a passage tower with another one for questions: its separator stands in
+            between, as in DPR. None for an encoder of both, which reads a space: so do the models
+            and tools that have a single encoder.
     """
     separator = vocabulary.special_tokens.get("sep_token") if vocabulary is not None else None
     return " ".join(part for part in (title, separator, text) if part) if title else text
 
 
 def _encode(
-    encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, batch_tokens: int, dtype: Dtype
+    encoder: Encoder,
+    texts: Iterable[str],
+    prompt: str,
+    language: str | None,
+    batch_tokens: int,
+    dtype: Dtype,
 ) -> Float32[np.ndarray, "n d"]:
     return encoder.encode(
         texts,

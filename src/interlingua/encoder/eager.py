@@ -1,4 +1,6 @@
-"""A layer in training in torch's own operations, with gradients and dropout: any shape, on any device."""
+"""A layer in training in torch's own operations, with gradients and dropout: any shape, on any
+device.
+"""
 
 from __future__ import annotations
 

@@ -13,10 +13,12 @@ from interlingua.encoder.encoder import Encoder
 def cosine_decay(step: int, *, base: float, total_steps: int) -> float:
     r"""Decay of the average at a step: BYOL (Grill et al. 2020), "Implementation details".
 
-    tau_k = 1 - (1 - tau_base) (cos(pi k / K) + 1) / 2, so it rises from ``base`` at the first step to 1 at the last.
+    tau_k = 1 - (1 - tau_base) (cos(pi k / K) + 1) / 2, so it rises from ``base`` at the first step
+    to 1 at the last.
 
-    *Symbols*: k ``step``; K ``total_steps``; tau_base ``base``. All unitless, in float64: 1 - tau vanishes in half
-    precision. When K is scaled down, keep (1 - base) K, else the teacher hardly moves.
+    *Symbols*: k ``step``; K ``total_steps``; tau_base ``base``. All unitless, in float64: 1 - tau
+    vanishes in half precision. When K is scaled down, keep (1 - base) K, else the teacher hardly
+    moves.
     """
     return 1 - (1 - base) * (math.cos(math.pi * step / total_steps) + 1) / 2
 
@@ -26,13 +28,16 @@ class EmaTeacher(nn.Module):
 
     Args:
         student: where it starts; only ``update`` looks at the student again.
-        dropout: drop out in training, with the student's rates; without, it is always in evaluation mode.
-        compensated: keep what float32 rounds off, and add it to the next update (Kahan's sum). A weight w keeps an
-            update only if that is above w * 6e-8: with a decay of 0.99999 and a student 0.1 % away, it is not. Costs
-            the teacher's memory a second time.
+        dropout: drop out in training, with the student's rates; without, it is always in evaluation
+            mode.
+        compensated: keep what float32 rounds off, and add it to the next update (Kahan's sum). A
+            weight w keeps an update only if that is above w * 6e-8: with a decay of 0.99999 and a
+            student 0.1 % away, it is not. Costs the teacher's memory a second time.
     """
 
-    def __init__(self, student: Encoder, *, dropout: bool = False, compensated: bool = False) -> None:
+    def __init__(
+        self, student: Encoder, *, dropout: bool = False, compensated: bool = False
+    ) -> None:
         super().__init__()
         self.dropout = dropout
         self.encoder = student.clone().float()
@@ -51,7 +56,10 @@ class EmaTeacher(nn.Module):
     def update(self, student: Encoder, decay: float) -> None:
         """Moves to decay teacher + (1 - decay) student; to be called after the optimizer's step."""
         own: list[Tensor] = list(self.encoder.parameters())
-        new = [weight.detach().to(mine.dtype) for mine, weight in zip(own, student.parameters(), strict=True)]
+        new = [
+            weight.detach().to(mine.dtype)
+            for mine, weight in zip(own, student.parameters(), strict=True)
+        ]
         if not self.lost:
             torch._foreach_lerp_(own, new, 1 - decay)
             return

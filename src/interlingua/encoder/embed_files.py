@@ -1,4 +1,6 @@
-"""The whole of ``interlingua embed``: files of lines to files of vectors, here or by many workers."""
+"""The whole of ``interlingua embed``: files of lines to files of vectors, here or by many
+workers.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ STANDARD_INPUT = "-"
 RECORD = "embedded.json"
 """In a folder of vectors: the model, and the files that are done."""
 Encode = Callable[..., Float32[ndarray, "n d"]]
-"""Lines -> vectors; takes ``out``, ``report`` and ``advance``, see ``interlingua.encoder.encode.encode``."""
+"""Lines -> vectors; takes ``out``, ``report`` and ``advance``, see
+``interlingua.encoder.encode.encode``."""
 Progress = Callable[[float, int | None], None]
 """Is given the lines that are done, and all where that is known."""
 
@@ -77,24 +80,34 @@ class EmbedJob:
     def __post_init__(self) -> None:
         BadLines(self.on_error)  # refuses what it does not know
         if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
-            raise ConfigError("standard input is one text by itself; name one .npy or .parquet file for it")
+            raise ConfigError(
+                "standard input is one text by itself; name one .npy or .parquet file for it"
+            )
         if self.devices > 1 and self.ray is not None:
             raise ConfigError("--ray shares the work out by itself; drop --devices")
         suffix = Path(name_of(self.output)).suffix
         if self.to_parquet:
             require_pyarrow()
-        elif suffix.lower() not in ("", ".npy") and not self.output.endswith("/") and not os.path.isdir(self.output):
+        elif (
+            suffix.lower() not in ("", ".npy")
+            and not self.output.endswith("/")
+            and not os.path.isdir(self.output)
+        ):
             raise ConfigError(
-                f"{self.output}: vectors are written as .npy or .parquet, not {suffix}; name OUT.npy (numpy.load reads"
-                " it), OUT.parquet (texts and vectors), or a folder with / at its end"
+                f"{self.output}: vectors are written as .npy or .parquet, not {suffix}; name"
+                " OUT.npy (numpy.load reads it), OUT.parquet (texts and vectors), or a folder with"
+                " / at its end"
             )
 
-    def run(self, encode: Encode, *, model: str, progress: Progress = lambda done, total: None) -> list[str]:
+    def run(
+        self, encode: Encode, *, model: str, progress: Progress = lambda done, total: None
+    ) -> list[str]:
         """Does it.
 
         Args:
             encode: see ``Encode``.
-            model: what tells the model and its settings: a folder with vectors of another is refused.
+            model: what tells the model and its settings: a folder with vectors of another is
+                refused.
             progress: called with the lines that are done.
 
         Returns:
@@ -112,13 +125,19 @@ class EmbedJob:
         """Of the file that keeps lines that can't be read; for vectors in a store it is here."""
         if is_remote(self.output):
             return Path(f"{name_of(self.output.rstrip('/'))}.bad-lines.tsv")
-        return Path(self.output, "bad-lines.tsv") if self.to_folder else Path(f"{self.output}.bad-lines.tsv")
+        return (
+            Path(self.output, "bad-lines.tsv")
+            if self.to_folder
+            else Path(f"{self.output}.bad-lines.tsv")
+        )
 
     def _alone(self) -> contextlib.AbstractContextManager[None]:
         """Keeps other runs out of a folder of vectors; a store elsewhere has no locks."""
         if not self.to_folder or is_remote(self.output):
             return contextlib.nullcontext()
-        return exclusive(Path(self.output.removeprefix("file://")), remedy="choose another --output folder")
+        return exclusive(
+            Path(self.output.removeprefix("file://")), remedy="choose another --output folder"
+        )
 
     def _embed(
         self,
@@ -175,16 +194,26 @@ class EmbedJob:
             return dict.fromkeys(names, self.output)
         if not self.to_folder:
             return {names[0]: self.output}
-        targets = {name: f"{self.output.rstrip('/')}/{stem_and_suffix(name_of(name))[0]}.npy" for name in names}
+        targets = {
+            name: f"{self.output.rstrip('/')}/{stem_and_suffix(name_of(name))[0]}.npy"
+            for name in names
+        }
         if len(set(targets.values())) < len(names):
-            raise ConfigError(f"several of the {len(names)} files would go to one of the same name; embed them apart")
+            raise ConfigError(
+                f"several of the {len(names)} files would go to one of the same name; embed them"
+                " apart"
+            )
         return targets
 
-    def _summary(self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float) -> list[str]:
+    def _summary(
+        self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float
+    ) -> list[str]:
         rows = sum(one.rows for one in made)
         width = max((one.width for one in made), default=0)
         tokens = f", {report.tokens / seconds:,.0f} tokens/s" if report.tokens else ""
-        files = f"{len(made)} files, " if self.output.endswith("/") or len(made) + before > 1 else ""
+        files = (
+            f"{len(made)} files, " if self.output.endswith("/") or len(made) + before > 1 else ""
+        )
         there = f"; {before} files were there" if before else ""
         rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s{tokens}"
         dtype = made[0].dtype if made else "float32"
@@ -193,7 +222,9 @@ class EmbedJob:
 
 
 class _Work:
-    """Embeds files, one after the other or several at once, and puts the vectors where they belong."""
+    """Embeds files, one after the other or several at once, and puts the vectors where they
+    belong.
+    """
 
     def __init__(
         self,
@@ -218,7 +249,9 @@ class _Work:
         if self.workers is None:
             for name in names:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
-                    made = self.encode(lines, out=path, report=self.report, advance=self.count.advance)
+                    made = self.encode(
+                        lines, out=path, report=self.report, advance=self.count.advance
+                    )
                     done = Made(len(made), made.shape[1], str(made.dtype))
                     del made
                 yield name, done
@@ -242,16 +275,25 @@ class _Work:
                     row += len(texts)
         return Made(table.rows, table.width, table.dtype)
 
-    def _embedded(self, names: Sequence[str]) -> Iterator[tuple[str, list[str], Float32[ndarray, "n d"]]]:
+    def _embedded(
+        self, names: Sequence[str]
+    ) -> Iterator[tuple[str, list[str], Float32[ndarray, "n d"]]]:
         """The lines of the files with their vectors, a window at a time."""
         if self.workers is None:
             for name in names:
                 for texts in self._windows(name):
-                    yield name, texts, self.encode(texts, report=self.report, advance=self.count.advance)
+                    yield (
+                        name,
+                        texts,
+                        self.encode(texts, report=self.report, advance=self.count.advance),
+                    )
             return
-        # One copy goes to the workers, who are some windows ahead; they give vectors back in the same order.
+        # One copy goes to the workers, who are some windows ahead; they give vectors back in the
+        # same order.
         sent, kept = itertools.tee(self._tasks(names))
-        for part, (_, name, texts) in zip(self.workers.run(embed_window, sent, encodes=True), kept, strict=True):
+        for part, (_, name, texts) in zip(
+            self.workers.run(embed_window, sent, encodes=True), kept, strict=True
+        ):
             (vectors,) = self._noted([part])
             yield name, texts, vectors
 
@@ -284,10 +326,14 @@ class _Work:
         if name == STANDARD_INPUT:
             try:
                 stream = guard_lines(sys.stdin.buffer, name)
-                yield self._read(io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors), name)
+                yield self._read(
+                    io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors), name
+                )
             except UnicodeDecodeError as error:
                 byte = error.object[error.start]
-                raise DataError(f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-") from error
+                raise DataError(
+                    f"not UTF-8 (byte 0x{byte:02x}); convert it first", path="-"
+                ) from error
             return
         path = fetch(name, self.scratch / "fetched")
         self.count.open(name, path)
@@ -299,7 +345,9 @@ class _Work:
             path.unlink()
 
     def _read(self, lines: Iterable[str], path: PathLike) -> Iterator[str]:
-        """The lines; one that can't be read and is left out comes as a blank one, so that row i is line i."""
+        """The lines; one that can't be read and is left out comes as a blank one, so that row i is
+        line i.
+        """
         for number, line in enumerate(lines, 1):
             yield line.rstrip("\r\n") if self.bad.is_text(line, path, number) else ""
 
@@ -321,7 +369,10 @@ def _is_stream(name: str) -> bool:
 
 
 class _Count:
-    """Lines that are done, and all; a file elsewhere is taken to have as many as the others until it is here."""
+    """Lines that are done, and all.
+
+    A file elsewhere is taken to have as many as the others until it is here.
+    """
 
     def __init__(
         self,
@@ -336,7 +387,9 @@ class _Count:
         self.progress, self.files, self.done = progress, len(names), 0
         # Counting what is in a pipe would leave nothing to embed.
         self.known = all(is_remote(name) or not _is_stream(name) for name in names)
-        self.lines = {name: self._count(name) for name in names if self.known and not is_remote(name)}
+        self.lines = {
+            name: self._count(name) for name in names if self.known and not is_remote(name)
+        }
 
     def open(self, name: str, path: Path) -> None:
         """Takes note of a file that is read now."""
@@ -384,9 +437,14 @@ class _Record:
                 there = found["model"]
                 self.files = dict(found["files"])
             except (ValueError, KeyError, TypeError) as error:
-                raise DataError("can't be read; choose another folder or remove it", path=self.path) from error
+                raise DataError(
+                    "can't be read; choose another folder or remove it", path=self.path
+                ) from error
         if there != model:
-            raise ConfigError(f"{folder} holds vectors of another model, prompt or settings; choose another folder")
+            raise ConfigError(
+                f"{folder} holds vectors of another model, prompt or settings; choose another"
+                " folder"
+            )
 
     def has(self, name: str, target: str) -> bool:
         """Whether a file's vectors are there and the file has not changed since."""
@@ -403,7 +461,9 @@ class _Record:
             json.dump({"model": self.model, "files": self.files}, file, indent=1)
 
 
-def embed_window(encode: Encode, name: str, texts: list[str]) -> tuple[str, Float32[ndarray, "n d"], EncodeReport]:
+def embed_window(
+    encode: Encode, name: str, texts: list[str]
+) -> tuple[str, Float32[ndarray, "n d"], EncodeReport]:
     """Vectors of some lines of a file, and what happened to them."""
     report = EncodeReport()
     return name, encode(texts, report=report), report

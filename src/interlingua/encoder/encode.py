@@ -1,4 +1,6 @@
-"""Encoding any number of texts: tokenized ahead in a thread, sorted by length, batched by tokens, written in order."""
+"""Encoding any number of texts: tokenized ahead in a thread, sorted by length, batched by tokens,
+written in order.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,14 @@ CPU_BATCH_TOKENS = 4096
 """Beyond this a batch's activations fall out of the caches and a CPU slows down."""
 MIN_SHARE_TOKENS = 512
 SHARES = 4
-"""A batch for a thread has so many tokens at least, and there are so many for each, so that none waits for long."""
+"""A batch for a thread has so many tokens at least, and there are so many for each, so that none
+waits for long."""
 Dtype = Literal["float32", "tf32", "bfloat16", "float16", "int8", "auto"]
-DTYPES: Mapping[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+DTYPES: Mapping[str, torch.dtype] = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
 """Of weights as they are stored."""
 COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
     **DTYPES,
@@ -50,8 +57,8 @@ COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
     "int8": torch.int8,
     "auto": None,
 }
-"""tf32: float32 of which a GPU's products round to 10 bits. None: the fastest in which vectors stay close, see
-``encoder/executors.py``."""
+"""tf32: float32 of which a GPU's products round to 10 bits. None: the fastest in which vectors stay
+close, see ``encoder/executors.py``."""
 BATCHES_AHEAD = 2
 """A GPU works on so many while the vectors of one before them are on the way."""
 Vectors = Float32[np.ndarray, "n d"]
@@ -75,7 +82,9 @@ class EncodeReport:
     @property
     def cuts(self) -> str:
         """``3 of 800 texts were cut to 64 tokens``."""
-        return f"{len(self.cut_rows):,} of {self.texts:,} texts were cut to {self.max_tokens} tokens"
+        return (
+            f"{len(self.cut_rows):,} of {self.texts:,} texts were cut to {self.max_tokens} tokens"
+        )
 
 
 def encode(
@@ -94,46 +103,61 @@ def encode(
     report: EncodeReport | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> Vectors:
-    """One vector per text, in the order given; memory is bounded by the window, whatever the number of texts.
+    """One vector per text, in the order given.
+
+    Memory is bounded by the window, whatever the number of texts.
 
     Args:
         encoder: the model.
         texts: any iterable; a generator is read as needed.
-        prompt: name of one of the model's prompts, or a text to put in front, which ends with a colon, a space or the
-            like; "" = none, None = the model's default.
+        prompt: name of one of the model's prompts, or a text to put in front, which ends with a
+            colon, a space or the like; "" = none, None = the model's default.
         language: of the texts, in any code; needed by vocabularies that pre-tokenize by language.
         batch_tokens: upper limit of a batch, in tokens.
         normalize: scale the vectors to length 1.
-        dim: keep so many elements of each vector, the first ones, scaled anew; default: all that the model gives.
-        precision: of the vectors: float32, int8, or bits as signed (binary) or unsigned bytes (ubinary).
-        dtype: to compute in. With int8, which is for CPUs, two thirds of the products are in bytes; with tf32, which
-            is for NVIDIA GPUs, products round their factors to 10 bits. Auto is the fastest on this machine of
-            float32, bfloat16 and int8 in which vectors have a cosine of at least 0.999 with those in float32; on a
-            GPU that is bfloat16.
+        dim: keep so many elements of each vector, the first ones, scaled anew; default: all that
+            the model gives.
+        precision: of the vectors: float32, int8, or bits as signed (binary) or unsigned bytes
+            (ubinary).
+        dtype: to compute in. With int8, which is for CPUs, two thirds of the products are in bytes;
+            with tf32, which is for NVIDIA GPUs, products round their factors to 10 bits. Auto is
+            the fastest on this machine of float32, bfloat16 and int8 in which vectors have a cosine
+            of at least 0.999 with those in float32; on a GPU that is bfloat16.
         show_progress: draw a bar on standard error.
-        out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done. In memory a vector
-            with NaN or infinity is given as it is; in a file it is an error.
-        report: counts texts, tokens and cut texts. Without one, the first call of this process that cuts texts at
-            the encoder's limit says how many, in a warning of the logger ``interlingua``.
+        out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
+            In memory a vector with NaN or infinity is given as it is; in a file it is an error.
+        report: counts texts, tokens and cut texts. Without one, the first call of this process that
+            cuts texts at the encoder's limit says how many, in a warning of the logger
+            ``interlingua``.
         advance: called with the number of texts embedded since the last call, in place of a bar.
 
     Returns:
         the vectors, memory-mapped if ``out`` is given.
 
     Raises:
-        ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or the dtype is not one of the device.
+        ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or the dtype is not
+            one of the device.
         DataError: an element of it is no text, or ``out`` is given and a vector is not finite.
     """
     checked = checked_texts(texts)
     _check_request(batch_tokens, dtype, out)
-    form = VectorFormat.of(encoder.settings, encoder.full_dim, dim=dim, normalize=normalize, precision=precision)
+    form = VectorFormat.of(
+        encoder.settings, encoder.full_dim, dim=dim, normalize=normalize, precision=precision
+    )
     language = None if language is None else resolve(language).code
     counts = EncodeReport() if report is None else report
     total = len(texts) if isinstance(texts, Sized) else None
-    tokenized = _tokenized_windows(encoder, checked, encoder.settings.prompt_text(prompt), language, counts)
+    tokenized = _tokenized_windows(
+        encoder, checked, encoder.settings.prompt_text(prompt), language, counts
+    )
     normalizes = normalize and not form.cuts  # what is cut is scaled afterwards
-    with _progress(total, show=show_progress) as shown, _runner(encoder, dtype, normalizes, language) as run:
-        vectors = collect((form(run(made, batch_tokens, advance or shown)) for made in tokenized), form.width, out)
+    with (
+        _progress(total, show=show_progress) as shown,
+        _runner(encoder, dtype, normalizes, language) as run,
+    ):
+        vectors = collect(
+            (form(run(made, batch_tokens, advance or shown)) for made in tokenized), form.width, out
+        )
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
         log.warning("%s; this warning appears once", counts.cuts)
@@ -146,7 +170,10 @@ def _check_request(batch_tokens: int, dtype: str, out: PathLike | None) -> None:
     if dtype not in COMPUTE_DTYPES:
         raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
     if out is not None and is_special(out):
-        raise DataError("a pipe or device can't hold vectors, as their head is written last; name a file", path=out)
+        raise DataError(
+            "a pipe or device can't hold vectors, as their head is written last; name a file",
+            path=out,
+        )
 
 
 def encode_tokens(
@@ -175,20 +202,27 @@ def automatic_dtype_name(encoder: Encoder) -> Dtype:
     backbone = encoder.frozen_backbone(None)
     if isinstance(backbone, StaticBackbone):
         return "float32"
-    return cast(Dtype, next(name for name, dtype in COMPUTE_DTYPES.items() if dtype == backbone.dtype))
+    return cast(
+        Dtype, next(name for name, dtype in COMPUTE_DTYPES.items() if dtype == backbone.dtype)
+    )
 
 
 def _tokenized_windows(
     encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, report: EncodeReport
 ) -> Iterator[list[list[int]]]:
-    """Token ids, a window of texts at a time; the next window is tokenized while this one is encoded."""
+    """Token ids, a window of texts at a time.
+
+    The next window is tokenized while this one is encoded.
+    """
     vocabulary = encoder.vocabulary
     limit = encoder.max_tokens
     report.max_tokens = limit
 
     def tokenize(window: list[str]) -> list[list[int]]:
         prompted = [prompt + text for text in window] if prompt else window
-        window_ids = vocabulary.encode(prompted, language=language, max_tokens=limit + 1)  # one more tells of a cut
+        window_ids = vocabulary.encode(
+            prompted, language=language, max_tokens=limit + 1
+        )  # one more tells of a cut
         for row, ids in enumerate(window_ids):
             if len(ids) > limit:
                 window_ids[row] = truncate(ids, limit, closing_tokens=vocabulary.closing_tokens)
@@ -213,7 +247,10 @@ def _tokenized_windows(
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts that are sorted by length among themselves; embedded each by itself they have the same vectors."""
+    """Texts that are sorted by length among themselves.
+
+    Embedded each by itself they have the same vectors.
+    """
     window: list[str] = []
     characters = 0
     for text in texts:
@@ -234,16 +271,24 @@ def _runner(
     if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
         return StaticRunner(encoder, normalize, shift)
     if dtype == "int8" and encoder.device.type != "cpu":
-        raise ConfigError(f"dtype int8 is for CPUs, but the model is on {encoder.device}; choose bfloat16 or auto")
+        raise ConfigError(
+            f"dtype int8 is for CPUs, but the model is on {encoder.device}; choose bfloat16 or auto"
+        )
     if dtype == "tf32" and encoder.device.type != "cuda":
-        raise ConfigError(f"dtype tf32 is for NVIDIA GPUs, but the model is on {encoder.device}; choose float32")
+        raise ConfigError(
+            f"dtype tf32 is for NVIDIA GPUs, but the model is on {encoder.device}; choose float32"
+        )
     return _BatchRunner(encoder, dtype, normalize, shift)
 
 
 class _BatchRunner:
-    """Runs the batches of a window, on the CPU one per thread: a busy neighbor then slows one batch, not all."""
+    """Runs the batches of a window, on the CPU one per thread: a busy neighbor then slows one
+    batch, not all.
+    """
 
-    def __init__(self, encoder: Encoder, dtype: Dtype, normalize: bool, shift: Tensor | None) -> None:
+    def __init__(
+        self, encoder: Encoder, dtype: Dtype, normalize: bool, shift: Tensor | None
+    ) -> None:
         self.encoder = encoder
         self.normalize = normalize
         self.shift = shift
@@ -259,18 +304,26 @@ class _BatchRunner:
     def __exit__(self, *error: object) -> None:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
-            torch.set_num_threads(self.threads)  # what the workers set counts for threads made from now on
+            torch.set_num_threads(
+                self.threads
+            )  # what the workers set counts for threads made from now on
 
-    def __call__(self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]) -> Vectors:
+    def __call__(
+        self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]
+    ) -> Vectors:
         lengths = [len(ids) for ids in window]
         if self.on_cpu:
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
         if self.threads > 1:
-            batch_tokens = min(batch_tokens, max(MIN_SHARE_TOKENS, sum(lengths) // (SHARES * self.threads)))
+            batch_tokens = min(
+                batch_tokens, max(MIN_SHARE_TOKENS, sum(lengths) // (SHARES * self.threads))
+            )
         batches = list(token_budget_batches(lengths, batch_tokens))
         vectors = np.empty((len(window), self.encoder.full_dim), dtype=np.float32)
         if self.pool is None and self.threads > 1 and len(batches) > 1:
-            self.pool = ThreadPoolExecutor(self.threads, "encode", initializer=lambda: torch.set_num_threads(1))
+            self.pool = ThreadPoolExecutor(
+                self.threads, "encode", initializer=lambda: torch.set_num_threads(1)
+            )
         if self.on_cpu:
             run = map if self.pool is None else self.pool.map
             results = run(lambda rows: self.pooled(window, rows).numpy(), batches)
@@ -282,7 +335,10 @@ class _BatchRunner:
         return vectors
 
     def _ahead(self, window: list[list[int]], batches: list[list[int]]) -> Iterator[Vectors]:
-        """The results of batches, from a GPU; the next ones are under way before the host waits for one."""
+        """The results of batches, from a GPU.
+
+        The next ones are under way before the host waits for one.
+        """
         arriving: deque[tuple[Tensor, torch.cuda.Event]] = deque()
         with products_in_tf32(enabled=self.rounds_factors):
             for rows in batches:
@@ -316,9 +372,13 @@ def _awaited(result: Tensor, arrived: torch.cuda.Event) -> Vectors:
 
 @contextlib.contextmanager
 def products_in_tf32(*, enabled: bool) -> Iterator[None]:
-    """In this block the products of a GPU in float32 round their factors to TF32's 10 bits, if that is enabled."""
+    """In this block the products of a GPU in float32 round their factors to TF32's 10 bits, if that
+    is enabled.
+    """
     products = torch.backends.cuda.matmul
-    name, value = ("fp32_precision", "tf32") if hasattr(products, "fp32_precision") else ("allow_tf32", True)
+    name, value = (
+        ("fp32_precision", "tf32") if hasattr(products, "fp32_precision") else ("allow_tf32", True)
+    )
     before = getattr(products, name)
     if enabled:
         setattr(products, name, value)
@@ -329,7 +389,9 @@ def products_in_tf32(*, enabled: bool) -> Iterator[None]:
 
 
 def token_budget_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows of a window, longest first, in batches of at most ``batch_tokens`` tokens (or one text)."""
+    """Rows of a window, longest first, in batches of at most ``batch_tokens`` tokens (or one
+    text).
+    """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batch: list[int] = []
     tokens = 0
@@ -380,7 +442,11 @@ def _line(row: int) -> str:
 
 def _write_header(file: Any, rows: int, dim: int, dtype: np.dtype[Any]) -> None:
     """A .npy header; numpy pads it so that its length is the same for any number of rows."""
-    description = {"descr": dtype.newbyteorder("<").str, "fortran_order": False, "shape": (rows, dim)}
+    description = {
+        "descr": dtype.newbyteorder("<").str,
+        "fortran_order": False,
+        "shape": (rows, dim),
+    }
     np.lib.format.write_array_header_1_0(file, description)
 
 
@@ -390,7 +456,13 @@ def _progress(total: int | None, *, show: bool) -> Iterator[Callable[[int], None
         yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:

@@ -1,4 +1,7 @@
-"""The encoder: text in, one vector per sentence out; what every method trains and every tool uses."""
+"""The encoder: text in, one vector per sentence out.
+
+What every method trains and every tool uses.
+"""
 
 from __future__ import annotations
 
@@ -45,19 +48,23 @@ class Encoder(nn.Module):
         backbone: the transformer.
         vocabulary: tokenizer; its ids index the backbone's word embeddings.
         settings: pooling, prompts and limits.
-        post_pooling: Dense and Normalize layers between pooling and the last scaling; default: none.
-        language_shift: what ``encode(language=...)`` subtracts after them; training does not; default: nothing.
+        post_pooling: Dense and Normalize layers between pooling and the last scaling; default:
+            none.
+        language_shift: what ``encode(language=...)`` subtracts after them; training does not;
+            default: nothing.
 
     Raises:
-        ConfigError: the vocabulary has ids beyond the backbone's word embeddings, or a layer after pooling takes
-            vectors of another width.
+        ConfigError: the vocabulary has ids beyond the backbone's word embeddings, or a layer after
+            pooling takes vectors of another width.
     """
 
     special_ids: Tensor
     gradcache_sentences: int | None = None
-    """Sentences to hold activations of at a time in training, see ``encoder/gradcache.py``; None = all."""
+    """Sentences to hold activations of at a time in training, see ``encoder/gradcache.py``; None =
+    all."""
     shared_passes: SharedPasses | None = None
-    """Of the terms of a sum of methods, while its loss is computed; parts of ``gradcache_sentences`` share none."""
+    """Of the terms of a sum of methods, while its loss is computed; parts of
+    ``gradcache_sentences`` share none."""
 
     def __init__(
         self,
@@ -70,8 +77,9 @@ class Encoder(nn.Module):
         super().__init__()
         if vocabulary.size > backbone.config.vocab_size:
             raise ConfigError(
-                f"the vocabulary has {vocabulary.size} entries but the backbone only {backbone.config.vocab_size} word"
-                " embeddings; set vocab_size to the vocabulary's size"
+                f"the vocabulary has {vocabulary.size} entries but the backbone only"
+                f" {backbone.config.vocab_size} word embeddings; set vocab_size to the"
+                " vocabulary's size"
             )
         self.backbone = backbone
         self.post_pooling = PostPooling() if post_pooling is None else post_pooling
@@ -80,8 +88,12 @@ class Encoder(nn.Module):
         self._snapshots = SnapshotCache()
         self.vocabulary = vocabulary
         self.settings = settings or EncodingSettings(max_tokens=backbone.config.max_tokens)
-        content = {vocabulary.special_tokens.get(role) for role in ("unk_token", "mask_token")}  # these stand for text
-        special = [i for i in vocabulary.special_ids if vocabulary.tokenizer.id_to_token(i) not in content]
+        content = {
+            vocabulary.special_tokens.get(role) for role in ("unk_token", "mask_token")
+        }  # these stand for text
+        special = [
+            i for i in vocabulary.special_ids if vocabulary.tokenizer.id_to_token(i) not in content
+        ]
         self._specials_on_host = torch.tensor(special, dtype=torch.long)
         self.register_buffer("special_ids", self._specials_on_host, persistent=False)
 
@@ -101,15 +113,17 @@ class Encoder(nn.Module):
         return self.backbone.config.hidden_size
 
     def require_equal_widths(self) -> None:
-        """Checks that a sentence vector can stand in the place of a token state, as some methods put it.
+        """Checks that a sentence vector can stand in the place of a token state, as some methods
+        put it.
 
         Raises:
             ConfigError: a Dense layer after pooling changes the width.
         """
         if self.dim != self.hidden_size:
             raise ConfigError(
-                f"encoder: sentence vectors have {self.dim} numbers and token states {self.hidden_size}, but the method"
-                " puts one in place of the other; use a model without a Dense layer that changes the width"
+                f"encoder: sentence vectors have {self.dim} numbers and token states"
+                f" {self.hidden_size}, but the method puts one in place of the other; use a model"
+                " without a Dense layer that changes the width"
             )
 
     @property
@@ -127,7 +141,9 @@ class Encoder(nn.Module):
         """Where the weights are."""
         return self.backbone.word_embeddings.weight.device
 
-    def tokens(self, batch: TokenBatch, *, word_embeddings: Float[Tensor, "t d"] | None = None) -> HiddenStates:
+    def tokens(
+        self, batch: TokenBatch, *, word_embeddings: Float[Tensor, "t d"] | None = None
+    ) -> HiddenStates:
         """Last-layer states of all tokens.
 
         Args:
@@ -142,14 +158,19 @@ class Encoder(nn.Module):
         return HiddenStates(states, batch.cu_seqlens, self.is_special(batch.input_ids))
 
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
-        """Whether tokens are the tokenizer's own; found where the ids are, which is best the host."""
+        """Whether tokens are the tokenizer's own.
+
+        Found where the ids are, which is best the host.
+        """
         specials = self.special_ids
         if specials.device != input_ids.device:
             specials = on_device(self._specials_on_host, input_ids.device)
         return torch.isin(input_ids, specials)
 
     def forward(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
-        """Sentence vectors: pooled as the settings say, through the layers after pooling, without the last scaling."""
+        """Sentence vectors: pooled as the settings say, through the layers after pooling, without
+        the last scaling.
+        """
         if self.gradcache_sentences is None:
             return self._vectors(batch)
         rows = self._looked_up(batch)
@@ -159,18 +180,30 @@ class Encoder(nn.Module):
         rows: Tensor = self.backbone.word_embeddings(on_device(batch.input_ids, self.device))
         return rows
 
-    def _states(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "t d"]:
+    def _states(
+        self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None
+    ) -> Float[Tensor, "t d"]:
         if self.shared_passes is not None and word_embeddings is None:
             return self.shared_passes.states(batch, self._encoded)
         return self._encoded(batch, word_embeddings)
 
-    def _encoded(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "t d"]:
-        states: Tensor = self.backbone(batch.input_ids, batch.cu_seqlens, word_embeddings=word_embeddings)
+    def _encoded(
+        self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None
+    ) -> Float[Tensor, "t d"]:
+        states: Tensor = self.backbone(
+            batch.input_ids, batch.cu_seqlens, word_embeddings=word_embeddings
+        )
         return states
 
-    def _vectors(self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None) -> Float[Tensor, "b d"]:
+    def _vectors(
+        self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None
+    ) -> Float[Tensor, "b d"]:
         special = self.is_special(batch.input_ids)
-        if isinstance(self.backbone, StaticBackbone) and self.pooling == "mean" and word_embeddings is None:
+        if (
+            isinstance(self.backbone, StaticBackbone)
+            and self.pooling == "mean"
+            and word_embeddings is None
+        ):
             kept = torch.ones_like(special) if self.settings.include_special else ~special
             means = self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
             return self._after_pooling(means)[:, : self.dim]
@@ -178,8 +211,12 @@ class Encoder(nn.Module):
         return self.pool(hidden)[:, : self.dim]
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
-        """Sentence vectors from token states, as ``forward`` makes them before it cuts them to ``dim``."""
-        return self._after_pooling(hidden.pool(self.pooling, include_special=self.settings.include_special))
+        """Sentence vectors from token states, as ``forward`` makes them before it cuts them to
+        ``dim``.
+        """
+        return self._after_pooling(
+            hidden.pool(self.pooling, include_special=self.settings.include_special)
+        )
 
     def _after_pooling(self, pooled: Float[Tensor, "b h"]) -> Float[Tensor, "b d"]:
         vectors: Tensor = self.post_pooling(pooled)
@@ -192,7 +229,8 @@ class Encoder(nn.Module):
         """The backbone laid out for inference; kept, outside of training, until the weights change.
 
         Args:
-            dtype: to compute in; None = the fastest in which vectors stay close to those in float32.
+            dtype: to compute in; None = the fastest in which vectors stay close to those in
+                float32.
         """
         if isinstance(self.backbone, StaticBackbone):
             return self.backbone
@@ -205,15 +243,21 @@ class Encoder(nn.Module):
 
     def with_dense(self) -> Encoder:
         """The same weights with a new linear layer behind the others, which changes nothing yet."""
-        layers = PostPooling([*self.post_pooling, Dense.identity(self.post_pooling.output_dim(self.hidden_size))])
+        layers = PostPooling(
+            [*self.post_pooling, Dense.identity(self.post_pooling.output_dim(self.hidden_size))]
+        )
         return Encoder(self.backbone, self.vocabulary, self.settings, layers, self.language_shift)
 
     def clone(self) -> Encoder:
-        """A copy with weights of its own (a teacher), on the same device; the vocabulary is shared."""
+        """A copy with weights of its own (a teacher), on the same device.
+
+        The vocabulary is shared.
+        """
         return self.with_backbone(copy.deepcopy(self.backbone))
 
     def with_backbone(self, backbone: Backbone, vocabulary: Vocabulary | None = None) -> Encoder:
-        """An encoder around another backbone, with a copy of the layers after pooling and the same settings.
+        """An encoder around another backbone, with a copy of the layers after pooling and the same
+        settings.
 
         Args:
             backbone: its weights are not copied.
@@ -232,18 +276,23 @@ class Encoder(nn.Module):
             ids_in_use: see :func:`interlingua.encoder.vocabulary_trimming.ids_in_use`.
         """
         vocabulary, kept = trim_vocabulary(self.vocabulary, ids_in_use)
-        config = dataclasses.replace(self.backbone.config, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id)
+        config = dataclasses.replace(
+            self.backbone.config, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id
+        )
         if config.first_position != self.backbone.config.first_position:
             raise ConfigError(
-                f"trimming would move the padding id from {self.vocabulary.pad_id} to {vocabulary.pad_id}, and with it"
-                f" the positions of a {config.model_type} model; keep the ids below it too"
+                f"trimming would move the padding id from {self.vocabulary.pad_id} to"
+                f" {vocabulary.pad_id}, and with it the positions of a {config.model_type} model;"
+                " keep the ids below it too"
             )
         weights = self.backbone.state_dict()
         rows = torch.from_numpy(kept).to(self.device)
         weights["word_embeddings.weight"] = weights["word_embeddings.weight"][rows]
         with torch.device("meta"):
             backbone = make_backbone(config)
-        backbone.load_state_dict({name: tensor.clone() for name, tensor in weights.items()}, assign=True)
+        backbone.load_state_dict(
+            {name: tensor.clone() for name, tensor in weights.items()}, assign=True
+        )
         return self.with_backbone(backbone.requires_grad_(True), vocabulary).train(self.training)
 
     @classmethod
@@ -267,14 +316,17 @@ class Encoder(nn.Module):
         with torch.device("meta"):
             backbone = Backbone(config)
         backbone.to_empty(device="cpu").initialize(initialization)
-        return cls(backbone, vocabulary, EncodingSettings(pooling=pooling, max_tokens=config.max_tokens))
+        return cls(
+            backbone, vocabulary, EncodingSettings(pooling=pooling, max_tokens=config.max_tokens)
+        )
 
     @classmethod
     def load(cls, path_or_id: PathLike, *, device: str | torch.device | None = None) -> Encoder:
         """Reads a model: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
 
         Args:
-            path_or_id: a model directory, a training run, of which the best model is read, or ``hf:owner/name``.
+            path_or_id: a model directory, a training run, of which the best model is read, or
+                ``hf:owner/name``.
             device: where the weights go: cpu, cuda, cuda:1; the CPU by default.
 
         Raises:
@@ -284,7 +336,9 @@ class Encoder(nn.Module):
         chosen = choose_device(str(device)) if device is not None else None
         folder = locate(path_or_id)
         table = static_folder(folder)
-        config, weights, settings = read_directory(folder) if table is None else read_static(folder, table)
+        config, weights, settings = (
+            read_directory(folder) if table is None else read_static(folder, table)
+        )
         vocabulary = Vocabulary.of_model(folder if table is None else table)
         with torch.device("meta"):
             backbone = make_backbone(config)
@@ -297,7 +351,9 @@ class Encoder(nn.Module):
         encoder = cls(backbone, vocabulary, settings, post_pooling, shift).eval()
         return encoder if chosen is None else encoder.to(chosen)
 
-    def save(self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True) -> None:
+    def save(
+        self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True
+    ) -> None:
         """Writes a model directory that sentence-transformers and transformers read too.
 
         Args:
@@ -326,7 +382,9 @@ class Encoder(nn.Module):
                 )
             else:
                 tensors = self.backbone.state_dict() if weights else {}
-                tensors = {name: tensor.to(dtype or tensor.dtype) for name, tensor in tensors.items()}
+                tensors = {
+                    name: tensor.to(dtype or tensor.dtype) for name, tensor in tensors.items()
+                }
                 write_directory(
                     temporary,
                     self.backbone.config,
@@ -337,12 +395,19 @@ class Encoder(nn.Module):
                 )
             if self.language_shift is not None:
                 write_shift(self.language_shift, temporary)
-            write_post_pooling(self.post_pooling, temporary)  # float32: small, and a rounded map would not be exact
+            write_post_pooling(
+                self.post_pooling, temporary
+            )  # float32: small, and a rounded map would not be exact
 
     def digest(self) -> str:
         """Hex SHA-256 of the weights' names and bytes and of the vocabulary."""
         weights = self.backbone.state_dict()
-        weights.update({f"post_pooling.{name}": tensor for name, tensor in self.post_pooling.state_dict().items()})
+        weights.update(
+            {
+                f"post_pooling.{name}": tensor
+                for name, tensor in self.post_pooling.state_dict().items()
+            }
+        )
         begin = self.vocabulary.digest() + "".join(self.post_pooling.described)
         if self.language_shift is not None:
             weights["language_shift.means"] = self.language_shift.means
@@ -354,9 +419,11 @@ def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "
     """Reads a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
 
     Args:
-        path_or_id: a model directory, a training run, of which the best model is read, ``hf:owner/name``, or the name
-            of an installed model; by default ``mini``, the model of the extra ``mini``.
-        device: where the weights go: cpu, cuda, cuda:1; auto = the first GPU where there is one, else the CPU.
+        path_or_id: a model directory, a training run, of which the best model is read,
+            ``hf:owner/name``, or the name of an installed model; by default ``mini``, the model of
+            the extra ``mini``.
+        device: where the weights go: cpu, cuda, cuda:1; auto = the first GPU where there is one,
+            else the CPU.
 
     Raises:
         CheckpointError: there is no such model, or it is damaged or of another kind.
@@ -377,5 +444,7 @@ def choose_device(name: str | None = None) -> torch.device:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
         reason = str(error).splitlines()[0]
-        raise ConfigError(f"device {name!r} can't be used ({reason}); there is always: cpu") from error
+        raise ConfigError(
+            f"device {name!r} can't be used ({reason}); there is always: cpu"
+        ) from error
     return torch.device(name)

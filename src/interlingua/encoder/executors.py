@@ -1,10 +1,12 @@
-"""Which executor encodes, and in which dtype: measured once on each processor for each shape, and remembered.
+"""Which executor encodes, and in which dtype: measured once on each processor for each shape, and
+remembered.
 
-A backbone has up to three forms for inference: the compiled kernel, torch with matrices packed for oneDNN, and plain
-torch. Which one is fastest depends on the processor, the dtype and the widths, and no rule that was written down has
-been right everywhere. So the forms that can be made are tried on the model's own first layers, with sentences of a few
-lengths, and the rates are kept in the user's cache folder. An executor that stands earlier in ``EXECUTORS`` keeps its
-place unless a later one is faster by ``MARGIN``, so that noise does not change the last digits of vectors.
+A backbone has up to three forms for inference: the compiled kernel, torch with matrices packed for
+oneDNN, and plain torch. Which one is fastest depends on the processor, the dtype and the widths,
+and no rule that was written down has been right everywhere. So the forms that can be made are tried
+on the model's own first layers, with sentences of a few lengths, and the rates are kept in the
+user's cache folder. An executor that stands earlier in ``EXECUTORS`` keeps its place unless a later
+one is faster by ``MARGIN``, so that noise does not change the last digits of vectors.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
 """Tokens of the sentences by which a dtype's closeness is measured."""
 MEAN_COSINE = 0.9999
 LOWEST_COSINE = 0.999
-"""Of vectors with those in float32: what ``benchmarks/README.md`` documents, and what "auto" asks for."""
+"""Of vectors with those in float32: what ``benchmarks/README.md`` documents, and what "auto" asks
+for."""
 AUTOMATIC = (torch.float32, torch.bfloat16, torch.int8)
 """What "auto" chooses from on the CPU."""
 Frozen = FrozenBackbone | CompiledBackbone
@@ -119,7 +122,8 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     Args:
         backbone: of any shape.
         dtype: to compute in.
-        always_measure: also where there is nothing to choose, for ``interlingua info`` and for "auto".
+        always_measure: also where there is nothing to choose, for ``interlingua info`` and for
+            "auto".
 
     Raises:
         ConfigError: ``INTERLINGUA_EXECUTOR`` names no executor.
@@ -131,7 +135,9 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     names = (*EXECUTORS, FIRST)
     if wanted and wanted not in names:
         hint = did_you_mean(wanted, names)
-        raise ConfigError(f"{VARIABLE}: no executor {wanted!r}{hint}; there are: {', '.join(names)}")
+        raise ConfigError(
+            f"{VARIABLE}: no executor {wanted!r}{hint}; there are: {', '.join(names)}"
+        )
     has_choice = len(able) > 1 and wanted not in (*able, FIRST)
     on_cpu = backbone.word_embeddings.weight.device.type == "cpu"
     rates = measured(backbone, dtype, able) if has_choice or (always_measure and on_cpu) else {}
@@ -141,7 +147,11 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
         reason = f"{VARIABLE} is {FIRST}" if wanted == FIRST else "no other one can"
         return Choice(executor=able[0], reason=reason, rates=rates, refused=refused)
     executor = fastest(rates)
-    reason = "the fastest" if rates[executor] == max(rates.values()) else f"within {MARGIN - 1:.0%} of the fastest"
+    reason = (
+        "the fastest"
+        if rates[executor] == max(rates.values())
+        else f"within {MARGIN - 1:.0%} of the fastest"
+    )
     if wanted:
         reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
     return Choice(executor=executor, reason=reason, rates=rates, refused=refused)
@@ -162,7 +172,8 @@ _MEASURED: dict[str, dict[str, float]] = {}
 
 
 def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[str, float]:
-    """Rates of executors, in the order of the names: remembered, or measured now and then remembered.
+    """Rates of executors, in the order of the names: remembered, or measured now and then
+    remembered.
 
     Args:
         backbone: its first layers are tried.
@@ -170,7 +181,9 @@ def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[s
         names: of executors that can be made of it.
     """
     kernel = variant("layers") or "no kernel"
-    key = " | ".join((processor(), kernel, torch.__version__, __version__, _shape_of(backbone), str(dtype)))
+    key = " | ".join(
+        (processor(), kernel, torch.__version__, __version__, _shape_of(backbone), str(dtype))
+    )
     with _LOCK:
         known = _MEASURED.get(key) or remembered().get(key, {})
         if known.keys() != set(names):  # a kernel may have been built meanwhile
@@ -220,27 +233,40 @@ def _rates(frozen: Mapping[str, Frozen], backbone: Backbone) -> dict[str, float]
 def _random_batch(backbone: Backbone, lengths: tuple[int, ...]) -> TokenBatch:
     config = backbone.config
     draw = torch.Generator().manual_seed(0)
-    rows = [torch.randint(config.vocab_size, (min(n, config.max_tokens),), generator=draw).tolist() for n in lengths]
+    rows = [
+        torch.randint(config.vocab_size, (min(n, config.max_tokens),), generator=draw).tolist()
+        for n in lengths
+    ]
     return TokenBatch.from_lists(rows, [""] * len(rows)).to(backbone.word_embeddings.weight.device)
 
 
 def cache_file() -> Path:
-    """Where rates are remembered: ``executors.json`` in interlingua's part of the user's cache folder."""
+    """Where rates are remembered: ``executors.json`` in interlingua's part of the user's cache
+    folder.
+    """
     folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(folder).expanduser() / "interlingua" / "executors.json"
 
 
 def remembered() -> dict[str, dict[str, float]]:
-    """Rates by processor, versions, shape and dtype; nothing where the file is missing or damaged."""
+    """Rates by processor, versions, shape and dtype.
+
+    Nothing where the file is missing or damaged.
+    """
     try:
         content = json.loads(cache_file().read_text(encoding="utf-8"))
-        return {str(key): {str(name): float(rate) for name, rate in rates.items()} for key, rates in content.items()}
+        return {
+            str(key): {str(name): float(rate) for name, rate in rates.items()}
+            for key, rates in content.items()
+        }
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
 def _remember(key: str, rates: dict[str, float]) -> None:
-    """Adds rates to the file; a folder that can't be written costs one more measurement in the next process."""
+    """Adds rates to the file; a folder that can't be written costs one more measurement in the next
+    process.
+    """
     content = {**remembered(), key: rates}
     with contextlib.suppress(OSError, InterlinguaError), atomic_write(cache_file()) as file:
         json.dump(content, file, indent=1, sort_keys=True)
@@ -273,14 +299,18 @@ def _shape_of(backbone: Backbone) -> str:
 def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
     """The fastest dtype in which vectors stay close to those in float32.
 
-    On a GPU that is bfloat16 where the device has it. On the CPU the dtypes that are faster than float32 are checked
-    with this backbone's own weights, the fastest first.
+    On a GPU that is bfloat16 where the device has it. On the CPU the dtypes that are faster than
+    float32 are checked with this backbone's own weights, the fastest first.
 
     Args:
         backbone: its weights decide how close vectors stay.
     """
     if backbone.word_embeddings.weight.device.type != "cpu":
-        dtype = torch.bfloat16 if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else torch.float32
+        dtype = (
+            torch.bfloat16
+            if torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+            else torch.float32
+        )
         return AutomaticDtype(dtype=dtype, choices={}, cosines={})
     choices = {dtype: choose(backbone, dtype, always_measure=True) for dtype in AUTOMATIC}
     limit = MARGIN * choices[torch.float32].rate
@@ -295,7 +325,9 @@ def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
 
 
 def closeness(backbone: Backbone, dtype: torch.dtype) -> tuple[float, float]:
-    """Mean and lowest cosine between mean states in float32 and in a dtype, of sentences of random tokens."""
+    """Mean and lowest cosine between mean states in float32 and in a dtype, of sentences of random
+    tokens.
+    """
     batch = _random_batch(backbone, PROBE_LENGTHS)
     exact = _means(freeze(backbone, torch.float32), batch)
     cosines = F.cosine_similarity(exact, _means(freeze(backbone, dtype), batch))

@@ -1,4 +1,6 @@
-"""The families of encoders that load: BERT's, XLM-R's, ELECTRA's, DistilBERT's, ModernBERT's, NomicBERT's and GTE's."""
+"""The families of encoders that load: BERT's, XLM-R's, ELECTRA's, DistilBERT's, ModernBERT's,
+NomicBERT's and GTE's.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,14 @@ def _one_to_one(names: Mapping[str, str]) -> tuple[Stacked, ...]:
 
 
 def _modernbert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Windows, bases and biases, in the form of transformers 5 or in that of the versions before."""
+    """Windows, bases and biases, in the form of transformers 5 or in that of the versions
+    before.
+    """
     layers = raw.get("num_hidden_layers") or 0
     every = raw.get("global_attn_every_n_layers") or EVERY_GLOBAL
-    kinds = raw.get("layer_types") or [LOCAL if number % every else GLOBAL for number in range(layers)]
+    kinds = raw.get("layer_types") or [
+        LOCAL if number % every else GLOBAL for number in range(layers)
+    ]
     rotary = raw.get("rope_parameters") or {}
     bases = {kind: (rotary.get(kind) or {}).get("rope_theta") for kind in (GLOBAL, LOCAL)}
     has_bias = bool(raw.get("mlp_bias"))
@@ -65,7 +71,9 @@ def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
     keys: dict[str, Any] = {
         "layer_types": kinds,
         "local_attention": 2 * config.local_window,
-        "rope_parameters": {kind: {"rope_theta": base, "rope_type": "default"} for kind, base in bases.items()},
+        "rope_parameters": {
+            kind: {"rope_theta": base, "rope_type": "default"} for kind, base in bases.items()
+        },
         "global_rope_theta": config.rotary_base,
         "local_rope_theta": config.local_rotary_base,
         "norm_bias": config.norm_bias,
@@ -81,7 +89,8 @@ def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
 
 
 def _electra_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Nothing; refuses models with a matrix between embeddings and layers, which the small ones have.
+    """Nothing; refuses models with a matrix between embeddings and layers, which the small ones
+    have.
 
     Raises:
         ConfigError: it is one of these.
@@ -89,8 +98,8 @@ def _electra_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
     size = raw.get("embedding_size", ELECTRA_EMBEDDING_SIZE)
     if size != raw.get("hidden_size"):
         raise ConfigError(
-            f"embedding_size is {size}, expected hidden_size, {raw.get('hidden_size')}: ELECTRA models with narrower"
-            " embeddings are not supported; take a larger one"
+            f"embedding_size is {size}, expected hidden_size, {raw.get('hidden_size')}: ELECTRA"
+            " models with narrower embeddings are not supported; take a larger one"
         )
     return {}
 
@@ -253,7 +262,11 @@ FAMILIES: dict[str, Architecture] = {
             Stacked(("output_norm",), ("mlp_ln",)),
         ),
         fixed={"positions": "rotary", "gated": True, "intermediate_bias": False},
-        defaults={"attention_probs_dropout_prob": 0.0, "max_position_embeddings": 8192, "type_vocab_size": 1},
+        defaults={
+            "attention_probs_dropout_prob": 0.0,
+            "max_position_embeddings": 8192,
+            "type_vocab_size": 1,
+        },
         schema=ROTARY,
         read_more=_one_base(GLOBAL_BASE),
         write_more=_one_base_key,

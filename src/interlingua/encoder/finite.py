@@ -1,4 +1,6 @@
-"""Refuses vectors with NaN or infinity, in the same words wherever vectors of an encoder are scored or written."""
+"""Refuses vectors with NaN or infinity, in the same words wherever vectors of an encoder are scored
+or written.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from interlingua.errors import DataError, InterlinguaError
 Error = Callable[[str], InterlinguaError]
 
 
-def check_finite(vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, error: Error = DataError) -> None:
+def check_finite(
+    vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *, error: Error = DataError
+) -> None:
     """Looks at all numbers.
 
     Args:
@@ -30,8 +34,8 @@ def check_finite(vectors: Float32[ndarray, "n d"], name: Callable[[int], str], *
     broken = int(np.count_nonzero(~finite))
     count = "" if broken == 1 else f" and {broken - 1:,} more"
     raised = error(
-        f"the encoder gave NaN or infinity for {name(int(np.argmin(finite)))}{count}; try --dtype float32, leave the"
-        " text out, or give other vectors"
+        f"the encoder gave NaN or infinity for {name(int(np.argmin(finite)))}{count}; try --dtype"
+        " float32, leave the text out, or give other vectors"
     )
     raised.vectors_not_finite = True
     raise raised

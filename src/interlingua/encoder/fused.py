@@ -1,7 +1,9 @@
-"""A transformer layer in training by the kernel ``training``: what lies between two matrix products in one pass each.
+"""A transformer layer in training by the kernel ``training``: what lies between two matrix products
+in one pass each.
 
-The same layer as in ``layer.py``, with the same random numbers and the same gradients. What takes torch a dozen
-operations, each of which reads and writes all activations, is one pass here, in float32 whatever the activations' type.
+The same layer as in ``layer.py``, with the same random numbers and the same gradients. What takes
+torch a dozen operations, each of which reads and writes all activations, is one pass here, in
+float32 whatever the activations' type.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ if TYPE_CHECKING:
     from interlingua.encoder.layer import Layer
 
 LANES = 16
-ACTIVATIONS = {"gelu": 1, "gelu_new": 2, "gelu_pytorch_tanh": 2, "relu": 3, "silu": 4, "swish": 4, "tanh": 5}
+ACTIVATIONS = {
+    "gelu": 1,
+    "gelu_new": 2,
+    "gelu_pytorch_tanh": 2,
+    "relu": 3,
+    "silu": 4,
+    "swish": 4,
+    "tanh": 5,
+}
 """As in kernels/training.c."""
 
 
@@ -34,7 +44,11 @@ def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     weight = layer.query.weight
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
     widths = (spec.width, spec.head_width, spec.inner)
-    fits = x.dtype == dtype and weight.dtype == torch.float32 and not any(width % LANES for width in widths)
+    fits = (
+        x.dtype == dtype
+        and weight.dtype == torch.float32
+        and not any(width % LANES for width in widths)
+    )
     return spec.is_plain and fits and layout.by_length is not None and len(x) > 0 and available(x)
 
 
@@ -61,7 +75,9 @@ class FusedSteps:
         weight, bias = self.layer.joint_projection()
         heads = self.layer.spec.heads
         qkv = F.linear(x, weight)
-        context: Tensor = _Attention.apply(qkv, bias, self.layout.by_length, heads, self.attention_dropout_rate)  # type: ignore[no-untyped-call]
+        context: Tensor = _Attention.apply(
+            qkv, bias, self.layout.by_length, heads, self.attention_dropout_rate
+        )  # type: ignore[no-untyped-call]
         return context
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
@@ -86,12 +102,20 @@ class FusedSteps:
 
 
 class _Dropout(ctypes.Structure):
-    _fields_ = [("random", ctypes.c_void_p), ("threshold", ctypes.c_int64), ("scale", ctypes.c_float)]
+    _fields_ = [
+        ("random", ctypes.c_void_p),
+        ("threshold", ctypes.c_int64),
+        ("scale", ctypes.c_float),
+    ]
 
     @classmethod
     def of(cls, random: UInt8[Tensor, " n"] | None, rate: float, first: int = 0) -> _Dropout:
         """From the bytes of an element on; none: nothing is dropped."""
-        return cls(None, 0, 1.0) if random is None else cls(random.data_ptr() + first, *threshold_and_scale(rate))
+        return (
+            cls(None, 0, 1.0)
+            if random is None
+            else cls(random.data_ptr() + first, *threshold_and_scale(rate))
+        )
 
 
 class _Sentences(ctypes.Structure):
@@ -107,7 +131,14 @@ class _ResidualNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, y: Tensor, bias: Tensor, weight: Tensor, shift: Tensor, eps: float, rate: float
+        ctx: Any,
+        x: Tensor,
+        y: Tensor,
+        bias: Tensor,
+        weight: Tensor,
+        shift: Tensor,
+        eps: float,
+        rate: float,
     ) -> Tensor:
         x, y, width = x.contiguous(), y.contiguous(), x.shape[1]
         random = random_bytes([x.numel()]) if rate else None
@@ -117,8 +148,22 @@ class _ResidualNorm(torch.autograd.Function):
 
         def part(first: int, last: int) -> None:
             dropout = _Dropout.of(random, rate, first * width)
-            call("residual_norm", x, last - first, width, x[first:], y[first:], bias, ctypes.byref(dropout), weight,
-                 shift, ctypes.c_float(eps), out[first:], normal[first:], inverse[first:])  # fmt: skip
+            call(
+                "residual_norm",
+                x,
+                last - first,
+                width,
+                x[first:],
+                y[first:],
+                bias,
+                ctypes.byref(dropout),
+                weight,
+                shift,
+                ctypes.c_float(eps),
+                out[first:],
+                normal[first:],
+                inverse[first:],
+            )
 
         in_threads(even_parts(*x.shape), part)
         ctx.save_for_backward(normal, inverse, weight, random)
@@ -137,8 +182,20 @@ class _ResidualNorm(torch.autograd.Function):
 
         def part(first: int, last: int) -> None:
             dropout = _Dropout.of(random, ctx.rate, first * width)
-            call("residual_norm_back", upstream, last - first, width, upstream[first:], normal[first:], inverse[first:],
-                 ctypes.byref(dropout), weight, dx[first:], dy[first:], *sums[parts.index(first)])  # fmt: skip
+            call(
+                "residual_norm_back",
+                upstream,
+                last - first,
+                width,
+                upstream[first:],
+                normal[first:],
+                inverse[first:],
+                ctypes.byref(dropout),
+                weight,
+                dx[first:],
+                dy[first:],
+                *sums[parts.index(first)],
+            )
 
         in_threads(parts, part)
         d_weight, d_shift, d_bias = sums.sum(0)
@@ -153,7 +210,10 @@ class _Activation(torch.autograd.Function):
         x, width = x.contiguous(), x.shape[1]
         y = torch.empty_like(x)
         which = ctypes.c_int64(kind)
-        in_threads(even_parts(*x.shape), lambda a, b: call("activation", x, which, b - a, width, x[a:], bias, y[a:]))
+        in_threads(
+            even_parts(*x.shape),
+            lambda a, b: call("activation", x, which, b - a, width, x[a:], bias, y[a:]),
+        )
         ctx.save_for_backward(x, bias)
         ctx.which = which
         return y
@@ -169,18 +229,33 @@ class _Activation(torch.autograd.Function):
         sums = _floats(x, len(parts), width)
 
         def part(first: int, last: int) -> None:
-            call("activation_back", x, ctx.which, last - first, width, upstream[first:], x[first:], bias, dx[first:],
-                 sums[parts.index(first)])  # fmt: skip
+            call(
+                "activation_back",
+                x,
+                ctx.which,
+                last - first,
+                width,
+                upstream[first:],
+                x[first:],
+                bias,
+                dx[first:],
+                sums[parts.index(first)],
+            )
 
         in_threads(parts, part)
         return dx, sums.sum(0), None
 
 
 class _Attention(torch.autograd.Function):
-    """Softmax(q k' / sqrt(head width)) v of every sentence over itself; queries, keys and values come without bias."""
+    """Softmax(q k' / sqrt(head width)) v of every sentence over itself.
+
+    Queries, keys and values come without bias.
+    """
 
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, bias: Tensor, groups: LengthGroups, heads: int, rate: float) -> Tensor:
+    def forward(
+        ctx: Any, qkv: Tensor, bias: Tensor, groups: LengthGroups, heads: int, rate: float
+    ) -> Tensor:
         qkv, width = qkv.contiguous(), qkv.shape[1] // 3
         context = qkv.new_empty(len(qkv), width)
         stats = _floats(qkv, len(qkv), heads, 2)
@@ -188,7 +263,9 @@ class _Attention(torch.autograd.Function):
         random = random_bytes(sizes) if rate else None
         starts, places = _places(groups, heads)
         _check_attention(qkv, bias, heads, tokens=int(starts[-1]))
-        sentences = _Sentences(width, heads, starts.ctypes.data, places.ctypes.data, _Dropout.of(random, rate))
+        sentences = _Sentences(
+            width, heads, starts.ctypes.data, places.ctypes.data, _Dropout.of(random, rate)
+        )
 
         def part(first: int, last: int) -> None:
             call("attention", qkv, ctypes.byref(sentences), first, last, qkv, bias, context, stats)
@@ -208,24 +285,45 @@ class _Attention(torch.autograd.Function):
         d_qkv = torch.empty_like(qkv)
         parts = _by_work(ctx.starts)
         if 3 * upstream.numel() != qkv.numel():
-            raise ValueError(f"attention takes slopes of {len(qkv)} tokens, got a tensor of {tuple(upstream.shape)}")
+            raise ValueError(
+                f"attention takes slopes of {len(qkv)} tokens, got a tensor of"
+                f" {tuple(upstream.shape)}"
+            )
         if random is not None:  # where a hook has put it
             ctx.sentences.dropout.random = random.data_ptr()
         sums = _floats(qkv, len(parts), len(bias))
 
         def part(first: int, last: int) -> None:
-            call("attention_back", qkv, ctypes.byref(ctx.sentences), first, last, upstream, qkv, bias, stats, d_qkv,
-                 sums[parts.index(first)])  # fmt: skip
+            call(
+                "attention_back",
+                qkv,
+                ctypes.byref(ctx.sentences),
+                first,
+                last,
+                upstream,
+                qkv,
+                bias,
+                stats,
+                d_qkv,
+                sums[parts.index(first)],
+            )
 
         in_threads(parts, part)
         return d_qkv, sums.sum(0), None, None, None
 
 
-def _check_attention(qkv: Float[Tensor, "t 3d"], bias: Float[Tensor, " 3d"], heads: int, *, tokens: int) -> None:
-    """Refuses what the kernel would read beyond: it goes by the sentences' places and the width alone."""
+def _check_attention(
+    qkv: Float[Tensor, "t 3d"], bias: Float[Tensor, " 3d"], heads: int, *, tokens: int
+) -> None:
+    """Refuses what the kernel would read beyond: it goes by the sentences' places and the width
+    alone.
+    """
     width = qkv.shape[1] // 3
     if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * LANES):
-        raise ValueError(f"attention takes {heads} heads of a multiple of {LANES}, got a width of {qkv.shape[1]} / 3")
+        raise ValueError(
+            f"attention takes {heads} heads of a multiple of {LANES}, got a width of"
+            f" {qkv.shape[1]} / 3"
+        )
     if tokens > len(qkv):
         raise ValueError(f"attention takes sentences of {tokens} tokens together, got {len(qkv)}")
 
@@ -235,7 +333,9 @@ def _floats(like: Tensor, *shape: int) -> Tensor:
     return torch.zeros(shape, dtype=torch.float32, device=like.device)
 
 
-def _places(groups: LengthGroups, heads: int) -> tuple[Int64[np.ndarray, " b+1"], Int64[np.ndarray, " b"]]:
+def _places(
+    groups: LengthGroups, heads: int
+) -> tuple[Int64[np.ndarray, " b+1"], Int64[np.ndarray, " b"]]:
     """First token of each sentence and the total, and the first of each sentence's random bytes."""
     starts = [np.zeros(1, np.int64)]
     places = []

@@ -14,23 +14,28 @@ from interlingua.batches.tokens import TokenBatch
 
 
 def in_parts(
-    encode: Callable[[TokenBatch, Tensor], Tensor], batch: TokenBatch, word_embeddings: Float[Tensor, "t d"], size: int
+    encode: Callable[[TokenBatch, Tensor], Tensor],
+    batch: TokenBatch,
+    word_embeddings: Float[Tensor, "t d"],
+    size: int,
 ) -> Tensor:
-    """Encodes a batch part by part, and computes each part a second time when its gradient is needed.
+    """Encodes a batch part by part, and computes each part a second time when its gradient is
+    needed.
 
-    Between the two only the parts' inputs and results are held, so that a contrastive loss over a batch of any size
-    costs the activations of one part; the price is a second forward pass. The gradients are those of the same parts
-    held all at once: the second pass draws the random numbers of the first. Without dropout parts are of no matter to
-    the result, since no sentence sees another.
+    Between the two only the parts' inputs and results are held, so that a contrastive loss over a
+    batch of any size costs the activations of one part; the price is a second forward pass. The
+    gradients are those of the same parts held all at once: the second pass draws the random numbers
+    of the first. Without dropout parts are of no matter to the result, since no sentence sees
+    another.
 
-    Differs from the paper: autograd asks for the second pass itself, so the loss needs no gradient cache of its own,
-    may use the results in any way, and several calls may share the weights.
+    Differs from the paper: autograd asks for the second pass itself, so the loss needs no gradient
+    cache of its own, may use the results in any way, and several calls may share the weights.
 
     Args:
         encode: from sentences and their looked-up word embeddings to rows, in order.
         batch: any number of sentences.
-        word_embeddings: of all tokens. They are looked up for all parts at once, since the gradient of each look-up is
-            as large as the vocabulary's matrix.
+        word_embeddings: of all tokens. They are looked up for all parts at once, since the gradient
+            of each look-up is as large as the vocabulary's matrix.
         size: sentences of a part, at most.
 
     Returns:
@@ -40,4 +45,6 @@ def in_parts(
     inputs = torch.split(word_embeddings, [len(part.input_ids) for part in parts])
     if not torch.is_grad_enabled():
         return torch.cat([encode(*part) for part in zip(parts, inputs, strict=True)])
-    return torch.cat([checkpoint(encode, *part, use_reentrant=False) for part in zip(parts, inputs, strict=True)])
+    return torch.cat(
+        [checkpoint(encode, *part, use_reentrant=False) for part in zip(parts, inputs, strict=True)]
+    )

@@ -38,7 +38,9 @@ class LanguageTags(nn.Module):
         normalize: whether tags pass through a LayerNorm.
     """
 
-    def __init__(self, languages: Sequence[str], dim: int, *, dropout: float, normalize: bool = True) -> None:
+    def __init__(
+        self, languages: Sequence[str], dim: int, *, dropout: float, normalize: bool = True
+    ) -> None:
         super().__init__()
         self.index = {code: position for position, code in enumerate(languages)}
         self.embedding = nn.Embedding(len(self.index), dim)
@@ -61,8 +63,8 @@ class LanguageTags(nn.Module):
         except KeyError as error:
             code = str(error.args[0])
             raise DataError(
-                f"language {code} has no tag{did_you_mean(code, self.index)}; name it in the method's languages, or"
-                " prepare the vocabulary with it"
+                f"language {code} has no tag{did_you_mean(code, self.index)}; name it in the"
+                " method's languages, or prepare the vocabulary with it"
             ) from error
         return on_device(torch.tensor(rows), self.embedding.weight.device)
 
@@ -74,10 +76,13 @@ class TokenPredictionHead(nn.Module):
         dim: width D of the embeddings.
         vocab_size: V.
         tags: the target languages' tags, of width L; None = the head doesn't know the language.
-        shared: the output embeddings are another module's, given in each call, in place of V vectors of width L + D.
+        shared: the output embeddings are another module's, given in each call, in place of V
+            vectors of width L + D.
     """
 
-    def __init__(self, dim: int, vocab_size: int, *, tags: LanguageTags | None, shared: bool = False) -> None:
+    def __init__(
+        self, dim: int, vocab_size: int, *, tags: LanguageTags | None, shared: bool = False
+    ) -> None:
         super().__init__()
         width = dim + (tags.embedding.embedding_dim if tags is not None else 0)
         output_width = dim if shared else width
@@ -86,9 +91,15 @@ class TokenPredictionHead(nn.Module):
         self.norm = nn.LayerNorm(output_width, LAYER_NORM_EPSILON)
         self.output = None if shared else nn.Linear(output_width, vocab_size, bias=False)
 
-    def forward(self, embeddings: Float[Tensor, "b d"], languages: Sequence[str]) -> Float[Tensor, "b h"]:
+    def forward(
+        self, embeddings: Float[Tensor, "b d"], languages: Sequence[str]
+    ) -> Float[Tensor, "b h"]:
         """The vector to multiply the output embeddings by: the inner products are the logits."""
-        joint = embeddings if self.tags is None else torch.cat([self.tags(languages), embeddings], dim=1)
+        joint = (
+            embeddings
+            if self.tags is None
+            else torch.cat([self.tags(languages), embeddings], dim=1)
+        )
         features: Tensor = self.norm(F.silu(self.dense(joint)))
         return features
 

@@ -21,7 +21,11 @@ def hub_hint(path_or_id: PathLike) -> str:
     """What to write for a model of the hub, if a path that is not there may be meant for one."""
     text = os.fspath(path_or_id)
     may_be_hub = re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", text)
-    return f"; for the model of that name on the Hugging Face hub write {HUB_PREFIX}{text}" if may_be_hub else ""
+    return (
+        f"; for the model of that name on the Hugging Face hub write {HUB_PREFIX}{text}"
+        if may_be_hub
+        else ""
+    )
 
 
 def hub_snapshot(name: str, patterns: list[str]) -> Path:
@@ -33,11 +37,15 @@ def hub_snapshot(name: str, patterns: list[str]) -> Path:
     from huggingface_hub import snapshot_download
 
     if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is None:
-        raise CheckpointError(f"{HUB_PREFIX}{name[:100]} names no model of the hub; write {HUB_PREFIX}owner/name")
+        raise CheckpointError(
+            f"{HUB_PREFIX}{name[:100]} names no model of the hub; write {HUB_PREFIX}owner/name"
+        )
     try:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except Exception as error:  # the hub's client raises many kinds
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [
+            "no reason given"
+        ]
         reason = " ".join(lines) if len(str(error)) < 160 else lines[0].rstrip(".")
         raise CheckpointError(
             f"{HUB_PREFIX}{name}: the hub gave no such model ({type(error).__name__}: {reason})"

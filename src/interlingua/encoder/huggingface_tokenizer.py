@@ -28,7 +28,8 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         path_or_id: a model directory, a ``tokenizer.json``, or ``hf:owner/name``.
 
     Returns:
-        the content of its ``tokenizer.json``, without padding and truncation, and its special tokens by role.
+        the content of its ``tokenizer.json``, without padding and truncation, and its special
+        tokens by role.
 
     Raises:
         DataError: there is none, or it can't be read.
@@ -44,11 +45,16 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
     try:
         tokens = _tokens(definition)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise DataError(f"not a tokenizer.json ({type(error).__name__}: {error}); fetch it again", path=file) from error
+        raise DataError(
+            f"not a tokenizer.json ({type(error).__name__}: {error}); fetch it again", path=file
+        ) from error
     if not file.is_file() and not tokens - set(
         special_tokens.values()
     ):  # what transformers makes of a folder without its vocabulary file
-        raise DataError("the tokenizer has special tokens alone, its vocabulary is missing; fetch it again", path=path)
+        raise DataError(
+            "the tokenizer has special tokens alone, its vocabulary is missing; fetch it again",
+            path=path,
+        )
     for role, names in USUAL_NAMES.items():
         usual = next((name for name in names if name in tokens), None)
         if role not in special_tokens and usual is not None:
@@ -65,7 +71,8 @@ def _folder(path_or_id: PathLike) -> Path:
         if path.exists():
             return path
         raise DataError(
-            f"no such model directory or tokenizer.json; check the path{hub_hint(path_or_id)}", path=path_or_id
+            f"no such model directory or tokenizer.json; check the path{hub_hint(path_or_id)}",
+            path=path_or_id,
         )
     try:
         return hub_snapshot(name, HUB_FILES)
@@ -74,7 +81,9 @@ def _folder(path_or_id: PathLike) -> Path:
 
 
 def _special_tokens(folder: Path) -> dict[str, str]:
-    """Roles from ``special_tokens_map.json`` and ``tokenizer_config.json``, the latter having the last word."""
+    """Roles from ``special_tokens_map.json`` and ``tokenizer_config.json``, the latter having the
+    last word.
+    """
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         if (folder / name).is_file():
@@ -82,7 +91,10 @@ def _special_tokens(folder: Path) -> dict[str, str]:
             problem = TOKENIZER.problem(settings, "")
             if problem is not None:
                 key, there, expected = problem
-                raise DataError(f"{key} is {there}, expected {expected}; fetch the model again", path=folder / name)
+                raise DataError(
+                    f"{key} is {there}, expected {expected}; fetch the model again",
+                    path=folder / name,
+                )
             for role in ROLES:
                 token = settings.get(role)
                 token = token.get("content") if isinstance(token, dict) else token
@@ -98,14 +110,20 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), use_fast=True, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(folder), use_fast=True, trust_remote_code=False
+        )
     except Exception as error:  # transformers raises a dozen kinds, all of them "no tokenizer here"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise DataError(f"no tokenizer here: {reason}", path=folder) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        raise DataError("this tokenizer has no fast form; convert it to a tokenizer.json first", path=folder)
-    special_tokens = {role: str(getattr(tokenizer, role)) for role in ROLES if getattr(tokenizer, role, None)}
+        raise DataError(
+            "this tokenizer has no fast form; convert it to a tokenizer.json first", path=folder
+        )
+    special_tokens = {
+        role: str(getattr(tokenizer, role)) for role in ROLES if getattr(tokenizer, role, None)
+    }
     return json.loads(backend.to_str()), special_tokens
 
 
@@ -119,7 +137,9 @@ def _read_object(path: Path) -> dict[str, Any]:
     try:
         content = parse_json(read_json_text(path))
     except (OSError, ValueError) as error:
-        raise DataError(f"can't be read as JSON: {error}; copy it again from where it came from", path=path) from error
+        raise DataError(
+            f"can't be read as JSON: {error}; copy it again from where it came from", path=path
+        ) from error
     if not isinstance(content, dict):
         raise DataError("not a JSON object; copy it again from where it came from", path=path)
     return content

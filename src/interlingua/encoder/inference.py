@@ -19,7 +19,8 @@ from interlingua.encoder.quantize import quantize, whole_product
 TYPICAL_TOKENS = 2048
 LEAST_STEP = 8
 STEPS_OF_OCTAVE = 16
-"""Between a power of two and the next one there are so many sizes of a batch, at least ``LEAST_STEP`` tokens apart."""
+"""Between a power of two and the next one there are so many sizes of a batch, at least
+``LEAST_STEP`` tokens apart."""
 FUSED_ACTIVATIONS = {  # oneDNN's name, and which formula where it has two
     "gelu": ("gelu", "none"),
     "gelu_new": ("gelu", "tanh"),
@@ -34,9 +35,9 @@ FUSED_ACTIVATIONS = {  # oneDNN's name, and which formula where it has two
 class FrozenBackbone:
     """A snapshot of a backbone for inference, to be made anew when the weights change.
 
-    On the CPU the matrices are reordered for oneDNN, which runs float32 at over twice the speed of the default product
-    at the same precision, and adds bias, activation and residual on the way. With int8 all that is no product of bytes
-    is float32.
+    On the CPU the matrices are reordered for oneDNN, which runs float32 at over twice the speed of
+    the default product at the same precision, and adds bias, activation and residual on the way.
+    With int8 all that is no product of bytes is float32.
 
     Args:
         backbone: where the weights come from; not changed.
@@ -52,12 +53,18 @@ class FrozenBackbone:
         self.config = config
         self.dtype = dtype
         self.between = cast.dtype
-        self.words = backbone.word_embeddings.weight.detach()  # looked up, then cast: most rows are never used
+        self.words = (
+            backbone.word_embeddings.weight.detach()
+        )  # looked up, then cast: most rows are never used
         self.positions = cast(backbone.position_table())
         self.norm = _Norm(backbone.embedding_norm, cast)
         self.final_norm = None if backbone.final_norm is None else _Norm(backbone.final_norm, cast)
         linear = _ByteLinear if dtype == torch.int8 else _PackedLinear
-        self.layers = [_FrozenLayer(layer, cast, linear) for layer in backbone.layers if isinstance(layer, Layer)]
+        self.layers = [
+            _FrozenLayer(layer, cast, linear)
+            for layer in backbone.layers
+            if isinstance(layer, Layer)
+        ]
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
@@ -69,7 +76,9 @@ class FrozenBackbone:
         return None
 
     @torch.inference_mode()
-    def __call__(self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]) -> Float[Tensor, "t d"]:
+    def __call__(
+        self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]
+    ) -> Float[Tensor, "t d"]:
         """Hidden states of the last layer, in the order of the tokens."""
         head_width = self.config.hidden_size // self.config.num_attention_heads
         device = self.words.device
@@ -78,11 +87,15 @@ class FrozenBackbone:
             input_ids, cu_seqlens = _filled_up(input_ids, cu_seqlens)
         uses_flash = flash_available(device, self.between, head_width)
         layout = Layout.of(cu_seqlens, flash=uses_flash, device=device)
-        words = F.embedding(layout.arrange(on_device(input_ids, device)), self.words).to(self.between)
+        words = F.embedding(layout.arrange(on_device(input_ids, device)), self.words).to(
+            self.between
+        )
         # with rotary positions the table is one row: the token type, or zeros
         rotary = self.config.positions == "rotary"
         places = (
-            self.positions if rotary else F.embedding(layout.positions + self.config.first_position, self.positions)
+            self.positions
+            if rotary
+            else F.embedding(layout.positions + self.config.first_position, self.positions)
         )
         x = self.norm(words + places)
         for layer in self.layers:
@@ -104,17 +117,31 @@ class PlainBackbone(FrozenBackbone):
 class _FrozenLayer:
     """The steps of a layer with packed matrices, see ``encoder/layer.py``."""
 
-    def __init__(self, layer: Layer, cast: _Cast, linear: type[_PackedLinear | _ByteLinear]) -> None:
+    def __init__(
+        self, layer: Layer, cast: _Cast, linear: type[_PackedLinear | _ByteLinear]
+    ) -> None:
         spec = layer.spec
         self.spec = spec
-        self.qkv = _PackedLinear(*layer.joint_projection(), cast)  # never of bytes: errors matter most in attention
-        self.attention_output = linear(layer.attention_output.weight, layer.attention_output.bias, cast)
+        self.qkv = _PackedLinear(
+            *layer.joint_projection(), cast
+        )  # never of bytes: errors matter most in attention
+        self.attention_output = linear(
+            layer.attention_output.weight, layer.attention_output.bias, cast
+        )
         # the activated half by itself, so that its activation is part of the product
         first = slice(0, spec.inner)
-        self.intermediate = linear(*_rows(layer.intermediate, first), cast, activation=spec.activation)
-        self.gate = linear(*_rows(layer.intermediate, slice(spec.inner, None)), cast) if spec.gated else None
+        self.intermediate = linear(
+            *_rows(layer.intermediate, first), cast, activation=spec.activation
+        )
+        self.gate = (
+            linear(*_rows(layer.intermediate, slice(spec.inner, None)), cast)
+            if spec.gated
+            else None
+        )
         self.output = linear(layer.output.weight, layer.output.bias, cast)
-        self.attention_norm = None if layer.attention_norm is None else _Norm(layer.attention_norm, cast)
+        self.attention_norm = (
+            None if layer.attention_norm is None else _Norm(layer.attention_norm, cast)
+        )
         self.output_norm = _Norm(layer.output_norm, cast)
 
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
@@ -133,7 +160,9 @@ class _FrozenSteps:
     def attended(self, x: Tensor) -> Tensor:
         spec = self.layer.spec
         qkv = self.layer.qkv(x)
-        return attend(qkv, self.layout, heads=spec.heads, rotary_base=spec.rotary_base, window=spec.window)
+        return attend(
+            qkv, self.layout, heads=spec.heads, rotary_base=spec.rotary_base, window=spec.window
+        )
 
     def activated(self, x: Tensor) -> Tensor:
         inner = self.layer.intermediate(x)
@@ -145,10 +174,12 @@ class _FrozenSteps:
 
 
 def batch_size(tokens: int) -> int:
-    """The next size that batches on the CPU have: at most a sixteenth more, or ``LEAST_STEP`` - 1 tokens.
+    """The next size that batches on the CPU have: at most a sixteenth more, or ``LEAST_STEP`` - 1
+    tokens.
 
-    oneDNN generates code for each size that it has not met before, about a megabyte for the four products of a small
-    model. Its cache bounds only a part of that, so that a server with batches of every size would grow for days.
+    oneDNN generates code for each size that it has not met before, about a megabyte for the four
+    products of a small model. Its cache bounds only a part of that, so that a server with batches
+    of every size would grow for days.
     """
     octave = 1 << max(0, tokens - 1).bit_length() >> 1  # the largest power of two below the tokens
     step = max(LEAST_STEP, octave // STEPS_OF_OCTAVE)
@@ -194,9 +225,13 @@ class _Norm:
 
 
 class _PackedLinear:
-    """x W' + b, then an activation or a sum, in one oneDNN call where that exists and in plain torch elsewhere."""
+    """x W' + b, then an activation or a sum, in one oneDNN call where that exists and in plain
+    torch elsewhere.
+    """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None) -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None
+    ) -> None:
         self.weight = cast(weight).contiguous()
         self.bias = None if bias is None else cast(bias)
         self.activation = activation
@@ -223,7 +258,9 @@ class _PackedLinear:
 class _ByteLinear:
     """x W' + b with rows and weights in bytes, then an activation or a sum."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None) -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None
+    ) -> None:
         self.weight, scales = quantize(weight.detach())
         self.scales = scales[:, 0]
         self.bias = None if bias is None else cast(bias)
@@ -239,14 +276,22 @@ class _ByteLinear:
         return ACTIVATIONS[self.activation](y) if self.activation else y
 
 
-NEEDED_SUPPORT = {torch.bfloat16: "_is_mkldnn_bf16_supported", torch.float16: "_is_mkldnn_fp16_supported"}
-"""oneDNN refuses to reorder matrices of a dtype that the processor has no instructions for, e.g. with AVX2 alone."""
+NEEDED_SUPPORT = {
+    torch.bfloat16: "_is_mkldnn_bf16_supported",
+    torch.float16: "_is_mkldnn_fp16_supported",
+}
+"""oneDNN refuses to reorder matrices of a dtype that the processor has no instructions for, e.g.
+with AVX2 alone."""
 
 
 def _onednn(dtype: torch.dtype) -> Any:
-    """Operators of oneDNN where torch has them and they take the dtype on this processor, else None."""
+    """Operators of oneDNN where torch has them and they take the dtype on this processor, else
+    None.
+    """
     operators = torch.ops.mkldnn
-    if not (hasattr(operators, "_linear_pointwise") and hasattr(operators, "_reorder_linear_weight")):
+    if not (
+        hasattr(operators, "_linear_pointwise") and hasattr(operators, "_reorder_linear_weight")
+    ):
         return None
     supported = getattr(operators, NEEDED_SUPPORT[dtype], None) if dtype in NEEDED_SUPPORT else None
     if supported is not None and not supported():

@@ -1,4 +1,6 @@
-"""A language map on disk: ``language_map.safetensors``, its matrices with method and languages in the metadata."""
+"""A language map on disk: ``language_map.safetensors``, its matrices with method and languages in
+the metadata.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def write_map(language_map: LanguageMap, path: PathLike) -> None:
         "rank": str(language_map.rank),
         "languages": json.dumps(language_map.languages),
     }
-    content = {name: np.ascontiguousarray(tensor, dtype=np.float32) for name, tensor in tensors.items()}
+    content = {
+        name: np.ascontiguousarray(tensor, dtype=np.float32) for name, tensor in tensors.items()
+    }
     with atomic_write(path, "wb") as file:
         file.write(save(content, metadata=described))
 
@@ -47,7 +51,10 @@ def read_map(path: PathLike) -> LanguageMap:
     try:
         with safe_open(file_path, framework="numpy") as file:
             described: dict[str, str] = file.metadata() or {}
-            tensors: dict[str, Any] = {name: file.get_tensor(name).astype(np.float64) for name in file.keys()}  # noqa: SIM118
+            tensors: dict[str, Any] = {
+                name: file.get_tensor(name).astype(np.float64)
+                for name in file.keys()  # noqa: SIM118
+            }
         method = described["method"]
         languages = parse_json(described["languages"])
         weight = tensors["weight"]
@@ -56,9 +63,19 @@ def read_map(path: PathLike) -> LanguageMap:
         if bias.ndim != 1 or not isinstance(languages, list):
             raise ValueError("its parts are of another kind")
         width = len(bias)
-        fits = weight.shape == (width, width) and (shifts is None or shifts.shape == (len(languages), width))
-        if method not in MAP_METHODS or not fits or not all(np.isfinite(tensor).all() for tensor in tensors.values()):
+        fits = weight.shape == (width, width) and (
+            shifts is None or shifts.shape == (len(languages), width)
+        )
+        if (
+            method not in MAP_METHODS
+            or not fits
+            or not all(np.isfinite(tensor).all() for tensor in tensors.values())
+        ):
             raise ValueError("its parts do not fit together")
-        return LanguageMap(method, int(described["rank"]), tuple(map(str, languages)), weight, bias, shifts)
+        return LanguageMap(
+            method, int(described["rank"]), tuple(map(str, languages)), weight, bias, shifts
+        )
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{file_path}: damaged ({error}); make it again with interlingua debias") from error
+        raise CheckpointError(
+            f"{file_path}: damaged ({error}); make it again with interlingua debias"
+        ) from error

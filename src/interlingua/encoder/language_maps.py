@@ -1,15 +1,18 @@
 """Affine maps that take the language out of sentence vectors, estimated without training.
 
-An encoder leaves a trace of the language in its vectors: the mean vector of German sentences is not that of Thai ones,
-so sentences of one language lie nearer to each other than to their translations. The maps of this module remove the
-trace from the means and covariances of vectors of known language. None needs translations. With L languages and
-D dimensions, all statistics fit into L means and one D x D matrix, so any number of vectors streams by.
+An encoder leaves a trace of the language in its vectors: the mean vector of German sentences is not
+that of Thai ones, so sentences of one language lie nearer to each other than to their translations.
+The maps of this module remove the trace from the means and covariances of vectors of known
+language. None needs translations. With L languages and D dimensions, all statistics fit into L
+means and one D x D matrix, so any number of vectors streams by.
 
 - ``center``: x - mu, where mu is the mean of the languages' means.
-- ``project``: (I - U U')(x - mu), where the columns of U span the differences of the languages' means.
-- ``erase``: least-squares concept erasure (LEACE): no linear classifier can tell the languages apart afterwards, and of
-  all maps with that property it moves the vectors least.
-- ``shift``: x - mu_l for a sentence of language l, so the language has to be known when a text is embedded.
+- ``project``: (I - U U')(x - mu), where the columns of U span the differences of the languages'
+  means.
+- ``erase``: least-squares concept erasure (LEACE): no linear classifier can tell the languages
+  apart afterwards, and of all maps with that property it moves the vectors least.
+- ``shift``: x - mu_l for a sentence of language l, so the language has to be known when a text is
+  embedded.
 """
 
 from __future__ import annotations
@@ -59,7 +62,8 @@ def language_statistics(
 
     Args:
         vectors: a language and some of its vectors, any number of blocks in any order.
-        need_covariance: without it (only ``erase`` reads it) the D x D sums are left out and the covariance is zero.
+        need_covariance: without it (only ``erase`` reads it) the D x D sums are left out and the
+            covariance is zero.
 
     Raises:
         DataError: there are fewer than two languages, or a vector is not finite.
@@ -71,22 +75,30 @@ def language_statistics(
         rows = np.asarray(block, dtype=np.float64)
         if not np.isfinite(rows).all():
             row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-            raise DataError(f"vector {row + 1} of a block of {language} is not finite; embed its text again")
+            raise DataError(
+                f"vector {row + 1} of a block of {language} is not finite; embed its text again"
+            )
         counts[language] = counts.get(language, 0) + len(rows)
         sums[language] = sums.get(language, 0.0) + rows.sum(axis=0)
         if need_covariance:
             squares[language] = squares.get(language, 0.0) + rows.T @ rows
     languages = tuple(sorted(language for language, count in counts.items() if count))
     if len(languages) < 2:
-        raise DataError(f"texts of {len(languages)} language; the differences of at least 2 are needed")
+        raise DataError(
+            f"texts of {len(languages)} language; the differences of at least 2 are needed"
+        )
     means = np.stack([sums[language] / counts[language] for language in languages])
     width = means.shape[1]
     covariance = np.zeros((width, width))
     if need_covariance:
-        second_moment = np.mean([squares[language] / counts[language] for language in languages], axis=0)
+        second_moment = np.mean(
+            [squares[language] / counts[language] for language in languages], axis=0
+        )
         center = means.mean(axis=0)
         covariance = second_moment - np.outer(center, center)
-    return LanguageStatistics(languages, tuple(counts[language] for language in languages), means, covariance)
+    return LanguageStatistics(
+        languages, tuple(counts[language] for language in languages), means, covariance
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +122,11 @@ class LanguageMap:
     shifts: Float64[ndarray, "l d"] | None = None
 
     def apply(
-        self, vectors: Float[ndarray, "n d"], languages: Sequence[str] | None = None, *, normalize: bool = True
+        self,
+        vectors: Float[ndarray, "n d"],
+        languages: Sequence[str] | None = None,
+        *,
+        normalize: bool = True,
     ) -> Float32[ndarray, "n d"]:
         """The mapped vectors.
 
@@ -134,12 +150,15 @@ class LanguageMap:
     def _rows(self, languages: Sequence[str] | None, count: int) -> list[int]:
         if languages is None or len(languages) != count:
             given = "none" if languages is None else f"{len(languages):,}"
-            raise DataError(f"the method shift needs the language of each of {count:,} vectors, got {given}")
+            raise DataError(
+                f"the method shift needs the language of each of {count:,} vectors, got {given}"
+            )
         row_of = {language: row for row, language in enumerate(self.languages)}
         unknown = next((language for language in languages if language not in row_of), None)
         if unknown is not None:
             raise DataError(
-                f"the shift of {unknown} is not known; the map was estimated on {', '.join(self.languages)}"
+                f"the shift of {unknown} is not known; the map was estimated on"
+                f" {', '.join(self.languages)}"
             )
         return [row_of[language] for language in languages]
 
@@ -149,15 +168,17 @@ def fit_language_map(
 ) -> LanguageMap:
     r"""Estimates a map.
 
-    ``project`` takes the directions from the singular value decomposition of the centered means, largest differences
-    first. ``erase`` is "LEACE: Perfect linear concept erasure in closed form" (Belrose et al. 2023), Theorem 4.3:
+    ``project`` takes the directions from the singular value decomposition of the centered means,
+    largest differences first. ``erase`` is "LEACE: Perfect linear concept erasure in closed form"
+    (Belrose et al. 2023), Theorem 4.3:
 
     .. math:: r(x) = x - W^+ P W (x - \mu), \qquad W = (\Sigma_{XX}^{1/2})^+, \qquad
               P = (W \Sigma_{XZ})(W \Sigma_{XZ})^+
 
-    *Symbols*: X the vectors, Z the one-hot language, mu the mean. Differs from the paper: every language has the same
-    weight; the mean is then taken away too, which no linear classifier can notice, but cosines do; with a ``rank``
-    below L - 1 P projects onto so many directions of largest singular value.
+    *Symbols*: X the vectors, Z the one-hot language, mu the mean. Differs from the paper: every
+    language has the same weight; the mean is then taken away too, which no linear classifier can
+    notice, but cosines do; with a ``rank`` below L - 1 P projects onto so many directions of
+    largest singular value.
 
     Args:
         statistics: of the vectors; ``erase`` needs the covariance.
@@ -174,7 +195,9 @@ def fit_language_map(
     differences = statistics.means - center
     identity = np.eye(width)
     if method == "shift":
-        return LanguageMap(method, 0, statistics.languages, identity, np.zeros(width), statistics.means)
+        return LanguageMap(
+            method, 0, statistics.languages, identity, np.zeros(width), statistics.means
+        )
     if method == "center":
         return LanguageMap(method, 0, statistics.languages, identity, -center)
     if method == "project":
@@ -191,13 +214,16 @@ def fit_language_map(
 def _directions(columns: Float64[ndarray, "d l"], rank: int | None) -> Float64[ndarray, "d r"]:
     """Orthonormal directions of the columns' span, the largest first, at most ``rank`` of them."""
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    # The differences from a mean sum to zero, so the last singular value of L columns is always a rounding error.
+    # The differences from a mean sum to zero, so the last singular value of L columns is always a
+    # rounding error.
     present = int((values > RELATIVE_TOLERANCE * max(values[0], 1e-30)).sum())
     kept = present if rank is None else min(rank, present)
     return np.asarray(left[:, :kept])
 
 
-def _square_roots(covariance: Float64[ndarray, "d d"]) -> tuple[Float64[ndarray, "d d"], Float64[ndarray, "d d"]]:
+def _square_roots(
+    covariance: Float64[ndarray, "d d"],
+) -> tuple[Float64[ndarray, "d d"], Float64[ndarray, "d d"]]:
     """The pseudo-inverse of the matrix's symmetric square root, and the root itself."""
     values, vectors = np.linalg.eigh(covariance)
     kept = values > RELATIVE_TOLERANCE * values[-1]

@@ -1,7 +1,8 @@
-"""A vector for each language that is subtracted from the vectors of its texts: the map ``shift`` of ``debias``.
+"""A vector for each language that is subtracted from the vectors of its texts: the map ``shift`` of
+``debias``.
 
-It needs the language of each text when it is embedded, so it works through ``encode(language=...)`` alone; other
-libraries' modules are not given a language and cannot express it.
+It needs the language of each text when it is embedded, so it works through ``encode(language=...)``
+alone; other libraries' modules are not given a language and cannot express it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class LanguageShift(nn.Module):
             ConfigError: no language is given, or the shift was not estimated on it.
         """
         if language is None:
-            raise ConfigError("the model shifts vectors by language: give the language of the texts")
+            raise ConfigError(
+                "the model shifts vectors by language: give the language of the texts"
+            )
         if language not in self.languages:
             nearest = did_you_mean(language, list(self.languages))
             raise ConfigError(f"the model has no shift for the language {language}{nearest}")
@@ -80,7 +83,15 @@ def read_shift(folder: Path, dim: int) -> LanguageShift | None:
             languages = parse_json((file.metadata() or {})["languages"])
             means = file.get_tensor("means")
     except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{path}: damaged ({error}); make the model again with interlingua debias") from error
-    if not isinstance(languages, list) or means.shape != (len(languages), dim) or not torch.isfinite(means).all():
-        raise CheckpointError(f"{path}: shifts of shape {tuple(means.shape)}, the model's vectors have {dim} numbers")
+        raise CheckpointError(
+            f"{path}: damaged ({error}); make the model again with interlingua debias"
+        ) from error
+    if (
+        not isinstance(languages, list)
+        or means.shape != (len(languages), dim)
+        or not torch.isfinite(means).all()
+    ):
+        raise CheckpointError(
+            f"{path}: shifts of shape {tuple(means.shape)}, the model's vectors have {dim} numbers"
+        )
     return LanguageShift([str(language) for language in languages], means)

@@ -1,12 +1,13 @@
 """A transformer layer, described once: what it computes, in which order, and its weights.
 
-Encoders differ in small choices: where the norm stands, whether matrices have biases, how a token's position is known,
-whether the feed-forward block is gated, and whether a layer sees the whole sentence or a window of it. ``LayerSpec``
-holds these choices. ``run_layer`` holds the order of the steps, which is the same for all of them. An executor is a
-class with the four ``Steps``: torch with gradients (``eager.py``), one pass over memory per step in training
-(``fused.py`` on the CPU, ``one_pass_steps.py`` where a run asks for it),
-matrices packed for oneDNN (``inference.py``), and nodes of an ONNX graph (``export/graph.py``). The compiled kernel
-alone has the order written out, in C, for layers that are ``is_plain``.
+Encoders differ in small choices: where the norm stands, whether matrices have biases, how a token's
+position is known, whether the feed-forward block is gated, and whether a layer sees the whole
+sentence or a window of it. ``LayerSpec`` holds these choices. ``run_layer`` holds the order of the
+steps, which is the same for all of them. An executor is a class with the four ``Steps``: torch with
+gradients (``eager.py``), one pass over memory per step in training (``fused.py`` on the CPU,
+``one_pass_steps.py`` where a run asks for it), matrices packed for oneDNN (``inference.py``), and
+nodes of an ONNX graph (``export/graph.py``). The compiled kernel alone has the order written out,
+in C, for layers that are ``is_plain``.
 """
 
 from __future__ import annotations
@@ -41,11 +42,14 @@ class LayerSpec:
     activation: str = "gelu"
     """A key of ``ACTIVATIONS``."""
     gated: bool = False
-    """Multiply the activated half of the first feed-forward product by its other half (GeGLU, SwiGLU)."""
+    """Multiply the activated half of the first feed-forward product by its other half (GeGLU,
+    SwiGLU)."""
     norm_first: bool = False
-    """Normalize what goes into attention and feed-forward block (pre-LN), not the sums after them (post-LN)."""
+    """Normalize what goes into attention and feed-forward block (pre-LN), not the sums after them
+    (post-LN)."""
     attention_norm: bool = True
-    """Whether attention has a norm at all: ModernBERT's first layer gets states that are normalized already."""
+    """Whether attention has a norm at all: ModernBERT's first layer gets states that are normalized
+    already."""
     norm_bias: bool = True
     norm_eps: float = 1e-12
     """Added to the variance."""
@@ -56,7 +60,8 @@ class LayerSpec:
     output_bias: bool = True
     """Of its second one."""
     rotary_base: float | None = None
-    """Turn queries and keys by angles that grow with the position (RoPE); None: positions are in the states."""
+    """Turn queries and keys by angles that grow with the position (RoPE); None: positions are in
+    the states."""
     window: int | None = None
     """A token sees so many neighbors on either side; None: its whole sentence."""
     dropout_rate: float = 0.0
@@ -72,13 +77,20 @@ class LayerSpec:
     @property
     def is_plain(self) -> bool:
         """Whether it is BERT's layer, the one that the compiled kernels know."""
-        has_biases = self.attention_bias and self.intermediate_bias and self.output_bias and self.norm_bias
+        has_biases = (
+            self.attention_bias and self.intermediate_bias and self.output_bias and self.norm_bias
+        )
         sees_all = self.rotary_base is None and self.window is None
-        return has_biases and sees_all and self.attention_norm and not (self.gated or self.norm_first)
+        return (
+            has_biases and sees_all and self.attention_norm and not (self.gated or self.norm_first)
+        )
 
 
 class Steps(Protocol[T]):
-    """What an executor can do with the states of a layer; parts of the layer go by their names in ``Layer``."""
+    """What an executor can do with the states of a layer.
+
+    Parts of the layer go by their names in ``Layer``.
+    """
 
     def normalized(self, x: T, norm: str) -> T:
         """The norm of that name."""
@@ -122,7 +134,8 @@ class Layer(nn.Module):
     """
 
     recomputes = False
-    """Keep for the backward pass what the layer was given, and compute its activations a second time there."""
+    """Keep for the backward pass what the layer was given, and compute its activations a second
+    time there."""
 
     def __init__(self, spec: LayerSpec) -> None:
         super().__init__()
@@ -130,15 +143,24 @@ class Layer(nn.Module):
         self.spec = spec
         self.attention_dropout = spec.attention_dropout_rate
         self.activation = ACTIVATIONS[spec.activation]
-        self.query, self.key, self.value = (nn.Linear(width, width, bias=spec.attention_bias) for _ in range(3))
+        self.query, self.key, self.value = (
+            nn.Linear(width, width, bias=spec.attention_bias) for _ in range(3)
+        )
         self.attention_output = nn.Linear(width, width, bias=spec.attention_bias)
-        self.attention_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias) if spec.attention_norm else None
-        self.intermediate = nn.Linear(width, (1 + spec.gated) * spec.inner, bias=spec.intermediate_bias)
+        self.attention_norm = (
+            nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias) if spec.attention_norm else None
+        )
+        self.intermediate = nn.Linear(
+            width, (1 + spec.gated) * spec.inner, bias=spec.intermediate_bias
+        )
         self.output = nn.Linear(spec.inner, width, bias=spec.output_bias)
         self.output_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
 
     def forward(self, x: Float[Tensor, "t d"], layout: Layout) -> Float[Tensor, "t d"]:
-        """Transforms the hidden states of all sentences; only the attention looks at where sentences end."""
+        """Transforms the hidden states of all sentences.
+
+        Only the attention looks at where sentences end.
+        """
         if self.recomputes and torch.is_grad_enabled():
             transformed: Tensor = checkpoint(self.transform, x, layout, use_reentrant=False)
             return transformed
@@ -165,7 +187,9 @@ class Layer(nn.Module):
         """Weight and bias of query, key and value stacked: one product in place of three."""
         parts = (self.query, self.key, self.value)
         weight = torch.cat([part.weight for part in parts])
-        return weight, torch.cat([part.bias for part in parts]) if self.spec.attention_bias else None
+        return weight, torch.cat(
+            [part.bias for part in parts]
+        ) if self.spec.attention_bias else None
 
     def dropout_rates(self) -> tuple[float, float]:
         """Hidden and attention dropout now: zero when not training."""
@@ -181,7 +205,9 @@ class Layer(nn.Module):
         return flash_available(weight.device, dtype, self.spec.head_width)
 
 
-def layout_for(layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"], device: torch.device) -> Layout:
+def layout_for(
+    layers: nn.ModuleList, cu_seqlens: Int[Tensor, " b+1"], device: torch.device
+) -> Layout:
     """The order of tokens in which a stack of layers runs fastest now.
 
     Args:

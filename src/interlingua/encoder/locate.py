@@ -1,4 +1,6 @@
-"""Where a model is: a path, the best model of a training run, an installed package, or the Hugging Face hub."""
+"""Where a model is: a path, the best model of a training run, an installed package, or the Hugging
+Face hub.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,26 @@ log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"
 """Tells the folder of a training run from that of a model."""
 RUN_MODELS = ("best", "model")
-HUB_FILES = ["*.json", "*.model", "*.txt", "model.safetensors", "model-*.safetensors", "*_Dense/*", "onnx/weights.*"]
+HUB_FILES = [
+    "*.json",
+    "*.model",
+    "*.txt",
+    "model.safetensors",
+    "model-*.safetensors",
+    "*_Dense/*",
+    "onnx/weights.*",
+]
 
 
-def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")) -> Path:
-    """The folder of a model: a path, the best model of a run, an installed model's name, or ``hf:owner/name``.
+def locate(
+    path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")
+) -> Path:
+    """The folder of a model: a path, the best model of a run, an installed model's name, or
+    ``hf:owner/name``.
 
-    A folder comes before an installed model of the same name, and a warning says so. A path that is not there is never
-    looked up on the hub: whoever took the name there would decide what is loaded.
+    A folder comes before an installed model of the same name, and a warning says so. A path that is
+    not there is never looked up on the hub: whoever took the name there would decide what is
+    loaded.
 
     Args:
         path_or_id: of the model.
@@ -48,8 +62,9 @@ def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pyto
         return installed
     if text in OWN_MODELS:
         raise CheckpointError(
-            f"{text}: the package interlingua-{text}, which brings this model, is not installed; run: pip install"
-            f" 'interlingua[{text}]', in a checkout: pip install ./models/{text}; or name another model"
+            f"{text}: the package interlingua-{text}, which brings this model, is not installed;"
+            f" run: pip install 'interlingua[{text}]', in a checkout: pip install ./models/{text};"
+            " or name another model"
         )
     raise CheckpointError(f"{text}: no such model directory{hub_hint(path_or_id)}")
 
@@ -57,7 +72,8 @@ def locate(path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pyto
 @functools.cache  # once, however many parts of a command look for the model
 def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
     log.warning(
-        "%s: the folder %s is read, and not the model of that name of the package %s; rename the folder to use that",
+        "%s: the folder %s is read, and not the model of that name of the package %s; rename the"
+        " folder to use that",
         name,
         folder,
         package,
@@ -65,10 +81,13 @@ def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
 
 
 def installed_model(name: str) -> Path | None:
-    """The folder of a model that an installed package brings under a name, such as ``mini``; None if none does.
+    """The folder of a model that an installed package brings under a name, such as ``mini``.
+
+    None if none does.
 
     Raises:
-        CheckpointError: the package's folder is missing, or can't be written where the package unpacks it.
+        CheckpointError: the package's folder is missing, or can't be written where the package
+            unpacks it.
     """
     entry = installed_model_entry(name)
     if entry is None:
@@ -79,7 +98,9 @@ def installed_model(name: str) -> Path | None:
         raise CheckpointError(str(error)) from error
     if not folder.is_dir():
         package = _package_of(name)
-        raise CheckpointError(f"{name}: the package {package} lacks its folder {folder}; install it again")
+        raise CheckpointError(
+            f"{name}: the package {package} lacks its folder {folder}; install it again"
+        )
     return folder
 
 
@@ -108,4 +129,6 @@ def model_of_run(run: Path) -> Path:
     for part in RUN_MODELS:
         if (run / part / "config.json").exists():
             return run / part
-    raise CheckpointError(f"{run}: this run has no model yet; train it to its end or first evaluation")
+    raise CheckpointError(
+        f"{run}: this run has no model yet; train it to its end or first evaluation"
+    )

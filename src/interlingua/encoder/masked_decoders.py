@@ -18,10 +18,12 @@ from interlingua.encoder.visible import VisibleLayer
 
 
 class MaskedDecoder(nn.Module):
-    """Few layers over [h; e_1 + p_1; ...; e_N + p_N], a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
+    """Few layers over [h; e_1 + p_1.
 
-    Token and position embeddings are the encoder's, given in each call. Where sentences begin with a token such as
-    ``[CLS]``, h stands in its place, otherwise before the first.
+    ...; e_N + p_N], a sentence's vector and its tokens: RetroMAE (Xiao et al. 2022).
+
+    Token and position embeddings are the encoder's, given in each call. Where sentences begin with
+    a token such as ``[CLS]``, h stands in its place, otherwise before the first.
 
     Args:
         backbone: gives the shape of the layers.
@@ -38,9 +40,14 @@ class MaskedDecoder(nn.Module):
         self.final_norm = final_norm(config)
 
     def forward(
-        self, backbone: Backbone, sentences: TokenBatch, labels: Int64[Tensor, " t"], h: Float[Tensor, "b d"]
+        self,
+        backbone: Backbone,
+        sentences: TokenBatch,
+        labels: Int64[Tensor, " t"],
+        h: Float[Tensor, "b d"],
     ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
-        """States of all tokens, each shown all others: Eq. (2), with what must not be seen hidden in ``sentences``.
+        """States of all tokens, each shown all others: Eq. (2), with what must not be seen hidden
+        in ``sentences``.
 
         Args:
             backbone: the encoder's.
@@ -53,7 +60,9 @@ class MaskedDecoder(nn.Module):
         """
         tails, order, cu_seqlens = self._places(sentences)
         layout = Layout.of(cu_seqlens, device=h.device)
-        x = layout.arrange(torch.cat([h, self._embedded(backbone, sentences, tails)])[on_device(order, h.device)])
+        x = layout.arrange(
+            torch.cat([h, self._embedded(backbone, sentences, tails)])[on_device(order, h.device)]
+        )
         for layer in self.layers:
             x = layer(x, layout)
         return layout.restore(self._normed(x)), self._labels(labels, tails, h)[order]
@@ -68,12 +77,15 @@ class MaskedDecoder(nn.Module):
         *,
         hidden: float,
     ) -> tuple[Float[Tensor, "n d"], Int64[Tensor, " n"]]:
-        r"""Enhanced decoding, Eq. (4)-(7): every token is predicted, each from the vector and a context of its own.
+        r"""Enhanced decoding, Eq. (4)-(7): every token is predicted, each from the vector and a
+        context of its own.
 
-        .. math:: H_1 = [h + p_0, \dots, h + p_N], \quad H_2 = [h, e_1 + p_1, \dots, e_N + p_N], \quad
+        .. math:: H_1 = [h + p_0, \dots, h + p_N], \quad H_2 = [h, e_1 + p_1, \dots, e_N + p_N],
+        \quad
                   A = softmax(Q K' / \sqrt d + M) V, \quad Q = H_1 W_Q, K = H_2 W_K, V = H_2 W_V
 
-        M shows token i the vector and each other token with probability 1 - ``hidden``, never itself.
+        M shows token i the vector and each other token with probability 1 - ``hidden``, never
+        itself.
 
         Args:
             backbone: the encoder's.
@@ -104,13 +116,23 @@ class MaskedDecoder(nn.Module):
     def _normed(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         return x if self.final_norm is None else self.final_norm(x)
 
-    def _places(self, sentences: TokenBatch) -> tuple[Tails, Int64[Tensor, " n"], Int[Tensor, " b+1"]]:
+    def _places(
+        self, sentences: TokenBatch
+    ) -> tuple[Tails, Int64[Tensor, " n"], Int[Tensor, " b+1"]]:
         tails = Tails.of(sentences.cu_seqlens, self.skip)
-        return tails, *chained(torch.arange(sentences.batch_size + 1, device=tails.rows.device), tails.cu_seqlens)
+        return tails, *chained(
+            torch.arange(sentences.batch_size + 1, device=tails.rows.device), tails.cu_seqlens
+        )
 
-    def _embedded(self, backbone: Backbone, sentences: TokenBatch, tails: Tails) -> Float[Tensor, "n d"]:
+    def _embedded(
+        self, backbone: Backbone, sentences: TokenBatch, tails: Tails
+    ) -> Float[Tensor, "n d"]:
         layout = Layout.of(tails.cu_seqlens, device=backbone.word_embeddings.weight.device)
-        return layout.restore(backbone.embed(sentences.input_ids[tails.kept], layout, positions=tails.positions))
+        return layout.restore(
+            backbone.embed(sentences.input_ids[tails.kept], layout, positions=tails.positions)
+        )
 
-    def _labels(self, labels: Int64[Tensor, " t"], tails: Tails, h: Float[Tensor, "b d"]) -> Int64[Tensor, " n"]:
+    def _labels(
+        self, labels: Int64[Tensor, " t"], tails: Tails, h: Float[Tensor, "b d"]
+    ) -> Int64[Tensor, " n"]:
         return torch.cat([labels.new_full((len(h),), IGNORED), labels[tails.kept]])

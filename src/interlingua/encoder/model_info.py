@@ -1,4 +1,6 @@
-"""What is known about an encoder of any kind: its name, its digest, and how it makes its vectors."""
+"""What is known about an encoder of any kind: its name, its digest, and how it makes its
+vectors.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,21 @@ class ModelInfo:
 
     Attributes:
         name: as results and tables call it.
-        digest: hex SHA-256 of weights and vocabulary; none where the weights are unknown (a function, an endpoint).
+        digest: hex SHA-256 of weights and vocabulary; none where the weights are unknown (a
+            function, an endpoint).
         library: what computes the embeddings.
         dim: width of the vectors, where known before the first text.
         pooling: cls, mean or max.
-        pooling_from: ``model`` where the model states it, ``asked`` where the user chose it, else ``assumed``.
+        pooling_from: ``model`` where the model states it, ``asked`` where the user chose it, else
+            ``assumed``.
         normalized: whether the model scales its vectors to length 1 by itself, where known.
         dtype: of the weights.
         max_tokens: longer texts are cut.
         device: where it runs.
         overrides: settings that the user changed from the model's own, ``pooling=cls``.
         training: what the run that made it says of itself, see ``training_record``.
-        kept_as: what vectors may be kept under without a digest: an endpoint's address, a version its user gave.
+        kept_as: what vectors may be kept under without a digest: an endpoint's address, a version
+            its user gave.
     """
 
     name: str
@@ -48,7 +53,10 @@ class ModelInfo:
 
     @property
     def identity(self) -> str | None:
-        """Identifies the model in the cache of vectors; None where a change of the model would go unnoticed."""
+        """Identifies the model in the cache of vectors.
+
+        None where a change of the model would go unnoticed.
+        """
         return self.digest or self.kept_as
 
     def with_overrides(self, added: tuple[str, ...]) -> ModelInfo:
@@ -62,11 +70,15 @@ class ModelInfo:
 
 
 def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
-    """Facts about an encoder, from its own ``info`` (the adapters) or its attributes (``Encoder``)."""
+    """Facts about an encoder, from its own ``info`` (the adapters) or its attributes
+    (``Encoder``).
+    """
     info = getattr(encoder, "info", None)
     if isinstance(info, ModelInfo):
         return info
-    weights = next(iter(encoder.parameters()), None) if isinstance(encoder, torch.nn.Module) else None
+    weights = (
+        next(iter(encoder.parameters()), None) if isinstance(encoder, torch.nn.Module) else None
+    )
     return ModelInfo(
         name=name or type(encoder).__name__,
         digest=encoder.digest() if hasattr(encoder, "digest") else None,
@@ -81,6 +93,9 @@ def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
 
 
 def prompt_text(encoder: Any, prompt: str | None) -> str:
-    """What is put before every text: see ``EncodingSettings.prompt_text``; a function has no prompts of its own."""
+    """What is put before every text: see ``EncodingSettings.prompt_text``.
+
+    A function has no prompts of its own.
+    """
     settings = getattr(encoder, "settings", None)
     return settings.prompt_text(prompt) if isinstance(settings, EncodingSettings) else prompt or ""

@@ -1,7 +1,9 @@
-"""A layer in training with ``run.compile``: what stands between two matrix products is one kernel each.
+"""A layer in training with ``run.compile``: what stands between two matrix products is one kernel
+each.
 
-The states that go from layer to layer are in the products' type, bfloat16 under autocast; each sum and each norm is
-computed in float32. Under autocast on a GPU ``EagerSteps`` keeps them in float32, twice as much to read and to write.
+The states that go from layer to layer are in the products' type, bfloat16 under autocast; each sum
+and each norm is computed in float32. Under autocast on a GPU ``EagerSteps`` keeps them in float32,
+twice as much to read and to write.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ class OnePassSteps(EagerSteps):
 
 @one_pass
 def normed(
-    x: Float[Tensor, "t d"], weight: Float[Tensor, " d"], bias: Float[Tensor, " d"] | None, eps: float
+    x: Float[Tensor, "t d"],
+    weight: Float[Tensor, " d"],
+    bias: Float[Tensor, " d"] | None,
+    eps: float,
 ) -> Float[Tensor, "t d"]:
     """LayerNorm, computed in float32 at least."""
     return _norm(x, weight, bias, eps).to(x.dtype)
@@ -57,7 +62,9 @@ def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> F
 
 
 @one_pass
-def added(x: Float[Tensor, "t d"], product: Float[Tensor, "t d"], rate: float) -> Float[Tensor, "t d"]:
+def added(
+    x: Float[Tensor, "t d"], product: Float[Tensor, "t d"], rate: float
+) -> Float[Tensor, "t d"]:
     """The residual sum, with dropout of what is new."""
     return _sum(x, product, rate).to(product.dtype)
 

@@ -29,16 +29,21 @@ PairPooling = Literal["cls", "mean"]
 
 
 class PairTemplate(NamedTuple):
-    """How two tokenized sentences become one sequence: ``a``, then ``separator``, then ``b`` without its opening."""
+    """How two tokenized sentences become one sequence: ``a``, then ``separator``, then ``b``
+    without its opening.
+    """
 
     opening_tokens: int
     """Special tokens before every single sentence (1 for ``<s>`` or ``[CLS]``)."""
     separator: tuple[int, ...]
-    """Ids between ``a``, closing token included, and ``b``: another ``</s>`` for XLM-R, nothing for BERT."""
+    """Ids between ``a``, closing token included, and ``b``: another ``</s>`` for XLM-R, nothing for
+    BERT."""
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> PairTemplate:
-        """Read off what the tokenizer itself does with a pair; the mask token separates where it puts nothing between.
+        """Read off what the tokenizer itself does with a pair.
+
+        The mask token separates where it puts nothing between.
 
         Raises:
             ConfigError: it treats pairs in a way that can't be made from single sentences.
@@ -51,20 +56,31 @@ class PairTemplate(NamedTuple):
         extra = len(two.ids) - 2 * len(one.ids) + text[0]
         template = cls(text[0], tuple(two.ids[len(one.ids) : len(one.ids) + max(extra, 0)]))
         if [*one.ids, *template.separator, *one.ids[text[0] :]] != two.ids:
-            raise ConfigError("the vocabulary joins pairs in its own way; use a BERT-, RoBERTa- or XLM-R-shaped one")
+            raise ConfigError(
+                "the vocabulary joins pairs in its own way; use a BERT-, RoBERTa- or XLM-R-shaped"
+                " one"
+            )
         return template
 
     def join(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
-        """Row by row ``a`` and ``b`` in one sequence, still packed; nothing waits for the device."""
+        """Row by row ``a`` and ``b`` in one sequence, still packed.
+
+        Nothing waits for the device.
+        """
         between = len(self.separator)
         opening = self.opening_tokens
         rows = a.batch_size
         more = between - opening
-        cu_seqlens = a.cu_seqlens + b.cu_seqlens + more * torch.arange(rows + 1, device=a.cu_seqlens.device).int()
+        cu_seqlens = (
+            a.cu_seqlens
+            + b.cu_seqlens
+            + more * torch.arange(rows + 1, device=a.cu_seqlens.device).int()
+        )
         starts = cu_seqlens[:-1].long()
         ends_of_a = starts + a.lengths
         ids = a.input_ids.new_empty(len(a.input_ids) + len(b.input_ids) + more * rows)
-        # the opening tokens of b fall on the separator or the end of a, which are written after them
+        # the opening tokens of b fall on the separator or the end of a, which are written after
+        # them
         ids[ends_of_a[b.sequence_ids()] + more + b.positions()] = b.input_ids
         ids[starts[a.sequence_ids()] + a.positions()] = a.input_ids
         for place, token in enumerate(self.separator):
@@ -100,7 +116,9 @@ class PairScorer(nn.Module):
         dropout: of the head.
     """
 
-    def __init__(self, encoder: Encoder, *, pooling: PairPooling = "cls", dropout: float = 0.1) -> None:
+    def __init__(
+        self, encoder: Encoder, *, pooling: PairPooling = "cls", dropout: float = 0.1
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.pooling = pooling
@@ -125,7 +143,8 @@ class PairScorer(nn.Module):
         languages: tuple[str | None, str | None] = (None, None),
         batch_tokens: int = 4096,
     ) -> Float32[np.ndarray, " n"]:
-        """Scores of pairs of texts, in [0, 1]: the mean over both orders, so that the order does not matter.
+        """Scores of pairs of texts, in [0, 1]: the mean over both orders, so that the order does
+        not matter.
 
         Args:
             first: one text of each pair.
@@ -145,7 +164,10 @@ class PairScorer(nn.Module):
         lengths = [len(a) + len(b) for a, b in zip(*sides, strict=True)]
         scores = np.empty(len(lengths), dtype=np.float32)
         for rows in token_budget_batches(lengths, batch_tokens):
-            a, b = (TokenBatch.from_lists([side[row] for row in rows], [""] * len(rows)) for side in sides)
+            a, b = (
+                TokenBatch.from_lists([side[row] for row in rows], [""] * len(rows))
+                for side in sides
+            )
             orders = []
             for pairs in (self._joined(a, b), self._joined(b, a)):
                 states = HiddenStates(backbone(pairs.input_ids, pairs.cu_seqlens), pairs.cu_seqlens)
@@ -158,13 +180,16 @@ class PairScorer(nn.Module):
         pairs = self.template.join(a, b)
         if pairs.max_seqlen > self.encoder.max_tokens:
             raise ConfigError(
-                f"a pair may have {pairs.max_seqlen} tokens, but the encoder takes {self.encoder.max_tokens}; lower the"
-                " limit of tokens of a sentence"
+                f"a pair may have {pairs.max_seqlen} tokens, but the encoder takes"
+                f" {self.encoder.max_tokens}; lower the limit of tokens of a sentence"
             )
         return pairs
 
     def save(self, folder: PathLike) -> None:
-        """Writes a model directory with the head next to the encoder; replaces one of our models."""
+        """Writes a model directory with the head next to the encoder.
+
+        Replaces one of our models.
+        """
         with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             self.encoder.save(temporary)
             head = {name: tensor.contiguous() for name, tensor in self.head.state_dict().items()}
@@ -180,9 +205,14 @@ class PairScorer(nn.Module):
         path = Path(folder).expanduser() / HEAD_FILE
         encoder = Encoder.load(folder)
         if not path.is_file():
-            raise CheckpointError(f"{folder}: no {HEAD_FILE}, so no cross-encoder; train one with method cross_encoder")
+            raise CheckpointError(
+                f"{folder}: no {HEAD_FILE}, so no cross-encoder; train one with method"
+                " cross_encoder"
+            )
         with safe_open(path, "pt") as file:
-            pooling: PairPooling = "mean" if (file.metadata() or {}).get("pooling") == "mean" else "cls"
+            pooling: PairPooling = (
+                "mean" if (file.metadata() or {}).get("pooling") == "mean" else "cls"
+            )
         scorer = cls(encoder, pooling=pooling)
         scorer.head.load_state_dict(load_file(path))
         return scorer.eval()

@@ -1,7 +1,8 @@
-"""A Parquet file of sentences and their vectors, for pandas, polars, DuckDB and whatever else reads Arrow.
+"""A Parquet file of sentences and their vectors, for pandas, polars, DuckDB and whatever else reads
+Arrow.
 
-Each portion of rows becomes a row group on the disk before the next one is made, so that memory does not grow with the
-file.
+Each portion of rows becomes a row group on the disk before the next one is made, so that memory
+does not grow with the file.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def is_parquet(path: PathLike) -> bool:
 
 
 class ParquetVectors:
-    """A file with the columns ``text`` and ``vector``, which appears under its name when it is whole.
+    """A file with the columns ``text`` and ``vector``, which appears under its name when it is
+    whole.
 
     Args:
         path: the final name.
@@ -72,7 +74,10 @@ class ParquetVectors:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             if self._writer is not None:
@@ -100,10 +105,16 @@ class ParquetVectors:
             fields = [("text", pyarrow.string()), ("vector", pyarrow.list_(numbers, self.width))]
             self._schema = pyarrow.schema(fields)
             self._writer = ParquetWriter(
-                self._file, self._schema, compression=COMPRESSION, use_dictionary=["text"], store_schema=True
+                self._file,
+                self._schema,
+                compression=COMPRESSION,
+                use_dictionary=["text"],
+                store_schema=True,
             )
         flat = pyarrow.array(np.ascontiguousarray(vectors).ravel())
         column = pyarrow.FixedSizeListArray.from_arrays(flat, self.width)
-        table = pyarrow.table({"text": pyarrow.array(texts, pyarrow.string()), "vector": column}, schema=self._schema)
+        table = pyarrow.table(
+            {"text": pyarrow.array(texts, pyarrow.string()), "vector": column}, schema=self._schema
+        )
         self._writer.write_table(table, row_group_size=max(1, len(texts)))
         self.rows += len(texts)

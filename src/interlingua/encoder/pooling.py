@@ -15,7 +15,9 @@ POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "mean", "max")
 
 
 class HiddenStates(NamedTuple):
-    """Last-layer states of a batch's tokens, packed in the batch's order. A sentence without tokens pools to zeros.
+    """Last-layer states of a batch's tokens, packed in the batch's order.
+
+    A sentence without tokens pools to zeros.
 
     The states may be on a device, the rest best stays on the host, see ``devices.py``.
     """
@@ -23,12 +25,17 @@ class HiddenStates(NamedTuple):
     states: Float[Tensor, "t d"]
     cu_seqlens: Int[Tensor, " b+1"]
     special: Bool[Tensor, " t"] | None = None
-    """Tokens that the tokenizer put around the text (``<s>``, ``[SEP]``); None = not known, none."""
+    """Tokens that the tokenizer put around the text (``<s>``, ``[SEP]``); None = not known,
+    none."""
 
     def cls(self) -> Float[Tensor, "b d"]:
         """State of each sentence's first token."""
         first = self.cu_seqlens[:-1].long().clamp(max=max(len(self.states) - 1, 0))
-        return self._blank_empty(self._wide()[self._here(first)]) if len(self.states) else self._zeros()
+        return (
+            self._blank_empty(self._wide()[self._here(first)])
+            if len(self.states)
+            else self._zeros()
+        )
 
     def mean(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Mean state of each sentence's tokens, summed in float32."""
@@ -42,7 +49,9 @@ class HiddenStates(NamedTuple):
         if not len(kept.states):
             return kept._zeros()
         rows = kept._here(kept.sentence_of_token())[:, None].expand_as(kept.states)
-        return kept._zeros().scatter_reduce(0, rows, kept._wide(), reduce="amax", include_self=False)
+        return kept._zeros().scatter_reduce(
+            0, rows, kept._wide(), reduce="amax", include_self=False
+        )
 
     def pool(self, mode: PoolingMode, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """The pooling named ``mode``."""

@@ -1,8 +1,10 @@
-"""What stands between pooling and the final vector: linear layers and scalings, as sentence-transformers stores them.
+"""What stands between pooling and the final vector: linear layers and scalings, as
+sentence-transformers stores them.
 
-A model such as LaBSE is a transformer, a pooling, a ``Dense`` layer with tanh, and a scaling to length 1; a debiased
-model has a scaling, a ``Dense`` layer without activation and a scaling again. The last scaling is an option of every
-encoder (``EncodingSettings.normalize``); what comes before it is a :class:`PostPooling`.
+A model such as LaBSE is a transformer, a pooling, a ``Dense`` layer with tanh, and a scaling to
+length 1; a debiased model has a scaling, a ``Dense`` layer without activation and a scaling again.
+The last scaling is an option of every encoder (``EncodingSettings.normalize``); what comes before
+it is a :class:`PostPooling`.
 """
 
 from __future__ import annotations
@@ -40,7 +42,12 @@ class Dense(nn.Module):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, *, bias: bool = True, activation: Activation = "identity"
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = True,
+        activation: Activation = "identity",
     ) -> None:
         super().__init__()
         self.linear = nn.Linear(in_features, out_features, bias=bias)
@@ -96,7 +103,9 @@ class PostPooling(nn.Sequential):
     def described(self) -> tuple[str, ...]:
         """Class and activation of each layer: what its weights do not say."""
         return tuple(
-            f"{type(layer).__name__}:{layer.activation}" if isinstance(layer, Dense) else type(layer).__name__
+            f"{type(layer).__name__}:{layer.activation}"
+            if isinstance(layer, Dense)
+            else type(layer).__name__
             for layer in self
         )
 
@@ -116,6 +125,7 @@ class PostPooling(nn.Sequential):
             return pooled_dim
         if dense[0].linear.in_features != pooled_dim:
             raise ConfigError(
-                f"the first Dense layer takes {dense[0].linear.in_features} numbers, but pooling gives {pooled_dim}"
+                f"the first Dense layer takes {dense[0].linear.in_features} numbers, but pooling"
+                f" gives {pooled_dim}"
             )
         return int(dense[-1].linear.out_features)

@@ -1,4 +1,6 @@
-"""Dense layers after pooling in a model directory: read and written as sentence-transformers' own modules."""
+"""Dense layers after pooling in a model directory: read and written as sentence-transformers' own
+modules.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +24,23 @@ ACTIVATION_CLASSES: dict[Activation, str] = {
     "silu": "torch.nn.modules.activation.SiLU",
     "sigmoid": "torch.nn.modules.activation.Sigmoid",
 }
-"""By our name, the class that sentence-transformers writes into a Dense module's ``config.json``."""
+"""By our name, the class that sentence-transformers writes into a Dense module's
+``config.json``."""
 SENTENCE = "sentence_embedding"
 """What sentence-transformers calls a module's input where it is the pooled vector."""
 
 
 def write_post_pooling(layers: PostPooling, folder: Path) -> None:
-    """Writes ``config.json`` and ``model.safetensors`` of the Dense modules that ``modules.json`` lists.
+    """Writes ``config.json`` and ``model.safetensors`` of the Dense modules that ``modules.json``
+    lists.
 
     Args:
         layers: what stands after pooling.
         folder: of the model, with its ``modules.json``.
     """
-    for layer, (path, _) in zip(layers, modules_after_pooling(folder), strict=False):  # the last Normalize has no layer
+    for layer, (path, _) in zip(
+        layers, modules_after_pooling(folder), strict=False
+    ):  # the last Normalize has no layer
         if not isinstance(layer, Dense):
             continue
         linear = layer.linear
@@ -45,24 +51,31 @@ def write_post_pooling(layers: PostPooling, folder: Path) -> None:
             "activation_function": ACTIVATION_CLASSES[layer.activation],
         }
         write_json(folder / path / "config.json", described)
-        tensors = {f"linear.{name}": tensor.detach().cpu().contiguous() for name, tensor in linear.state_dict().items()}
+        tensors = {
+            f"linear.{name}": tensor.detach().cpu().contiguous()
+            for name, tensor in linear.state_dict().items()
+        }
         write_safetensors(folder / path / "model.safetensors", tensors, {"format": "pt"})
 
 
 def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
-    """Reads what stands after pooling, without a last Normalize, which is one of the encoder's settings.
+    """Reads what stands after pooling, without a last Normalize, which is one of the encoder's
+    settings.
 
     Args:
         folder: of the model.
         pooled_dim: width of pooled vectors.
 
     Raises:
-        CheckpointError: a file is missing or damaged, or a layer has an option that is not supported.
+        CheckpointError: a file is missing or damaged, or a layer has an option that is not
+            supported.
     """
     modules = modules_after_pooling(folder)
     if modules and modules[-1][1] == "Normalize":
         modules = modules[:-1]
-    layers = [Normalize() if kind == "Normalize" else _read_dense(folder / path) for path, kind in modules]
+    layers = [
+        Normalize() if kind == "Normalize" else _read_dense(folder / path) for path, kind in modules
+    ]
     try:
         chain = PostPooling(layers)
         chain.output_dim(pooled_dim)
@@ -79,14 +92,17 @@ def check_cut(truncate_dim: int | None, width: int, folder: Path) -> None:
     """
     if truncate_dim is not None and truncate_dim > width:
         raise CheckpointError(
-            f"{folder}: truncate_dim is {truncate_dim}, but the vectors have {width} elements; fetch the model again"
+            f"{folder}: truncate_dim is {truncate_dim}, but the vectors have {width} elements;"
+            " fetch the model again"
         )
 
 
 def _read_dense(folder: Path) -> Dense:
     values = read_json(folder / "config.json", schema=DENSE)
     if values.get("use_residual") or (values.get("module_input_name") or SENTENCE) != SENTENCE:
-        raise CheckpointError(f"{folder}: a Dense module with a residual or with another input is not supported")
+        raise CheckpointError(
+            f"{folder}: a Dense module with a residual or with another input is not supported"
+        )
     # Without memory of its own: the file says how large the layer is, and must hold as much.
     with torch.device("meta"):
         layer = Dense(
@@ -103,10 +119,14 @@ def _read_dense(folder: Path) -> Dense:
             found = "missing" if tensor is None else f"of shape {tuple(tensor.shape)}"
             raise CheckpointError(f"{folder}: {name} is {found}, expected the shape {tuple(shape)}")
         if not tensor.is_floating_point():
-            raise CheckpointError(f"{folder}: {name} is {tensor.dtype}, expected floating-point numbers")
+            raise CheckpointError(
+                f"{folder}: {name} is {tensor.dtype}, expected floating-point numbers"
+            )
     left_over = sorted(stored.keys() - expected.keys())
     if left_over:
-        raise CheckpointError(f"{folder}: {left_over[0][:100]} is left over: its config.json names no such weights")
+        raise CheckpointError(
+            f"{folder}: {left_over[0][:100]} is left over: its config.json names no such weights"
+        )
     tensors = {name.removeprefix("linear."): tensor.float() for name, tensor in stored.items()}
     layer.linear.load_state_dict(tensors, assign=True)
     layer.requires_grad_(True)
@@ -119,6 +139,7 @@ def _activation(values: dict[str, Any], folder: Path) -> Activation:
     name = by_class.get(written.rpartition(".")[2]) if written.startswith("torch.nn.") else None
     if name is None:
         raise CheckpointError(
-            f"{folder}: activation {shown(written)} is not supported; supported are {', '.join(ACTIVATION_CLASSES)}"
+            f"{folder}: activation {shown(written)} is not supported; supported are"
+            f" {', '.join(ACTIVATION_CLASSES)}"
         )
     return name

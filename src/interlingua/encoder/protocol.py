@@ -1,4 +1,6 @@
-"""What embeds texts, whatever computes the vectors: the one interface between models and all that uses them."""
+"""What embeds texts, whatever computes the vectors: the one interface between models and all that
+uses them.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +11,19 @@ import numpy as np
 from jaxtyping import Float32
 
 Encode = Callable[..., Float32[np.ndarray, "n d"]]
-"""Gives one vector of each text of a list, in order, its model, prompt and settings bound; ``language=`` is their code.
+"""Gives one vector of each text of a list, in order, its model, prompt and settings bound;
+``language=`` is their code.
 
-One that also has the keyword ``advance`` calls it with the number of texts embedded since the last call.
+One that also has the keyword ``advance`` calls it with the number of texts embedded since the last
+call.
 """
 
 
 class TextEncoder(Protocol):
     """All that evaluation, mining, search and serving need of a model.
 
-    One that embeds questions and passages by methods of their own has ``encode_queries`` and ``encode_passages`` too,
-    see ``encoder/roles.py``.
+    One that embeds questions and passages by methods of their own has ``encode_queries`` and
+    ``encode_passages`` too, see ``encoder/roles.py``.
     """
 
     @property
@@ -39,8 +43,10 @@ class TextEncoder(Protocol):
 
         Args:
             texts: any iterable.
-            prompt: name of one of the model's prompts, or a text to put in front; the model's default if none.
-            language: of the texts, ``eng_Latn`` codes; for models that tokenize or shift by language.
+            prompt: name of one of the model's prompts, or a text to put in front; the model's
+                default if none.
+            language: of the texts, ``eng_Latn`` codes; for models that tokenize or shift by
+                language.
             batch_tokens: upper limit of a batch, in tokens, for models that batch by them.
         """
         ...

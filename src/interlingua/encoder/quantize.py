@@ -1,8 +1,10 @@
-"""Rows of bytes in place of floats: rotated, so that no number stands out, and rounded by a scale of each row.
+"""Rows of bytes in place of floats: rotated, so that no number stands out, and rounded by a scale
+of each row.
 
-A few channels of a transformer's activations are many times as large as the others, and a scale that has to hold them
-leaves little of these. A product does not change if both sides are turned by the same orthogonal matrix, and a Hadamard
-matrix spreads every number over all the others of its block (QuaRot, Ashkboos et al. 2024).
+A few channels of a transformer's activations are many times as large as the others, and a scale
+that has to hold them leaves little of these. A product does not change if both sides are turned by
+the same orthogonal matrix, and a Hadamard matrix spreads every number over all the others of its
+block (QuaRot, Ashkboos et al. 2024).
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ PRECISE_LAYERS = 3
 
 
 def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[torch.dtype]:
-    """What each layer multiplies in: with int8 the last ones in a finer type, as nothing after them dampens errors.
+    """What each layer multiplies in: with int8 the last ones in a finer type, as nothing after them
+    dampens errors.
 
     Args:
         dtype: of the encoder.
@@ -34,7 +37,8 @@ def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[
 
 
 def mixed(width: int) -> tuple[int, int]:
-    """How many strides, and how many neighboring numbers within a stride, are mixed in a row of that width.
+    """How many strides, and how many neighboring numbers within a stride, are mixed in a row of
+    that width.
 
     Neighbors are mixed only where the strides are few.
     """
@@ -62,7 +66,9 @@ def hadamard(order: int) -> Float32[Tensor, "o o"]:
     """
     matrix = torch.ones(1, 1)
     while len(matrix) < order:
-        matrix = torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)]) / 2**0.5
+        matrix = (
+            torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)]) / 2**0.5
+        )
     return matrix
 
 
@@ -74,7 +80,9 @@ def quantize(rows: Float[Tensor, "n d"]) -> tuple[Int8[Tensor, "n d"], Float32[T
 
 
 def whole_product(x: Int8[Tensor, "n d"], weight: Int8[Tensor, "o d"]) -> Float32[Tensor, "n o"]:
-    """Products of rows, summed in whole numbers where torch can: on a CPU with VNNI several times as fast as floats."""
+    """Products of rows, summed in whole numbers where torch can: on a CPU with VNNI several times
+    as fast as floats.
+    """
     if x.device.type == "cpu" and hasattr(torch, "_int_mm"):
         return torch._int_mm(x, weight.T).float()
     return x.float() @ weight.float().T

@@ -1,4 +1,6 @@
-"""The ranges of int8 vectors, measured on texts: the steps of ``encoder/vector_format.py`` go from end to end."""
+"""The ranges of int8 vectors, measured on texts: the steps of ``encoder/vector_format.py`` go from
+end to end.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,17 @@ def calibrate_ranges(
     prompt: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Measures the ranges of int8 vectors on texts and keeps them in the model's settings, which ``save`` writes.
+    """Measures the ranges of int8 vectors on texts and keeps them in the model's settings, which
+    ``save`` writes.
 
-    Some thousand texts of the kind that is to be embedded do; what lies beyond their ranges is set to the nearest end.
+    Some thousand texts of the kind that is to be embedded do; what lies beyond their ranges is set
+    to the nearest end.
 
     Args:
         encoder: the model.
         texts: any iterable.
-        dims: widths of vectors; default: the model's, and those smaller ones it was trained to be cut to.
+        dims: widths of vectors; default: the model's, and those smaller ones it was trained to be
+            cut to.
         prompt: see ``encode``.
         language: see ``encode``.
 
@@ -37,14 +42,21 @@ def calibrate_ranges(
         DataError: there are no texts.
     """
     settings = encoder.settings
-    widths = tuple(dims) or (encoder.dim, *(dim for dim in settings.matryoshka_dims if dim < encoder.dim))
+    widths = tuple(dims) or (
+        encoder.dim,
+        *(dim for dim in settings.matryoshka_dims if dim < encoder.dim),
+    )
     found: dict[int, Int8Ranges] = {}
     for window in windows(texts):
         whole = encoder.encode(window, prompt=prompt, language=language)
         for width in widths:
-            cut = VectorFormat.of(settings, encoder.dim, dim=width, normalize=True, precision="float32").cut(whole)
+            cut = VectorFormat.of(
+                settings, encoder.dim, dim=width, normalize=True, precision="float32"
+            ).cut(whole)
             ranges = Int8Ranges.of(cut)
             found[width] = found[width].joined(ranges) if width in found else ranges
     if not found:
-        raise DataError("ranges are measured on texts, got none; give some thousand of the kind to be embedded")
+        raise DataError(
+            "ranges are measured on texts, got none; give some thousand of the kind to be embedded"
+        )
     encoder.settings = dataclasses.replace(settings, int8_ranges={**settings.int8_ranges, **found})

@@ -10,12 +10,17 @@ from numpy import ndarray
 
 Role = Literal["query", "passage"]
 """What a text is in a search; some encoders embed the two differently."""
-PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "passage": ("passage", "document", "corpus")}
+PROMPT_NAMES: Mapping[Role, Sequence[str]] = {
+    "query": ("query",),
+    "passage": ("passage", "document", "corpus"),
+}
 """What models call their prompts for each."""
 OWN_METHODS: Mapping[Role, str] = {"query": "encode_queries", "passage": "encode_passages"}
 
 
-def role_prompt(encoder: Any, role: Role, given: Mapping[Role, str], prompt: str | None) -> str | None:
+def role_prompt(
+    encoder: Any, role: Role, given: Mapping[Role, str], prompt: str | None
+) -> str | None:
     """What to put before a question or a passage.
 
     Args:
@@ -31,7 +36,10 @@ def role_prompt(encoder: Any, role: Role, given: Mapping[Role, str], prompt: str
 
 
 def has_two_towers(encoder: Any) -> bool:
-    """Whether questions and passages are embedded by methods of their own; inner products are what they mean."""
+    """Whether questions and passages are embedded by methods of their own.
+
+    Inner products are what they mean.
+    """
     return all(hasattr(encoder, method) for method in OWN_METHODS.values())
 
 

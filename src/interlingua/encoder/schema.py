@@ -1,9 +1,10 @@
 """What the files of a model folder may say: type, sign and size of every value that is read.
 
-Model folders come from strangers, and their numbers become sizes of buffers, places in tables and lengths of loops, in
-compiled code too. So each file is checked once, as a whole, where it is read, and everything behind that may trust it.
-Keys that nothing here reads are of no interest. A schema is a small tree of kinds: ``Whole(1, 1000)`` is a whole number
-in that range, ``Table`` an object with known keys, ``Maybe`` lets ``null`` and a missing key pass.
+Model folders come from strangers, and their numbers become sizes of buffers, places in tables and
+lengths of loops, in compiled code too. So each file is checked once, as a whole, where it is read,
+and everything behind that may trust it. Keys that nothing here reads are of no interest. A schema
+is a small tree of kinds: ``Whole(1, 1000)`` is a whole number in that range, ``Table`` an object
+with known keys, ``Maybe`` lets ``null`` and a missing key pass.
 """
 
 from __future__ import annotations
@@ -80,7 +81,12 @@ class Inside:
 
     def problem(self, value: Any, key: str) -> Problem | None:
         """See ``Kind``."""
-        inside = isinstance(value, str) and not value.startswith("/") and "\\" not in value and "\0" not in value
+        inside = (
+            isinstance(value, str)
+            and not value.startswith("/")
+            and "\\" not in value
+            and "\0" not in value
+        )
         if inside and ".." not in value.split("/"):
             return None
         return key, shown(value), "a path inside of the model folder"
@@ -131,7 +137,11 @@ class Either:
         problems = [problem for problem in found if problem is not None]
         if len(problems) < len(found):
             return None
-        return key, shown(value), " or ".join(dict.fromkeys(expected for _, _, expected in problems))
+        return (
+            key,
+            shown(value),
+            " or ".join(dict.fromkeys(expected for _, _, expected in problems)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +156,9 @@ class ListOf:
         if not isinstance(value, list) or len(value) > self.longest:
             found = f"a list of {len(value)}" if isinstance(value, list) else shown(value)
             return key, found, f"a list of at most {self.longest}"
-        found_problems = (self.kind.problem(item, f"{key}[{place}]") for place, item in enumerate(value))
+        found_problems = (
+            self.kind.problem(item, f"{key}[{place}]") for place, item in enumerate(value)
+        )
         return first_problem(found_problems)
 
 
@@ -160,7 +172,9 @@ class MapOf:
         """See ``Kind``."""
         if not isinstance(value, dict):
             return key, shown(value), "an object"
-        return first_problem(self.kind.problem(item, _below(key, name)) for name, item in value.items())
+        return first_problem(
+            self.kind.problem(item, _below(key, name)) for name, item in value.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +187,9 @@ class Table:
         """See ``Kind``."""
         if not isinstance(value, dict):
             return key, shown(value), "an object"
-        return first_problem(kind.problem(value.get(name), _below(key, name)) for name, kind in self.fields.items())
+        return first_problem(
+            kind.problem(value.get(name), _below(key, name)) for name, kind in self.fields.items()
+        )
 
 
 def first_problem(problems: Iterable[Problem | None]) -> Problem | None:
@@ -198,11 +214,14 @@ def check(value: Any, kind: Kind, path: Any) -> None:
     problem = kind.problem(value, "")
     if problem is not None:
         key, found, expected = problem
-        raise CheckpointError(f"{path}: {key or 'the content'} is {found}, expected {expected}; fetch the model again")
+        raise CheckpointError(
+            f"{path}: {key or 'the content'} is {found}, expected {expected}; fetch the model again"
+        )
 
 
 def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], folder: Any) -> None:
-    """Refuses modules that are not of sentence-transformers, are not supported, or stand in another order.
+    """Refuses modules that are not of sentence-transformers, are not supported, or stand in another
+    order.
 
     Args:
         modules: folder and class, with its package, of each.
@@ -228,8 +247,8 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
     if early[:1] != [0] or places != sorted(places) or len(set(early)) < len(early):
         listed = ", ".join(kind.rpartition(".")[2] for _, kind in modules) or "none"
         raise CheckpointError(
-            f"{folder}: modules.json lists the modules {listed[:100]}; expected {', '.join(before)}, then any of"
-            f" {', '.join(AFTER_POOLING)}; fetch the model again"
+            f"{folder}: modules.json lists the modules {listed[:100]}; expected"
+            f" {', '.join(before)}, then any of {', '.join(AFTER_POOLING)}; fetch the model again"
         )
 
 
@@ -313,7 +332,8 @@ MODULES = ListOf(Table({"type": Text(), "path": Inside()}), longest=100)
 """``modules.json``."""
 BEFORE_POOLING = ("Transformer", "Pooling")
 AFTER_POOLING = ("Dense", "Normalize")
-"""Classes of sentence-transformers that may stand after the pooling, see ``encoder/post_pooling.py``."""
+"""Classes of sentence-transformers that may stand after the pooling, see
+``encoder/post_pooling.py``."""
 MAX_FEATURES = 1 << 20
 """A wider layer than this is taken for a damaged file."""
 DENSE = Table(
@@ -327,7 +347,9 @@ DENSE = Table(
     }
 )
 """``config.json`` of a ``Dense`` module."""
-RANGES = MapOf(Table(dict.fromkeys(("minimum", "maximum"), ListOf(Number(-1e30, 1e30), longest=65_536))))
+RANGES = MapOf(
+    Table(dict.fromkeys(("minimum", "maximum"), ListOf(Number(-1e30, 1e30), longest=65_536)))
+)
 """``int8_ranges.json``."""
 POOLING = Table(
     {

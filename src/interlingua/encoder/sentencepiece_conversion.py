@@ -1,14 +1,18 @@
-"""From a SentencePiece model to an equal ``tokenizers.Tokenizer``: the same ids for every text in NFKC.
+"""From a SentencePiece model to an equal ``tokenizers.Tokenizer``: the same ids for every text in
+NFKC.
 
-The two libraries do the same three things: normalize with a compiled character map, write spaces as U+2581 with one in
-front, and segment. Only normalization needs care: SentencePiece replaces the longest match at each place,
-``tokenizers`` the shortest one of each grapheme, which loses the accent behind a letter that is mapped. So where a
-model normalizes, the text is put into NFKC first, which leaves no match longer than a character, and graphemes are
-broken up by a control character that is removed after the map. Text that was not in NFKC gets the ids of its NFKC
-form. Between two unigram segmentations of equal score, rounding may decide differently (some 20 sentences in 500,000).
+The two libraries do the same three things: normalize with a compiled character map, write spaces as
+U+2581 with one in front, and segment. Only normalization needs care: SentencePiece replaces the
+longest match at each place, ``tokenizers`` the shortest one of each grapheme, which loses the
+accent behind a letter that is mapped. So where a model normalizes, the text is put into NFKC first,
+which leaves no match longer than a character, and graphemes are broken up by a control character
+that is removed after the map. Text that was not in NFKC gets the ids of its NFKC form. Between two
+unigram segmentations of equal score, rounding may decide differently (some 20 sentences in
+500,000).
 
-One difference is left: a text that itself holds U+2581, SentencePiece's sign for a space, at its edges. Special tokens
-spelled in a text are letters to both where the tokenizer's ``encode_special_tokens`` is set.
+One difference is left: a text that itself holds U+2581, SentencePiece's sign for a space, at its
+edges. Special tokens spelled in a text are letters to both where the tokenizer's
+``encode_special_tokens`` is set.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from typing import Any, NamedTuple
 from interlingua.errors import DataError
 
 SPACE = "▁"
-# Far below any real score: a control symbol or byte is never the best segmentation of the text that spells its name.
+# Far below any real score: a control symbol or byte is never the best segmentation of the text that
+# spells its name.
 CONTROL_SCORE = -1e4
 GRAPHEME_BREAK = "\x01"
 
@@ -60,7 +65,8 @@ def read_model(model: bytes) -> SentencePieceModel:
     """Reads a SentencePiece model.
 
     Raises:
-        DataError: it is not a SentencePiece model, or one of an algorithm other than unigram and bpe.
+        DataError: it is not a SentencePiece model, or one of an algorithm other than unigram and
+            bpe.
     """
     import sentencepiece
 
@@ -70,28 +76,46 @@ def read_model(model: bytes) -> SentencePieceModel:
         raise DataError(f"not a SentencePiece model: {error}") from error
     trainer = _message(model, 2)
     normalizer = _message(model, 3)
-    algorithm = {1: "unigram", 2: "bpe"}.get(next((value for key, value in _fields(trainer) if key == 3), 1))
+    algorithm = {1: "unigram", 2: "bpe"}.get(
+        next((value for key, value in _fields(trainer) if key == 3), 1)
+    )
     if algorithm is None:
         raise DataError("this SentencePiece model is neither unigram nor bpe; train one of these")
     pieces = tuple(
-        Piece(processor.id_to_piece(index), processor.get_score(index), _piece_type(processor, index))
+        Piece(
+            processor.id_to_piece(index), processor.get_score(index), _piece_type(processor, index)
+        )
         for index in range(processor.get_piece_size())
     )
     return SentencePieceModel(pieces, algorithm, _message(normalizer, 2))
 
 
-def tokenizer_definition(model: SentencePieceModel, *, special_tokens: Sequence[str]) -> dict[str, Any]:
+def tokenizer_definition(
+    model: SentencePieceModel, *, special_tokens: Sequence[str]
+) -> dict[str, Any]:
     """The content of the ``tokenizer.json`` that segments as the model does.
 
     Args:
         model: the SentencePiece model.
-        special_tokens: pieces to declare as special tokens. Like in every Hugging Face tokenizer, a text that spells
-            one yields its id, unless ``encode_special_tokens`` is set, which no ``tokenizer.json`` can say.
-            ``Vocabulary`` sets it. Control symbols that are not declared can't be spelled.
+        special_tokens: pieces to declare as special tokens. Like in every Hugging Face tokenizer, a
+            text that spells one yields its id, unless ``encode_special_tokens`` is set, which no
+            ``tokenizer.json`` can say. ``Vocabulary`` sets it. Control symbols that are not
+            declared can't be spelled.
     """
     ids = {piece.text: index for index, piece in enumerate(model.pieces)}
-    metaspace = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    metaspace = {
+        "type": "Metaspace",
+        "replacement": SPACE,
+        "prepend_scheme": "always",
+        "split": True,
+    }
+    flags = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": True,
+    }
     return {
         "version": "1.0",
         "truncation": None,
@@ -107,7 +131,9 @@ def tokenizer_definition(model: SentencePieceModel, *, special_tokens: Sequence[
 
 def tokenizer_json(model: bytes, *, special_tokens: Sequence[str]) -> str:
     """``tokenizer_definition`` of a model file, as JSON text."""
-    return json.dumps(tokenizer_definition(read_model(model), special_tokens=special_tokens), ensure_ascii=False)
+    return json.dumps(
+        tokenizer_definition(read_model(model), special_tokens=special_tokens), ensure_ascii=False
+    )
 
 
 def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
@@ -116,7 +142,11 @@ def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
         encoded = base64.b64encode(model.character_map).decode()
         steps += [
             {"type": "NFKC"},
-            {"type": "Replace", "pattern": {"Regex": r"(?=[\p{M}\p{Cf}\p{Sk}])"}, "content": GRAPHEME_BREAK},
+            {
+                "type": "Replace",
+                "pattern": {"Regex": r"(?=[\p{M}\p{Cf}\p{Sk}])"},
+                "content": GRAPHEME_BREAK,
+            },
             {"type": "Precompiled", "precompiled_charsmap": encoded},
             {"type": "Replace", "pattern": {"String": GRAPHEME_BREAK}, "content": ""},
         ]
@@ -128,23 +158,34 @@ def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
 def _unigram(model: SentencePieceModel) -> dict[str, Any]:
     return {
         "type": "Unigram",
-        "unk_id": next(i for i, piece in enumerate(model.pieces) if piece.type is PieceType.UNKNOWN),
+        "unk_id": next(
+            i for i, piece in enumerate(model.pieces) if piece.type is PieceType.UNKNOWN
+        ),
         "vocab": [
-            [piece.text, piece.score if piece.type is PieceType.NORMAL else CONTROL_SCORE] for piece in model.pieces
+            [piece.text, piece.score if piece.type is PieceType.NORMAL else CONTROL_SCORE]
+            for piece in model.pieces
         ],
         "byte_fallback": any(piece.type is PieceType.BYTE for piece in model.pieces),
     }
 
 
 def _bpe(model: SentencePieceModel, ids: dict[str, int]) -> dict[str, Any]:
-    """SentencePiece merges any two neighbors that spell a piece, the best-scored piece first: one merge a split."""
-    normal = {piece.text: index for index, piece in enumerate(model.pieces) if piece.type is PieceType.NORMAL}
+    """SentencePiece merges any two neighbors that spell a piece, the best-scored piece first: one
+    merge a split.
+    """
+    normal = {
+        piece.text: index
+        for index, piece in enumerate(model.pieces)
+        if piece.type is PieceType.NORMAL
+    }
     merges = []
     for text, index in normal.items():
         splits = [(text[:cut], text[cut:]) for cut in range(1, len(text))]
         known = [(left, right) for left, right in splits if left in normal and right in normal]
         known.sort(key=lambda split: (normal[split[0]], normal[split[1]]))
-        merges += [(-model.pieces[index].score, index, rank, split) for rank, split in enumerate(known)]
+        merges += [
+            (-model.pieces[index].score, index, rank, split) for rank, split in enumerate(known)
+        ]
     merges.sort(key=lambda merge: merge[:3])
     return {
         "type": "BPE",

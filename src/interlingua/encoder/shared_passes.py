@@ -1,13 +1,14 @@
 """Passes over an encoder that several terms of a loss share.
 
-A sum of methods over one encoder often reads the same sentences more than once: one method contrasts them, another
-tells their words, a third compares them with a teacher. Here the token states that one term has computed serve the
-terms after it. Sentences are compared by their token ids, so it does not matter how a method joins its batches, and
-masked sentences are other sentences.
+A sum of methods over one encoder often reads the same sentences more than once: one method
+contrasts them, another tells their words, a third compares them with a teacher. Here the token
+states that one term has computed serve the terms after it. Sentences are compared by their token
+ids, so it does not matter how a method joins its batches, and masked sentences are other sentences.
 
-Two rules keep the loss what it is. A term never reuses what it has computed itself, since two passes with different
-dropout may be its very subject. And each stored sentence serves a term once, so that repeated sentences stay different
-rows. Without dropout the gradients are those of separate passes.
+Two rules keep the loss what it is. A term never reuses what it has computed itself, since two
+passes with different dropout may be its very subject. And each stored sentence serves a term once,
+so that repeated sentences stay different rows. Without dropout the gradients are those of separate
+passes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class SharedPasses:
 
     @contextmanager
     def for_term(self, encoder: Encoder) -> Iterator[None]:
-        """In this block the encoder uses what the terms before have computed, and stores what it computes itself."""
+        """In this block the encoder uses what the terms before have computed, and stores what it
+        computes itself.
+        """
         self.begin_term()
         encoder.shared_passes = self
         try:
@@ -66,7 +69,9 @@ class SharedPasses:
         self._own = []
         self._left = {key: list(stored) for key, stored in self._stored.items()}
 
-    def states(self, batch: TokenBatch, encode: Callable[[TokenBatch], Tensor]) -> Float[Tensor, "t d"]:
+    def states(
+        self, batch: TokenBatch, encode: Callable[[TokenBatch], Tensor]
+    ) -> Float[Tensor, "t d"]:
         """States of all tokens, in order.
 
         Args:
@@ -94,7 +99,9 @@ class SharedPasses:
 
 
 def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]:
-    """Rows of several tensors, by one selection: a slice for each sentence would cost a gradient of the whole each."""
+    """Rows of several tensors, by one selection: a slice for each sentence would cost a gradient of
+    the whole each.
+    """
     sources = list({id(one.states): one.states for one in stored}.values())
     starts: dict[int, int] = {}
     total = 0

@@ -10,12 +10,13 @@ from interlingua.encoder.executors import Frozen, automatic_dtype, freeze
 
 
 class SnapshotCache:
-    """The last snapshot of one backbone, which serves as long as weights and dtype stay what they were.
+    """The last snapshot of one backbone, which serves as long as weights and dtype stay what they
+    were.
 
     What "auto" stands for is found once for the weights as they are, too.
 
-    A change in place is seen by the weights' version counters, so not one made through ``.data``, which has none;
-    ``clear`` then. Copies and pickles of a cache are empty.
+    A change in place is seen by the weights' version counters, so not one made through ``.data``,
+    which has none; ``clear`` then. Copies and pickles of a cache are empty.
     """
 
     def __init__(self) -> None:
@@ -23,7 +24,9 @@ class SnapshotCache:
         self._automatic: tuple[torch.dtype, _State] | None = None
 
     def snapshot(self, backbone: Backbone, dtype: torch.dtype | None) -> Frozen:
-        """The snapshot of the weights as they are now; not kept while the backbone is in training mode.
+        """The snapshot of the weights as they are now.
+
+        Not kept while the backbone is in training mode.
 
         Args:
             backbone: the same at every call.
@@ -63,7 +66,10 @@ _State = tuple[tuple[int, int], ...]
 
 
 def _state(backbone: Backbone) -> _State | None:
-    """Address and version of every weight; None for tensors made in inference mode, which have no version."""
+    """Address and version of every weight.
+
+    None for tensors made in inference mode, which have no version.
+    """
     try:
         return tuple([(weight.data_ptr(), weight._version) for weight in _weights(backbone)])
     except RuntimeError:

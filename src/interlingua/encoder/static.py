@@ -1,4 +1,6 @@
-"""Encoders without layers: a vector for each token, and a text's vector is the mean of its tokens' (Model2Vec)."""
+"""Encoders without layers: a vector for each token, and a text's vector is the mean of its tokens'
+(Model2Vec).
+"""
 
 from __future__ import annotations
 
@@ -51,16 +53,26 @@ class StaticBackbone(Backbone):
         """The tokens' own vectors; what stands around them, and where, is nothing to them."""
         if word_embeddings is not None:
             return word_embeddings
-        rows: Tensor = self.word_embeddings(on_device(input_ids, self.word_embeddings.weight.device))
+        rows: Tensor = self.word_embeddings(
+            on_device(input_ids, self.word_embeddings.weight.device)
+        )
         return rows
 
     def means(
-        self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], kept: Bool[Tensor, " t"]
+        self,
+        input_ids: Int[Tensor, " t"],
+        cu_seqlens: Int[Tensor, " b+1"],
+        kept: Bool[Tensor, " t"],
     ) -> Float[Tensor, "b d"]:
-        """Mean vector of each sentence's kept tokens, without the tokens' vectors in between; zeros for none."""
+        """Mean vector of each sentence's kept tokens, without the tokens' vectors in between.
+
+        Zeros for none.
+        """
         ids, starts = without(input_ids, cu_seqlens, kept)
         weight = self.word_embeddings.weight
-        return F.embedding_bag(on_device(ids, weight.device), weight, on_device(starts, weight.device), mode="mean")
+        return F.embedding_bag(
+            on_device(ids, weight.device), weight, on_device(starts, weight.device), mode="mean"
+        )
 
 
 def static_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> BackboneConfig:
@@ -119,10 +131,15 @@ class StaticRunner:
     def __call__(
         self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]
     ) -> Float32[ndarray, "n d"]:
-        """The vectors of a window's texts. No token's vector is held, so ``batch_tokens`` bounds nothing here."""
+        """The vectors of a window's texts.
+
+        No token's vector is held, so ``batch_tokens`` bounds nothing here.
+        """
         lengths = np.fromiter(map(len, window), dtype=np.int64, count=len(window))
         ends = np.concatenate([np.zeros(1, dtype=np.int64), lengths.cumsum()])
-        ids = np.fromiter(itertools.chain.from_iterable(window), dtype=np.int64, count=int(ends[-1]))
+        ids = np.fromiter(
+            itertools.chain.from_iterable(window), dtype=np.int64, count=int(ends[-1])
+        )
         backbone = self.encoder.backbone
         tokens = torch.from_numpy(ids)
         assert isinstance(backbone, StaticBackbone)

@@ -1,4 +1,6 @@
-"""Tables of token vectors on disk, as sentence-transformers' ``StaticEmbedding`` and Model2Vec keep them."""
+"""Tables of token vectors on disk, as sentence-transformers' ``StaticEmbedding`` and Model2Vec keep
+them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from interlingua.tensor_files import write_safetensors
 
 MODULE = "StaticEmbedding"
 TABLES = ("embedding.weight", "embeddings")
-"""What a table is called by sentence-transformers and by Model2Vec; the first reads the second's name too."""
+"""What a table is called by sentence-transformers and by Model2Vec; the first reads the second's
+name too."""
 MODEL_TYPE = "model2vec"
 LARGEST = 127
 
@@ -42,11 +45,16 @@ def static_folder(folder: Path) -> Path | None:
         modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
         first = modules[0] if modules else {}
         return folder / first["path"] if first.get("type", "").endswith(f".{MODULE}") else None
-    known = read_json(folder / "config.json", missing={}, schema=ANY_CONFIG).get("model_type") == MODEL_TYPE
+    known = (
+        read_json(folder / "config.json", missing={}, schema=ANY_CONFIG).get("model_type")
+        == MODEL_TYPE
+    )
     return folder if known else None
 
 
-def read_static(folder: Path, table_folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
+def read_static(
+    folder: Path, table_folder: Path
+) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
     """Reads a table, ours or another maker's, as the weights of a ``StaticBackbone``.
 
     Args:
@@ -54,12 +62,15 @@ def read_static(folder: Path, table_folder: Path) -> tuple[BackboneConfig, dict[
         table_folder: see ``static_folder``.
 
     Raises:
-        CheckpointError: a file is missing or broken, or the model has modules that are not supported.
+        CheckpointError: a file is missing or broken, or the model has modules that are not
+            supported.
     """
     stored = read_weights(table_folder)
     name = next((name for name in TABLES if name in stored), None)
     if name is None:
-        raise CheckpointError(f"{table_folder}: none of its {len(stored)} tensors is {' or '.join(TABLES)}")
+        raise CheckpointError(
+            f"{table_folder}: none of its {len(stored)} tensors is {' or '.join(TABLES)}"
+        )
     table = stored[name]
     rows = stored.get("mapping")
     weights = stored.get("weights")
@@ -84,13 +95,23 @@ def _check_shapes(folder: Path, table: Tensor, rows: Tensor | None, weights: Ten
     """
     tokens = len(table) if rows is None else rows.numel()
     if table.ndim != 2 or table.is_complex() or not table.numel():
-        raise CheckpointError(f"{folder}: token vectors of shape {tuple(table.shape)}, expected a row per token")
-    if rows is not None and (rows.ndim != 1 or rows.is_floating_point() or rows.is_complex() or not tokens):
-        raise CheckpointError(f"{folder}: mapping is {rows.dtype} of {tuple(rows.shape)}, expected a row per token")
+        raise CheckpointError(
+            f"{folder}: token vectors of shape {tuple(table.shape)}, expected a row per token"
+        )
+    if rows is not None and (
+        rows.ndim != 1 or rows.is_floating_point() or rows.is_complex() or not tokens
+    ):
+        raise CheckpointError(
+            f"{folder}: mapping is {rows.dtype} of {tuple(rows.shape)}, expected a row per token"
+        )
     if rows is not None and (int(rows.min()) < 0 or int(rows.max()) >= len(table)):
-        raise CheckpointError(f"{folder}: mapping names rows {rows.min()} to {rows.max()}, but there are {len(table)}")
+        raise CheckpointError(
+            f"{folder}: mapping names rows {rows.min()} to {rows.max()}, but there are {len(table)}"
+        )
     if weights is not None and (tuple(weights.shape) != (tokens,) or weights.is_complex()):
-        raise CheckpointError(f"{folder}: weights of shape {tuple(weights.shape)}, expected one per token, {tokens}")
+        raise CheckpointError(
+            f"{folder}: weights of shape {tuple(weights.shape)}, expected one per token, {tokens}"
+        )
 
 
 def static_settings(folder: Path) -> EncodingSettings:
@@ -100,7 +121,9 @@ def static_settings(folder: Path) -> EncodingSettings:
         CheckpointError: a file is broken, or it has modules that are not supported.
     """
     kinds = [kind for _, kind in listed_modules(folder, (MODULE,))]
-    prompts_file = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
+    prompts_file = read_json(
+        folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS
+    )
     own = {} if kinds else read_json(folder / "config.json", schema=BACKBONE)
     normalize = kinds[-1] == "Normalize" if kinds else own.get("normalize", False)
     return EncodingSettings(
@@ -137,15 +160,26 @@ def write_static(
         after_pooling: classes of the modules between pooling and the last scaling.
     """
     tensors = {} if table is None else _stored(table.detach().cpu().contiguous(), dtype)
-    described = {"vocab_size": config.vocab_size, "hidden_dim": config.hidden_size, "normalize": settings.normalize}
+    described = {
+        "vocab_size": config.vocab_size,
+        "hidden_dim": config.hidden_size,
+        "normalize": settings.normalize,
+    }
     kept = str(tensors["embeddings"].dtype if tensors else torch.float32).removeprefix("torch.")
     write_json(
         folder / "config.json",
-        {"architectures": ["StaticModel"], "model_type": MODEL_TYPE, **described, "embedding_dtype": kept},
+        {
+            "architectures": ["StaticModel"],
+            "model_type": MODEL_TYPE,
+            **described,
+            "embedding_dtype": kept,
+        },
     )
     if tensors:
         write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
-    write_tokenizer_config(folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens)
+    write_tokenizer_config(
+        folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens
+    )
     write_modules(folder, [("", MODULE)], settings, after_pooling=after_pooling)
 
 
@@ -157,7 +191,10 @@ def _stored(table: Tensor, dtype: torch.dtype | None) -> dict[str, Tensor]:
 
 
 def int8_rows(table: Tensor) -> tuple[Tensor, Tensor]:
-    """int8 values and a scale per row, with the product nearest to the table; rows of zeros have scale 1."""
+    """int8 values and a scale per row, with the product nearest to the table.
+
+    Rows of zeros have scale 1.
+    """
     largest = table.abs().amax(dim=1)
     scales = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))
     return (table / scales[:, None]).round().to(torch.int8), scales

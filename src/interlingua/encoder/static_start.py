@@ -1,4 +1,6 @@
-"""Where the training of token vectors begins: a transformer's vectors of single tokens, weighed by frequency."""
+"""Where the training of token vectors begins: a transformer's vectors of single tokens, weighed by
+frequency.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,22 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 
 FREQUENT = 1e-3
-"""The a of a / (a + p): a token of this share of all tokens has half the weight of a rare one (Arora et al. 2017)."""
+"""The a of a / (a + p): a token of this share of all tokens has half the weight of a rare one
+(Arora et al. 2017)."""
 
 
 def static_start(
-    teacher: TextEncoder, vocabulary: Vocabulary, counts: Int64[ndarray, " v"], *, dim: int | None = None
+    teacher: TextEncoder,
+    vocabulary: Vocabulary,
+    counts: Int64[ndarray, " v"],
+    *,
+    dim: int | None = None,
 ) -> Encoder:
     """An encoder of token vectors, as Model2Vec distils them, ready to be trained or used.
 
-    Each token's spelling is embedded as a text of its own. The mean of these vectors, their common part, is
-    subtracted. The directions in which they differ most are kept. The more often a token is seen, the less weight it
-    gets. The vocabulary need not be the teacher's.
+    Each token's spelling is embedded as a text of its own. The mean of these vectors, their common
+    part, is subtracted. The directions in which they differ most are kept. The more often a token
+    is seen, the less weight it gets. The vocabulary need not be the teacher's.
 
     Args:
         teacher: the transformer.
@@ -38,7 +45,10 @@ def static_start(
     """
     width = dim or teacher.dim
     if not 1 <= width <= teacher.dim:
-        raise ConfigError(f"dim is {width}, but the teacher's vectors have {teacher.dim} numbers; choose 1 to that")
+        raise ConfigError(
+            f"dim is {width}, but the teacher's vectors have {teacher.dim} numbers; choose 1 to"
+            " that"
+        )
     spelled = [spelling(vocabulary.decode([token])) for token in range(vocabulary.size)]
     vectors = np.asarray(teacher.encode(spelled), dtype=np.float64)
     shares = (counts + 1) / (counts + 1).sum()
@@ -54,11 +64,15 @@ def static_start(
 
 
 def spelling(token: str) -> str:
-    """The text of a token without the signs by which SentencePiece and WordPiece tell where words begin."""
+    """The text of a token without the signs by which SentencePiece and WordPiece tell where words
+    begin.
+    """
     return token.replace("▁", " ").removeprefix("##").strip()
 
 
-def principal(centered: Float64[ndarray, "v d"], shares: Float64[ndarray, " v"], width: int) -> Float64[ndarray, "v w"]:
+def principal(
+    centered: Float64[ndarray, "v d"], shares: Float64[ndarray, " v"], width: int
+) -> Float64[ndarray, "v w"]:
     """The coordinates along the directions of largest variance, largest first.
 
     Args:

@@ -1,12 +1,15 @@
-"""A bank of a frozen teacher's vectors on disk, found by the tokens of the sentence that they belong to.
+"""A bank of a frozen teacher's vectors on disk, found by the tokens of the sentence that they
+belong to.
 
-A bank is a folder: ``keys.npy`` (one 64-bit key a sentence, see ``batches.sentences.sentence_keys``), ``groups.npy``
-(sentences of one group translate a common sentence, so none is a negative of another), ``vectors.npy`` (float16) and
-``bank.json``. First stand the sentences of the pivot language that serve as negatives, in the order of their keys,
-which is a random order; behind them others that are only looked up (translations, held-out sentences).
+A bank is a folder: ``keys.npy`` (one 64-bit key a sentence, see
+``batches.sentences.sentence_keys``), ``groups.npy`` (sentences of one group translate a common
+sentence, so none is a negative of another), ``vectors.npy`` (float16) and ``bank.json``. First
+stand the sentences of the pivot language that serve as negatives, in the order of their keys, which
+is a random order; behind them others that are only looked up (translations, held-out sentences).
 
-Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size`` neighbors that
-moves every ``every`` steps. So a resumed run sees what the first one would have seen.
+Which negatives a step sees is a pure function of (seed, step): all of them, or a window of ``size``
+neighbors that moves every ``every`` steps. So a resumed run sees what the first one would have
+seen.
 """
 
 from __future__ import annotations
@@ -90,19 +93,30 @@ class TeacherBank:
         DataError: there is no bank, or it is damaged.
     """
 
-    def __init__(self, path: PathLike, *, size: int = 1 << 15, every: int = 100, seed: int = 0) -> None:
+    def __init__(
+        self, path: PathLike, *, size: int = 1 << 15, every: int = 100, seed: int = 0
+    ) -> None:
         self.path = Path(path)
         self.size = size
         self.every = every
         self.seed = seed
         record = read_record(self.path)
         if record is None:
-            raise DataError("no bank of teacher vectors here; remove the folder and run the same command", path=path)
+            raise DataError(
+                "no bank of teacher vectors here; remove the folder and run the same command",
+                path=path,
+            )
         self.record = record
-        arrays = [np.load(self.path / f"{name}.npy", mmap_mode="r") for name in ("keys", "groups", "vectors")]
+        arrays = [
+            np.load(self.path / f"{name}.npy", mmap_mode="r")
+            for name in ("keys", "groups", "vectors")
+        ]
         self._keys, self._groups, self._vectors = arrays
         if {len(array) for array in arrays} != {record.sentences}:
-            raise DataError("its files have different lengths; remove the folder and run the same command", path=path)
+            raise DataError(
+                "its files have different lengths; remove the folder and run the same command",
+                path=path,
+            )
         self._window: tuple[int, torch.device, Window] | None = None
 
     @property
@@ -120,16 +134,21 @@ class TeacherBank:
         if (rows < 0).any():
             missing = int((rows < 0).sum())
             raise DataError(
-                f"{missing} of {len(rows)} sentences of a batch have no vector here; remove the folder and run the same"
-                " command",
+                f"{missing} of {len(rows)} sentences of a batch have no vector here; remove the"
+                " folder and run the same command",
                 path=self.path,
             )
         return torch.from_numpy(self._vectors[rows].astype(np.float32)).to(keys.device)
 
     def groups(self, keys: Int64[Tensor, " b"]) -> Int64[Tensor, " b"]:
-        """The group of each sentence; -1 for one that no negative of the bank is in a group with."""
+        """The group of each sentence.
+
+        -1 for one that no negative of the bank is in a group with.
+        """
         rows = self.rows(keys)
-        found = np.where((rows >= 0) & (rows < self.record.negatives), self._groups[np.maximum(rows, 0)], -1)
+        found = np.where(
+            (rows >= 0) & (rows < self.record.negatives), self._groups[np.maximum(rows, 0)], -1
+        )
         return torch.from_numpy(found.astype(np.int64)).to(keys.device)
 
     def rows(self, keys: Int64[Tensor, " b"]) -> Int64[np.ndarray, " b"]:
@@ -154,7 +173,10 @@ class TeacherBank:
             if negatives > self.size:
                 rows = (rows + seed_for(self.seed, "bank window", turn) % negatives) % negatives
             vectors = torch.from_numpy(self._vectors[rows].astype(np.float32)).to(device)
-            keys, groups = (torch.from_numpy(np.asarray(a[rows]).astype(np.int64)) for a in (self._keys, self._groups))
+            keys, groups = (
+                torch.from_numpy(np.asarray(a[rows]).astype(np.int64))
+                for a in (self._keys, self._groups)
+            )
             window = Window(keys.to(device), groups.to(device), F.normalize(vectors, dim=1))
             self._window = (turn, device, window)
         return self._window[2]
@@ -188,13 +210,17 @@ def write_bank(
         np.save(folder / "keys.npy", keys)
         np.save(folder / "groups.npy", groups)
         shape = (len(keys), parts[0].shape[1])
-        vectors = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float16, shape=shape)
+        vectors = np.lib.format.open_memmap(
+            folder / "vectors.npy", mode="w+", dtype=np.float16, shape=shape
+        )
         done = 0
         for part in parts:
             vectors[done : done + len(part)] = part
             done += len(part)
         vectors.flush()
-        (folder / "bank.json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
+        (folder / "bank.json").write_text(
+            json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8"
+        )
 
 
 def read_record(path: Path) -> BankRecord | None:

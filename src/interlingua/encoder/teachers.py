@@ -1,4 +1,6 @@
-"""Frozen teachers: models that embed sentences given as tokens of a student, or ready vectors with their sentences."""
+"""Frozen teachers: models that embed sentences given as tokens of a student, or ready vectors with
+their sentences.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ class Teacher(Protocol):
 
 
 class ModelTeacher:
-    """A model. One of the student's vocabulary reads the student's tokens, any other the text that they stand for.
+    """A model. One of the student's vocabulary reads the student's tokens, any other the text that
+    they stand for.
 
     Args:
         encoder: the model.
@@ -74,20 +77,34 @@ class ModelTeacher:
         if self._rereads:
             read_back = self.in_own_tokens(student.encode([PROBE], language=pivot), pivot)
             limit = encoder.max_tokens
-            if read_back != encoder.vocabulary.encode([prompt + PROBE], language=pivot, max_tokens=limit):
+            if read_back != encoder.vocabulary.encode(
+                [prompt + PROBE], language=pivot, max_tokens=limit
+            ):
                 raise ConfigError(
-                    f"teacher: {self.name} has another vocabulary, and the corpus's does not keep the text as it reads"
-                    " it (case, spaces); prepare the corpus with the teacher's vocabulary, or choose another teacher"
+                    f"teacher: {self.name} has another vocabulary, and the corpus's does not keep"
+                    " the text as it reads it (case, spaces); prepare the corpus with the"
+                    " teacher's vocabulary, or choose another teacher"
                 )
 
     def digest(self) -> str:
         """See ``Teacher``."""
-        parts = (self.encoder.digest(), self._prompt, self._dtype, self.encoder.settings, self.encoder.max_tokens)
+        parts = (
+            self.encoder.digest(),
+            self._prompt,
+            self._dtype,
+            self.encoder.settings,
+            self.encoder.max_tokens,
+        )
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
         """See ``Teacher``."""
-        return encode_tokens(self.encoder, self.in_own_tokens(sentences, language), normalize=False, dtype=self._dtype)
+        return encode_tokens(
+            self.encoder,
+            self.in_own_tokens(sentences, language),
+            normalize=False,
+            dtype=self._dtype,
+        )
 
     def in_own_tokens(self, sentences: Sentences, language: str) -> list[list[int]]:
         """The sentences in this model's tokens, cut to what it takes."""
@@ -97,11 +114,15 @@ class ModelTeacher:
             texts = [self._prompt + self._student.decode(ids) for ids in sentences]
             return own.encode(texts, language=language, max_tokens=limit)
         closing = own.closing_tokens
-        return [truncate(ids, limit, closing_tokens=closing) if len(ids) > limit else [*ids] for ids in sentences]
+        return [
+            truncate(ids, limit, closing_tokens=closing) if len(ids) > limit else [*ids]
+            for ids in sentences
+        ]
 
 
 class VectorTeacher:
-    """Ready vectors of a model that is no torch model: ``NAME.npy`` with a row for each line of ``NAME.txt``.
+    """Ready vectors of a model that is no torch model: ``NAME.npy`` with a row for each line of
+    ``NAME.txt``.
 
     Args:
         path: of the .npy file.
@@ -121,16 +142,21 @@ class VectorTeacher:
         try:
             self._vectors = np.load(file, mmap_mode="r")
         except (OSError, ValueError) as error:
-            raise DataError(f"can't be read as a matrix of vectors: {error}; check the path", path=file) from error
+            raise DataError(
+                f"can't be read as a matrix of vectors: {error}; check the path", path=file
+            ) from error
         with open_text(lines) as opened:
             texts = [line.rstrip("\n") for line in opened]
         if self._vectors.ndim != 2 or len(self._vectors) != len(texts):
             raise DataError(
-                f"has the shape {self._vectors.shape} for {len(texts)} lines of {lines.name}; give a row for each line",
+                f"has the shape {self._vectors.shape} for {len(texts)} lines of {lines.name}; give"
+                " a row for each line",
                 path=file,
             )
         self.width = int(self._vectors.shape[1])
-        self._digest = hashlib.sha256(f"{sha256_file(file)} {sha256_file(lines)}".encode()).hexdigest()
+        self._digest = hashlib.sha256(
+            f"{sha256_file(file)} {sha256_file(lines)}".encode()
+        ).hexdigest()
         self._rows: dict[int, int] = {}
         self._rows_by_text = {_on_one_line(text): row for row, text in enumerate(texts)}
         if texts:
@@ -158,14 +184,16 @@ class VectorTeacher:
         """
         if absent := self.missing(sentences):
             raise DataError(
-                f"no vector for {len(absent)} of {len(sentences)} sentences; add theirs, such as that of"
-                f" {self.text(sentences[absent[0]])!r}",
+                f"no vector for {len(absent)} of {len(sentences)} sentences; add theirs, such as"
+                f" that of {self.text(sentences[absent[0]])!r}",
                 path=self.name,
             )
         return np.asarray(self._vectors[self._rows_of(sentences)], dtype=np.float32)
 
     def _rows_of(self, sentences: Sentences) -> list[int | None]:
-        """By tokens, or by text: what was cut within a word may have other tokens once it is read again."""
+        """By tokens, or by text: what was cut within a word may have other tokens once it is read
+        again.
+        """
         keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
         found = [self._rows.get(key) for key in keys]
         return [

@@ -1,4 +1,7 @@
-"""What may be embedded: an iterable of texts. A missing value, bytes or a whole table is one error with its row."""
+"""What may be embedded: an iterable of texts.
+
+A missing value, bytes or a whole table is one error with its row.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +38,25 @@ def refuse_container(texts: Any, what: str) -> None:
     if isinstance(texts, str):
         raise ConfigError(f"{what}: expected a list of texts, got one string; put it in a list")
     if isinstance(texts, bytes | bytearray):
-        raise ConfigError(f"{what}: expected a list of texts, got bytes; decode them and put the text in a list")
+        raise ConfigError(
+            f"{what}: expected a list of texts, got bytes; decode them and put the text in a list"
+        )
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):
         kind = type(texts).__name__
         if what == PAIRS:
             raise ConfigError(
-                f"{what}: expected pairs of texts, got a {kind}; give two columns: zip(table['de'], table['en'])"
+                f"{what}: expected pairs of texts, got a {kind}; give two columns:"
+                " zip(table['de'], table['en'])"
             )
-        raise ConfigError(f"{what}: expected a list of texts, got a {kind}; name one column of it, as in table['text']")
+        raise ConfigError(
+            f"{what}: expected a list of texts, got a {kind}; name one column of it, as in"
+            " table['text']"
+        )
     # The keys of a dictionary are a set, too, but one in order.
     if isinstance(texts, Set) and not isinstance(texts, KeysView):
-        raise ConfigError(f"{what}: expected a list of texts, got a set, which has no order; give sorted(texts)")
+        raise ConfigError(
+            f"{what}: expected a list of texts, got a set, which has no order; give sorted(texts)"
+        )
     if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
         raise ConfigError(f"{what}: expected a list of texts, got {type(texts).__name__}")
 
@@ -70,17 +81,24 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
         except UnicodeEncodeError as error:
             broken = ascii(text[error.start])
             raise DataError(
-                f"{place} has half a character, {broken}, which UTF-8 can't write; read the data with its own encoding"
-                " or drop it: text.encode(errors='ignore').decode()"
+                f"{place} has half a character, {broken}, which UTF-8 can't write; read the data"
+                " with its own encoding or drop it: text.encode(errors='ignore').decode()"
             ) from None
     return text
 
 
 def _described(value: Any) -> str:
     """What is there in place of a text, and what to do."""
-    is_missing = value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType"
+    is_missing = (
+        value is None
+        or (isinstance(value, float) and value != value)
+        or type(value).__name__ == "NAType"
+    )
     if is_missing:
-        return f"{value!r}, a missing value; drop such rows (table.dropna()) or fill them (table.fillna(''))"
+        return (
+            f"{value!r}, a missing value; drop such rows (table.dropna()) or fill them"
+            " (table.fillna(''))"
+        )
     if isinstance(value, bytes | bytearray):
         return "bytes; decode them: text.decode('utf-8')"
     if isinstance(value, list | tuple) or hasattr(value, "shape"):

@@ -1,4 +1,6 @@
-"""Heads that tell tokens from token states: of masked language models, and of representation translation learning."""
+"""Heads that tell tokens from token states: of masked language models, and of representation
+translation learning.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,14 @@ class TokenPredictions(NamedTuple):
 
 
 class MaskedTokenHead(nn.Module):
-    """The prediction head of masked language models: inner products with word embeddings, plus a bias of its own.
+    """The prediction head of masked language models: inner products with word embeddings, plus a
+    bias of its own.
 
     Args:
         dim: width D of the states.
         vocab_size: V.
-        transform: BERT's and RoBERTa's linear layer, GELU and LayerNorm before it; False: none, as in XLM.
+        transform: BERT's and RoBERTa's linear layer, GELU and LayerNorm before it; False: none, as
+            in XLM.
     """
 
     def __init__(self, dim: int, vocab_size: int, *, transform: bool) -> None:
@@ -44,23 +48,32 @@ class MaskedTokenHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(vocab_size))
 
     def forward(
-        self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"], word_embeddings: Float[Tensor, "v d"]
+        self,
+        states: Float[Tensor, "t d"],
+        labels: Int64[Tensor, " t"],
+        word_embeddings: Float[Tensor, "v d"],
     ) -> TokenPredictions:
-        """What tells the labels that are not ``IGNORED``; the other states are not looked at. Labels on the host."""
+        """What tells the labels that are not ``IGNORED``.
+
+        The other states are not looked at. Labels on the host.
+        """
         at = (labels != IGNORED).nonzero()[:, 0]
-        return TokenPredictions(self.transform(gathered(states, at)), word_embeddings, self.bias, labels[at])
+        return TokenPredictions(
+            self.transform(gathered(states, at)), word_embeddings, self.bias, labels[at]
+        )
 
 
 class TranslationHead(nn.Module):
-    r"""Reconstructs a sentence from the token states of its translation, DAP (Li et al. 2023), Eq. (4).
+    r"""Reconstructs a sentence from the token states of its translation, DAP (Li et al. 2023), Eq.
+    (4).
 
     .. math:: g^0(h, y) = (h_1, \dots, h_{S_x}, [MASK] \times S_y)
 
-    K transformer layers over g^0, and a masked language model's head. As in the released code it begins as a copy of
-    the encoder's embeddings and last K layers, and learns apart from it.
+    K transformer layers over g^0, and a masked language model's head. As in the released code it
+    begins as a copy of the encoder's embeddings and last K layers, and learns apart from it.
 
-    Differs from the released code: positions count from 0 on either side, where there those of the masks are added
-    twice, the second time behind the source's padding.
+    Differs from the released code: positions count from 0 on either side, where there those of the
+    masks are added twice, the second time behind the source's padding.
 
     Args:
         backbone: where it begins.
@@ -71,7 +84,9 @@ class TranslationHead(nn.Module):
         super().__init__()
         self.backbone = copy.deepcopy(backbone)
         del self.backbone.layers[: len(backbone.layers) - num_layers]
-        self.tell = MaskedTokenHead(backbone.config.hidden_size, backbone.config.vocab_size, transform=True)
+        self.tell = MaskedTokenHead(
+            backbone.config.hidden_size, backbone.config.vocab_size, transform=True
+        )
 
     def forward(
         self,
@@ -91,22 +106,30 @@ class TranslationHead(nn.Module):
             targets: the sentences to be predicted.
             labels: their tokens, ``IGNORED`` at those that are shown.
             mask_id: the mask token.
-            states: the encoder's states of the targets, which are shown in the place of tokens that are not predicted.
-            skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's embedding to carry).
+            states: the encoder's states of the targets, which are shown in the place of tokens that
+                are not predicted.
+            skip: first tokens of either side to leave out (``[CLS]``, which has the sentence's
+                embedding to carry).
             language: added to each mask: the target language, where it is not always the same.
         """
-        a, b = (Tails.of(cu_seqlens, skip) for cu_seqlens in (source.cu_seqlens, targets.cu_seqlens))
+        a, b = (
+            Tails.of(cu_seqlens, skip) for cu_seqlens in (source.cu_seqlens, targets.cu_seqlens)
+        )
         labels = labels[b.kept]
         device = states.device
         masks = self.backbone.word_embeddings(torch.full(labels.shape, mask_id, device=device))
         if language is not None:
             masks = masks + language[on_device(b.rows, device)]
         is_hidden = on_device(labels != IGNORED, device)
-        shown = torch.where(is_hidden[:, None], masks, states[on_device(b.kept, device)].to(masks.dtype))
+        shown = torch.where(
+            is_hidden[:, None], masks, states[on_device(b.kept, device)].to(masks.dtype)
+        )
         order, cu_seqlens = chained(a.cu_seqlens, b.cu_seqlens)
         read = source.states[on_device(a.kept, device)].to(shown.dtype)
         inputs = torch.cat([read, shown])[on_device(order, device)]  # g^0
         labels = torch.cat([torch.full_like(a.rows, IGNORED), labels])[order]
         positions = torch.cat([a.positions, b.positions])[order]
-        states = self.backbone(labels, cu_seqlens, word_embeddings=inputs, positions=positions)  # g^K ... g^1
+        states = self.backbone(
+            labels, cu_seqlens, word_embeddings=inputs, positions=positions
+        )  # g^K ... g^1
         return self.tell(states, labels, self.backbone.word_embeddings.weight)  # type: ignore[no-any-return]

@@ -1,11 +1,13 @@
-"""What in a stranger's ``tokenizer.json`` would fill the memory or end in the middle of the tokenizers library.
+"""What in a stranger's ``tokenizer.json`` would fill the memory or end in the middle of the
+tokenizers library.
 
-Two steps of a tokenizer can write more than they read. A normalizer replaces a character by a text, and several of
-them multiply. A post-processor puts special tokens around a text, or puts the text there several times. Both are
-counted from the definition, before any text passes.
+Two steps of a tokenizer can write more than they read. A normalizer replaces a character by a text,
+and several of them multiply. A post-processor puts special tokens around a text, or puts the text
+there several times. Both are counted from the definition, before any text passes.
 
-SentencePiece's map of characters is a trie in an array. Its numbers are indices into that array and into a list of
-texts. The library follows them without bounds checks, so all that can be reached from the root is followed here first.
+SentencePiece's map of characters is a trie in an array. Its numbers are indices into that array and
+into a list of texts. The library follows them without bounds checks, so all that can be reached
+from the root is followed here first.
 """
 
 from __future__ import annotations
@@ -40,19 +42,22 @@ def check_definition(definition: dict[str, Any]) -> None:
         definition: content of ``tokenizer.json``.
 
     Raises:
-        DataError: texts would grow more than any known tokenizer makes them, or a map of characters is damaged.
+        DataError: texts would grow more than any known tokenizer makes them, or a map of characters
+            is damaged.
     """
-    growth = math.prod(_most_characters(step) for step in _steps(definition.get("normalizer"), "normalizers"))
+    growth = math.prod(
+        _most_characters(step) for step in _steps(definition.get("normalizer"), "normalizers")
+    )
     if growth > MAX_GROWTH:
         raise DataError(
-            f"tokenizer.json: its normalizer makes up to {growth:,} characters of one, expected at most {MAX_GROWTH};"
-            " fetch the model again"
+            f"tokenizer.json: its normalizer makes up to {growth:,} characters of one, expected at"
+            f" most {MAX_GROWTH}; fetch the model again"
         )
     pieces = sum(_pieces(step) for step in _steps(definition.get("post_processor"), "processors"))
     if pieces > MAX_PIECES:
         raise DataError(
-            f"tokenizer.json: its post_processor adds {pieces:,} pieces to a text, expected at most {MAX_PIECES};"
-            " fetch the model again"
+            f"tokenizer.json: its post_processor adds {pieces:,} pieces to a text, expected at"
+            f" most {MAX_PIECES}; fetch the model again"
         )
 
 
@@ -79,7 +84,9 @@ def _most_characters(normalizer: dict[str, Any]) -> int:
 
 
 def _longest_mapped(charsmap: str) -> int:
-    """Characters of the longest text in SentencePiece's map: the size of a trie, the trie, and texts that end in 0."""
+    """Characters of the longest text in SentencePiece's map: the size of a trie, the trie, and
+    texts that end in 0.
+    """
     try:
         content = base64.b64decode(charsmap, validate=True)
         (trie_bytes,) = struct.unpack_from("<I", content)
@@ -90,15 +97,19 @@ def _longest_mapped(charsmap: str) -> int:
     except (ValueError, struct.error):  # no base64, no whole units, no UTF-8
         is_whole = False
     if not is_whole:
-        raise DataError("tokenizer.json: its precompiled_charsmap is damaged; fetch the model again")
+        raise DataError(
+            "tokenizer.json: its precompiled_charsmap is damaged; fetch the model again"
+        )
     return max(1, longest)
 
 
 def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
-    """Whether a walk from the root of a double-array trie stays in it, and each value is where a character begins.
+    """Whether a walk from the root of a double-array trie stays in it, and each value is where a
+    character begins.
 
-    A node is the place p of a unit. Its child by byte c is the unit at p ^ c if that has the label c, and the child's
-    own place is p ^ c ^ the offset in that unit, where its value stands if it has one (Yata's darts-clone).
+    A node is the place p of a unit. Its child by byte c is the unit at p ^ c if that has the label
+    c, and the child's own place is p ^ c ^ the offset in that unit, where its value stands if it
+    has one (Yata's darts-clone).
     """
     begins = np.array([byte & 0xC0 != 0x80 for byte in texts], bool)
     nodes = _offsets(units[:1]).astype(np.int64)
@@ -127,7 +138,10 @@ def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
 
 
 def _offsets(units: UInt32[ndarray, " n"]) -> UInt32[ndarray, " n"]:
-    """How far from a node its children's places are; the ninth bit says that the number is in steps of 256."""
+    """How far from a node its children's places are.
+
+    The ninth bit says that the number is in steps of 256.
+    """
     return (units >> 10) << ((units & (1 << 9)) >> 6)
 
 

@@ -1,4 +1,6 @@
-"""The cost and the configuration of the run behind a model directory, read from the folder around it."""
+"""The cost and the configuration of the run behind a model directory, read from the folder around
+it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from interlingua.files import PathLike
 from interlingua.json_text import parse_json
 
 NOT_OF_THE_ARM = {
-    "seed", "output", "device", "devices", "threads", "logging_steps", "save_steps", "save_total_limit", "tensorboard",
+    "seed", "output", "device", "devices", "threads", "logging_steps", "save_steps",
+    "save_total_limit", "tensorboard",
 }  # fmt: skip
 """Keys of [run] that runs of one arm may differ in."""
 
@@ -24,14 +27,19 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
         model: a model directory.
 
     Returns:
-        ``method``, ``seed``, ``arm`` (a digest of the config without the seed and all that decides no number) and, once
-        the run has ended, its cost: ``step``, ``pairs``, ``tokens`` of both sides, wall ``seconds``, ``cpu_seconds``
-        where they were measured, ``peak_rss_bytes``. None for a model that does not stand in a run's folder.
+        ``method``, ``seed``, ``arm`` (a digest of the config without the seed and all that decides
+        no number) and, once the run has ended, its cost: ``step``, ``pairs``, ``tokens`` of both
+        sides, wall ``seconds``, ``cpu_seconds`` where they were measured, ``peak_rss_bytes``. None
+        for a model that does not stand in a run's folder.
     """
     run = Path(model).expanduser().resolve().parent
     try:
         config = tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))
-        record = {"method": config["method"]["name"], "seed": config["run"].get("seed"), "arm": _arm(config)}
+        record = {
+            "method": config["method"]["name"],
+            "seed": config["run"].get("seed"),
+            "arm": _arm(config),
+        }
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         final = parse_json(lines[-1]) if lines else {}
         cost = _cost(final) if final.get("kind") == "final" else {}
@@ -50,12 +58,18 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
 
 def _arm(config: dict[str, Any]) -> str:
     run = {key: value for key, value in config["run"].items() if key not in NOT_OF_THE_ARM}
-    return hashlib.sha256(json.dumps({**config, "run": run}, sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps({**config, "run": run}, sort_keys=True).encode()).hexdigest()[
+        :12
+    ]
 
 
 def _cost(final: dict[str, Any]) -> dict[str, Any]:
     pairs = final.get("pairs") or sum(final.get("exposure", {}).values())
     rate = final.get("pairs_per_second")
-    tokens = final.get("tokens") or (round(pairs * final["tokens_per_second"] / rate) if rate else None)
+    tokens = final.get("tokens") or (
+        round(pairs * final["tokens_per_second"] / rate) if rate else None
+    )
     found = {name: final.get(name) for name in ("step", "seconds", "cpu_seconds", "peak_rss_bytes")}
-    return {name: value for name, value in {**found, "pairs": pairs, "tokens": tokens}.items() if value}
+    return {
+        name: value for name, value in {**found, "pairs": pairs, "tokens": tokens}.items() if value
+    }

@@ -1,4 +1,6 @@
-"""Decoders that translate from a sentence's vector alone, in training only: LASER's LSTM, and a transformer."""
+"""Decoders that translate from a sentence's vector alone, in training only: LASER's LSTM, and a
+transformer.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ INITIAL = 0.1
 
 
 class LstmDecoder(nn.Module):
-    """LASER's decoder (Artetxe and Schwenk 2019): an LSTM that reads the sentence's vector at every step.
+    """LASER's decoder (Artetxe and Schwenk 2019): an LSTM that reads the sentence's vector at every
+    step.
 
-    Its first state is a linear map of the sentence's vector; each input is [token; sentence; language].
+    Its first state is a linear map of the sentence's vector; each input is [token; sentence;
+    language].
 
     Args:
         dim: width D of sentence vectors.
@@ -48,7 +52,12 @@ class LstmDecoder(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(vocab_size, token_dim)
         self.initial = nn.Linear(dim, 2 * layers * hidden_dim)
-        self.lstm = nn.LSTM(token_dim + dim + language_dim, hidden_dim, layers, dropout=dropout if layers > 1 else 0.0)
+        self.lstm = nn.LSTM(
+            token_dim + dim + language_dim,
+            hidden_dim,
+            layers,
+            dropout=dropout if layers > 1 else 0.0,
+        )
         self.narrow = nn.Linear(hidden_dim, output_dim)
         self.output = nn.Linear(output_dim, vocab_size)
         self.dropout = nn.Dropout(dropout)
@@ -56,9 +65,13 @@ class LstmDecoder(nn.Module):
             nn.init.uniform_(weight, -INITIAL, INITIAL)
 
     def forward(
-        self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], condition: Float[Tensor, "b d+l"]
+        self,
+        inputs: Int64[Tensor, " t"],
+        cu_seqlens: Int[Tensor, " b+1"],
+        condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t o"]:
-        """Vectors to multiply the output embeddings by: inner products plus bias are the logits of the next tokens.
+        """Vectors to multiply the output embeddings by: inner products plus bias are the logits of
+        the next tokens.
 
         Args:
             inputs: the tokens before those to be predicted, packed.
@@ -72,26 +85,34 @@ class LstmDecoder(nn.Module):
         )
         rows = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
         positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
-        order = (positions * len(lengths) + rank[rows]).argsort()  # step by step, the longest sentence first
+        order = (
+            positions * len(lengths) + rank[rows]
+        ).argsort()  # step by step, the longest sentence first
         sizes = positions.bincount().cpu()
         back = on_device(order.argsort(), condition.device)
-        inputs, rows, order = (on_device(index, condition.device) for index in (inputs, rows, order))
+        inputs, rows, order = (
+            on_device(index, condition.device) for index in (inputs, rows, order)
+        )
         longest_first = on_device(longest_first, condition.device)
         x = torch.cat([self.dropout(self.tokens(inputs)), condition[rows]], dim=1)[order]
         state = self.initial(condition[:, : self.initial.in_features]).view(
             len(condition), self.lstm.num_layers, 2, -1
         )[longest_first]
-        hidden, cell = state.permute(2, 1, 0, 3).contiguous().to(x.dtype).unbind(0)  # (layers, B, H) each
+        hidden, cell = (
+            state.permute(2, 1, 0, 3).contiguous().to(x.dtype).unbind(0)
+        )  # (layers, B, H) each
         states = self.lstm(PackedSequence(x, sizes), (hidden, cell))[0].data[back]
         features: Tensor = self.dropout(self.narrow(self.dropout(states)))
         return features
 
 
 class TransformerDecoder(nn.Module):
-    """A transformer with the inputs [token + position; sentence; language], as fairseq's ``laser_transformer``.
+    """A transformer with the inputs [token + position.
 
-    Without cross-attention, as there is but one vector to attend to. Each token is shown those before it, or, if it is
-    not autoregressive, no token at all but every position.
+    Sentence; language], as fairseq's ``laser_transformer``.
+
+    Without cross-attention, as there is but one vector to attend to. Each token is shown those
+    before it, or, if it is not autoregressive, no token at all but every position.
 
     Args:
         dim: width D of sentence vectors.
@@ -139,16 +160,23 @@ class TransformerDecoder(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, inputs: Int64[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], condition: Float[Tensor, "b d+l"]
+        self,
+        inputs: Int64[Tensor, " t"],
+        cu_seqlens: Int[Tensor, " b+1"],
+        condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t w"]:
         """As of ``LstmDecoder``."""
         layout = Layout.of(cu_seqlens, device=condition.device)
-        rows = torch.repeat_interleave(torch.arange(len(condition), device=cu_seqlens.device), cu_seqlens.diff())
+        rows = torch.repeat_interleave(
+            torch.arange(len(condition), device=cu_seqlens.device), cu_seqlens.diff()
+        )
         rows = on_device(rows, condition.device)
         x = self.positions(layout.positions)
         if self.tokens is not None:
             x = x + self.tokens(layout.arrange(on_device(inputs, condition.device)))
-        x = torch.cat([self.dropout(x), F.embedding(layout.arrange(rows), condition).to(x.dtype)], dim=1)
+        x = torch.cat(
+            [self.dropout(x), F.embedding(layout.arrange(rows), condition).to(x.dtype)], dim=1
+        )
         for layer in self.layers:
             x = layer(x, layout, visible=None if self.tokens is None else causal)
         return layout.restore(x)

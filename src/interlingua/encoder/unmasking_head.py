@@ -38,28 +38,37 @@ class UnmaskingHeadConfig:
 
 
 class UnmaskingHead(nn.Module):
-    """Transformer layers over [S; H], the sentence vector S before the token states H, MEXMA (Janeiro et al. 2024).
+    """Transformer layers over [S.
 
-    Post-LN layers of their own with torch's initial weights, without position embeddings: the encoder's states know
-    where they stand. Words are predicted by the inner product with the encoder's word embeddings, plus the head's bias.
+    H], the sentence vector S before the token states H, MEXMA (Janeiro et al. 2024).
+
+    Post-LN layers of their own with torch's initial weights, without position embeddings: the
+    encoder's states know where they stand. Words are predicted by the inner product with the
+    encoder's word embeddings, plus the head's bias.
 
     Args:
         config: layers, heads and so on.
-        encoder: gives the states, and the vocabulary to predict. If the vocabulary begins sentences with a special
-            token, S takes the place of this token's state; else S is put before the first word's.
+        encoder: gives the states, and the vocabulary to predict. If the vocabulary begins sentences
+            with a special token, S takes the place of this token's state; else S is put before the
+            first word's.
         attention_dropout: probability of zeroing an attention weight.
 
     Raises:
         ConfigError: the width can't be split over the heads.
     """
 
-    def __init__(self, config: UnmaskingHeadConfig, encoder: Encoder, attention_dropout: float = 0.0) -> None:
+    def __init__(
+        self, config: UnmaskingHeadConfig, encoder: Encoder, attention_dropout: float = 0.0
+    ) -> None:
         super().__init__()
         encoder.require_equal_widths()
         dim = encoder.dim
         vocab_size = encoder.backbone.config.vocab_size
         if dim % config.heads:
-            raise ConfigError(f"head: {config.heads} heads can't share the encoder's width {dim}; choose a divisor")
+            raise ConfigError(
+                f"head: {config.heads} heads can't share the encoder's width {dim}; choose a"
+                " divisor"
+            )
         shape = BackboneConfig(
             vocab_size=vocab_size,
             hidden_size=dim,
@@ -74,7 +83,10 @@ class UnmaskingHead(nn.Module):
         self.bias = nn.Parameter(torch.empty(vocab_size).uniform_(-bound, bound))
 
     def forward(
-        self, states: Float[Tensor, "t d"], cu_seqlens: Int[Tensor, " b+1"], vectors: Float[Tensor, "b d"]
+        self,
+        states: Float[Tensor, "t d"],
+        cu_seqlens: Int[Tensor, " b+1"],
+        vectors: Float[Tensor, "b d"],
     ) -> Float[Tensor, "t d"]:
         """States to multiply the word embeddings by: inner products plus bias are the logits.
 
@@ -86,7 +98,9 @@ class UnmaskingHead(nn.Module):
         device = states.device
         one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
         if self.replaces_first:
-            states = states.index_select(0, on_device(_behind_the_first(cu_seqlens, len(states)), device))
+            states = states.index_select(
+                0, on_device(_behind_the_first(cu_seqlens, len(states)), device)
+            )
             cu_seqlens = cu_seqlens - one_each
         order, boundaries = chained(one_each, cu_seqlens)
         x = torch.cat([vectors.to(states.dtype), states]).index_select(0, on_device(order, device))

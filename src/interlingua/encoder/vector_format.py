@@ -1,9 +1,10 @@
 """Vectors cut to their first elements, and vectors in bytes and bits.
 
-float32 takes 4 bytes an element. int8 takes one: the range of each dimension, measured once on many vectors, is divided
-into 255 equal steps, and an element is the number of steps above the range's lower end, minus 128. Bits keep the sign
-alone, eight dimensions in a byte. Rounding and bit order are those of sentence-transformers' ``quantize_embeddings``:
-given the same vectors and ranges both give the same bytes, so an index may be filled by either.
+float32 takes 4 bytes an element. int8 takes one: the range of each dimension, measured once on many
+vectors, is divided into 255 equal steps, and an element is the number of steps above the range's
+lower end, minus 128. Bits keep the sign alone, eight dimensions in a byte. Rounding and bit order
+are those of sentence-transformers' ``quantize_embeddings``: given the same vectors and ranges both
+give the same bytes, so an index may be filled by either.
 """
 
 from __future__ import annotations
@@ -66,14 +67,17 @@ def ranges_by_width(stored: Mapping[str, Any]) -> dict[int, Int8Ranges]:
     """The content of ``int8_ranges.json``, which the schema of that file has passed.
 
     Raises:
-        ValueError: ranges are of another number of dimensions than they are for, or end below their start.
+        ValueError: ranges are of another number of dimensions than they are for, or end below their
+            start.
     """
     found: dict[int, Int8Ranges] = {}
     for name, ends in stored.items():
         ranges = Int8Ranges(tuple(map(float, ends["minimum"])), tuple(map(float, ends["maximum"])))
         widths = {str(len(ranges.minimum)), str(len(ranges.maximum))}
         if widths != {name}:
-            raise ValueError(f"ranges for {name[:20]!r} dimensions have {' and '.join(sorted(widths))}")
+            raise ValueError(
+                f"ranges for {name[:20]!r} dimensions have {' and '.join(sorted(widths))}"
+            )
         if any(low > high for low, high in zip(*ranges, strict=True)):
             raise ValueError(f"a range for {name} dimensions ends below its start")
         found[len(ranges.minimum)] = ranges
@@ -94,7 +98,9 @@ def quantize_vectors(
         ConfigError: the precision is unknown, or int8 has no ranges.
     """
     if precision not in get_args(Precision):
-        raise ConfigError(f"precision {precision!r} is unknown; there are: {', '.join(get_args(Precision))}")
+        raise ConfigError(
+            f"precision {precision!r} is unknown; there are: {', '.join(get_args(Precision))}"
+        )
     if precision == "float32":
         return vectors
     if precision == "int8":
@@ -126,9 +132,12 @@ def dequantize_vectors(
         return np.asarray((codes.astype(np.float32) + OFFSET) * ranges.steps + ranges.starts)
     if codes.dtype not in (np.int8, np.uint8) or codes.shape[1] != -(-width // 8):  # rounded up
         raise DataError(
-            f"expected codes of vectors of width {width}, int8 or bits, got {codes.dtype} of shape {codes.shape}"
+            f"expected codes of vectors of width {width}, int8 or bits, got {codes.dtype} of shape"
+            f" {codes.shape}"
         )
-    packed = codes if codes.dtype == np.uint8 else (codes.astype(np.int16) + OFFSET).astype(np.uint8)
+    packed = (
+        codes if codes.dtype == np.uint8 else (codes.astype(np.int16) + OFFSET).astype(np.uint8)
+    )
     bits = np.unpackbits(packed, axis=1, count=width)
     return np.asarray(bits.astype(np.float32) * 2 - 1)
 
@@ -162,7 +171,13 @@ class VectorFormat:
 
     @classmethod
     def of(
-        cls, settings: _HasVectorSettings, width: int, *, dim: int | None, normalize: bool, precision: Precision
+        cls,
+        settings: _HasVectorSettings,
+        width: int,
+        *,
+        dim: int | None,
+        normalize: bool,
+        precision: Precision,
     ) -> VectorFormat:
         """The requested format, if the model can give it.
 
@@ -174,21 +189,31 @@ class VectorFormat:
             precision: see ``quantize_vectors``.
 
         Raises:
-            ConfigError: the vectors have fewer elements, or int8 is requested without ranges for this width.
+            ConfigError: the vectors have fewer elements, or int8 is requested without ranges for
+                this width.
         """
         longest = settings.truncate_dim or width
         if dim is not None and not 1 <= dim <= longest:
-            raise ConfigError(f"dim is {dim}, but the model's vectors have {longest} elements; choose 1 to {longest}")
+            raise ConfigError(
+                f"dim is {dim}, but the model's vectors have {longest} elements; choose 1 to"
+                f" {longest}"
+            )
         kept = dim or longest
         ranges = settings.int8_ranges.get(kept)
         if precision == "int8" and not normalize:
-            raise ConfigError("precision int8 is for vectors of length 1, which its ranges are measured on; normalize")
+            raise ConfigError(
+                "precision int8 is for vectors of length 1, which its ranges are measured on;"
+                " normalize"
+            )
         if precision == "int8" and ranges is None:
             raise ConfigError(
-                f"the model has no int8 ranges for vectors of {kept} elements; measure them on typical texts:"
-                " interlingua export MODEL -o DIR --ranges-of TEXTS, or encoder.calibrate_ranges(texts)"
+                f"the model has no int8 ranges for vectors of {kept} elements; measure them on"
+                " typical texts: interlingua export MODEL -o DIR --ranges-of TEXTS, or"
+                " encoder.calibrate_ranges(texts)"
             )
-        return cls(width=kept, cuts=kept < width, normalize=normalize, precision=precision, ranges=ranges)
+        return cls(
+            width=kept, cuts=kept < width, normalize=normalize, precision=precision, ranges=ranges
+        )
 
     def __call__(self, vectors: Float32[ndarray, "n d"]) -> Any:
         """The vectors in this format.
@@ -207,7 +232,9 @@ class VectorFormat:
         return first_elements(vectors, self.width, normalize=self.normalize)
 
 
-def first_elements(vectors: Float32[ndarray, "n d"], dim: int, *, normalize: bool) -> Float32[ndarray, "n w"]:
+def first_elements(
+    vectors: Float32[ndarray, "n d"], dim: int, *, normalize: bool
+) -> Float32[ndarray, "n w"]:
     """The first ``dim`` elements of each vector.
 
     Args:

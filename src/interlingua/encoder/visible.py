@@ -1,4 +1,6 @@
-"""Attention in which each token is shown some tokens of its sentence only: the decoders of training objectives."""
+"""Attention in which each token is shown some tokens of its sentence only: the decoders of training
+objectives.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from interlingua.encoder.eager import EagerSteps
 from interlingua.encoder.layer import Layer, run_layer
 
 Visible = Callable[[Int64[Tensor, " n"], int], Bool[Tensor, "m l l"]]
-"""From rows of the batch, all of one length, to what each token (second axis) is shown of its sentence (third); the
-first axis is that of the rows, or 1. No token may be shown nothing."""
+"""From rows of the batch, all of one length, to what each token (second axis) is shown of its
+sentence (third); the first axis is that of the rows, or 1. No token may be shown nothing."""
 
 
 def causal(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "1 l l"]:
@@ -24,7 +26,9 @@ def causal(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "1 l l"]:
 
 
 class VisibleLayer(Layer):
-    """A layer that may take its queries from another stream than keys and values, and may hide tokens."""
+    """A layer that may take its queries from another stream than keys and values, and may hide
+    tokens.
+    """
 
     def forward(
         self,
@@ -44,7 +48,9 @@ class VisibleLayer(Layer):
         """
         if visible is None:
             return super().forward(x, layout)
-        return run_layer(self.spec, VisibleSteps(self, layout, x if context is None else context, visible), x)
+        return run_layer(
+            self.spec, VisibleSteps(self, layout, x if context is None else context, visible), x
+        )
 
 
 class VisibleSteps(EagerSteps):
@@ -57,7 +63,9 @@ class VisibleSteps(EagerSteps):
         visible: what each token is shown.
     """
 
-    def __init__(self, layer: Layer, layout: Layout, context: Float[Tensor, "t d"], visible: Visible) -> None:
+    def __init__(
+        self, layer: Layer, layout: Layout, context: Float[Tensor, "t d"], visible: Visible
+    ) -> None:
         super().__init__(layer, layout)
         self.context = layer.before_attention(context)
         self.visible = visible
@@ -88,7 +96,9 @@ def attend_visible(
     dropout_rate: float = 0.0,
     rotary_base: float | None = None,
 ) -> Float[Tensor, "t d"]:
-    """Softmax(q k' / sqrt(head width)) v of every sentence over those of its tokens that are shown."""
+    """Softmax(q k' / sqrt(head width)) v of every sentence over those of its tokens that are
+    shown.
+    """
     if rotary_base is not None:
         q = rotate(q, layout, heads=heads, base=rotary_base)
         k = rotate(k, layout, heads=heads, base=rotary_base)
@@ -98,9 +108,13 @@ def attend_visible(
     rows = on_device(lengths.sort(stable=True).indices, q.device)  # sentences in the layout's order
     contexts = []
     first = 0
-    pieces = zip(by_length.groups, *(torch.split(x, by_length.sizes) for x in (q, k, v)), strict=True)
+    pieces = zip(
+        by_length.groups, *(torch.split(x, by_length.sizes) for x in (q, k, v)), strict=True
+    )
     for (_, n, length), *qkv in pieces:
-        queries, keys, values = (x.view(n, length, heads, -1).transpose(1, 2) for x in qkv)  # (n, heads, length, width)
+        queries, keys, values = (
+            x.view(n, length, heads, -1).transpose(1, 2) for x in qkv
+        )  # (n, heads, length, width)
         seen = visible(rows[first : first + n], length)[:, None]
         context = masked_attention(queries, keys, values, seen, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, -1))

@@ -1,4 +1,6 @@
-"""The vocabulary: one ``tokenizers.Tokenizer`` and the names of its special tokens, wherever it came from."""
+"""The vocabulary: one ``tokenizers.Tokenizer`` and the names of its special tokens, wherever it
+came from.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ from interlingua.languages import resolve
 
 FORMAT = "interlingua-vocabulary-1"
 CHUNK_TEXTS = 4096
-"""Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory flat."""
+"""Texts given to the tokenizer at once: enough for all its threads, few enough to keep memory
+flat."""
 CHARACTERS_PER_TOKEN = 16
-"""Where tokens are limited, so many characters for each are tokenized first; all of the text if they are too few."""
+"""Where tokens are limited, so many characters for each are tokenized first; all of the text if
+they are too few."""
 BETWEEN_WORDS = re.compile(r"(?<=\w) (?=\w)")
 WORD_SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Metaspace", "ByteLevel"}
 
@@ -35,7 +39,8 @@ class Vocabulary:
     Args:
         tokenizer_json: content of a ``tokenizer.json``.
         special_tokens: ``{"pad_token": "<pad>", ...}``, Hugging Face's names for the roles.
-        language_tags: the tag of each language, e.g. ``{"deu_Latn": "<2de>"}``; each a single token.
+        language_tags: the tag of each language, e.g. ``{"deu_Latn": "<2de>"}``; each a single
+            token.
         pre_tokenizer: word segmentation that comes first, see ``corpus.segmentation``.
         sentencepiece: the SentencePiece model it was converted from, kept next to it.
 
@@ -57,13 +62,18 @@ class Vocabulary:
         _check(tokenizer_json)
         try:
             self.tokenizer = Tokenizer.from_str(tokenizer_json)
-        except BaseException as error:  # tokenizers raises bare Exception, and panics of Rust, which are none
+        except (
+            BaseException
+        ) as error:  # tokenizers raises bare Exception, and panics of Rust, which are none
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            raise DataError(f"not a tokenizer.json: {error}; copy it again from where it came from") from error
+            raise DataError(
+                f"not a tokenizer.json: {error}; copy it again from where it came from"
+            ) from error
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        # SentencePiece finds no special tokens in text, so models made here don't; others do as transformers does.
+        # SentencePiece finds no special tokens in text, so models made here don't; others do as
+        # transformers does.
         self.tokenizer.encode_special_tokens = bool(language_tags) or sentencepiece is not None
         self.special_tokens = dict(special_tokens)
         self.pre_tokenizer = pre_tokenizer
@@ -72,7 +82,9 @@ class Vocabulary:
         self._sentencepiece = sentencepiece
         for token in (*self.special_tokens.values(), *self._tags.values()):
             if self.tokenizer.token_to_id(token) is None:
-                raise DataError(f"the tokenizer has no token {token!r}, which its configuration names")
+                raise DataError(
+                    f"the tokenizer has no token {token!r}, which its configuration names"
+                )
 
     @classmethod
     def load(cls, folder: PathLike) -> Vocabulary:
@@ -86,10 +98,14 @@ class Vocabulary:
         problem = VOCABULARY.problem(settings, "") if settings.get("format") == FORMAT else None
         if problem is not None:
             key, there, expected = problem
-            raise DataError(f"{key} is {there}, expected {expected}; save the vocabulary again", path=path)
+            raise DataError(
+                f"{key} is {there}, expected {expected}; save the vocabulary again", path=path
+            )
         if settings.get("format") != FORMAT:
             found = settings.get("format")
-            raise DataError(f"format {found!r} where {FORMAT!r} is read; train or save it again", path=path)
+            raise DataError(
+                f"format {found!r} where {FORMAT!r} is read; train or save it again", path=path
+            )
         model = Path(folder) / "sentencepiece.model"
         vocabulary = cls(
             _read_text(Path(folder) / "tokenizer.json"),
@@ -99,12 +115,16 @@ class Vocabulary:
             sentencepiece=model.read_bytes() if model.is_file() else None,
         )
         if vocabulary.digest() != settings["digest"]:
-            raise DataError("tokenizer.json is not the one saved with this file; save the vocabulary again", path=path)
+            raise DataError(
+                "tokenizer.json is not the one saved with this file; save the vocabulary again",
+                path=path,
+            )
         return vocabulary
 
     @classmethod
     def of_model(cls, path_or_id: PathLike) -> Vocabulary:
-        """The vocabulary of a model directory, ours or Hugging Face's, of an installed model, or of one of the hub.
+        """The vocabulary of a model directory, ours or Hugging Face's, of an installed model, or of
+        one of the hub.
 
         Raises:
             DataError: there is no tokenizer there.
@@ -131,7 +151,9 @@ class Vocabulary:
         return cls(definition, special_tokens=special_tokens)
 
     def save(self, folder: PathLike) -> None:
-        """Writes ``tokenizer.json``, ``vocabulary.json`` and, where there is one, ``sentencepiece.model``."""
+        """Writes ``tokenizer.json``, ``vocabulary.json`` and, where there is one,
+        ``sentencepiece.model``.
+        """
         folder = Path(folder)
         settings = {
             "format": FORMAT,
@@ -157,7 +179,9 @@ class Vocabulary:
     def _largest_id(self) -> int:
         # A post-processor has its own numbers for the tokens that it puts around a text.
         around = self.tokenizer.encode("a").ids
-        return max([*self.tokenizer.get_vocab(with_added_tokens=True).values(), *around], default=-1)
+        return max(
+            [*self.tokenizer.get_vocab(with_added_tokens=True).values(), *around], default=-1
+        )
 
     @property
     def pad_id(self) -> int:
@@ -176,19 +200,30 @@ class Vocabulary:
 
     @functools.cached_property
     def language_tags(self) -> dict[str, int]:
-        """Id of each language's tag, by its code (``deu_Latn``); empty for a tokenizer made elsewhere."""
+        """Id of each language's tag, by its code (``deu_Latn``).
+
+        Empty for a tokenizer made elsewhere.
+        """
         return {code: self._id(tag) for code, tag in self._tags.items()}
 
     @functools.cached_property
     def special_ids(self) -> tuple[int, ...]:
-        """Ids that stand for no text, in order: padding, unknown, mask, start and end, language tags."""
-        declared = [index for index, token in self.tokenizer.get_added_tokens_decoder().items() if token.special]
+        """Ids that stand for no text, in order: padding, unknown, mask, start and end, language
+        tags.
+        """
+        declared = [
+            index
+            for index, token in self.tokenizer.get_added_tokens_decoder().items()
+            if token.special
+        ]
         named = [self._id(token) for token in (*self.special_tokens.values(), *self._tags.values())]
         return tuple(sorted({*declared, *named}))
 
     @functools.cached_property
     def closing_tokens(self) -> int:
-        """Special tokens that end every sequence (1 for ``</s>`` or ``[SEP]``), kept when a sequence is cut."""
+        """Special tokens that end every sequence (1 for ``</s>`` or ``[SEP]``), kept when a
+        sequence is cut.
+        """
         return self._special_until_text(reversed(self.tokenizer.encode("a").special_tokens_mask))
 
     @functools.cached_property
@@ -199,7 +234,9 @@ class Vocabulary:
     def encode(
         self, texts: Iterable[str], *, language: str | None = None, max_tokens: int | None = None
     ) -> list[list[int]]:
-        """Token ids of texts, with the special tokens of the post-processor; never an empty sequence.
+        """Token ids of texts, with the special tokens of the post-processor.
+
+        Never an empty sequence.
 
         A text of no tokens (empty, where no special tokens are added) becomes one unknown token.
 
@@ -224,7 +261,10 @@ class Vocabulary:
 
     @property
     def spells_special_tokens(self) -> bool:
-        """Whether a special token's name in a text (``<MASK>``) is letters, not the token; so in all made here."""
+        """Whether a special token's name in a text (``<MASK>``) is letters, not the token.
+
+        So in all made here.
+        """
         return bool(self.tokenizer.encode_special_tokens)
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
@@ -232,7 +272,10 @@ class Vocabulary:
         return self.tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def digest(self) -> str:
-        """Hex SHA-256 of all that decides the ids; the same before and after ``save`` and ``load``."""
+        """Hex SHA-256 of all that decides the ids.
+
+        The same before and after ``save`` and ``load``.
+        """
         parts = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -251,8 +294,12 @@ class Vocabulary:
         """The tag token of each language, ``{"deu_Latn": "<2de>"}``."""
         return dict(self._tags)
 
-    def _ids(self, texts: list[str], language: str | None, max_tokens: int | None) -> list[list[int]]:
-        """Token ids, of long texts at least ``max_tokens``: words are tokenized apart, so what follows changes none."""
+    def _ids(
+        self, texts: list[str], language: str | None, max_tokens: int | None
+    ) -> list[list[int]]:
+        """Token ids, of long texts at least ``max_tokens``: words are tokenized apart, so what
+        follows changes none.
+        """
         texts = self._segmented(texts, language)
         begun = texts
         if max_tokens is not None and self._splits_words:
@@ -265,7 +312,9 @@ class Vocabulary:
         except BaseException as error:  # as above; e.g. its unknown token is not in the vocabulary
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
-            raise DataError(f"the tokenizer can't cut a text into tokens ({error}); fetch or make it again") from error
+            raise DataError(
+                f"the tokenizer can't cut a text into tokens ({error}); fetch or make it again"
+            ) from error
         for index, (beginning, text) in enumerate(zip(begun, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
                 ids[index] = self.tokenizer.encode(text).ids
@@ -277,7 +326,10 @@ class Vocabulary:
         definition = self.definition
         first = definition["pre_tokenizer"] or {}
         steps = [first, *first.get("pretokenizers", ())]
-        splits = any(s.get("type") in WORD_SPLITTERS and s.get("split", s.get("use_regex", True)) for s in steps)
+        splits = any(
+            s.get("type") in WORD_SPLITTERS and s.get("split", s.get("use_regex", True))
+            for s in steps
+        )
         return splits and all(" " not in token["content"] for token in definition["added_tokens"])
 
     @staticmethod
@@ -289,15 +341,18 @@ class Vocabulary:
             return texts
         if language is None:
             raise ConfigError(
-                f"this vocabulary pre-tokenizes by language ({self.pre_tokenizer!r}) and no language was given;"
-                " name it with language='deu_Latn', on the command line --language deu_Latn"
+                f"this vocabulary pre-tokenizes by language ({self.pre_tokenizer!r}) and no"
+                " language was given; name it with language='deu_Latn', on the command line"
+                " --language deu_Latn"
             )
         return segment(texts, language=language, pre_tokenizer=self.pre_tokenizer)
 
     def _special_id(self, role: str) -> int:
         if role not in self.special_tokens:
             there = ", ".join(self.special_tokens) or "no special tokens"
-            raise ConfigError(f"this vocabulary has no {role}, only {there}; choose one that has it")
+            raise ConfigError(
+                f"this vocabulary has no {role}, only {there}; choose one that has it"
+            )
         return self._id(self.special_tokens[role])
 
     def _id(self, token: str) -> int:
@@ -314,7 +369,10 @@ def _check(tokenizer_json: str) -> None:
 
 
 def _beginning(text: str, characters: int) -> str:
-    """The text up to the first end of a word after so many characters; all of it where there is none."""
+    """The text up to the first end of a word after so many characters.
+
+    All of it where there is none.
+    """
     found = BETWEEN_WORDS.search(text, characters) if len(text) > characters else None
     return text if found is None else text[: found.start()]
 
@@ -341,7 +399,8 @@ def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> lis
 
 
 def language_tag_names(languages: Iterable[str]) -> dict[str, str]:
-    """Names the tag of each language: ``<2de>`` from ISO 639-1, else ISO 639-3 (``<2arz>``), EMS (Mao et al. 2023).
+    """Names the tag of each language: ``<2de>`` from ISO 639-1, else ISO 639-3 (``<2arz>``), EMS
+    (Mao et al. 2023).
 
     Languages that differ only by script carry it: ``<2zh_Hans>`` and ``<2zh_Hant>``.
     """
@@ -359,7 +418,9 @@ def _read_text(path: Path) -> str:
         return read_json_text(path)
     except OSError as error:
         reason = error.strerror or error
-        raise DataError(f"can't be read: {reason}; it belongs to every saved vocabulary", path=path) from error
+        raise DataError(
+            f"can't be read: {reason}; it belongs to every saved vocabulary", path=path
+        ) from error
     except UnicodeDecodeError as error:
         raise DataError("not UTF-8; copy it again from where it came from", path=path) from error
 
@@ -370,7 +431,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"not JSON ({error}); copy it again from where it came from", path=path) from error
+        raise DataError(
+            f"not JSON ({error}); copy it again from where it came from", path=path
+        ) from error
     if not isinstance(content, dict):
         raise DataError("not a JSON object; copy it again from where it came from", path=path)
     return content

@@ -1,18 +1,20 @@
-"""A larger vocabulary: new pieces for a language with text that falls apart; other text is tokenized as before.
+"""A larger vocabulary: new pieces for a language with text that falls apart.
 
-New pieces are learnt as in byte-pair encoding, on top of the tokens that the old vocabulary gives: the most frequent
-pair of neighbors within a word is joined, then the next one. So each new piece stands for a run of old tokens, and its
-embedding can start as the mean of theirs.
+Other text is tokenized as before.
+
+New pieces are learnt as in byte-pair encoding, on top of the tokens that the old vocabulary gives:
+the most frequent pair of neighbors within a word is joined, then the next one. So each new piece
+stands for a run of old tokens, and its embedding can start as the mean of theirs.
 
 How a piece enters the tokenizer decides what happens to other text:
 
-- Unigram: a new piece scores the sum of its run, plus a hair for each token that it saves. The best segmentation of any
-  text therefore stays the old one, with some runs of its tokens joined.
+- Unigram: a new piece scores the sum of its run, plus a hair for each token that it saves. The best
+  segmentation of any text therefore stays the old one, with some runs of its tokens joined.
 - BPE: new merges come after all old ones, which has the same effect.
 - WordPiece: the longest match wins, so a new piece can also move the borders behind it.
 
-Text in other languages changes only where it holds the run of a new piece. Texts that have to stay as they are can be
-given: pieces that would change one of them are left out.
+Text in other languages changes only where it holds the run of a new piece. Texts that have to stay
+as they are can be given: pieces that would change one of them are left out.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ from interlingua.errors import ConfigError
 KINDS = ("Unigram", "WordPiece", "BPE")
 LEARNT_PER_PIECE = 3
 MORE_MERGES = 100
-"""Merges learnt for each piece that is wanted, and besides, as many turn out to be mere steps towards longer pieces."""
+"""Merges learnt for each piece that is wanted, and besides, as many turn out to be mere steps
+towards longer pieces."""
 MOST_ROUNDS = 20
 """Rounds in which pieces are left out; each can make shorter ones appear in their place."""
 
@@ -81,7 +84,8 @@ class GrownVocabulary(NamedTuple):
 
     vocabulary: Vocabulary
     runs: dict[int, Run]
-    """New id -> the old ids that it stands for; an unknown character stands for the unknown token."""
+    """New id -> the old ids that it stands for; an unknown character stands for the unknown
+    token."""
     changed_texts: int
     """Of the texts to keep, those that are tokenized otherwise all the same."""
 
@@ -139,17 +143,26 @@ def grow_vocabulary(
     spelled = with_pieces(vocabulary, found) if found else vocabulary
     words = words_of(spelled, texts, language=language)
     if kind == "BPE":
-        # A later merge may need any earlier one, so those that would touch kept text are never made.
+        # A later merge may need any earlier one, so those that would touch kept text are never
+        # made.
         forbidden = neighbors(words_of(spelled, keep))
         merges = learn_merges(words, most=pieces, min_count=min_count, forbidden=forbidden)
         found |= piece_names(spelled, (merge.run for merge in merges))
-        grown = with_pieces(spelled, {name: run for name, run in found.items() if name not in characters}, merges)
+        grown = with_pieces(
+            spelled, {name: run for name, run in found.items() if name not in characters}, merges
+        )
     else:
-        merges = learn_merges(words, most=LEARNT_PER_PIECE * pieces + MORE_MERGES, min_count=min_count)
+        merges = learn_merges(
+            words, most=LEARNT_PER_PIECE * pieces + MORE_MERGES, min_count=min_count
+        )
         found |= piece_names(spelled, (merge.run for merge in merges))
-        kept_runs = runs_in(words_of(spelled, keep), longest=max((len(run) for run in found.values()), default=0))
+        kept_runs = runs_in(
+            words_of(spelled, keep), longest=max((len(run) for run in found.values()), default=0)
+        )
         found = {name: run for name, run in found.items() if run not in kept_runs}
-        found = _useful(spelled, found, texts, pieces=pieces, min_count=min_count, language=language)
+        found = _useful(
+            spelled, found, texts, pieces=pieces, min_count=min_count, language=language
+        )
         found = _harmless(vocabulary, spelled, found, keep)
         grown = _grown(vocabulary, spelled, found)
     first = vocabulary.size
@@ -181,13 +194,17 @@ def _useful(
     min_count: int,
     language: str | None,
 ) -> dict[str, Run]:
-    """Unknown characters, and the pieces that save most tokens when all of them compete for the texts."""
+    """Unknown characters, and the pieces that save most tokens when all of them compete for the
+    texts.
+    """
     longer = {name: run for name, run in found.items() if len(run) > 1}
     grown = with_pieces(spelled, longer)
     uses: Counter[str] = Counter()
     for encoding in encodings(grown, texts, language=language):
         uses.update(encoding.tokens)
-    saved = {name: uses[name] * (len(run) - 1) for name, run in longer.items() if uses[name] >= min_count}
+    saved = {
+        name: uses[name] * (len(run) - 1) for name, run in longer.items() if uses[name] >= min_count
+    }
     best = sorted(saved, key=lambda name: (-saved[name], name))[:pieces]
     kept = {*best, *(found.keys() - longer.keys())}
     return {name: run for name, run in found.items() if name in kept}
@@ -205,7 +222,8 @@ def _harmless(
         tokens = {token for encoding in encodings(grown, changed) for token in encoding.tokens}
         at_fault = found.keys() & tokens
         if not at_fault:
-            # WordPiece gives a whole word up where what follows a new piece has no match, and shows none of its pieces.
+            # WordPiece gives a whole word up where what follows a new piece has no match, and shows
+            # none of its pieces.
             prefix = vocabulary.definition["model"].get("continuing_subword_prefix") or ""
             text = " ".join(changed)
             at_fault = {name for name in found if name.removeprefix(prefix) in text}
@@ -216,10 +234,14 @@ def _harmless(
 
 
 def _grown(vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, Run]) -> Vocabulary:
-    """The old vocabulary with these pieces, also where characters that they were spelled with are left out."""
+    """The old vocabulary with these pieces, also where characters that they were spelled with are
+    left out.
+    """
     if spelled.size == vocabulary.size:
         return with_pieces(vocabulary, found)
-    return with_pieces(vocabulary, {name: _in_old_ids(run, vocabulary) for name, run in found.items()})
+    return with_pieces(
+        vocabulary, {name: _in_old_ids(run, vocabulary) for name, run in found.items()}
+    )
 
 
 def _in_old_ids(run: Run, vocabulary: Vocabulary) -> Run:
@@ -234,7 +256,8 @@ def _changed(before: Vocabulary, after: Vocabulary, texts: Sequence[str]) -> lis
 
 
 def grow_encoder(encoder: Encoder, grown: GrownVocabulary) -> Encoder:
-    """The encoder with a row for each new piece: the mean of the rows of the old tokens that it stands for.
+    """The encoder with a row for each new piece: the mean of the rows of the old tokens that it
+    stands for.
 
     Vectors stay the same for all texts without new pieces.
 

@@ -1,4 +1,6 @@
-"""New pieces on top of an old vocabulary: which runs of old tokens are worth one, and how a tokenizer takes them."""
+"""New pieces on top of an old vocabulary: which runs of old tokens are worth one, and how a
+tokenizer takes them.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from interlingua.encoder.vocabulary import Vocabulary
 
 CHUNK_TEXTS = 4096
 SAVED_TOKEN_BONUS = 1e-4
-"""Log probability that a new Unigram piece gains for each token it saves: it decides between equal segmentations, and
-no other ones."""
+"""Log probability that a new Unigram piece gains for each token it saves: it decides between equal
+segmentations, and no other ones."""
 WORD_STARTS = ("▁", "Ġ", " ")
 """How a token that begins a word begins; nothing is joined across the border before it."""
 Run = tuple[int, ...]
@@ -35,8 +37,11 @@ class Merge(NamedTuple):
         return self.left + self.right
 
 
-def words_of(vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None) -> Counter[Run]:
-    """The tokens of each word with the number of its occurrences, parted at tokens that are not made of letters.
+def words_of(
+    vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
+) -> Counter[Run]:
+    """The tokens of each word with the number of its occurrences, parted at tokens that are not
+    made of letters.
 
     So no piece joins letters with digits or punctuation, as SentencePiece does not.
 
@@ -52,10 +57,16 @@ def words_of(vocabulary: Vocabulary, texts: Sequence[str], *, language: str | No
     for encoding in encodings(vocabulary, texts, language=language):
         word: list[int] = []
         place = None
-        for token, name, own_place in zip(encoding.ids, encoding.tokens, encoding.word_ids, strict=True):
+        for token, name, own_place in zip(
+            encoding.ids, encoding.tokens, encoding.word_ids, strict=True
+        ):
             if name not in is_word_part:
-                is_word_part[name] = token not in special and _is_of_letters(name.removeprefix(prefix))
-            if word and (not is_word_part[name] or own_place != place or name.startswith(WORD_STARTS)):
+                is_word_part[name] = token not in special and _is_of_letters(
+                    name.removeprefix(prefix)
+                )
+            if word and (
+                not is_word_part[name] or own_place != place or name.startswith(WORD_STARTS)
+            ):
                 words[tuple(word)] += 1
                 word = []
             place = own_place
@@ -67,20 +78,31 @@ def words_of(vocabulary: Vocabulary, texts: Sequence[str], *, language: str | No
 
 
 def _is_of_letters(name: str) -> bool:
-    """Whether a piece has letters and what is written on them alone; a byte-level piece of several bytes counts too."""
+    """Whether a piece has letters and what is written on them alone.
+
+    A byte-level piece of several bytes counts too.
+    """
     return all(unicodedata.category(character)[0] in "LM" for character in name.lstrip("▁Ġ"))
 
 
-def encodings(vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None) -> Iterator[Any]:
+def encodings(
+    vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
+) -> Iterator[Any]:
     """What ``tokenizers`` gives for each text, without the special tokens around it."""
     if vocabulary.pre_tokenizer != "none" and language is not None:
         texts = segment(texts, language=language, pre_tokenizer=vocabulary.pre_tokenizer)
     for start in range(0, len(texts), CHUNK_TEXTS):
-        yield from vocabulary.tokenizer.encode_batch(texts[start : start + CHUNK_TEXTS], add_special_tokens=False)
+        yield from vocabulary.tokenizer.encode_batch(
+            texts[start : start + CHUNK_TEXTS], add_special_tokens=False
+        )
 
 
 def learn_merges(
-    words: Mapping[Run, int], *, most: int, min_count: int, forbidden: Collection[tuple[int, int]] = ()
+    words: Mapping[Run, int],
+    *,
+    most: int,
+    min_count: int,
+    forbidden: Collection[tuple[int, int]] = (),
 ) -> list[Merge]:
     """Byte-pair encoding (Sennrich et al. 2016) that begins with tokens in place of characters.
 
@@ -91,7 +113,8 @@ def learn_merges(
         forbidden: neighboring tokens that may not be joined.
 
     Returns:
-        the merges in the order in which they were made: most frequent pair first, the smaller ids among equals.
+        the merges in the order in which they were made: most frequent pair first, the smaller ids
+        among equals.
     """
     spelled = [_single(word) for word in words]
     weights = list(words.values())
@@ -103,7 +126,8 @@ def learn_merges(
                 merge = Merge(left, right)
                 counts[merge] += weights[number]
                 places.setdefault(merge, set()).add(number)
-    # Counts in the heap may be out of date; they only ever are too high, or the pair is in it a second time.
+    # Counts in the heap may be out of date; they only ever are too high, or the pair is in it a
+    # second time.
     heap = [(-count, merge) for merge, count in counts.items()]
     heapq.heapify(heap)
     merges: list[Merge] = []
@@ -174,7 +198,9 @@ def piece_names(vocabulary: Vocabulary, runs: Iterable[Run]) -> dict[str, Run]:
 def unknown_characters(
     vocabulary: Vocabulary, texts: Sequence[str], *, min_count: int, language: str | None = None
 ) -> list[str]:
-    """The entries that unknown characters need, in order of the characters; nothing for byte-level vocabularies.
+    """The entries that unknown characters need, in order of the characters.
+
+    Nothing for byte-level vocabularies.
 
     WordPiece needs two for each: one to begin a word with and one to go on with.
 
@@ -201,7 +227,9 @@ def unknown_characters(
     return entries
 
 
-def with_pieces(vocabulary: Vocabulary, pieces: Mapping[str, Run], merges: Iterable[Merge] = ()) -> Vocabulary:
+def with_pieces(
+    vocabulary: Vocabulary, pieces: Mapping[str, Run], merges: Iterable[Merge] = ()
+) -> Vocabulary:
     """The vocabulary with further entries behind its own, in the order given.
 
     Args:
@@ -231,7 +259,9 @@ def with_pieces(vocabulary: Vocabulary, pieces: Mapping[str, Run], merges: Itera
     )
 
 
-def _add_to_unigram(vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, Run]) -> None:
+def _add_to_unigram(
+    vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, Run]
+) -> None:
     entries = model["vocab"]
     scores = [score for _, score in entries]
     lowest = min(scores)
@@ -239,6 +269,7 @@ def _add_to_unigram(vocabulary: Vocabulary, model: dict[str, Any], pieces: Mappi
     for token in range(len(entries), vocabulary.size):
         entries.append([vocabulary.tokenizer.id_to_token(token), lowest])
     for name, run in pieces.items():
-        # A character that was unknown gets the lowest score, on which that of the unknown token depends.
+        # A character that was unknown gets the lowest score, on which that of the unknown token
+        # depends.
         parts = [lowest if token == vocabulary.unk_id else scores[token] for token in run]
         entries.append([name, sum(parts) + SAVED_TOKEN_BONUS * (len(run) - 1)])

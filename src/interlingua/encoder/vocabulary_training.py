@@ -40,9 +40,11 @@ def train_vocabulary(
     threads: int | None = None,
     progress: bool = False,
 ) -> Vocabulary:
-    """Trains SentencePiece as EMS (Mao et al. 2023) does and converts it to an equal ``tokenizers.Tokenizer``.
+    """Trains SentencePiece as EMS (Mao et al. 2023) does and converts it to an equal
+    ``tokenizers.Tokenizer``.
 
-    Ids: ``<pad>`` 0, ``<unk>`` 1, ``<MASK>`` 2, one tag a language (``<2de>``), then pieces; no start and end tokens.
+    Ids: ``<pad>`` 0, ``<unk>`` 1, ``<MASK>`` 2, one tag a language (``<2de>``), then pieces; no
+    start and end tokens.
 
     Args:
         sample: (language code, text) in any order and of any length; streamed once.
@@ -65,14 +67,18 @@ def train_vocabulary(
     tags = language_tag_names(languages)
     with _status(progress) as say:
         say("sampling text for the vocabulary")
-        texts = balanced_sample(sample, sentences=sample_sentences, temperature=temperature, seed=seed)
+        texts = balanced_sample(
+            sample, sentences=sample_sentences, temperature=temperature, seed=seed
+        )
         say(f"training {size:,} {model_type} pieces on {sum(map(len, texts.values())):,} texts")
         model = _train_sentencepiece(
             _shuffled(texts, pre_tokenizer, seed),
             vocab_size=size,
             model_type=model_type,
             control_symbols=[SPECIAL_TOKENS["mask_token"], *tags.values()],
-            required_chars=_spelling([*tags.values(), *SPECIAL_TOKENS.values(), "<0x123456789>"], lowercase=lowercase),
+            required_chars=_spelling(
+                [*tags.values(), *SPECIAL_TOKENS.values(), "<0x123456789>"], lowercase=lowercase
+            ),
             normalization_rule_name="nmt_nfkc_cf" if lowercase else "nmt_nfkc",
             byte_fallback=byte_fallback,
             character_coverage=character_coverage,
@@ -80,16 +86,22 @@ def train_vocabulary(
         )
     vocabulary = _converted(model, tags, pre_tokenizer)
     if vocabulary.size < size:
-        log.warning("vocabulary: %s pieces were requested, the text yields %s", f"{size:,}", f"{vocabulary.size:,}")
+        log.warning(
+            "vocabulary: %s pieces were requested, the text yields %s",
+            f"{size:,}",
+            f"{vocabulary.size:,}",
+        )
     return vocabulary
 
 
 def balanced_sample(
     sample: Iterable[tuple[str, str]], *, sentences: int, temperature: float, seed: int
 ) -> dict[str, list[str]]:
-    """Draws texts by language with weight n^(1/temperature), in one pass and memory for about 2 ``sentences`` texts.
+    """Draws texts by language with weight n^(1/temperature), in one pass and memory for about 2
+    ``sentences`` texts.
 
-    Where memory forces it, a language is held at twice an equal share; what one can't give, the others do.
+    Where memory forces it, a language is held at twice an equal share; what one can't give, the
+    others do.
 
     Returns:
         texts by language; all of them where there are no more than ``sentences``.
@@ -126,21 +138,29 @@ def balanced_sample(
         return reservoirs
     there = {language: len(texts) for language, texts in reservoirs.items()}
     wanted = quotas(counts, sentences, temperature, held=there)
-    return {language: draw.sample(texts, wanted[language]) for language, texts in reservoirs.items()}
+    return {
+        language: draw.sample(texts, wanted[language]) for language, texts in reservoirs.items()
+    }
 
 
 def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: int) -> Iterator[str]:
-    """Texts of all languages mixed, since SentencePiece's suffix array and pruning see them in the order given."""
+    """Texts of all languages mixed, since SentencePiece's suffix array and pruning see them in the
+    order given.
+    """
     everything: list[str] = []
     for language in sorted(texts):
         everything += segment(texts.pop(language), language=language, pre_tokenizer=pre_tokenizer)
     random.Random(seed_for(seed, "vocabulary order")).shuffle(everything)
     while everything:
-        yield everything.pop()  # SentencePiece keeps its own copy: two of a million texts would be too many
+        # SentencePiece keeps its own copy: two of a million texts would be too many
+        yield everything.pop()
 
 
 def _spelling(names: Iterable[str], *, lowercase: bool) -> str:
-    """The characters of these pieces' names. Where all are known, a text that spells one is never cheapest as it."""
+    """The characters of these pieces' names.
+
+    Where all are known, a text that spells one is never cheapest as it.
+    """
     letters = "".join(names)
     return "".join(sorted(set(letters.lower() if lowercase else letters)))
 
@@ -166,10 +186,13 @@ def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
         needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
         if needed:
             raise DataError(
-                f"a vocabulary of {options['vocab_size']} has no room for the text's characters and the special tokens,"
-                f" {needed[1]} together; set a larger size or a lower character_coverage"
+                f"a vocabulary of {options['vocab_size']} has no room for the text's characters"
+                f" and the special tokens, {needed[1]} together; set a larger size or a lower"
+                " character_coverage"
             ) from error
-        raise DataError(f"SentencePiece can't train on this text: {str(error).splitlines()[0]}") from error
+        raise DataError(
+            f"SentencePiece can't train on this text: {str(error).splitlines()[0]}"
+        ) from error
     return model.getvalue()
 
 

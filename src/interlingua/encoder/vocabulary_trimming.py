@@ -16,11 +16,13 @@ from interlingua.errors import ConfigError
 CHUNK_TEXTS = 16_384
 
 
-def ids_in_use(vocabulary: Vocabulary, texts: Iterable[str], *, language: str | None = None) -> set[int]:
+def ids_in_use(
+    vocabulary: Vocabulary, texts: Iterable[str], *, language: str | None = None
+) -> set[int]:
     """The ids of the entries that are needed to segment texts as the vocabulary does.
 
-    Besides the ids of the segmentation these are, for WordPiece, the pieces that were matched in words that became
-    unknown in the end: without them a shorter match might spell the word.
+    Besides the ids of the segmentation these are, for WordPiece, the pieces that were matched in
+    words that became unknown in the end: without them a shorter match might spell the word.
     """
     used: set[int] = set()
     for chunk in _chunks(texts):
@@ -54,15 +56,17 @@ def most_frequent_ids(
 ) -> set[int]:
     """The ids that a vocabulary of a given size should keep.
 
-    Languages count as in text that was sampled with weight n^(1/temperature), so that a small language keeps its
-    frequent pieces next to the rare ones of a large language. The single characters of all pieces that occur stay as
-    well: the pieces that go are spelled by shorter ones, and no character may become an unknown token.
+    Languages count as in text that was sampled with weight n^(1/temperature), so that a small
+    language keeps its frequent pieces next to the rare ones of a large language. The single
+    characters of all pieces that occur stay as well: the pieces that go are spelled by shorter
+    ones, and no character may become an unknown token.
 
     Args:
         vocabulary: the ids are its own.
         counts: of each language, see ``id_counts``.
         size: number of ids to return at most, special tokens included.
-        temperature: 1 keeps the languages' own shares; higher values bring them closer to equal ones.
+        temperature: 1 keeps the languages' own shares; higher values bring them closer to equal
+            ones.
 
     Raises:
         ConfigError: special tokens and single characters alone are more than ``size``.
@@ -73,12 +77,18 @@ def most_frequent_ids(
         if tokens:
             expected += of_language / tokens * tokens ** (1 / temperature)
     entries = _entries(vocabulary.definition["model"])
-    characters = {character for piece, index in entries.items() if expected[index] for character in piece}
-    needed = {*vocabulary.special_ids, *(token["id"] for token in vocabulary.definition["added_tokens"])}
+    characters = {
+        character for piece, index in entries.items() if expected[index] for character in piece
+    }
+    needed = {
+        *vocabulary.special_ids,
+        *(token["id"] for token in vocabulary.definition["added_tokens"]),
+    }
     needed |= {entries[character] for character in characters if character in entries}
     if len(needed) > size:
         raise ConfigError(
-            f"vocabulary: max_size is {size:,}, less than the {len(needed):,} characters and special tokens in use"
+            f"vocabulary: max_size is {size:,}, less than the {len(needed):,} characters and"
+            " special tokens in use"
         )
     by_frequency = np.argsort(-expected, kind="stable")
     in_use = by_frequency[: np.count_nonzero(expected)].tolist()
@@ -86,12 +96,15 @@ def most_frequent_ids(
     return needed | set(others[: size - len(needed)])
 
 
-def trim_vocabulary(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
+def trim_vocabulary(
+    vocabulary: Vocabulary, ids: Iterable[int]
+) -> tuple[Vocabulary, Int64[np.ndarray, " kept"]]:
     """Keeps the given ids, all special and added tokens, and what segmentation needs to reach them.
 
-    - Unigram: a best path stays best among fewer; the lowest score stays, on which the unknown token's score depends.
-    - BPE: an entry's merges and their parts, down to characters, so that every merge once made is made again, in the
-      same order; byte-level alphabets stay whole.
+    - Unigram: a best path stays best among fewer; the lowest score stays, on which the unknown
+      token's score depends.
+    - BPE: an entry's merges and their parts, down to characters, so that every merge once made is
+      made again, in the same order; byte-level alphabets stay whole.
     - WordPiece: a longest match stays the longest among fewer.
 
     Args:
@@ -99,7 +112,8 @@ def trim_vocabulary(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[Vocabul
         ids: in use, see ``ids_in_use``.
 
     Returns:
-        the trimmed vocabulary, and for each of its ids the id it had: ``embeddings[kept_ids]`` are its rows.
+        the trimmed vocabulary, and for each of its ids the id it had: ``embeddings[kept_ids]`` are
+        its rows.
 
     Raises:
         ConfigError: the tokenizer's model is none of these.
@@ -108,7 +122,9 @@ def trim_vocabulary(vocabulary: Vocabulary, ids: Iterable[int]) -> tuple[Vocabul
     model = definition["model"]
     entries = _entries(model)
     kept = {*ids, *vocabulary.special_ids, *(token["id"] for token in definition["added_tokens"])}
-    kept |= _needed(model, entries, kept, byte_level="ByteLevel" in json.dumps(definition["pre_tokenizer"]))
+    kept |= _needed(
+        model, entries, kept, byte_level="ByteLevel" in json.dumps(definition["pre_tokenizer"])
+    )
     kept_ids = np.asarray(sorted(kept), dtype=np.int64)
     new_ids = {old: new for new, old in enumerate(kept_ids.tolist())}
     _shrink(model, new_ids)
@@ -147,14 +163,20 @@ def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], tex
     pieces = model["vocab"]
     prefix = model["continuing_subword_prefix"]
     normalized = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
-    words = tokenizer.pre_tokenizer.pre_tokenize_str(normalized) if tokenizer.pre_tokenizer else [(normalized, None)]
+    words = (
+        tokenizer.pre_tokenizer.pre_tokenize_str(normalized)
+        if tokenizer.pre_tokenizer
+        else [(normalized, None)]
+    )
     matched = set()
     for word, _ in words:
         # Words beyond the model's limit are unknown without being looked at.
         start = 0 if len(word) <= model["max_input_chars_per_word"] else len(word)
         while start < len(word):
             ends = range(len(word), start, -1)
-            found = next((end for end in ends if (prefix if start else "") + word[start:end] in pieces), None)
+            found = next(
+                (end for end in ends if (prefix if start else "") + word[start:end] in pieces), None
+            )
             if found is None:
                 break
             matched.add(pieces[(prefix if start else "") + word[start:found]])
@@ -168,14 +190,20 @@ def _entries(model: dict[str, Any]) -> dict[str, int]:
         return {piece: index for index, (piece, _) in enumerate(model["vocab"])}
     if model["type"] in ("BPE", "WordPiece"):
         return dict(model["vocab"])
-    raise ConfigError(f"a {model['type']} tokenizer can't be trimmed; Unigram, BPE and WordPiece can")
+    raise ConfigError(
+        f"a {model['type']} tokenizer can't be trimmed; Unigram, BPE and WordPiece can"
+    )
 
 
-def _needed(model: dict[str, Any], entries: dict[str, int], kept: set[int], *, byte_level: bool) -> set[int]:
+def _needed(
+    model: dict[str, Any], entries: dict[str, int], kept: set[int], *, byte_level: bool
+) -> set[int]:
     """Ids without which the kept ones are not reached."""
     needed = set()
     if model.get("byte_fallback"):
-        needed |= {index for piece, index in entries.items() if len(piece) == 6 and piece.startswith("<0x")}
+        needed |= {
+            index for piece, index in entries.items() if len(piece) == 6 and piece.startswith("<0x")
+        }
     if model["type"] == "Unigram":
         if model["unk_id"] is not None:
             needed.add(model["unk_id"])
@@ -215,11 +243,15 @@ def _shrink(model: dict[str, Any], new_ids: dict[int, int]) -> None:
         model["vocab"] = [entry for index, entry in enumerate(model["vocab"]) if index in new_ids]
         model["unk_id"] = None if model["unk_id"] is None else new_ids[model["unk_id"]]
         return
-    model["vocab"] = {piece: new_ids[index] for piece, index in model["vocab"].items() if index in new_ids}
+    model["vocab"] = {
+        piece: new_ids[index] for piece, index in model["vocab"].items() if index in new_ids
+    }
     if model["type"] == "BPE":
         there = model["vocab"]
         merges = zip(model["merges"], _merges(model), strict=True)
-        model["merges"] = [merge for merge, pieces in merges if all(piece in there for piece in pieces)]
+        model["merges"] = [
+            merge for merge, pieces in merges if all(piece in there for piece in pieces)
+        ]
 
 
 def _renumber(processor: dict[str, Any] | None, new_ids: dict[int, int]) -> None:

@@ -1,4 +1,6 @@
-"""Weight files: Hugging Face's parameter names to ours and back, safetensors and old pickles, one line on damage."""
+"""Weight files: Hugging Face's parameter names to ours and back, safetensors and old pickles, one
+line on damage.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,16 @@ def huggingface_name(name: str, model_type: str = "bert") -> str:
 
 
 def to_huggingface_names(weights: dict[str, Tensor], config: BackboneConfig) -> dict[str, Tensor]:
-    """A stock model's state dict; a backbone without token types gets one row of zeros, which adds nothing."""
+    """A stock model's state dict.
+
+    A backbone without token types gets one row of zeros, which adds nothing.
+    """
     family = FAMILIES[config.model_type]
     if family.has_types and not config.type_vocab_size:
-        weights = {**weights, TOKEN_TYPES: weights["word_embeddings.weight"].new_zeros(1, config.hidden_size)}
+        weights = {
+            **weights,
+            TOKEN_TYPES: weights["word_embeddings.weight"].new_zeros(1, config.hidden_size),
+        }
     stored = {}
     for stack in family.stacks(weights):
         theirs = stack.to_theirs([weights[name] for name in stack.ours])
@@ -56,37 +64,47 @@ def to_huggingface_names(weights: dict[str, Tensor], config: BackboneConfig) -> 
 def from_huggingface_names(
     stored: dict[str, Tensor], config: BackboneConfig, folder: Path
 ) -> tuple[dict[str, Tensor], BackboneConfig]:
-    """Our state dict from a stock one, whatever prefix (``bert.``, ``roberta.``) and heads it carries.
+    """Our state dict from a stock one, whatever prefix (``bert.``, ``roberta.``) and heads it
+    carries.
 
     Returns:
         the weights, and the config without token types if their only row is zero.
 
     Raises:
-        CheckpointError: a parameter is missing or has another shape than ``config.json`` says, or there are several
-            models.
+        CheckpointError: a parameter is missing or has another shape than ``config.json`` says, or
+            there are several models.
     """
     family = FAMILIES[config.model_type]
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
         raise CheckpointError(
-            f"{folder}: not a {config.model_type} model, none of its {len(stored)} parameters is {family.anchor}"
+            f"{folder}: not a {config.model_type} model, none of its {len(stored)} parameters is"
+            f" {family.anchor}"
         )
     if len(anchors) > 1:
         raise CheckpointError(
-            f"{folder}: the weight file holds {len(anchors)} models, {' and '.join(sorted(anchors)[:2])}, and it is not"
-            " known which one is meant; fetch the model of one of them"
+            f"{folder}: the weight file holds {len(anchors)} models,"
+            f" {' and '.join(sorted(anchors)[:2])}, and it is not known which one is meant; fetch"
+            " the model of one of them"
         )
     prefix = anchors[0].removesuffix(family.anchor)
-    types = stored.get(prefix + huggingface_name(TOKEN_TYPES, config.model_type)) if family.has_types else None
+    types = (
+        stored.get(prefix + huggingface_name(TOKEN_TYPES, config.model_type))
+        if family.has_types
+        else None
+    )
     if types is not None and config.type_vocab_size not in (0, len(types)):
         raise CheckpointError(
-            f"{folder}: config.json says {config.type_vocab_size} token types, the weight file has {len(types)};"
-            " fetch the model again"
+            f"{folder}: config.json says {config.type_vocab_size} token types, the weight file has"
+            f" {len(types)}; fetch the model again"
         )
     if types is None or (len(types) == 1 and not types.any()):
         config = dataclasses.replace(config, type_vocab_size=0)
     elif config.type_vocab_size > 1 and types is None:
-        raise CheckpointError(f"{folder}: config.json says {config.type_vocab_size} token types, the weights have none")
+        raise CheckpointError(
+            f"{folder}: config.json says {config.type_vocab_size} token types, the weights have"
+            " none"
+        )
     with torch.device("meta"):
         expected = Backbone(config).state_dict()
     _check_layers(stored, prefix + family.layer_prefix, config, folder)
@@ -94,7 +112,8 @@ def from_huggingface_names(
     for stack in family.stacks(expected):
         blanks = stack.to_theirs([expected[name] for name in stack.ours])
         theirs = [
-            _parameter(stored, prefix + name, blank, folder) for name, blank in zip(stack.theirs, blanks, strict=True)
+            _parameter(stored, prefix + name, blank, folder)
+            for name, blank in zip(stack.theirs, blanks, strict=True)
         ]
         weights |= dict(zip(stack.ours, stack.to_ours(theirs), strict=True))
     _check_left_over(stored, prefix, family, expected, folder)
@@ -110,17 +129,24 @@ def _parameter(stored: Mapping[str, Tensor], full: str, blank: Tensor, folder: P
     old = full.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
     tensor = stored.get(full, stored.get(old))
     if tensor is None:
-        raise CheckpointError(f"{folder}: parameter {full} is missing; the model is incomplete, fetch it again")
+        raise CheckpointError(
+            f"{folder}: parameter {full} is missing; the model is incomplete, fetch it again"
+        )
     if not tensor.is_floating_point():
-        raise CheckpointError(f"{folder}: parameter {full} is {tensor.dtype}, expected floating-point numbers")
+        raise CheckpointError(
+            f"{folder}: parameter {full} is {tensor.dtype}, expected floating-point numbers"
+        )
     if tensor.shape != blank.shape:
         raise CheckpointError(
-            f"{folder}: parameter {full} has shape {tuple(tensor.shape)}, config.json says {tuple(blank.shape)}"
+            f"{folder}: parameter {full} has shape {tuple(tensor.shape)}, config.json says"
+            f" {tuple(blank.shape)}"
         )
     return tensor.float()
 
 
-def _check_layers(stored: Mapping[str, Tensor], layer_prefix: str, config: BackboneConfig, folder: Path) -> None:
+def _check_layers(
+    stored: Mapping[str, Tensor], layer_prefix: str, config: BackboneConfig, folder: Path
+) -> None:
     """Compares the layers of the weight file with the number that the config says.
 
     Raises:
@@ -130,19 +156,30 @@ def _check_layers(stored: Mapping[str, Tensor], layer_prefix: str, config: Backb
     matches = map(pattern.match, stored)
     there = {int(match[1]) for match in matches if match}
     expected = set(range(config.num_hidden_layers))
-    for wrong, what in ((expected - there, "are missing from"), (there - expected, "are left over in")):
+    for wrong, what in (
+        (expected - there, "are missing from"),
+        (there - expected, "are left over in"),
+    ):
         if wrong:
-            names = ", ".join(map(str, sorted(wrong)[:NAMED_LAYERS])) + ", ..." * (len(wrong) > NAMED_LAYERS)
+            names = ", ".join(map(str, sorted(wrong)[:NAMED_LAYERS])) + ", ..." * (
+                len(wrong) > NAMED_LAYERS
+            )
             raise CheckpointError(
-                f"{folder}: config.json says {config.num_hidden_layers} layers, but layers {names} {what} the weight"
-                " file; fetch the model again"
+                f"{folder}: config.json says {config.num_hidden_layers} layers, but layers {names}"
+                f" {what} the weight file; fetch the model again"
             )
 
 
 def _check_left_over(
-    stored: Mapping[str, Tensor], prefix: str, family: Architecture, expected: Iterable[str], folder: Path
+    stored: Mapping[str, Tensor],
+    prefix: str,
+    family: Architecture,
+    expected: Iterable[str],
+    folder: Path,
 ) -> None:
-    """Refuses parameters of embeddings or layers that nothing here computes with; heads and poolers may be there.
+    """Refuses parameters of embeddings or layers that nothing here computes with.
+
+    Heads and poolers may be there.
 
     Raises:
         CheckpointError: there is one.
@@ -154,8 +191,8 @@ def _check_left_over(
         name = full.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias")
         if name.startswith(roots) and name not in known and not name.endswith(BUFFERS):
             raise CheckpointError(
-                f"{folder}: parameter {full[:100]} is left over: its family has none of that name; the"
-                " model is of another architecture than its config.json says"
+                f"{folder}: parameter {full[:100]} is left over: its family has none of that name;"
+                " the model is of another architecture than its config.json says"
             )
 
 
@@ -169,17 +206,25 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     if (folder / "model.safetensors").exists():
         return _read_safetensors(folder / "model.safetensors")
     if index.exists():
-        return {key: tensor for name in _shards(index) for key, tensor in _read_safetensors(folder / name).items()}
+        return {
+            key: tensor
+            for name in _shards(index)
+            for key, tensor in _read_safetensors(folder / name).items()
+        }
     if (folder / "pytorch_model.bin").exists():
         return _read_pickle(folder / "pytorch_model.bin")
-    raise CheckpointError(f"{folder}: no model.safetensors and no pytorch_model.bin; is this a model directory?")
+    raise CheckpointError(
+        f"{folder}: no model.safetensors and no pytorch_model.bin; is this a model directory?"
+    )
 
 
 def _shards(index: Path) -> list[str]:
     try:
         content = parse_json(read_json_text(index))
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{index}: cut short or damaged ({error}); fetch the model again") from error
+        raise CheckpointError(
+            f"{index}: cut short or damaged ({error}); fetch the model again"
+        ) from error
     check(content, SHARDS, index)
     return sorted(set(content["weight_map"].values()))
 
@@ -191,7 +236,9 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
     try:
         tensors: dict[str, Tensor] = load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: cut short or damaged ({error}); fetch or export the model again") from error
+        raise CheckpointError(
+            f"{path}: cut short or damaged ({error}); fetch or export the model again"
+        ) from error
     return tensors
 
 
@@ -203,12 +250,15 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
         _check_tensors(tensors)
     except Exception as error:  # torch.load raises whatever the unpickler or the zip reader meets
         reason = " ".join(str(error).split())[:150]
-        raise CheckpointError(f"{path}: cut short, damaged or not plain tensors ({reason}); fetch it again") from error
+        raise CheckpointError(
+            f"{path}: cut short, damaged or not plain tensors ({reason}); fetch it again"
+        ) from error
     return tensors
 
 
 def _check_tensors(tensors: object) -> None:
-    """Refuses what a pickle may hold besides plain tensors, and tensors larger than the bytes that they are made of.
+    """Refuses what a pickle may hold besides plain tensors, and tensors larger than the bytes that
+    they are made of.
 
     Raises:
         ValueError: it holds such things.
@@ -223,7 +273,9 @@ def _check_tensors(tensors: object) -> None:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor is numbers in the memory: not sparse, nested, quantized, or a shape alone (``meta``)."""
+    """Whether a tensor is numbers in the memory: not sparse, nested, quantized, or a shape alone
+    (``meta``).
+    """
     special = tensor.is_nested or tensor.is_quantized or tensor.device.type != "cpu"
     return tensor.layout == torch.strided and not special
 

@@ -1,4 +1,6 @@
-"""What a faster encoder costs: how many times as many texts a second, and how many translations it finds no longer."""
+"""What a faster encoder costs: how many times as many texts a second, and how many translations it
+finds no longer.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ class Against:
             yield f"{name:<30}{found.pairs:>6}{100 * found.slow:>8.1f}{100 * found.fast:>8.1f}"
         yield f"{'mean':<30}{'':>6}{100 * self.slow:>8.1f}{100 * self.fast:>8.1f}"
         yield (
-            f"{self.speed:,.0f} times as many texts a second: {self.texts / max(self.fast_seconds, 1e-9):,.0f} against"
+            f"{self.speed:,.0f} times as many texts a second:"
+            f" {self.texts / max(self.fast_seconds, 1e-9):,.0f} against"
             f" {self.texts / max(self.slow_seconds, 1e-9):,.0f} in a second of one core;"
             f" {100 * (self.slow - self.fast):.1f} points of P@1 lost"
         )
@@ -89,10 +92,13 @@ def against(
     Raises:
         DataError: there are no such files, or they are broken.
     """
-    files = [file for file in pair_files(folder) if not languages or file.source_language in languages]
+    files = [
+        file for file in pair_files(folder) if not languages or file.source_language in languages
+    ]
     if not files:
         raise DataError(
-            "no <a>-<b>.tsv files here to compare on; hold out pairs when preparing the corpus", path=folder
+            "no <a>-<b>.tsv files here to compare on; hold out pairs when preparing the corpus",
+            path=folder,
         )
     found: dict[str, Found] = {}
     seconds = {True: 0.0, False: 0.0}
@@ -107,9 +113,15 @@ def against(
             for side, code in zip(sides, codes, strict=True):
                 started = time.process_time()
                 slow_prompt = prompt if encoder is slow else None
-                made.append(encoder.encode([side[row] for row in rows], prompt=slow_prompt, language=code))
+                made.append(
+                    encoder.encode([side[row] for row in rows], prompt=slow_prompt, language=code)
+                )
                 seconds[encoder is slow] += time.process_time() - started
-            shares.append(float(np.mean([is_right(nearest).mean() for nearest in nearest_both_ways(*made)])))
+            shares.append(
+                float(np.mean([is_right(nearest).mean() for nearest in nearest_both_ways(*made)]))
+            )
         texts += 2 * len(rows)
         found[file.name] = Found(len(rows), *shares)
-    return Against(found=found, texts=texts, slow_seconds=seconds[True], fast_seconds=seconds[False])
+    return Against(
+        found=found, texts=texts, slow_seconds=seconds[True], fast_seconds=seconds[False]
+    )

@@ -1,20 +1,24 @@
 """BM25 over any language, without Java: the baseline of words that dense retrieval has to beat.
 
-Scores are Lucene's (Robertson's, with an idf that is never negative), with the roundings of the package bm25s:
+Scores are Lucene's (Robertson's, with an idf that is never negative), with the roundings of the
+package bm25s:
 
-    sum over the query's words of ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean))
+    sum over the query's words of ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b *
+    length / mean))
 
-where N passages are of that mean length, df of them hold the word, and this one holds it tf times. The postings are in
-a file (``postings.py``), which a search reads a block at a time, for all queries at once. Of each query the best
-passages so far are kept. What a word is:
+where N passages are of that mean length, df of them hold the word, and this one holds it tf times.
+The postings are in a file (``postings.py``), which a search reads a block at a time, for all
+queries at once. Of each query the best passages so far are kept. What a word is:
 
 - letters, digits and their marks, NFKC and lower case; all else parts words;
-- in Chinese, Japanese and Korean script, overlapping pairs of characters, as in Lucene's CJK analyser;
+- in Chinese, Japanese and Korean script, overlapping pairs of characters, as in Lucene's CJK
+  analyser;
 - in Thai, Lao, Burmese and Khmer, which are written without spaces, overlapping triples;
 - elsewhere words, stemmed where Snowball knows the language.
 
-Mr. TyDi used Anserini with Lucene's analyser of each language, and white space where there is none. These differ in
-dictionaries for Thai, Japanese and Korean, in stemmers for Bengali and Telugu, and in lists of stop words.
+Mr. TyDi used Anserini with Lucene's analyser of each language, and white space where there is none.
+These differ in dictionaries for Thai, Japanese and Korean, in stemmers for Bengali and Telugu, and
+in lists of stop words.
 """
 
 from __future__ import annotations
@@ -40,16 +44,18 @@ DEFAULT_B = 0.4
 K1_GRID = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8)
 B_GRID = (0.2, 0.4, 0.6, 0.8, 1.0)
 PAIRS = (
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 TRIPLES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 RUNS = re.compile(f"(?P<pairs>[{PAIRS}]+)|(?P<triples>[{TRIPLES}]+)|(?P<word>[^{PAIRS}{TRIPLES}]+)")
 STEMMERS = {
-    "arb": "arabic", "cat": "catalan", "dan": "danish", "deu": "german", "ell": "greek", "eng": "english",
-    "eus": "basque", "fin": "finnish", "fra": "french", "gle": "irish", "hin": "hindi", "hun": "hungarian",
-    "hye": "armenian", "ind": "indonesian", "ita": "italian", "lit": "lithuanian", "nld": "dutch", "nob": "norwegian",
-    "npi": "nepali", "por": "portuguese", "ron": "romanian", "rus": "russian", "spa": "spanish", "swe": "swedish",
-    "tam": "tamil", "tur": "turkish",
+    "arb": "arabic", "cat": "catalan", "dan": "danish", "deu": "german", "ell": "greek",
+    "eng": "english", "eus": "basque", "fin": "finnish", "fra": "french", "gle": "irish",
+    "hin": "hindi", "hun": "hungarian", "hye": "armenian", "ind": "indonesian", "ita": "italian",
+    "lit": "lithuanian", "nld": "dutch", "nob": "norwegian", "npi": "nepali", "por": "portuguese",
+    "ron": "romanian", "rus": "russian", "spa": "spanish", "swe": "swedish", "tam": "tamil",
+    "tur": "turkish",
 }  # fmt: skip
 """Snowball's algorithms by ISO 639-3."""
 
@@ -66,9 +72,13 @@ class Tuned(NamedTuple):
 class BM25Index:
     """Passages to be searched by words; see ``build``."""
 
-    def __init__(self, ids: Sequence[str], postings: Postings, language: str | None, k1: float, b: float) -> None:
+    def __init__(
+        self, ids: Sequence[str], postings: Postings, language: str | None, k1: float, b: float
+    ) -> None:
         if k1 < 0 or not 0 <= b <= 1:
-            raise ConfigError(f"BM25: k1 = {k1}, b = {b}; expected k1 of at least 0 and b in [0, 1]")
+            raise ConfigError(
+                f"BM25: k1 = {k1}, b = {b}; expected k1 of at least 0 and b in [0, 1]"
+            )
         self.ids = ids
         self.language = language
         self._postings = postings
@@ -91,10 +101,12 @@ class BM25Index:
         Args:
             ids: of the passages.
             texts: the passages, titles included; read once and not held.
-            language: of all texts, or of each, in any code; decides about stemming. None = no stemming.
+            language: of all texts, or of each, in any code; decides about stemming. None = no
+                stemming.
             k1: how soon more of the same word counts for nothing, at least 0.
             b: how much long passages are made to pay for their length, 0 to 1.
-            queries: in the index's language; given, the index is for these alone, and takes less memory and disk.
+            queries: in the index's language; given, the index is for these alone, and takes less
+                memory and disk.
 
         Raises:
             ConfigError: a parameter is out of range.
@@ -135,13 +147,18 @@ class BM25Index:
             for place, words in enumerate(wanted):
                 if words:
                     best[place] = best[place].joined(scorer.best(words, k), k)
-        return [[self.ids[row] for row in one.rows.tolist()] for one in best], [one.scores for one in best]
+        return [[self.ids[row] for row in one.rows.tolist()] for one in best], [
+            one.scores for one in best
+        ]
 
     def _known(self, words: Sequence[str]) -> list[int]:
         """Those words that a passage has, repetitions kept."""
         vocabulary = self._postings.vocabulary
         if not self._postings.keeps_all and any(word not in vocabulary for word in words):
-            raise DataError("BM25: the index was built for other queries; build it with these, or with queries=None")
+            raise DataError(
+                "BM25: the index was built for other queries; build it with these, or with"
+                " queries=None"
+            )
         numbers = [vocabulary[word] for word in words if word in vocabulary]
         return [number for number in numbers if self._postings.document_frequencies[number]]
 
@@ -161,12 +178,17 @@ class Best(NamedTuple):
         """The k best of these and of passages that stand behind all of these."""
         rows = np.concatenate([self.rows, later.rows])
         scores = np.concatenate([self.scores, later.scores])
-        order = np.argsort(-scores, kind="stable")[:k]  # stable, so equal scores stay in the order of the passages
+        order = np.argsort(-scores, kind="stable")[
+            :k
+        ]  # stable, so equal scores stay in the order of the passages
         return Best(rows[order], scores[order])
 
 
 class _BlockScorer:
-    """The scores of a block's passages; those of a word are made once, whatever queries it is in."""
+    """The scores of a block's passages.
+
+    Those of a word are made once, whatever queries it is in.
+    """
 
     def __init__(self, block: Block, postings: Postings, k1: float, b: float) -> None:
         mean_length = postings.length / postings.count
@@ -199,7 +221,10 @@ class _BlockScorer:
 
 
 def read_postings(
-    ids: Sequence[str], texts: Iterable[str], language: str | Sequence[str] | None, only: Iterable[str] | None = None
+    ids: Sequence[str],
+    texts: Iterable[str],
+    language: str | Sequence[str] | None,
+    only: Iterable[str] | None = None,
 ) -> Postings:
     """Takes passages apart into words.
 
@@ -224,7 +249,10 @@ def read_postings(
     count = postings.count
     languages = count if language is None or isinstance(language, str) else len(language)
     if not count or not len(ids) == count == languages:
-        raise DataError(f"BM25: {count} passages with {len(ids)} ids and {languages} languages; give one of each")
+        raise DataError(
+            f"BM25: {count} passages with {len(ids)} ids and {languages} languages; give one of"
+            " each"
+        )
     if not postings.length:
         raise DataError("BM25: no passage has a word in it")
     return postings
@@ -257,7 +285,10 @@ def tune(
         DataError: the queries are none, or not as many as their answers.
     """
     if not queries or len(queries) != len(relevant):
-        raise DataError(f"BM25: {len(queries)} queries with {len(relevant)} sets of relevant passages to tune on")
+        raise DataError(
+            f"BM25: {len(queries)} queries with {len(relevant)} sets of relevant passages to tune"
+            " on"
+        )
     postings = read_postings(ids, texts, language)
     best: Tuned | None = None
     for one_k1 in k1:

@@ -1,4 +1,6 @@
-"""The tasks of a suite, built from names and options, each on those of the wanted languages that its data set has."""
+"""The tasks of a suite, built from names and options, each on those of the wanted languages that
+its data set has.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +28,22 @@ def build_tasks(
     settings: Sequence[str] = (),
     data: PathLike | None = None,
 ) -> list[Task]:
-    """The tasks of a suite; those given by name are built with these options, each with those that it has.
+    """The tasks of a suite; those given by name are built with these options, each with those that
+    it has.
 
     Args:
-        suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas; ``mteb:`` with the name
-            of a task of mteb, or tasks built with options of their own.
+        suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas;
+            ``mteb:`` with the name of a task of mteb, or tasks built with options of their own.
         languages: see ``evaluate``.
         compare: see ``evaluate``.
-        settings: ``task.option=value`` with the value in TOML, e.g. ``stsb.split=dev`` or ``retrieval.bm25=true``.
-        data: of a name for several tasks, those without data here are left out, with a warning; so are languages that
-            some of the tasks lack.
+        settings: ``task.option=value`` with the value in TOML, e.g. ``stsb.split=dev`` or
+            ``retrieval.bm25=true``.
+        data: of a name for several tasks, those without data here are left out, with a warning; so
+            are languages that some of the tasks lack.
 
     Raises:
-        ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what it is set to;
-            or no task or language is named.
+        ConfigError: a task's name is unknown (the nearest one is offered), or an option is, or what
+            it is set to; or no task or language is named.
         DataError: of several tasks under one name none has data here; or no task has a language.
     """
     check_choice("compare", compare, ("index", "text"))
@@ -51,18 +55,26 @@ def build_tasks(
         raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
     options = {**({} if languages is None else {"languages": languages}), "compare": compare}
     options_of = settings_table(settings)
-    named = [member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))]
+    named = [
+        member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))
+    ]
     names = [TASKS.label(name) for name in named]
     for name in options_of:
         if not set(SUITES.get(name, (name,))) & set(names):
-            raise ConfigError(f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}")
+            raise ConfigError(
+                f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}"
+            )
     tasks: list[Task] = []
     for item in suite:
         if not isinstance(item, str):
             tasks.append(item)
             continue
         members = {name: _build(name, options_of, options) for name in SUITES.get(item, (item,))}
-        tasks += _with_data(item, members, data) if item in SUITES and data is not None else members.values()
+        tasks += (
+            _with_data(item, members, data)
+            if item in SUITES and data is not None
+            else members.values()
+        )
     return tasks if languages is None or data is None else narrowed(tasks, Path(data))
 
 
@@ -80,8 +92,13 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     return table
 
 
-def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]) -> Task:
-    """One task with the options of its own; what is set for a name of several goes to those that have it."""
+def _build(
+    name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any]
+) -> Task:
+    """One task with the options of its own.
+
+    What is set for a name of several goes to those that have it.
+    """
     family = name
     of_family = ""
     if not TASKS.is_place(name):
@@ -96,11 +113,16 @@ def _build(name: str, options_of: Mapping[str, Mapping[str, Any]], options: Mapp
         if unknown:
             raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
     for_all = {key: value for group in groups for key, value in options_of[group].items()}
-    own = {**{key: value for key, value in for_all.items() if key in known}, **options_of.get(label, {})}
+    own = {
+        **{key: value for key, value in for_all.items() if key in known},
+        **options_of.get(label, {}),
+    }
     if of_family:
         own["task"] = of_family
     task: Task = from_mapping(kind, own, where=f"--set {label}")
-    return dataclasses.replace(task, **{key: value for key, value in options.items() if key in known})
+    return dataclasses.replace(
+        task, **{key: value for key, value in options.items() if key in known}
+    )
 
 
 def _fields_of(name: str) -> set[str]:
@@ -117,14 +139,19 @@ def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[T
             task.find(Path(data))
             here[name] = task
     if not here:
-        raise DataError(f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md", path=data)
+        raise DataError(
+            f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md",
+            path=data,
+        )
     if absent := [name for name in members if name not in here]:
         log.warning("%s: no data for %s, left out", group, ", ".join(absent))
     return list(here.values())
 
 
 def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
-    """The tasks without the languages that their data sets lack, which a warning names; without any left, no task.
+    """The tasks without the languages that their data sets lack, which a warning names.
+
+    Without any left, no task.
 
     A lone task, and any other fault of the data, is left to the run to refuse.
 

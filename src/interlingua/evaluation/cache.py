@@ -1,6 +1,7 @@
 """Each text is embedded once: vectors wait in a file, so memory stays flat whatever the data.
 
-The file is kept until a suite that was stopped is run again, or in a cache for all further runs of the same model.
+The file is kept until a suite that was stopped is run again, or in a cache for all further runs of
+the same model.
 """
 
 from __future__ import annotations
@@ -50,16 +51,20 @@ class _How(NamedTuple):
 
 
 class CachedEncoder:
-    """An encoder with its prompt bound that never embeds a text twice; to be used as a context manager.
+    """An encoder with its prompt bound that never embeds a text twice.
+
+    To be used as a context manager.
 
     Args:
         encoder: anything with ``encode(texts, *, prompt, language, batch_tokens)``.
         prompt: put before every text.
         batch_tokens: token budget of a batch.
-        role_prompts: put before questions and passages instead of the model's own prompts for these.
-        unfinished: where the vectors are while the block lasts, and stay if an exception ends it; a block with the
-            same file begins with what is in it. A temporary file if none.
-        kept: a folder for vectors that stay however the block ends, see ``VectorFiles``; instead of ``unfinished``.
+        role_prompts: put before questions and passages instead of the model's own prompts for
+            these.
+        unfinished: where the vectors are while the block lasts, and stay if an exception ends it; a
+            block with the same file begins with what is in it. A temporary file if none.
+        kept: a folder for vectors that stay however the block ends, see ``VectorFiles``; instead of
+            ``unfinished``.
         budget: when to stop embedding.
 
     Attributes:
@@ -88,10 +93,18 @@ class CachedEncoder:
         self._role_prompts = role_prompts or {}
         self.two_towers = has_two_towers(encoder)
         self._own = isinstance(encoder, Encoder | OwnEncoder) and not self.two_towers
-        self._cut_to = encoder.dim if isinstance(encoder, OwnEncoder) and encoder.dim < encoder.whole_dim else None
-        self.report = EncodeReport() if self._own or getattr(encoder, "counts_tokens", False) else None
+        self._cut_to = (
+            encoder.dim
+            if isinstance(encoder, OwnEncoder) and encoder.dim < encoder.whole_dim
+            else None
+        )
+        self.report = (
+            EncodeReport() if self._own or getattr(encoder, "counts_tokens", False) else None
+        )
         self._portion = min(PORTION_TEXTS, getattr(encoder, "portion_texts", PORTION_TEXTS))
-        self._store = VectorFiles.unfinished(unfinished) if kept is None else VectorFiles.shared(kept)
+        self._store = (
+            VectorFiles.unfinished(unfinished) if kept is None else VectorFiles.shared(kept)
+        )
         self._budget = budget
         self._only_kept = False
         self.start_counting()
@@ -99,7 +112,12 @@ class CachedEncoder:
     def __enter__(self) -> CachedEncoder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._store.close(keep=kind is not None)
 
     def start_counting(self) -> None:
@@ -111,7 +129,9 @@ class CachedEncoder:
         self.encode_seconds = 0.0
 
     def counts(self) -> dict[str, object]:
-        """By name; ``truncated_texts`` of the task's distinct ``texts`` were cut, None if the encoder won't say."""
+        """By name; ``truncated_texts`` of the task's distinct ``texts`` were cut, None if the
+        encoder won't say.
+        """
         truncated = 0
         for first in range(0, len(self._is_requested), COUNTED_AT_ONCE):
             rows = first + np.flatnonzero(self._is_requested[first : first + COUNTED_AT_ONCE])
@@ -154,15 +174,21 @@ class CachedEncoder:
         role: Role | None = None,
         titles: Sequence[str] | None = None,
     ) -> Int64[ndarray, " n"]:
-        """Embeds as ``encode`` does, and leaves the vectors in the file: gives the row of each text."""
+        """Embeds as ``encode`` does, and leaves the vectors in the file: gives the row of each
+        text.
+        """
         if titles is not None and not self.two_towers:
-            texts = [with_title(text, title, None) for text, title in zip(texts, titles, strict=True)]
+            texts = [
+                with_title(text, title, None) for text, title in zip(texts, titles, strict=True)
+            ]
             titles = None
         how = _How(language, role, self._prompt_of(role))
         pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
         keys = [_key(how, text, title) for text, title in pairs]
         rows = self._store.find(keys)
-        new = {key: pair for key, pair, row in zip(keys, pairs, rows.tolist(), strict=True) if row < 0}
+        new = {
+            key: pair for key, pair, row in zip(keys, pairs, rows.tolist(), strict=True) if row < 0
+        }
         for first in range(0, len(new), self._portion):
             if self._only_kept or (self._budget is not None and self._budget.is_used):
                 raise BudgetUsed
@@ -193,7 +219,9 @@ class CachedEncoder:
 
     @contextlib.contextmanager
     def only_kept(self) -> Iterator[None]:
-        """In this block a text without a vector ends what asks for it with ``BudgetUsed``, and no work is counted."""
+        """In this block a text without a vector ends what asks for it with ``BudgetUsed``, and no
+        work is counted.
+        """
         self._only_kept = True
         self._is_requested = np.zeros(0, dtype=bool)
         before = self.encoded_texts, self.reused_texts, self.encode_seconds
@@ -215,13 +243,17 @@ class CachedEncoder:
         texts = [text for text, _ in pairs]
         titles = [title for _, title in pairs]
         options: dict[str, Any] = {"language": how.language, "batch_tokens": self._batch_tokens}
-        before, cuts_before = (0, 0) if self.report is None else (self.report.texts, len(self.report.cut_rows))
+        before, cuts_before = (
+            (0, 0) if self.report is None else (self.report.texts, len(self.report.cut_rows))
+        )
         if how.role is not None and self.two_towers:
             vectors = encode_in_role(self._encoder, texts, titles, how.role, **options)
         else:
             if self.report is not None:
                 options["report"] = self.report
-            if self._own:  # as the model gives them: a classifier, or an inner product, may need their lengths
+            if (
+                self._own
+            ):  # as the model gives them: a classifier, or an inner product, may need their lengths
                 options["normalize"] = self._encoder.settings.normalize
                 options["dim"] = None  # kept whole, for runs with other widths
             vectors = self._encoder.encode(texts, prompt=how.prompt, **options)
@@ -229,7 +261,11 @@ class CachedEncoder:
         self.encode_seconds += time.perf_counter() - start
         check_vectors(vectors, texts, self._store.dim)
         cut: Bool[ndarray, " n"] = np.zeros(len(texts), dtype=bool)
-        cut[[row - before for row in self.report.cut_rows[cuts_before:]] if self.report is not None else []] = True
+        cut[
+            [row - before for row in self.report.cut_rows[cuts_before:]]
+            if self.report is not None
+            else []
+        ] = True
         self._store.append(keys, vectors, cut)
 
 
@@ -240,19 +276,28 @@ def _key(how: _How, text: str, title: str) -> bytes:
 
 
 def vector_places(
-    model: ModelInfo, encoder: TextEncoder, prompt: str, output: PathLike | None, cache: PathLike | None
+    model: ModelInfo,
+    encoder: TextEncoder,
+    prompt: str,
+    output: PathLike | None,
+    cache: PathLike | None,
 ) -> dict[str, Path | None]:
-    """``unfinished`` and ``kept`` for a ``CachedEncoder``: the cache where there is one, else next to the results.
+    """``unfinished`` and ``kept`` for a ``CachedEncoder``: the cache where there is one, else next
+    to the results.
 
     Raises:
         ConfigError: there is a cache, and a change of the model would go unnoticed.
     """
     kept = None if cache is None else kept_folder(model, encoder, prompt, Path(cache))
-    unfinished = None if output is None or kept else unfinished_file(model, encoder, prompt, Path(output))
+    unfinished = (
+        None if output is None or kept else unfinished_file(model, encoder, prompt, Path(output))
+    )
     return {"kept": kept, "unfinished": unfinished}
 
 
-def unfinished_file(model: ModelInfo, encoder: TextEncoder, prompt: str, folder: Path) -> Path | None:
+def unfinished_file(
+    model: ModelInfo, encoder: TextEncoder, prompt: str, folder: Path
+) -> Path | None:
     """Where a suite that is stopped leaves its vectors, to go on with them when it is run again.
 
     Args:
@@ -268,19 +313,24 @@ def unfinished_file(model: ModelInfo, encoder: TextEncoder, prompt: str, folder:
     """
     if model.identity is None:
         return None
-    return model_folder(model.name, folder) / f"unfinished-{_digest(vectors_depend_on(model, encoder, prompt))}.vectors"
+    return (
+        model_folder(model.name, folder)
+        / f"unfinished-{_digest(vectors_depend_on(model, encoder, prompt))}.vectors"
+    )
 
 
 def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path) -> Path:
-    """Where a cache keeps vectors of a model with certain settings; ``about.json`` in it says which.
+    """Where a cache keeps vectors of a model with certain settings.
+
+    ``about.json`` in it says which.
 
     Raises:
         ConfigError: a change of the model would go unnoticed.
     """
     if model.identity is None:
         raise ConfigError(
-            f"vectors of {model.name} can't be kept, since a change of it would go unnoticed; drop the cache, or name a"
-            " version: --set function.version=1"
+            f"vectors of {model.name} can't be kept, since a change of it would go unnoticed; drop"
+            " the cache, or name a version: --set function.version=1"
         )
     about = vectors_depend_on(model, encoder, prompt)
     folder = cache.expanduser() / f"{model_folder(model.name, Path()).name}-{_digest(about)}"
@@ -291,16 +341,25 @@ def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path
 
 
 def vectors_depend_on(model: ModelInfo, encoder: TextEncoder, prompt: str) -> dict[str, Any]:
-    """All that decides a vector besides its text and language, and its role with the prompt of that."""
+    """All that decides a vector besides its text and language, and its role with the prompt of
+    that.
+    """
     settings = getattr(encoder, "settings", None)
     kind = (model.device or "").partition(":")[0]
-    facts = {name: getattr(model, name) for name in ("identity", "library", "dim", "pooling", "dtype", "max_tokens")}
-    facts["dim"] = getattr(encoder, "whole_dim", model.dim)  # vectors are kept whole and cut when they are read
+    facts = {
+        name: getattr(model, name)
+        for name in ("identity", "library", "dim", "pooling", "dtype", "max_tokens")
+    }
+    facts["dim"] = getattr(
+        encoder, "whole_dim", model.dim
+    )  # vectors are kept whole and cut when they are read
     own = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else None  # type: ignore[arg-type]
     if own is not None:
         own = {name: value for name, value in own.items() if name not in UNREAD}
     overrides = [
-        override for override in model.overrides if not override.partition("=")[0].endswith(("prompt", "dim"))
+        override
+        for override in model.overrides
+        if not override.partition("=")[0].endswith(("prompt", "dim"))
     ]  # distinguished below
     return {**facts, "overrides": overrides, "device": kind, "settings": own, "prompt": prompt}
 

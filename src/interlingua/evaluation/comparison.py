@@ -1,8 +1,9 @@
-"""Many results next to each other: scores as means over seeds, tested against a baseline, and what training cost.
+"""Many results next to each other: scores as means over seeds, tested against a baseline, and what
+training cost.
 
-A row is a group of languages, a language pair or a task. Its cells are the means over the seeds of each column, and
-where a baseline is named and items were kept, each difference from it is tested by paired bootstrap. Columns that can't
-be compared with the first one are marked or refused.
+A row is a group of languages, a language pair or a task. Its cells are the means over the seeds of
+each column, and where a baseline is named and items were kept, each difference from it is tested by
+paired bootstrap. Columns that can't be compared with the first one are marked or refused.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class Cell(NamedTuple):
     Attributes:
         value: the mean over seeds, if there are several.
         spread: their standard deviation.
-        difference: from the baseline's score, by paired bootstrap; None where there are no items to tell.
+        difference: from the baseline's score, by paired bootstrap; None where there are no items to
+            tell.
     """
 
     value: float
@@ -102,7 +104,10 @@ class Row(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """A table with a column per model or group of seeds; those not ``comparable`` with the first carry a mark."""
+    """A table with a column per model or group of seeds.
+
+    Those not ``comparable`` with the first carry a mark.
+    """
 
     title: str
     corner: str
@@ -130,27 +135,35 @@ def compare(
 
     Args:
         results: of any tasks and models.
-        by: what stands in the rows: ``groups`` or ``languages``, one table per task, or ``tasks``, one table of all.
+        by: what stands in the rows: ``groups`` or ``languages``, one table per task, or ``tasks``,
+            one table of all.
         metric: instead of each task's main one; tasks without it are left out.
-        group: joins seeds of one arm into mean and standard deviation: a pattern to cut out of the models' names, those
-            left with one name belonging together, or ``config`` for models trained by one config but for the seed.
-        baseline: a column; the others are marked where they differ from it significantly, by paired bootstrap.
+        group: joins seeds of one arm into mean and standard deviation: a pattern to cut out of the
+            models' names, those left with one name belonging together, or ``config`` for models
+            trained by one config but for the seed.
+        baseline: a column; the others are marked where they differ from it significantly, by paired
+            bootstrap.
         only: a pattern that rows must contain.
         join: one table of all tasks for ``groups`` and ``languages`` too.
         costs: add what training cost, as far as the results know.
-        strict: refuse what is otherwise marked: columns of other data, protocol versions or settings than the first.
-        progress: called with each task, and the tasks done and in all, before differences from the baseline are tested.
+        strict: refuse what is otherwise marked: columns of other data, protocol versions or
+            settings than the first.
+        progress: called with each task, and the tasks done and in all, before differences from the
+            baseline are tested.
 
     Raises:
-        ConfigError: no result has that metric, there are no such rows or columns, a pattern is no regular expression,
-            the seeds of an arm differ in data or settings, or, with ``strict``, any two columns do.
+        ConfigError: no result has that metric, there are no such rows or columns, a pattern is no
+            regular expression, the seeds of an arm differ in data or settings, or, with ``strict``,
+            any two columns do.
     """
     check_choice("by", by, ROWS)
     if metric is not None:
         results = _with_metric(results, metric)
     is_joint = join or by == "tasks"
     found = _grouped(results, group, is_joint)
-    references = [column_index(columns, baseline) for columns, _ in found]  # refuses a wrong one before any work
+    references = [
+        column_index(columns, baseline) for columns, _ in found
+    ]  # refuses a wrong one before any work
     total = sum(len(of_table) for _, of_table in found)
     counter = itertools.count()
 
@@ -159,7 +172,10 @@ def compare(
             progress(section.task, next(counter), total)
 
     build = _joint_table if is_joint else _task_table
-    tables = [build(*one, by, metric, index, announce) for one, index in zip(found, references, strict=True)]
+    tables = [
+        build(*one, by, metric, index, announce)
+        for one, index in zip(found, references, strict=True)
+    ]
     if baseline is not None:
         progress("all tasks", 1, 1)
     if strict:
@@ -176,7 +192,9 @@ def compare(
 
 
 def _with_metric(results: Sequence[TaskResult], metric: str) -> list[TaskResult]:
-    known = dict.fromkeys(name for result in results for scores in result.groups.values() for name in scores)
+    known = dict.fromkeys(
+        name for result in results for scores in result.groups.values() for name in scores
+    )
     check_choice("metric", metric, known)
 
     def has_it(result: TaskResult) -> bool:
@@ -188,7 +206,9 @@ def _with_metric(results: Sequence[TaskResult], metric: str) -> list[TaskResult]
 def _refuse_unlike(tables: Sequence[Comparison]) -> None:
     for table in tables:
         if not all(table.comparable):
-            raise ConfigError(f"{table.title.partition(':')[0]}: {table.notes[0]}; drop --strict to mark them")
+            raise ConfigError(
+                f"{table.title.partition(':')[0]}: {table.notes[0]}; drop --strict to mark them"
+            )
 
 
 def _grouped(
@@ -222,7 +242,9 @@ def _task_table(
     overrides = {column.name: ", ".join(column.overrides) for column in columns}
     if len(overrides) > 1 and len(set(overrides.values())) == 1:
         overrides = {"all columns": next(iter(overrides.values()))}
-    notes += [f"{name}: {words}" for name, words in overrides.items() if words and words not in name]
+    notes += [
+        f"{name}: {words}" for name, words in overrides.items() if words and words not in name
+    ]
     notes += _notes_of(section.chosen, columns)
     rows = rows_of(section.chosen, by, shown, reference)
     title = f"{first.task}: {label(shown)}, %, {direction(first, shown)}"
@@ -250,13 +272,16 @@ def _joint_table(
         shown_tail = f" ({brief(settings)})" if settings and len(short) == len(found) else tail
         for shown in _metrics_shown(chosen, by, metric):
             for row in rows_of(chosen, by, shown, reference):
-                name = f"{task}: {_mean_label(shown, chosen) if by == 'tasks' else row.name}{shown_tail}"
+                label = _mean_label(shown, chosen) if by == "tasks" else row.name
+                name = f"{task}: {label}{shown_tail}"
                 rows.append(row._replace(name=name, task=f"{task}{tail}"))
         has_same_data, found_notes = differences(chosen)
         comparable = [before and now for before, now in zip(comparable, has_same_data, strict=True)]
         notes += [f"{task}: {note}" for note in [*found_notes, *_notes_of(chosen, columns)]]
     title = "all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %")
-    corner = "task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}"
+    corner = (
+        "task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}"
+    )
     return _comparison(title, corner, columns, comparable, rows, notes, reference)
 
 
@@ -272,13 +297,19 @@ def _comparison(
     """The table with a note on its marks."""
     baseline = None if reference is None else columns[reference].name
     if any(cell is not None and cell.differs for row in rows for cell in row.cells):
-        test = f"p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each row alone"
+        test = (
+            f"p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each row alone"
+        )
         notes = [*notes, f"{SIGNIFICANT} differs from {baseline}: {test}"]
-    return Comparison(title, corner, [column.name for column in columns], comparable, rows, notes, baseline)
+    return Comparison(
+        title, corner, [column.name for column in columns], comparable, rows, notes, baseline
+    )
 
 
 def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
-    """The metrics that a table of all tasks shows of one: ``metric``, or the main one and those next to it."""
+    """The metrics that a table of all tasks shows of one: ``metric``, or the main one and those
+    next to it.
+    """
     first = next(results[0] for results in chosen if results)
     if metric is not None:
         return [metric]
@@ -288,13 +319,19 @@ def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
 
 
 def _mean_label(metric: str, chosen: Chosen) -> str:
-    """A metric, and of how many sets or language pairs the mean is: it may be of fewer than a paper's."""
+    """A metric, and of how many sets or language pairs the mean is: it may be of fewer than a
+    paper's.
+    """
     counts = sorted({len(averaged(result)) for one in chosen for result in one})
-    return label(metric) if counts == [1] else f"{label(metric)}, mean of {'/'.join(map(str, counts))}"
+    return (
+        label(metric) if counts == [1] else f"{label(metric)}, mean of {'/'.join(map(str, counts))}"
+    )
 
 
 def _notes_of(chosen: Chosen, columns: Sequence[Column]) -> list[str]:
-    """What the results themselves state: texts that were cut, queries that are missing, parts that were left out."""
+    """What the results themselves state: texts that were cut, queries that are missing, parts that
+    were left out.
+    """
     notes = [
         f"{column.name}: {note}"
         for column, results in zip(columns, chosen, strict=True)
@@ -323,16 +360,23 @@ def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list
         row = row._replace(higher_is_better=first.is_better_high(metric))
         if reference is not None and metric == first.main_metric:
             pairs = [subset.name for subset in averaged(first)] if by == "tasks" else [name]
-            row = marked(row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs)
+            row = marked(
+                row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs
+            )
         rows.append(row)
     return rows
 
 
 def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
-    """The language pairs that the mean of a task is over: all; of zero-shot transfer those of two languages alone."""
+    """The language pairs that the mean of a task is over: all.
+
+    Of zero-shot transfer those of two languages alone.
+    """
     if not result.task.startswith("zero_shot"):
         return result.subsets
-    between = tuple(subset for subset in result.subsets if subset.languages[0] != subset.languages[1])
+    between = tuple(
+        subset for subset in result.subsets if subset.languages[0] != subset.languages[1]
+    )
     return between or result.subsets
 
 
@@ -341,16 +385,25 @@ def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
         means = mean_scores(averaged(result))
         return {result.task: means[metric]} if metric in means else {}
     if by == "languages":
-        return {subset.name: subset.scores[metric] for subset in result.subsets if metric in subset.scores}
+        return {
+            subset.name: subset.scores[metric]
+            for subset in result.subsets
+            if metric in subset.scores
+        }
     return {name: scores[metric] for name, scores in result.groups.items() if metric in scores}
 
 
 def row_of(name: str, chosen: Chosen, value_of: Callable[[TaskResult], float | None]) -> Row:
-    """A row from what each result has for it; the mean over a column's seeds, if all of them have it."""
+    """A row from what each result has for it.
+
+    The mean over a column's seeds, if all of them have it.
+    """
     cells = []
     for results in chosen:
         values = [value for result in results if (value := value_of(result)) is not None]
-        cells.append(_cell(values) if len(values) == len(results) else None)  # some seeds are no column's score
+        cells.append(
+            _cell(values) if len(values) == len(results) else None
+        )  # some seeds are no column's score
     first = next(results[0] for results in chosen if results)
     return Row(name, cells, 1 if first.higher_is_better else 2, first.higher_is_better)
 
@@ -362,7 +415,9 @@ def _cell(values: Sequence[float]) -> Cell | None:
 
 
 def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> Row:
-    """The row with each score's difference from the reference's, where items tell; none between unlike data.
+    """The row with each score's difference from the reference's, where items tell.
+
+    None between unlike data.
 
     Args:
         row: a row of means over ``subsets``.

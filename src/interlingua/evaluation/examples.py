@@ -1,4 +1,6 @@
-"""Wrong neighbors kept for a reader: the query, the expected answer, and the one that came instead."""
+"""Wrong neighbors kept for a reader: the query, the expected answer, and the one that came
+instead.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,14 @@ TEXT_CHARACTERS = 400
 """Longer texts are cut."""
 
 
-def sample(wrong: Bool[ndarray, " n"], texts: Sequence[str], limit: int, *, of: str = "") -> list[int]:
+def sample(
+    wrong: Bool[ndarray, " n"], texts: Sequence[str], limit: int, *, of: str = ""
+) -> list[int]:
     """Which wrong items to keep: those with the lowest checksums of their texts.
 
-    A sample that does not depend on how wrong they are, and yet the same for every encoder as far as the same items are
-    wrong (bottom-k sampling), so that encoders can be read side by side. Its first entries are a smaller such sample.
+    A sample that does not depend on how wrong they are, and yet the same for every encoder as far
+    as the same items are wrong (bottom-k sampling), so that encoders can be read side by side. Its
+    first entries are a smaller such sample.
 
     Args:
         wrong: whether each item is.
@@ -52,7 +57,8 @@ def wrong_neighbors(
     limit: int,
     measure: str = "cosine",
 ) -> tuple[Example, ...]:
-    """A bounded sample of the queries with a wrong candidate, where candidate i is the translation of query i.
+    """A bounded sample of the queries with a wrong candidate, where candidate i is the translation
+    of query i.
 
     Args:
         right: whether each was found.
@@ -80,7 +86,9 @@ def wrong_neighbors(
     )
 
 
-def cosine_of(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]) -> Callable[[int, int], float]:
+def cosine_of(
+    x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]
+) -> Callable[[int, int], float]:
     """The cosine of row i of x and row j of y."""
 
     def cosine(i: int, j: int) -> float:
@@ -90,7 +98,9 @@ def cosine_of(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]) -> Callabl
     return cosine
 
 
-def bounded(examples: Mapping[str, Sequence[Example]], most: int = PER_RESULT) -> dict[str, tuple[Example, ...]]:
+def bounded(
+    examples: Mapping[str, Sequence[Example]], most: int = PER_RESULT
+) -> dict[str, tuple[Example, ...]]:
     """As many of each language pair as fit if all have the same share, one at least."""
     share = max(1, most // max(1, len(examples)))
     return {subset: tuple(found[:share]) for subset, found in examples.items() if found}
@@ -106,7 +116,9 @@ def write_examples(path: Path, examples: Mapping[str, Sequence[Example]]) -> Non
     with atomic_write(path) as file:
         for subset, found in bounded(examples).items():
             for one in found:
-                file.write(json.dumps({"subset": subset, **one._asdict()}, ensure_ascii=False) + "\n")
+                file.write(
+                    json.dumps({"subset": subset, **one._asdict()}, ensure_ascii=False) + "\n"
+                )
 
 
 def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
@@ -123,7 +135,9 @@ def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
             try:
                 subset, example = _from_json(parse_json(line))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise DataError(f"no wrong neighbor ({error}); evaluate again", path=path, line=number) from error
+                raise DataError(
+                    f"no wrong neighbor ({error}); evaluate again", path=path, line=number
+                ) from error
             examples.setdefault(subset, []).append(example)
     return {subset: tuple(found) for subset, found in examples.items()}
 
@@ -140,6 +154,9 @@ def rank(text: str) -> int:
 
 
 def cut(text: str) -> str:
-    """At most ``TEXT_CHARACTERS`` of a text; half a surrogate pair, which JSON can spell, becomes a question mark."""
+    """At most ``TEXT_CHARACTERS`` of a text.
+
+    Half a surrogate pair, which JSON can spell, becomes a question mark.
+    """
     text = text if len(text) <= TEXT_CHARACTERS else f"{text[: TEXT_CHARACTERS - 1]}…"
     return text.encode(errors="replace").decode()

@@ -1,8 +1,10 @@
-"""Which results stand in one column and which in one table: those of one model, and those that can be compared.
+"""Which results stand in one column and which in one table: those of one model, and those that can
+be compared.
 
-A column holds the results of one model, or of the seeds of one training configuration. A section holds, for each
-column, the results on one task with one choice of its settings, so that its numbers can stand next to each other.
-Where data, protocol versions or settings differ all the same, ``differences`` finds the columns that can't be compared.
+A column holds the results of one model, or of the seeds of one training configuration. A section
+holds, for each column, the results on one task with one choice of its settings, so that its numbers
+can stand next to each other. Where data, protocol versions or settings differ all the same,
+``differences`` finds the columns that can't be compared.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ class Column(NamedTuple):
     """The results of one model, or of several seeds.
 
     Attributes:
-        name: as tables show it, with revision, settings and number of seeds as far as two names would be the same.
+        name: as tables show it, with revision, settings and number of seeds as far as two names
+            would be the same.
         label: the model's name, or what its seeds' names share.
         revision: of the model; empty for several seeds.
         overrides: settings that differ from those of the model and of the task.
@@ -43,24 +46,34 @@ class Column(NamedTuple):
     @property
     def seeds(self) -> int:
         """How many models are in it."""
-        return len({(model_of(result)["name"], model_of(result)["revision"]) for result in self.results})
+        return len(
+            {(model_of(result)["name"], model_of(result)["revision"]) for result in self.results}
+        )
 
     @property
     def trainings(self) -> list[dict[str, Any]]:
         """What each model's results know about its training; empty where they know nothing."""
-        models = {model_of(result)["revision"]: model_of(result).get("training") or {} for result in self.results}
+        models = {
+            model_of(result)["revision"]: model_of(result).get("training") or {}
+            for result in self.results
+        }
         return list(models.values())
 
 
 class Section(NamedTuple):
-    """A task with one choice of its settings; ``chosen`` is empty for columns that were not measured so."""
+    """A task with one choice of its settings.
+
+    ``chosen`` is empty for columns that were not measured so.
+    """
 
     task: str
     settings: str
     chosen: Chosen
 
 
-def columns_of(results: Sequence[TaskResult], group: str | None = None, *, by_settings: bool = True) -> list[Column]:
+def columns_of(
+    results: Sequence[TaskResult], group: str | None = None, *, by_settings: bool = True
+) -> list[Column]:
     """Sorts results into columns.
 
     Args:
@@ -69,7 +82,8 @@ def columns_of(results: Sequence[TaskResult], group: str | None = None, *, by_se
         by_settings: whether a task's other settings make another column.
 
     Raises:
-        ConfigError: the pattern is no regular expression, or a model of a group was measured twice on a task.
+        ConfigError: the pattern is no regular expression, or a model of a group was measured twice
+            on a task.
     """
     label_of = _labels(results, group)
     found: dict[tuple[str, str, tuple[str, ...]], list[TaskResult]] = {}
@@ -83,13 +97,25 @@ def columns_of(results: Sequence[TaskResult], group: str | None = None, *, by_se
         overrides = [*model["overrides"]]
         if by_settings and settings:
             overrides.append(settings)
-        data = "" if by_settings else result.data_sha256  # another set of that name is a section of its own
-        measured = (result.task, data, model["name"], model["revision"], settings, *model["overrides"])
+        data = (
+            "" if by_settings else result.data_sha256
+        )  # another set of that name is a section of its own
+        measured = (
+            result.task,
+            data,
+            model["name"],
+            model["revision"],
+            settings,
+            *model["overrides"],
+        )
         first = begun.setdefault(measured, result)
         times[measured] += 1
         if times[measured] > 1:  # the same once more is no seed
             if group is not None:
-                again = f"{model['name']} {model['revision']} was measured {times[measured]} times on {result.task}"
+                again = (
+                    f"{model['name']} {model['revision']} was measured {times[measured]} times on"
+                    f" {result.task}"
+                )
                 raise ConfigError(f"{again}; name one of these results, or compare without --group")
             if result.dataset and first.data_sha256 != result.data_sha256:
                 overrides.append(result.dataset)
@@ -121,7 +147,9 @@ def column_index(columns: Sequence[Column], name: str | None) -> int | None:
     for index, column in enumerate(columns):
         if name in (column.name, column.label):
             return index
-    raise ConfigError(f"there is no column {name!r}{did_you_mean(name, [column.name for column in columns])}")
+    raise ConfigError(
+        f"there is no column {name!r}{did_you_mean(name, [column.name for column in columns])}"
+    )
 
 
 def settings_of(result: TaskResult) -> str:
@@ -129,13 +157,19 @@ def settings_of(result: TaskResult) -> str:
     written = []
     for option in result.changed:
         value: Any = result.settings[option]
-        written.append(f"{option}={'+'.join(map(str, value)) if isinstance(value, list) else value}")
+        written.append(
+            f"{option}={'+'.join(map(str, value)) if isinstance(value, list) else value}"
+        )
     return ", ".join(written)
 
 
 def brief(settings: str) -> str:
     """Long lists as their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
-    return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", lambda listed: f"{listed[2].count('+') + 1} {listed[1]}", settings)
+    return re.sub(
+        r"(\w+)=([^,+]+(?:\+[^,+]+){3,})",
+        lambda listed: f"{listed[2].count('+') + 1} {listed[1]}",
+        settings,
+    )
 
 
 def model_of(result: TaskResult) -> dict[str, Any]:
@@ -157,30 +191,38 @@ def pattern(text: str | None) -> re.Pattern[str]:
 
 
 def tasks_of(results: Sequence[TaskResult]) -> list[str]:
-    """The tasks of some results in the registry's order, which has tasks of one kind next to each other.
+    """The tasks of some results in the registry's order, which has tasks of one kind next to each
+    other.
 
     Tasks that are not in the registry (mteb's own files) come last, in the order of their results.
     """
     known = list(TASKS)
     tasks = dict.fromkeys(result.task for result in results)
-    return sorted(tasks, key=lambda task: known.index(name) if (name := protocol_of(task)) else len(known))
+    return sorted(
+        tasks, key=lambda task: known.index(name) if (name := protocol_of(task)) else len(known)
+    )
 
 
 def protocol_of(task: str) -> str | None:
-    """The registry's name of a task that is named after its data too: ``tatoeba_heldout`` -> ``tatoeba``."""
+    """The registry's name of a task that is named after its data too: ``tatoeba_heldout`` ->
+    ``tatoeba``.
+    """
     names = [name for name in TASKS if task == name or task.startswith(f"{name}_")]
     return max(names, key=len, default=None)
 
 
 def sections(results: Sequence[TaskResult], columns: Sequence[Column]) -> Iterator[Section]:
-    """All tasks; each choice of a task's settings is a section of its own, and so is each of two sets of one name.
+    """All tasks; each choice of a task's settings is a section of its own, and so is each of two
+    sets of one name.
 
     Args:
         results: of any tasks.
         columns: of these results, without regard to settings.
     """
     for task in tasks_of(results):
-        for settings in dict.fromkeys(settings_of(result) for result in results if result.task == task):
+        for settings in dict.fromkeys(
+            settings_of(result) for result in results if result.task == task
+        ):
             same_settings = [_with_settings(column, task, settings) for column in columns]
             for data, name in _sets_of_one_name(same_settings).items():
                 label = ", ".join(filter(None, (settings, name)))
@@ -188,7 +230,11 @@ def sections(results: Sequence[TaskResult], columns: Sequence[Column]) -> Iterat
 
 
 def _with_settings(column: Column, task: str, settings: str) -> list[TaskResult]:
-    return [result for result in column.results if result.task == task and settings_of(result) == settings]
+    return [
+        result
+        for result in column.results
+        if result.task == task and settings_of(result) == settings
+    ]
 
 
 def _on_data(results: Sequence[TaskResult], data: str) -> list[TaskResult]:
@@ -202,13 +248,17 @@ def digests_of(results: Sequence[TaskResult]) -> set[str]:
 
 
 def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
-    """Where one model was measured on several sets of a task's name: their digests, and the folders that tell them."""
+    """Where one model was measured on several sets of a task's name: their digests, and the folders
+    that tell them.
+    """
     digests = list(map(digests_of, chosen))
     if all(len(own) < 2 for own in digests):
         return {"": ""}
     folders = {result.data_sha256: result.dataset for own in chosen for result in own}
     counts = Counter(folders.values())
-    return {data: name if counts[name] == 1 else f"{name} {data[:8]}" for data, name in folders.items()}
+    return {
+        data: name if counts[name] == 1 else f"{name} {data[:8]}" for data, name in folders.items()
+    }
 
 
 def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
@@ -228,19 +278,30 @@ def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
         values = [_part_of_seeds(results, what, part_of) if results else None for results in chosen]
         measured = [value for value in values if value is not None]
         if len(set(measured)) > 1:
-            notes.append(f"the columns differ in {what} ({', '.join(measured)}) and can't be compared as they are")
+            notes.append(
+                f"the columns differ in {what} ({', '.join(measured)}) and can't be compared as"
+                " they are"
+            )
         for index, value in enumerate(values):
             if value not in (None, measured[0]):
                 comparable[index] = False
     return comparable, notes
 
 
-def _part_of_seeds(results: Sequence[TaskResult], what: str, part_of: Callable[[TaskResult], str]) -> str:
+def _part_of_seeds(
+    results: Sequence[TaskResult], what: str, part_of: Callable[[TaskResult], str]
+) -> str:
     """What all seeds of a column agree on."""
     values = [part_of(result) for result in results]
     if len(set(values)) > 1:
-        seeds = ", ".join(f"{model_of(result)['name']}: {value}" for result, value in zip(results, values, strict=True))
-        raise ConfigError(f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); use the same {what}")
+        seeds = ", ".join(
+            f"{model_of(result)['name']}: {value}"
+            for result, value in zip(results, values, strict=True)
+        )
+        raise ConfigError(
+            f"{results[0].task}: the seeds of one arm differ in {what} ({seeds}); use the same"
+            f" {what}"
+        )
     return values[0]
 
 
@@ -259,7 +320,9 @@ def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskR
 
 
 def _shared(names: list[str]) -> str:
-    """The beginning and the end that the names share: ``ems-s1-best``, ``ems-s2-best`` -> ``ems-best``."""
+    """The beginning and the end that the names share: ``ems-s1-best``, ``ems-s2-best`` ->
+    ``ems-best``.
+    """
     if len(set(names)) == 1:
         return names[0]
     start = _common_start(names)

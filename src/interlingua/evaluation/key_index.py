@@ -1,8 +1,9 @@
 """The rows of digests, in arrays of 24 bytes a key; a dictionary takes some 200.
 
-Keys stand sorted in 256 buckets, by their first byte, which spreads digests evenly. A lookup is a binary search in one
-bucket. New keys wait in a dictionary of bounded size. When it is full, its keys are merged into the buckets, one bucket
-at a time, so that a merge copies a 256th of the keys at once and needs no second copy of all.
+Keys stand sorted in 256 buckets, by their first byte, which spreads digests evenly. A lookup is a
+binary search in one bucket. New keys wait in a dictionary of bounded size. When it is full, its
+keys are merged into the buckets, one bucket at a time, so that a merge copies a 256th of the keys
+at once and needs no second copy of all.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _BUCKETS = 256
 
 
 class KeyIndex:
-    """Key -> row, for any number of keys of ``KEY_BYTES`` bytes that are spread evenly, as digests are."""
+    """Key -> row, for any number of keys of ``KEY_BYTES`` bytes that are spread evenly, as digests
+    are.
+    """
 
     def __init__(self) -> None:
         self._keys = [np.zeros(0, _KEY) for _ in range(_BUCKETS)]
@@ -61,7 +64,9 @@ class KeyIndex:
             self._waiting = {}
             self._merge(keys, rows)
 
-    def _merge(self, keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], rows: Int64[ndarray, " n"]) -> None:
+    def _merge(
+        self, keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], rows: Int64[ndarray, " n"]
+    ) -> None:
         order = np.argsort(keys, kind="stable")
         is_last = np.ones(len(order), dtype=bool)
         is_last[:-1] = keys[order[1:]] != keys[order[:-1]]  # of equal keys the last one counts
@@ -76,7 +81,9 @@ class KeyIndex:
 def _by_bucket(
     keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], order: Int64[ndarray, " n"]
 ) -> Iterator[tuple[int, Int64[ndarray, " m"]]]:
-    """Each bucket that some keys are of, and the places of these keys in ascending order of the keys."""
+    """Each bucket that some keys are of, and the places of these keys in ascending order of the
+    keys.
+    """
     first_bytes = keys.view(np.uint8).reshape(-1, KEY_BYTES)[order, 0]
     edges = np.searchsorted(first_bytes, np.arange(_BUCKETS + 1))
     for bucket in np.flatnonzero(np.diff(edges)).tolist():
@@ -84,7 +91,8 @@ def _by_bucket(
 
 
 def _positions(
-    held: np.ndarray[tuple[int], np.dtype[np.bytes_]], keys: np.ndarray[tuple[int], np.dtype[np.bytes_]]
+    held: np.ndarray[tuple[int], np.dtype[np.bytes_]],
+    keys: np.ndarray[tuple[int], np.dtype[np.bytes_]],
 ) -> tuple[Int64[ndarray, " n"], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Where keys stand in a bucket, or would, and whether they do."""
     at = np.searchsorted(held, keys)

@@ -1,4 +1,6 @@
-"""Local data for mteb's tasks, so that they run without the hub: the sets that other tasks read, and local clones."""
+"""Local data for mteb's tasks, so that they run without the hub: the sets that other tasks read,
+and local clones.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ Columns = dict[str, Any]
 Found = tuple[str, dict[str, Columns]] | None
 """A folder's name and the subsets in it; None where there is no such folder."""
 CLONES = "mteb"
-"""The folder of local clones of mteb's data sets, each under the last part of its name on the hub."""
+"""The folder of local clones of mteb's data sets, each under the last part of its name on the
+hub."""
 CREATED: Mapping[str, tuple[SimilarityTask, str]] = {
     "STSBenchmark": (STSBenchmark(languages=["en"]), ""),
     "SICK-R": (Sick(splits=("train", "dev", "test")), ""),
@@ -29,7 +32,8 @@ CREATED: Mapping[str, tuple[SimilarityTask, str]] = {
 
 
 def load_data(task: Any, data: Path) -> str | None:
-    """Gives a task of mteb its data: from the folders of ours, a clone below ``mteb/``, or mteb's own cache or hub.
+    """Gives a task of mteb its data: from the folders of ours, a clone below ``mteb/``, or mteb's
+    own cache or hub.
 
     Args:
         task: its ``dataset`` is filled.
@@ -56,7 +60,9 @@ def load_data(task: Any, data: Path) -> str | None:
     except Exception as error:
         reason = " ".join(str(error).split())[:120]
         places = f"neither {clone} nor the Hugging Face cache has them"
-        raise DataError(f"no data for {name}: {places}, nor the hub ({type(error).__name__}: {reason})") from error
+        raise DataError(
+            f"no data for {name}: {places}, nor the hub ({type(error).__name__}: {reason})"
+        ) from error
     return clone.name if clone.is_dir() else None
 
 
@@ -65,7 +71,8 @@ def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
 
     Args:
         task: its subsets become those that it has among these.
-        subsets: by mteb's name, or with the languages and the two columns of texts the other way round.
+        subsets: by mteb's name, or with the languages and the two columns of texts the other way
+            round.
     """
     from datasets import Dataset
 
@@ -75,10 +82,16 @@ def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
         turned = "-".join(reversed(key.split("-")))
         if key not in task.metadata.hf_subsets and turned in task.metadata.hf_subsets:
             key = turned
-            columns = {**columns, "sentence1": columns["sentence2"], "sentence2": columns["sentence1"]}
+            columns = {
+                **columns,
+                "sentence1": columns["sentence2"],
+                "sentence2": columns["sentence1"],
+            }
         if key in task.metadata.hf_subsets:
             # BUCC's columns are of unequal lengths
-            task.dataset[key] = {split: columns if "gold" in columns else Dataset.from_dict(columns)}
+            task.dataset[key] = {
+                split: columns if "gold" in columns else Dataset.from_dict(columns)
+            }
     task.hf_subsets = list(task.dataset)
     task.data_loaded = True
 
@@ -102,7 +115,9 @@ def sts17_subsets(data: Path, name: str) -> Found:
         return None
     files = task.wanted(task.files(folder), folder)
     sets = task.read(files, folder)
-    return folder.name, {"-".join(files[key].languages): _columns([pairs]) for key, (_, pairs) in sets.items()}
+    return folder.name, {
+        "-".join(files[key].languages): _columns([pairs]) for key, (_, pairs) in sets.items()
+    }
 
 
 def tatoeba_subsets(data: Path, name: str) -> Found:
@@ -111,7 +126,9 @@ def tatoeba_subsets(data: Path, name: str) -> Found:
     if folder is None:
         return None
     sides = {file.name: read_pair_file(file) for file in pair_files_by_key(folder).values()}
-    return folder.name, {key: {"sentence1": first, "sentence2": second} for key, (first, second) in sides.items()}
+    return folder.name, {
+        key: {"sentence1": first, "sentence2": second} for key, (first, second) in sides.items()
+    }
 
 
 def bucc_subsets(data: Path, name: str) -> Found:
@@ -145,6 +162,8 @@ def _folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], objec
 def _columns(parts: Iterable[ScoredPairs]) -> Columns:
     columns: Columns = {"sentence1": [], "sentence2": [], "score": []}
     for pairs in parts:
-        for column, values in zip(columns.values(), (pairs.first, pairs.second, pairs.gold), strict=True):
+        for column, values in zip(
+            columns.values(), (pairs.first, pairs.second, pairs.gold), strict=True
+        ):
             column += values
     return columns

@@ -21,7 +21,9 @@ ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
 
 
 class MTEBEncoder:
-    """Meets mteb's ``EncoderProtocol``; prompts are those of the encoder, for questions and passages by its roles.
+    """Meets mteb's ``EncoderProtocol``.
+
+    Prompts are those of the encoder, for questions and passages by its roles.
 
     Args:
         encoder: with its prompt and settings bound.
@@ -64,7 +66,8 @@ class MTEBEncoder:
         """One vector per text of the batches, in order.
 
         Args:
-            inputs: batches with a list of texts under ``text``; passages also with ``body`` and ``title``.
+            inputs: batches with a list of texts under ``text``; passages also with ``body`` and
+                ``title``.
             task_metadata: not used.
             hf_split: not used.
             hf_subset: tells the language, where it has one.
@@ -99,14 +102,18 @@ class MTEBEncoder:
         """Of the first with the first, and so on."""
         from mteb.similarity_functions import pairwise_cos_sim, pairwise_dot_score
 
-        return (pairwise_dot_score if self._by_dot() else pairwise_cos_sim)(embeddings1, embeddings2)
+        return (pairwise_dot_score if self._by_dot() else pairwise_cos_sim)(
+            embeddings1, embeddings2
+        )
 
     def _by_dot(self) -> bool:
         return bool(getattr(self._encoder, "two_towers", False))
 
     def _language(self, subset: str, digest: str) -> str | None:
         """Of the texts, as far as mteb says."""
-        languages = self._by_subset.get(subset, [subset])  # parallel sets are called by a column's language
+        languages = self._by_subset.get(
+            subset, [subset]
+        )  # parallel sets are called by a column's language
         code = languages[0] if len(languages) == 1 else self._by_column.get(digest)
         return known_code(code)
 

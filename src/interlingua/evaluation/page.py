@@ -1,7 +1,10 @@
-"""Many results as one HTML page: models, languages, tasks, the language-agnosticism panel, wrong neighbors."""
+"""Many results as one HTML page: models, languages, tasks, the language-agnosticism panel, wrong
+neighbors.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -9,7 +12,16 @@ from typing import Any
 
 from interlingua import __version__
 from interlingua.errors import ConfigError
-from interlingua.evaluation.comparison import COSTS, LEVEL, Row, averaged, label, marked, row_of, rows_of
+from interlingua.evaluation.comparison import (
+    COSTS,
+    LEVEL,
+    Row,
+    averaged,
+    label,
+    marked,
+    row_of,
+    rows_of,
+)
 from interlingua.evaluation.grouping import (
     Chosen,
     Column,
@@ -31,7 +43,8 @@ from interlingua.evaluation.wrong import wrong_items
 from interlingua.report.pages import render_page as render
 
 FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
-"""Tasks in which each of a pair's sentences has to find one among as many others, by which guessing is right 1 in n."""
+"""Tasks in which each of a pair's sentences has to find one among as many others, by which guessing
+is right 1 in n."""
 BOUNDS = ("_low", "_high")
 """Metrics that end so are ends of intervals, not scores."""
 ENGLISH = "eng_Latn"
@@ -50,11 +63,13 @@ def page_data(
 
     Args:
         results: of any tasks and models, with their examples.
-        analyses: contents of the files of ``interlingua analyse``; those of the language-agnosticism panel are shown.
+        analyses: contents of the files of ``interlingua analyse``; those of the
+            language-agnosticism panel are shown.
         group: see ``comparison.compare``.
         baseline: the column that others are tested against; the first by default.
         strict: see ``comparison.compare``.
-        progress: called with each task before its differences are tested, with the tasks done and in all.
+        progress: called with each task before its differences are tested, with the tasks done and
+            in all.
 
     Raises:
         ConfigError: see ``comparison.compare``.
@@ -69,7 +84,12 @@ def page_data(
         tasks.append({**_task(section, reference, strict), "brief": short})
     progress("all tasks", len(found), len(found))
     tasks += panel_tasks(placed, len(columns) + len(further), reference)
-    codes = {code for task in tasks for row in (*task["rows"], *task["pairs"]) for code in row["languages"]}
+    codes = {
+        code
+        for task in tasks
+        for row in (*task["rows"], *task["pairs"])
+        for code in row["languages"]
+    }
     wrong = wrong_items(found)
     for item in wrong:
         codes.add(item["language"])
@@ -81,7 +101,10 @@ def page_data(
         "resamples": RESAMPLES,
         "baseline": reference,
         "models": [_model(column) for column in columns]
-        + [{"name": model["name"], "seeds": 1, "facts": _facts(model), "training": {}} for model in further],
+        + [
+            {"name": model["name"], "seeds": 1, "facts": _facts(model), "training": {}}
+            for model in further
+        ],
         "languages": {code: _language(code) for code in sorted(codes)},
         "tasks": tasks,
         "wrong": wrong,
@@ -116,13 +139,22 @@ def headline(data: Mapping[str, Any]) -> str:
     names = [model["name"] for model in data["models"]]
     if len(names) == 1:
         return f"{names[0]}, measured"
-    return f"{_listed(names)}, side by side" if len(names) < 4 else f"{len(names)} models, side by side"
+    return (
+        f"{_listed(names)}, side by side"
+        if len(names) < 4
+        else f"{len(names)} models, side by side"
+    )
 
 
 def summary(data: Mapping[str, Any]) -> str:
     """The result in two sentences: how much was measured, and who is best at how many tasks."""
     tasks = [task for task in data["tasks"] if not task.get("panel")]
-    languages = {code for task in tasks for row in (*task["rows"], *task["pairs"]) for code in row["languages"]}
+    languages = {
+        code
+        for task in tasks
+        for row in (*task["rows"], *task["pairs"])
+        for code in row["languages"]
+    }
     found = f"{_count(len(tasks), 'task')}, {_count(len(languages), 'language')}."
     wins = [0] * len(data["models"])
     for task in tasks:
@@ -179,10 +211,15 @@ def _facts(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _briefs(found: Sequence[Section]) -> list[str]:
-    """The settings with long lists as their length, as far as that tells the sections of a task apart."""
+    """The settings with long lists as their length, as far as that tells the sections of a task
+    apart.
+    """
     short = [(section.task, brief(section.settings)) for section in found]
     counts = Counter(short)
-    return [section.settings if counts[one] > 1 else one[1] for section, one in zip(found, short, strict=True)]
+    return [
+        section.settings if counts[one] > 1 else one[1]
+        for section, one in zip(found, short, strict=True)
+    ]
 
 
 def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
@@ -195,10 +232,14 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
     metrics = [name for name in first.subsets[0].scores if not name.endswith(BOUNDS)]
     metrics.sort(key=lambda name: name != first.main_metric)
     main = first.main_metric
-    by_pair = {metric: rows_of(section.chosen, "languages", metric, reference) for metric in metrics}
+    by_pair = {
+        metric: rows_of(section.chosen, "languages", metric, reference) for metric in metrics
+    }
     by_language = by_pair
     if matrix:
-        by_language = {metric: _of_languages(section, subsets, metric, reference) for metric in metrics}
+        by_language = {
+            metric: _of_languages(section, subsets, metric, reference) for metric in metrics
+        }
     (mean,) = rows_of(section.chosen, "tasks", main, reference)
     found_notes = [note for found in section.chosen for result in found for note in result.notes]
     return {
@@ -217,7 +258,8 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
         "mean": _numbers(mean, comparable),
         "averaged": max(len(averaged(result)) for found in section.chosen for result in found),
         "groups": [
-            {"name": name, **_numbers(row, comparable)} for name, row in _lines_below(section.chosen, first, reference)
+            {"name": name, **_numbers(row, comparable)}
+            for name, row in _lines_below(section.chosen, first, reference)
         ],
         "rows": _with_chance(first, _rows(by_language, subsets, matrix, comparable)),
         "pairs": _rows(by_pair, subsets, False, comparable) if matrix else [],
@@ -225,7 +267,9 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
 
 
 def _with_chance(result: TaskResult, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, each with the score that guessing has among its candidates, where the task is to find one of them."""
+    """The rows, each with the score that guessing has among its candidates, where the task is to
+    find one of them.
+    """
     protocol = protocol_of(result.task) or result.task
     if protocol not in FIND_ONE:
         return rows
@@ -244,38 +288,54 @@ def _metric(result: TaskResult, metric: str) -> dict[str, Any]:
 
 
 def _lines_below(chosen: Chosen, first: TaskResult, reference: int) -> list[tuple[str, Row]]:
-    """What stands below a task's mean: means of other metrics that the task shows, and groups by the main one."""
+    """What stands below a task's mean: means of other metrics that the task shows, and groups by
+    the main one.
+    """
     others = [metric for metric in first.shown if metric in first.subsets[0].scores]
-    lines = [(label(metric), row) for metric in others for row in rows_of(chosen, "tasks", metric, reference)]
+    lines = [
+        (label(metric), row)
+        for metric in others
+        for row in rows_of(chosen, "tasks", metric, reference)
+    ]
     groups = rows_of(chosen, "groups", first.main_metric, reference)
     return lines + [(row.of, row) for row in groups]
 
 
 def _subsets(section: Section) -> dict[str, SubsetScores]:
-    return {subset.name: subset for found in section.chosen for result in found for subset in result.subsets}
+    return {
+        subset.name: subset
+        for found in section.chosen
+        for result in found
+        for subset in result.subsets
+    }
 
 
 def is_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
-    """Whether the subsets are ordered pairs of some languages: three at least, most pairs in both directions."""
+    """Whether the subsets are ordered pairs of some languages: three at least, most pairs in both
+    directions.
+    """
     pairs = {subset.languages for subset in subsets.values() if len(set(subset.languages)) == 2}
     both = sum((second, first) in pairs for first, second in pairs)
     return len({code for pair in pairs for code in pair}) > 2 and 2 * both >= len(subsets)
 
 
-def _of_languages(section: Section, subsets: Mapping[str, SubsetScores], metric: str, reference: int) -> list[Row]:
+def _of_languages(
+    section: Section, subsets: Mapping[str, SubsetScores], metric: str, reference: int
+) -> list[Row]:
     """A row per language: the mean over all ordered pairs with it on either side."""
     first = next(found[0] for found in section.chosen if found)
     rows = []
     for code in dict.fromkeys(code for subset in subsets.values() for code in subset.languages):
         of_code = [name for name, subset in subsets.items() if code in subset.languages]
-        row = row_of(code, section.chosen, lambda result, of_code=of_code: _mean(result, of_code, metric))  # type: ignore[misc]
+        mean_of_code = functools.partial(_mean, of_code, metric)
+        row = row_of(code, section.chosen, mean_of_code)
         if metric == first.main_metric:
             row = marked(row, section.chosen, reference, of_code)
         rows.append(row._replace(of=code))
     return rows
 
 
-def _mean(result: TaskResult, subset_names: Iterable[str], metric: str) -> float | None:
+def _mean(subset_names: Iterable[str], metric: str, result: TaskResult) -> float | None:
     scores = {subset.name: subset.scores.get(metric) for subset in result.subsets}
     values = [scores.get(name) for name in subset_names]
     known = [value for value in values if value is not None]
@@ -283,10 +343,14 @@ def _mean(result: TaskResult, subset_names: Iterable[str], metric: str) -> float
 
 
 def _rows(
-    by_metric: Mapping[str, Sequence[Row]], subsets: Mapping[str, SubsetScores], of_languages: bool,
+    by_metric: Mapping[str, Sequence[Row]],
+    subsets: Mapping[str, SubsetScores],
+    of_languages: bool,
     comparable: Sequence[bool],
-) -> list[dict[str, Any]]:  # fmt: skip
-    """One entry per row: what it is, its scores by metric, and the tests of the main metric, which comes first."""
+) -> list[dict[str, Any]]:
+    """One entry per row: what it is, its scores by metric, and the tests of the main metric, which
+    comes first.
+    """
     main, *others = by_metric
     found = {}
     for metric, rows in by_metric.items():
@@ -298,8 +362,14 @@ def _rows(
             entry |= {"title": look_up(name).name, "languages": [name]}
         else:
             subset = subsets[name]
-            entry |= {"title": language_names(subset), "languages": list(subset.languages), "pairs": subset.pairs}
-        entry["other"] = {metric: _values(found[metric][name]) for metric in others if name in found[metric]}
+            entry |= {
+                "title": language_names(subset),
+                "languages": list(subset.languages),
+                "pairs": subset.pairs,
+            }
+        entry["other"] = {
+            metric: _values(found[metric][name]) for metric in others if name in found[metric]
+        }
         entries.append(entry)
     titles = Counter(entry["title"] for entry in entries)
     for entry in entries:
@@ -309,7 +379,9 @@ def _rows(
 
 
 def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
-    """Scores of the columns; their spreads over seeds and tests against the baseline where there are any."""
+    """Scores of the columns; their spreads over seeds and tests against the baseline where there
+    are any.
+    """
     numbers: dict[str, Any] = {"values": _values(row)}
     if any(best := best_cells(row, comparable)):
         numbers["best"] = [place for place, is_best in enumerate(best) if is_best]

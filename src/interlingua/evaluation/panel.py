@@ -1,4 +1,6 @@
-"""The language-agnosticism panel: what ``interlingua analyse`` measured, in the shape of the page's tasks."""
+"""The language-agnosticism panel: what ``interlingua analyse`` measured, in the shape of the page's
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from interlingua.languages import resolve
 
 ANALYSIS = "agnosticism"
 Analysis = Mapping[str, Any]
-"""The content of a file of ``interlingua analyse``; ``items``: measure -> one value per sentence, where kept."""
+"""The content of a file of ``interlingua analyse``; ``items``: measure -> one value per sentence,
+where kept."""
 
 
 def place_analyses(
@@ -25,8 +28,8 @@ def place_analyses(
         columns: of the results.
 
     Returns:
-        Column -> its panel, the last one where there are several; and the models that have a panel and no results,
-        which get columns of their own behind the others.
+        Column -> its panel, the last one where there are several; and the models that have a panel
+        and no results, which get columns of their own behind the others.
     """
     models = []
     for column in columns:
@@ -51,7 +54,8 @@ def _key(model: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
 
 
 def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> list[dict[str, Any]]:
-    """One entry per measure, with the keys of a task as far as they make sense and ``definition`` and ``ideal``.
+    """One entry per measure, with the keys of a task as far as they make sense and ``definition``
+    and ``ideal``.
 
     Args:
         placed: column -> panel.
@@ -64,7 +68,9 @@ def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> l
     by_column = {}
     for place, one in placed.items():
         by_column[place] = {measure["name"]: measure for measure in one["measures"]}
-    comparable = [place not in placed or _data(placed[place]) == _data(first) for place in range(width)]
+    comparable = [
+        place not in placed or _data(placed[place]) == _data(first) for place in range(width)
+    ]
     names = dict.fromkeys(name for measures in by_column.values() for name in measures)
     tasks = [_measure(name, by_column, placed, first, comparable) for name in names]
     for task, name in zip(tasks, names, strict=True):
@@ -72,13 +78,24 @@ def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> l
     return tasks
 
 
-def _tests(name: str, placed: Mapping[int, Analysis], reference: int, comparable: Sequence[bool]) -> dict[str, Any]:
-    """The differences from the reference, by paired bootstrap over the sentences, where these were kept."""
+def _tests(
+    name: str, placed: Mapping[int, Analysis], reference: int, comparable: Sequence[bool]
+) -> dict[str, Any]:
+    """The differences from the reference, by paired bootstrap over the sentences, where these were
+    kept.
+    """
     values = {place: one.get("items", {}).get(name) for place, one in placed.items()}
-    kept = {place: [{name: Items(of_place)}] for place, of_place in values.items() if of_place is not None}
+    kept = {
+        place: [{name: Items(of_place)}]
+        for place, of_place in values.items()
+        if of_place is not None
+    }
     tests = [
         paired_bootstrap(kept[reference], kept[place], [name])
-        if reference in kept and place in kept and place != reference and comparable[place] == comparable[reference]
+        if reference in kept
+        and place in kept
+        and place != reference
+        and comparable[place] == comparable[reference]
         else None
         for place in range(len(comparable))
     ]
@@ -86,9 +103,12 @@ def _tests(name: str, placed: Mapping[int, Analysis], reference: int, comparable
 
 
 def _measure(
-    name: str, by_column: Mapping[int, Mapping[str, Any]], placed: Mapping[int, Analysis], first: Analysis,
+    name: str,
+    by_column: Mapping[int, Mapping[str, Any]],
+    placed: Mapping[int, Analysis],
+    first: Analysis,
     comparable: Sequence[bool],
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     found = {place: measures[name] for place, measures in by_column.items() if name in measures}
     shown = next(iter(found.values()))
     share = shown["unit"] == "share"
@@ -117,7 +137,9 @@ def _measure(
         "matrix": any(pairs.values()),
         "mean": {"values": values, "intervals": [_interval(found.get(place)) for place in columns]},
         "groups": [],
-        "rows": _entries({place: measure["by_language"] for place, measure in found.items()}, columns),
+        "rows": _entries(
+            {place: measure["by_language"] for place, measure in found.items()}, columns
+        ),
         "pairs": _entries(pairs, columns),
     }
 
@@ -133,7 +155,9 @@ def _entries(found: Mapping[int, Mapping[str, float]], columns: range) -> list[d
         languages = name.split("-")
         title = " → ".join(resolve(code).name for code in languages)
         values = [found[place].get(name) if place in found else None for place in columns]
-        entries.append({"name": name, "title": title, "languages": languages, "values": values, "other": {}})
+        entries.append(
+            {"name": name, "title": title, "languages": languages, "values": values, "other": {}}
+        )
     return entries
 
 

@@ -23,7 +23,13 @@ from interlingua.corpus.evaluation_sets import (
 )
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.folders import choose_languages, content_sha256, find_folder, full_code, recognize
+from interlingua.evaluation.data.folders import (
+    choose_languages,
+    content_sha256,
+    find_folder,
+    full_code,
+    recognize,
+)
 from interlingua.evaluation.task import Progress, silent
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
@@ -36,7 +42,8 @@ ENGLISH = "eng_Latn"
 GROUPS: dict[str, tuple[str, ...]] = {
     name: (*codes, ENGLISH) for name, codes in {**LANGUAGE_GROUPS, **FLORES_GROUPS}.items()
 }
-"""The groups of the evaluation, with English in each: ``muse`` 15, ``low_resource`` 17, ``mexma`` 81."""
+"""The groups of the evaluation, with English in each: ``muse`` 15, ``low_resource`` 17, ``mexma``
+81."""
 DEFAULT_GROUP = "muse"
 
 
@@ -45,7 +52,8 @@ class ParallelTexts(NamedTuple):
 
     Attributes:
         folder: where they are from.
-        lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` where the region tells two files apart.
+        lines: ``eng_Latn`` -> lines, all equally many; ``fra_CA`` where the region tells two files
+            apart.
         sha256: of languages and lines.
         revision: the published revision they were recognized as.
     """
@@ -73,8 +81,9 @@ class ParallelTexts(NamedTuple):
 def language_files(folder: Path) -> dict[str, Path]:
     """The line-aligned files of a folder by language; nothing where it has none.
 
-    NTREX-128's files, ``<lang>.txt`` (FLORES), or files of the user's own that are named after a language in another
-    way, ``German.txt``, ``corpus.de`` or, where there are no text files, tables such as ``German.csv``.
+    NTREX-128's files, ``<lang>.txt`` (FLORES), or files of the user's own that are named after a
+    language in another way, ``German.txt``, ``corpus.de`` or, where there are no text files, tables
+    such as ``German.csv``.
 
     Raises:
         DataError: two files are of one language, or files of several texts lie there.
@@ -87,13 +96,15 @@ def language_files(folder: Path) -> dict[str, Path]:
     return one_each((full_code(spelled), path) for spelled, path in files.items())
 
 
-def choose_files(data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = ()) -> dict[str, Path]:
+def choose_files(
+    data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = ()
+) -> dict[str, Path]:
     """The files of the wanted languages, in the order of their codes.
 
     Args:
         data: the folder, or the one that holds FLORES-200 devtest under its usual name.
-        languages: in any code or name, or groups of them (``GROUPS``); by default ``muse`` where all of it is there,
-            else all.
+        languages: in any code or name, or groups of them (``GROUPS``); by default ``muse`` where
+            all of it is there, else all.
         also: codes that are read too.
 
     Raises:
@@ -109,9 +120,14 @@ def choose_files(data: Path, languages: Sequence[str] | None = None, *, also: Se
 
 
 def read_parallel(
-    data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = (), at_least: int = 2
+    data: Path,
+    languages: Sequence[str] | None = None,
+    *,
+    also: Sequence[str] = (),
+    at_least: int = 2,
 ) -> ParallelTexts:
-    """Reads FLORES-200 devtest, NTREX-128 or any other folder of line-aligned files, one per language.
+    """Reads FLORES-200 devtest, NTREX-128 or any other folder of line-aligned files, one per
+    language.
 
     Args:
         data: see ``choose_files``.
@@ -120,14 +136,15 @@ def read_parallel(
         at_least: languages that are needed.
 
     Raises:
-        DataError: files are missing, broken, of unequal length or two of one language, a language is not among them,
-            or they are too few.
+        DataError: files are missing, broken, of unequal length or two of one language, a language
+            is not among them, or they are too few.
     """
     files = choose_files(data, languages, also=also)
     folder = next(iter(files.values())).parent
     if len(files) < at_least:
         raise DataError(
-            f"{len(files)} language{'s' * (len(files) != 1)} here; {at_least} are needed; name more with --languages",
+            f"{len(files)} language{'s' * (len(files) != 1)} here; {at_least} are needed; name"
+            " more with --languages",
             path=folder,
         )
     lines = {code: read_lines(path) for code, path in files.items()}
@@ -135,14 +152,21 @@ def read_parallel(
     for code, texts in lines.items():
         if len(texts) != len(lines[first]):
             there = f"{files[first].name} next to it has {len(lines[first])}"
-            raise DataError(f"{len(texts)} lines, but {there}; aligned files have equal lengths", path=files[code])
+            raise DataError(
+                f"{len(texts)} lines, but {there}; aligned files have equal lengths",
+                path=files[code],
+            )
     digests = {code: content_sha256([texts]) for code, texts in lines.items()}
     sha256 = content_sha256([list(digests), list(digests.values())])
     return ParallelTexts(folder, lines, sha256, recognize(FloresP1.name, digests))
 
 
 def unit_vectors(
-    encoder: CachedEncoder, texts: ParallelTexts, *, progress: Progress = silent, of_all: int | None = None
+    encoder: CachedEncoder,
+    texts: ParallelTexts,
+    *,
+    progress: Progress = silent,
+    of_all: int | None = None,
 ) -> Float32[ndarray, "l n d"]:
     """The vectors of all sentences, scaled to length 1, mapped from a temporary file.
 
@@ -159,7 +183,9 @@ def unit_vectors(
         vectors = normalize_rows(encoder.encode(lines, language=parse(code).language.code))
         if table is None:
             with tempfile.TemporaryFile(prefix="interlingua-") as file:
-                if hasattr(os, "posix_fallocate"):  # else a full disk ends the process, without a word
+                if hasattr(
+                    os, "posix_fallocate"
+                ):  # else a full disk ends the process, without a word
                     os.posix_fallocate(file.fileno(), 0, 4 * count * vectors.size)
                 table = np.memmap(file, np.float32, "w+", shape=(count, *vectors.shape))
         table[number] = vectors

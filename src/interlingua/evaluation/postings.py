@@ -1,12 +1,15 @@
-"""Which passage holds which word how often, in a file, so that memory does not grow with the passages.
+"""Which passage holds which word how often, in a file, so that memory does not grow with the
+passages.
 
-Passages are taken apart one at a time. Their words wait as numbers in an array until a block is full. A block is then
-sorted by word and written: the length of each of its passages, its distinct words, and for each word the passages that
-hold it with the counts. What a score needs of the whole collection, in how many passages each word stands and how long
-passages are on average, is summed up over the blocks, and so known after the last one.
+Passages are taken apart one at a time. Their words wait as numbers in an array until a block is
+full. A block is then sorted by word and written: the length of each of its passages, its distinct
+words, and for each word the passages that hold it with the counts. What a score needs of the whole
+collection, in how many passages each word stands and how long passages are on average, is summed up
+over the blocks, and so known after the last one.
 
-In memory are the block being filled and the vocabulary. A vocabulary of millions of words is large itself; where the
-queries are known, only their words are kept, while all words count for the lengths.
+In memory are the block being filled and the vocabulary. A vocabulary of millions of words is large
+itself; where the queries are known, only their words are kept, while all words count for the
+lengths.
 """
 
 from __future__ import annotations
@@ -68,7 +71,9 @@ class Postings:
         keeps_all: whether there are postings of all words.
     """
 
-    def __init__(self, passages: Iterable[Sequence[str]], only: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, passages: Iterable[Sequence[str]], only: Iterable[str] | None = None
+    ) -> None:
         self.count = 0
         self.length = 0
         self.keeps_all = only is None
@@ -118,13 +123,21 @@ class Postings:
         if lengths:
             self._write_block(numbers, kept, lengths, file)
 
-    def _write_block(self, numbers: array[int], kept: array[int], lengths: array[int], file: IO[bytes]) -> None:
+    def _write_block(
+        self, numbers: array[int], kept: array[int], lengths: array[int], file: IO[bytes]
+    ) -> None:
         of_word = np.frombuffer(numbers, np.int32).astype(np.int64)
         in_passage = np.repeat(np.arange(len(kept)), np.frombuffer(kept, np.int32))
         # word and passage in one number, so that sorting orders by words and then by passages
         pairs, counts = np.unique((of_word << 32) | in_passage, return_counts=True)
         words, holders = np.unique(pairs >> 32, return_counts=True)
-        arrays = (np.frombuffer(lengths, np.int32), words, np.cumsum(holders), pairs & (2**32 - 1), counts)
+        arrays = (
+            np.frombuffer(lengths, np.int32),
+            words,
+            np.cumsum(holders),
+            pairs & (2**32 - 1),
+            counts,
+        )
         for part in arrays:
             file.write(part.astype(np.int32).tobytes())
         self._sizes.append((len(lengths), len(words), len(pairs)))
@@ -134,7 +147,10 @@ class Postings:
         self.document_frequencies[words] += holders
 
     def _make_room(self, words: int) -> None:
-        """Document frequencies of so many words; grown by an eighth ahead, as new words come with every block."""
+        """Document frequencies of so many words.
+
+        Grown by an eighth ahead, as new words come with every block.
+        """
         short = words - len(self.document_frequencies)
         if short > 0:
             ahead = max(short, len(self.document_frequencies) // 8)

@@ -18,8 +18,8 @@ from interlingua.encoder.model_info import ModelInfo
 from interlingua.runtime import peak_rss_bytes
 
 PACKAGES = (
-    "torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers", "onnxruntime", "mteb",
-    "scikit-learn", "ir-measures", "PyStemmer",
+    "torch", "numpy", "transformers", "tokenizers", "sentencepiece", "sentence-transformers",
+    "onnxruntime", "mteb", "scikit-learn", "ir-measures", "PyStemmer",
 )  # fmt: skip
 
 
@@ -40,10 +40,17 @@ def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) ->
         "command": shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
         "python": platform.python_version(),
         "machine": ", ".join(
-            [f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} CPUs", *_gpu(model.device)]
+            [
+                f"{platform.system()} {platform.machine()}",
+                f"{os.cpu_count()} CPUs",
+                *_gpu(model.device),
+            ]
         ),
         "threads": torch.get_num_threads(),
-        "versions": {"interlingua": __version__, **{name: version for name in PACKAGES if (version := _version(name))}},
+        "versions": {
+            "interlingua": __version__,
+            **{name: version for name in PACKAGES if (version := _version(name))},
+        },
     }
 
 

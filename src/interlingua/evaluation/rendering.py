@@ -1,4 +1,6 @@
-"""Results as text: one in the terminal, many side by side as Markdown or LaTeX in percent, or as tidy CSV."""
+"""Results as text: one in the terminal, many side by side as Markdown or LaTeX in percent, or as
+tidy CSV.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.evaluation.comparison import SIGNIFICANT, UNLIKE, Cell, Comparison, Row, direction, label
+from interlingua.evaluation.comparison import (
+    SIGNIFICANT,
+    UNLIKE,
+    Cell,
+    Comparison,
+    Row,
+    direction,
+    label,
+)
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.files import PathLike
 from interlingua.languages import Language, resolve
@@ -19,12 +29,18 @@ from interlingua.report.tables import Table, escape_latex, escape_markdown
 if TYPE_CHECKING:
     import rich.table
 
-FORMATS = {"markdown": (".md", ".markdown"), "latex": (".tex",), "csv": (".csv",), "html": (".html", ".htm")}
+FORMATS = {
+    "markdown": (".md", ".markdown"),
+    "latex": (".tex",),
+    "csv": (".csv",),
+    "html": (".html", ".htm"),
+}
 """What a report may be written in, and the suffixes that ask for it."""
 MOST_COLUMNS = 21
 """Of a table in the terminal; 20 languages and their names."""
 CSV_COLUMNS = (
-    "task", "rows", "metric", "model", "value", "sd", "baseline", "difference", "low", "high", "p_value", "comparable",
+    "task", "rows", "metric", "model", "value", "sd", "baseline", "difference", "low", "high",
+    "p_value", "comparable",
 )  # fmt: skip
 
 
@@ -33,20 +49,30 @@ def terminal_tables(result: TaskResult) -> list[rich.table.Table]:
     metrics = list(result.subsets[0].scores)
     digits = 1 if result.higher_is_better else 2
     by_pair = Table(
-        title=f"{result.task} (protocol version {result.version}): {direction(result, result.main_metric)}, %",
+        title=f"{result.task} (protocol version {result.version}):"
+        f" {direction(result, result.main_metric)}, %",
         head=["pair", "language", "sentences", *map(label, metrics)],
         rows=[
-            [subset.name, language_names(subset), str(subset.pairs), *_percent(subset.scores, metrics, digits)]
+            [
+                subset.name,
+                language_names(subset),
+                str(subset.pairs),
+                *_percent(subset.scores, metrics, digits),
+            ]
             for subset in result.subsets
         ],
         words=(0, 1),
     )
-    of_groups = list(dict.fromkeys(metric for scores in result.groups.values() for metric in scores))
+    of_groups = list(
+        dict.fromkeys(metric for scores in result.groups.values() for metric in scores)
+    )
     matrices, notes = _matrices(result.tables)
     by_group = Table(
         title="means over groups of languages (name_present_of_size), %",
         head=["group", *map(label, of_groups)],
-        rows=[[group, *_percent(scores, of_groups, digits)] for group, scores in result.groups.items()],
+        rows=[
+            [group, *_percent(scores, of_groups, digits)] for group, scores in result.groups.items()
+        ],
         notes=notes,
     )
     return [table.terminal() for table in (by_pair, by_group, *matrices)]
@@ -100,7 +126,9 @@ def language_names(subset: SubsetScores) -> str:
 
 
 def look_up(code: str) -> Language:
-    """The language of a code; results that mteb wrote may have unknown codes, which stand for themselves."""
+    """The language of a code; results that mteb wrote may have unknown codes, which stand for
+    themselves.
+    """
     try:
         return resolve(code)
     except DataError:
@@ -108,10 +136,19 @@ def look_up(code: str) -> Language:
 
 
 def cut_texts(results: Sequence[TaskResult]) -> str | None:
-    """A sentence on the texts that the encoder did not read to their end; None if there were none."""
+    """A sentence on the texts that the encoder did not read to their end.
+
+    None if there were none.
+    """
     made: list[Any] = [{"task": result.task, **result.provenance} for result in results]
-    cuts = [f"{m['truncated_texts']:,} of {m['texts']:,} texts of {m['task']}" for m in made if m["truncated_texts"]]
-    return f"{', '.join(cuts)} were cut to {made[0]['model']['max_tokens']} tokens" if cuts else None
+    cuts = [
+        f"{m['truncated_texts']:,} of {m['texts']:,} texts of {m['task']}"
+        for m in made
+        if m["truncated_texts"]
+    ]
+    return (
+        f"{', '.join(cuts)} were cut to {made[0]['model']['max_tokens']} tokens" if cuts else None
+    )
 
 
 def format_of(format: str | None, output: PathLike | None) -> str:
@@ -136,7 +173,8 @@ def render(tables: Sequence[Comparison], format: str = "markdown", *, rows: str 
 
     Args:
         tables: from ``comparison.compare``.
-        format: markdown or latex, or csv: one line per score, fractions, whatever the number of tables.
+        format: markdown or latex, or csv: one line per score, fractions, whatever the number of
+            tables.
         rows: ``scores``, or ``arms`` to turn the tables over: a row per column of them.
 
     Raises:
@@ -146,7 +184,9 @@ def render(tables: Sequence[Comparison], format: str = "markdown", *, rows: str 
     check_choice("rows", rows, ("scores", "arms"))
     if format == "csv":
         if rows == "arms":
-            raise ConfigError("CSV has a line per score, so there is no table to turn over; leave --rows out")
+            raise ConfigError(
+                "CSV has a line per score, so there is no table to turn over; leave --rows out"
+            )
         return _csv(tables)
     if format == "latex":
         return "\n".join(_styled(table, LATEX, rows).latex() for table in tables)
@@ -162,8 +202,12 @@ class Style(NamedTuple):
     escape: Callable[[str], str]
 
 
-MARKDOWN = Style(bold="**{}**", differs="{} " + SIGNIFICANT, spread="{} ± {}", escape=escape_markdown)
-LATEX = Style(bold=r"\textbf{{{}}}", differs=r"{}$^{{\dagger}}$", spread=r"{} $\pm$ {}", escape=escape_latex)
+MARKDOWN = Style(
+    bold="**{}**", differs="{} " + SIGNIFICANT, spread="{} ± {}", escape=escape_markdown
+)
+LATEX = Style(
+    bold=r"\textbf{{{}}}", differs=r"{}$^{{\dagger}}$", spread=r"{} $\pm$ {}", escape=escape_latex
+)
 
 
 def _styled(table: Comparison, style: Style, rows: str) -> Table:
@@ -194,34 +238,54 @@ def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
 
 
 def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
-    """Which cells hold the row's best score, as rounded to what is shown; none where nothing can be compared."""
+    """Which cells hold the row's best score, as rounded to what is shown.
+
+    None where nothing can be compared.
+    """
     shown = [None if cell is None else round(100 * cell.value, row.digits) for cell in row.cells]
     ranked = [
-        value for value, is_comparable in zip(shown, comparable, strict=True) if value is not None and is_comparable
+        value
+        for value, is_comparable in zip(shown, comparable, strict=True)
+        if value is not None and is_comparable
     ]
     if len(ranked) < 2 or row.higher_is_better is None:
         return [False] * len(shown)
     best = (max if row.higher_is_better else min)(ranked)
-    return [is_comparable and value == best for value, is_comparable in zip(shown, comparable, strict=True)]
+    return [
+        is_comparable and value == best
+        for value, is_comparable in zip(shown, comparable, strict=True)
+    ]
 
 
 def _with_spread(cell: Cell, row: Row, style: Style) -> str:
     value = f"{row.scale * cell.value:,.{row.digits}f}"
-    return value if cell.spread is None else style.spread.format(value, f"{row.scale * cell.spread:,.{row.digits}f}")
+    return (
+        value
+        if cell.spread is None
+        else style.spread.format(value, f"{row.scale * cell.spread:,.{row.digits}f}")
+    )
 
 
 def _csv(tables: Sequence[Comparison]) -> str:
-    """Tidy: one line per score or cost, all values as in result files (fractions, seconds, bytes)."""
+    """Tidy: one line per score or cost, all values as in result files (fractions, seconds,
+    bytes).
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for table in tables:
         for row in table.rows:
-            for model, is_comparable, cell in zip(table.columns, table.comparable, row.cells, strict=True):
+            for model, is_comparable, cell in zip(
+                table.columns, table.comparable, row.cells, strict=True
+            ):
                 if cell is None:
                     continue
                 tested = cell.difference
-                of_test = ("",) * 5 if tested is None else (table.baseline, *(f"{number:.6g}" for number in tested))
+                of_test = (
+                    ("",) * 5
+                    if tested is None
+                    else (table.baseline, *(f"{number:.6g}" for number in tested))
+                )
                 spread = "" if cell.spread is None else f"{cell.spread:.6g}"
                 values = (f"{cell.value:.6g}", spread, *of_test, "yes" if is_comparable else "no")
                 writer.writerow((row.task, row.of, row.metric, model, *values))

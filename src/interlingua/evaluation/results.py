@@ -1,9 +1,12 @@
-"""Results on disk, in mteb's layout: ``results/{model}/{revision}/{Task}.json``. Fractions, never percent.
+"""Results on disk, in mteb's layout: ``results/{model}/{revision}/{Task}.json``.
 
-A result and the larger files that belong to it (items, wrong neighbors) appear together, whatever moment the process is
-killed at. The larger files are written first, under a name that ends with ``.next``. The result names the digest of
-each, and with its own file all of them count. Then they get their names. A reader looks under both names for the digest
-that the result names, so scores never stand without their items, or with those of another run.
+Fractions, never percent.
+
+A result and the larger files that belong to it (items, wrong neighbors) appear together, whatever
+moment the process is killed at. The larger files are written first, under a name that ends with
+``.next``. The result names the digest of each, and with its own file all of them count. Then they
+get their names. A reader looks under both names for the digest that the result names, so scores
+never stand without their items, or with those of another run.
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ from interlingua.locks import exclusive
 ANALYSIS_SUFFIX = ".analysis.json"  # of what `interlingua analyse` leaves in the same folders
 OWN = "interlingua"  # the key of what mteb's layout has no place for
 _OWN_FIELDS = (
-    "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision", "settings", "changed",
-    "groups", "provenance", "members", "notes", "tables", "shown", "lower_is_better",
+    "version", "main_metric", "higher_is_better", "dataset", "data_sha256", "data_revision",
+    "settings", "changed", "groups", "provenance", "members", "notes", "tables", "shown",
+    "lower_is_better",
 )  # fmt: skip
 _FILES = "files"
 """Digests of the files that belong to a result."""
@@ -50,9 +54,10 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
 
     Args:
         result: with its provenance.
-        folder: gets ``results/{model}/{revision}/{Task}.json``. A revision made with settings that are not the
-            defaults (prompt, pooling, languages, ...) carries their digest, and the file's name that of data that are
-            not a published set, or another part of it than what is there, so that one never overwrites another.
+        folder: gets ``results/{model}/{revision}/{Task}.json``. A revision made with settings that
+            are not the defaults (prompt, pooling, languages, ...) carries their digest, and the
+            file's name that of data that are not a published set, or another part of it than what
+            is there, so that one never overwrites another.
 
     Returns:
         The file.
@@ -87,7 +92,11 @@ def _place(result: TaskResult, folder: Path) -> Path:
         there = parse_json(read_json_text(path))[OWN]["data_sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         return path
-    return path if there == result.data_sha256 else path.with_stem(f"{path.stem}-{result.data_sha256[:8]}")
+    return (
+        path
+        if there == result.data_sha256
+        else path.with_stem(f"{path.stem}-{result.data_sha256[:8]}")
+    )
 
 
 def items_path(path: Path) -> Path:
@@ -98,11 +107,19 @@ def items_path(path: Path) -> Path:
 def result_path(result: TaskResult, folder: Path) -> Path:
     """Where a result belongs below ``folder``."""
     model: Any = result.provenance["model"]
-    overrides = [f"{option}={result.settings[option]}" for option in result.changed] + list(model["overrides"])
+    overrides = [f"{option}={result.settings[option]}" for option in result.changed] + list(
+        model["overrides"]
+    )
     suffix = hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8] if overrides else ""
     revision = "-".join(filter(None, [model["revision"], suffix]))
-    data = "" if result.data_revision else result.data_sha256[:8]  # every corpus's own folder is called "heldout"
-    return model_folder(model["name"], folder) / revision / f"{'-'.join(filter(None, [result.task, data]))}.json"
+    data = (
+        "" if result.data_revision else result.data_sha256[:8]
+    )  # every corpus's own folder is called "heldout"
+    return (
+        model_folder(model["name"], folder)
+        / revision
+        / f"{'-'.join(filter(None, [result.task, data]))}.json"
+    )
 
 
 def model_folder(name: str, folder: Path) -> Path:
@@ -133,7 +150,9 @@ def to_json(result: TaskResult) -> dict[str, Any]:
     }
 
 
-def read_results(paths: Iterable[PathLike], *, examples: bool = False, needed: bool = True) -> list[TaskResult]:
+def read_results(
+    paths: Iterable[PathLike], *, examples: bool = False, needed: bool = True
+) -> list[TaskResult]:
     """Reads result files, and every result file below a folder.
 
     Args:
@@ -142,13 +161,16 @@ def read_results(paths: Iterable[PathLike], *, examples: bool = False, needed: b
         needed: whether there must be a result, and not analyses alone.
 
     Raises:
-        DataError: a path is missing, a file is no result, or a folder holds neither results nor analyses, or none of
-            them a result.
+        DataError: a path is missing, a file is no result, or a folder holds neither results nor
+            analyses, or none of them a result.
     """
     folders = [Path(path) for path in paths]
     files = [file for path in folders for file in _result_files(path)]
     if not files and needed:
-        raise DataError("no result files here; run interlingua evaluate", path=", ".join(map(str, folders)) or None)
+        raise DataError(
+            "no result files here; run interlingua evaluate",
+            path=", ".join(map(str, folders)) or None,
+        )
     return [read_result(file, examples=examples) for file in files]
 
 
@@ -168,9 +190,13 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
     except DataError:
         raise
     except OSError as error:
-        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+        raise DataError(
+            f"can't be read: {error.strerror or error}; check the path", path=path
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
-        raise DataError(f"not a result file ({type(error).__name__}: {error})", path=path) from error
+        raise DataError(
+            f"not a result file ({type(error).__name__}: {error})", path=path
+        ) from error
     if not examples:
         return result
     place = find_sidecar(Path(path), examples_path(Path(path)), _digests(content))
@@ -182,7 +208,10 @@ def _write_mteb(result: TaskResult, path: Path, folder: Path) -> None:
     place = folder / "mteb" / path.relative_to(folder).parent
     model: Any = result.provenance["model"]
     meta = {**result.mteb["model_meta"], "name": model["name"], "revision": place.name}
-    for name, content in ((result.mteb["result"]["task_name"], result.mteb["result"]), ("model_meta", meta)):
+    for name, content in (
+        (result.mteb["result"]["task_name"], result.mteb["result"]),
+        ("model_meta", meta),
+    ):
         with atomic_write(place / f"{name}.json") as file:
             file.write(json.dumps(content, ensure_ascii=False, indent=2, default=str) + "\n")
 
@@ -205,12 +234,22 @@ def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
             "settings": {},
             "changed": [],
             "groups": {f"all_{len(subsets)}": {"main_score": mean}},
-            "provenance": {"model": {"name": path.parent.parent.name, "revision": path.parent.name, "overrides": []}},
+            "provenance": {
+                "model": {
+                    "name": path.parent.parent.name,
+                    "revision": path.parent.name,
+                    "overrides": [],
+                }
+            },
         }
-    fields = _LATER_FIELDS | {name: own[name] for name in _OWN_FIELDS if name not in _LATER_FIELDS or name in own}
+    fields = _LATER_FIELDS | {
+        name: own[name] for name in _OWN_FIELDS if name not in _LATER_FIELDS or name in own
+    }
     for name in ("changed", "notes", "shown", "lower_is_better"):
         fields[name] = tuple(fields[name])
-    fields["members"] = {name: tuple(subset_names) for name, subset_names in fields["members"].items()}
+    fields["members"] = {
+        name: tuple(subset_names) for name, subset_names in fields["members"].items()
+    }
     return TaskResult(
         task=content["task_name"],
         subsets=subsets,
@@ -242,7 +281,10 @@ def _read_items(path: Path | None) -> dict[str, Items]:
     there = dict(arrays_of(path))
     names = [name.removesuffix("/values") for name in there if name.endswith("/values")]
     return {
-        name: Items(there[f"{name}/values"], there.get(f"{name}/gold"), there.get(f"{name}/weights")) for name in names
+        name: Items(
+            there[f"{name}/values"], there.get(f"{name}/gold"), there.get(f"{name}/weights")
+        )
+        for name in names
     }
 
 
@@ -253,7 +295,10 @@ def _subset(entry: dict[str, Any], *, keep_main_score: bool) -> SubsetScores:
         del numbers["main_score"]
     pairs = int(numbers.pop("pairs", 0))
     return SubsetScores(
-        name=entry["hf_subset"], languages=(source, others[0] if others else source), pairs=pairs, scores=numbers
+        name=entry["hf_subset"],
+        languages=(source, others[0] if others else source),
+        pairs=pairs,
+        scores=numbers,
     )
 
 
@@ -267,15 +312,21 @@ def _result_files(path: Path) -> list[Path]:
     return files
 
 
-def write_together(path: Path, render: Callable[[dict[str, str]], str], sidecars: Mapping[Path, Write | None]) -> None:
+def write_together(
+    path: Path, render: Callable[[dict[str, str]], str], sidecars: Mapping[Path, Write | None]
+) -> None:
     """Writes a result and all that belongs to it.
 
     Args:
         path: of the result.
-        render: gives the content of the result from the digests of its files, by the end of their names.
-        sidecars: how to write each; none where there is nothing to write, and what is there is removed.
+        render: gives the content of the result from the digests of its files, by the end of their
+            names.
+        sidecars: how to write each; none where there is nothing to write, and what is there is
+            removed.
     """
-    with exclusive(path.parent, remedy="name another --output", name=f".{path.stem}.lock", wait=True):
+    with exclusive(
+        path.parent, remedy="name another --output", name=f".{path.stem}.lock", wait=True
+    ):
         digests = {}
         for sidecar, write in sidecars.items():
             if write is not None:
@@ -297,7 +348,8 @@ def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
     Args:
         path: of the result.
         sidecar: the usual name of the file.
-        digests: what the result names; empty in results of earlier versions, which have the file under its usual name.
+        digests: what the result names; empty in results of earlier versions, which have the file
+            under its usual name.
 
     Raises:
         DataError: there is a file, but another than the result was written with.
@@ -311,7 +363,9 @@ def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
     for place in there:
         if sha256_file(place) == expected:
             return place
-    raise DataError("changed since the result was written, or of another one; evaluate again", path=sidecar)
+    raise DataError(
+        "changed since the result was written, or of another one; evaluate again", path=sidecar
+    )
 
 
 def _next_name(sidecar: Path) -> Path:

@@ -1,4 +1,6 @@
-"""Is the encoder read as it wants to be read? Pooling, prompt and scale, tried on two hundred sentences of our own."""
+"""Is the encoder read as it wants to be read? Pooling, prompt and scale, tried on two hundred
+sentences of our own.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,11 @@ LEAST_GAIN = 0.05
 LEAST_DEVIATIONS = 3.0
 """... and how many standard deviations of the items on which the two differ."""
 UNEQUAL_LENGTHS = 0.01
-"""Spread of the vectors' lengths, as a fraction of their mean, from which on an inner product is no cosine."""
+"""Spread of the vectors' lengths, as a fraction of their mean, from which on an inner product is no
+cosine."""
 SAME = 1e-6
-"""Largest difference of vectors in any place, as a fraction of the largest number, up to which they are the same."""
+"""Largest difference of vectors in any place, as a fraction of the largest number, up to which they
+are the same."""
 MOST_CUT = 0.05
 """Share of cut texts from which on the scores are those of beginnings."""
 Columns = list[Float32[ndarray, "n d"]]
@@ -53,7 +57,11 @@ class Sanity(NamedTuple):
 
 
 def check_encoder(
-    encoder: TextEncoder, model: ModelInfo, *, prompt: str | None = None, dot_tasks: Sequence[str] = ()
+    encoder: TextEncoder,
+    model: ModelInfo,
+    *,
+    prompt: str | None = None,
+    dot_tasks: Sequence[str] = (),
 ) -> Sanity:
     """Tries an encoder on sentences with known translations and paraphrases.
 
@@ -87,11 +95,16 @@ def check_encoder(
 
 @functools.cache
 def probe() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Columns of language and sentences; row i of each says the same, the second column in other words than the first.
+    """Columns of language and sentences.
 
-    Neighboring rows have similar sentences, so that the topic alone does not tell them apart. The sentences are ours.
+    Row i of each says the same, the second column in other words than the first.
+
+    Neighboring rows have similar sentences, so that the topic alone does not tell them apart. The
+    sentences are ours.
     """
-    text = (importlib.resources.files("interlingua") / "data" / "probe.tsv").read_text(encoding="utf-8")
+    text = (importlib.resources.files("interlingua") / "data" / "probe.tsv").read_text(
+        encoding="utf-8"
+    )
     columns = zip(*(line.split("\t") for line in text.splitlines()), strict=True)
     return tuple((language, tuple(sentences)) for language, *sentences in columns)
 
@@ -101,7 +114,8 @@ def cut_note(texts: int, cut: int | None, max_tokens: int | None) -> list[str]:
     if not cut or cut <= MOST_CUT * texts:
         return []
     return [
-        f"{100 * cut / texts:.0f} % of the texts were cut to {max_tokens} tokens; the scores are of their beginnings"
+        f"{100 * cut / texts:.0f} % of the texts were cut to {max_tokens} tokens; the scores are"
+        " of their beginnings"
     ]
 
 
@@ -111,15 +125,18 @@ def _embedded(encoder: TextEncoder, prompt: str | None) -> Columns:
         {"report": EncodeReport()} if isinstance(own, Encoder) else {}
     )  # keeps it from telling of cuts
     return [
-        np.asarray(encoder.encode(list(t), prompt=prompt, language=code, **extra), np.float32) for code, t in probe()
+        np.asarray(encoder.encode(list(t), prompt=prompt, language=code, **extra), np.float32)
+        for code, t in probe()
     ]
 
 
 def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, Columns]:
-    """The probe as requested, with other poolings if token states can be had, and with a prompt if none is set.
+    """The probe as requested, with other poolings if token states can be had, and with a prompt if
+    none is set.
 
-    One pass over the probe gives all poolings; a prompt, the first of the model's own or a common one, takes another.
-    What the model is called decides nothing: a model that was trained further may need another prompt, or none.
+    One pass over the probe gives all poolings; a prompt, the first of the model's own or a common
+    one, takes another. What the model is called decides nothing: a model that was trained further
+    may need another prompt, or none.
     """
     pooled = _pooled(encoder, prompt)
     by_mode: dict[str, Columns] = {}
@@ -127,7 +144,10 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, C
         for mode, vectors in pooled(texts, language).items():
             by_mode.setdefault(mode, []).append(vectors)
     requested = by_mode.pop(str(model.pooling), None) or _embedded(encoder, prompt)
-    found = {"as asked": requested, **{f"pooling={mode}": columns for mode, columns in by_mode.items()}}
+    found = {
+        "as asked": requested,
+        **{f"pooling={mode}": columns for mode, columns in by_mode.items()},
+    }
     if not prompt_text(encoder, prompt):
         own = getattr(getattr(encoder, "settings", None), "prompts", {}).values()
         text = next((text for text in own if text), COMMON_PROMPT)
@@ -136,7 +156,10 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, C
 
 
 def _pooled(encoder: Any, prompt: str | None) -> Any:
-    """What gives the vectors of every pooling for texts of a language; None where there is no such thing."""
+    """What gives the vectors of every pooling for texts of a language.
+
+    None where there is no such thing.
+    """
     own = getattr(encoder, "encoder", encoder)
     if isinstance(own, Encoder):
         return lambda texts, language: own_poolings(own, texts, language=language, prompt=prompt)
@@ -148,19 +171,34 @@ def _pooled(encoder: Any, prompt: str | None) -> Any:
 def own_poolings(
     encoder: Encoder, texts: Sequence[str], *, language: str, prompt: str | None
 ) -> dict[str, Float32[ndarray, "n d"]]:
-    """The vectors of every pooling, by one pass of one of our encoders; of length 1 where the model makes them so."""
+    """The vectors of every pooling, by one pass of one of our encoders.
+
+    Of length 1 where the model makes them so.
+    """
     before = encoder.settings.prompt_text(prompt)
-    ids = encoder.vocabulary.encode([before + text for text in texts], language=language, max_tokens=encoder.max_tokens)
+    ids = encoder.vocabulary.encode(
+        [before + text for text in texts], language=language, max_tokens=encoder.max_tokens
+    )
     batch = TokenBatch.from_lists(ids, (language,) * len(ids)).to(encoder.device)
-    states = encoder.frozen_backbone(torch.float32)(batch.input_ids, batch.cu_seqlens)  # as encode does: no dropout
-    hidden = HiddenStates(states, batch.cu_seqlens, torch.isin(batch.input_ids, encoder.special_ids))
+    states = encoder.frozen_backbone(torch.float32)(
+        batch.input_ids, batch.cu_seqlens
+    )  # as encode does: no dropout
+    hidden = HiddenStates(
+        states, batch.cu_seqlens, torch.isin(batch.input_ids, encoder.special_ids)
+    )
     special = encoder.settings.include_special
-    pooled = {mode: hidden.pool(mode, include_special=special).cpu().numpy() for mode in POOLING_MODES}
-    return {mode: normalize_rows(v) if encoder.settings.normalize else v for mode, v in pooled.items()}
+    pooled = {
+        mode: hidden.pool(mode, include_special=special).cpu().numpy() for mode in POOLING_MODES
+    }
+    return {
+        mode: normalize_rows(v) if encoder.settings.normalize else v for mode, v in pooled.items()
+    }
 
 
 def _retrieved(columns: Columns) -> Bool[ndarray, " m"]:
-    """Whether the nearest sentence is the same in other words, from the first column to each other and back."""
+    """Whether the nearest sentence is the same in other words, from the first column to each other
+    and back.
+    """
     found = [nearest_both_ways(columns[0], column) for column in columns[1:]]
     return np.concatenate([is_right(nearest) for both in found for nearest in both])
 
@@ -177,7 +215,10 @@ def _on_pooling(encoder: Any, model: ModelInfo) -> list[str]:
     own = getattr(encoder, "own_pooling", None)
     if model.pooling_from != "asked" or own in (None, model.pooling):
         return []
-    return [f"pooling {model.pooling} is not the model's own {own}; drop --pooling to read it as it was made"]
+    return [
+        f"pooling {model.pooling} is not the model's own {own}; drop --pooling to read it as it"
+        " was made"
+    ]
 
 
 def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
@@ -186,10 +227,18 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     label, best = max(retrieved.items(), key=lambda one: one[1].mean())
     won = int((best & ~requested).sum())
     lost = int((requested & ~best).sum())
-    if best.mean() - requested.mean() < LEAST_GAIN or won - lost < LEAST_DEVIATIONS * np.sqrt(won + lost):
+    if best.mean() - requested.mean() < LEAST_GAIN or won - lost < LEAST_DEVIATIONS * np.sqrt(
+        won + lost
+    ):
         return []
-    scores = f"{100 * best.mean():.0f} % of {len(best)} searches instead of {100 * requested.mean():.0f} %"
-    return [f"with {label} it finds its sentence in {scores} on a probe of translations; is it read as it was trained?"]
+    scores = (
+        f"{100 * best.mean():.0f} % of {len(best)} searches instead of"
+        f" {100 * requested.mean():.0f} %"
+    )
+    return [
+        f"with {label} it finds its sentence in {scores} on a probe of translations; is it read as"
+        " it was trained?"
+    ]
 
 
 def _on_sameness(columns: Columns) -> list[str]:
@@ -199,19 +248,22 @@ def _on_sameness(columns: Columns) -> list[str]:
     if float(np.ptp(vectors, axis=0).max()) > SAME * largest:
         return []
     what = "the same" if largest else "zero"
-    return [f"the vectors of all sentences are {what}, so no score means anything; are its weights and the text read?"]
+    return [
+        f"the vectors of all sentences are {what}, so no score means anything; are its weights and"
+        " the text read?"
+    ]
 
 
 def _on_scale(cosine: float, spread: float, dot_tasks: Sequence[str]) -> list[str]:
     found = []
     if cosine > MOST_COSINE:
         found.append(
-            f"unrelated sentences have a mean cosine of {cosine:.2f}; rankings can be right, but a threshold on cosines"
-            " means little: use a margin"
+            f"unrelated sentences have a mean cosine of {cosine:.2f}; rankings can be right, but a"
+            " threshold on cosines means little: use a margin"
         )
     if dot_tasks and spread > UNEQUAL_LENGTHS:
         found.append(
-            f"{', '.join(dot_tasks)} compares by inner product, but the vectors' lengths vary by {100 * spread:.0f} %;"
-            " is that what it was trained with? say similarity=cosine if not"
+            f"{', '.join(dot_tasks)} compares by inner product, but the vectors' lengths vary by"
+            f" {100 * spread:.0f} %; is that what it was trained with? say similarity=cosine if not"
         )
     return found

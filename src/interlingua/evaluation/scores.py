@@ -1,4 +1,6 @@
-"""What a task finds: scores per language pair and per group of languages, and what they were computed from."""
+"""What a task finds: scores per language pair and per group of languages, and what they were
+computed from.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,10 @@ class SubsetScores:
 class Items(NamedTuple):
     """What the main metric of a subset was computed from, one value per item in the data's order.
 
-    The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman correlation with
-    it or, where that only says yes or no, their average precision or, where items have ``weights``, the sum of the
-    values over that of the weights. Kept so that two encoders can be compared item by item.
+    The score is the mean of the values or, where there is a ``gold`` value per item, their Spearman
+    correlation with it or, where that only says yes or no, their average precision or, where items
+    have ``weights``, the sum of the values over that of the weights. Kept so that two encoders can
+    be compared item by item.
     """
 
     values: Float64[ndarray, " n"]
@@ -85,11 +88,14 @@ class TaskResult:
         members: group -> the subsets in it, by name.
         notes: what a reader of the numbers must know, such as queries that were counted as 0.
         items: subset -> what its main score was computed from; not every task keeps it.
-        examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have it.
-        tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of languages.
+        examples: subset -> a sample of what went wrong, for a reader; only tasks that retrieve have
+            it.
+        tables: name -> ``row-column`` -> fraction, such as an accuracy for every ordered pair of
+            languages.
         shown: metrics that stand next to the main one in a table of all tasks.
         lower_is_better: metrics that are better low, where the task's main one is better high.
-        mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files of their own.
+        mteb: where mteb computed the scores its own ``result`` and ``model_meta``, written to files
+            of their own.
     """
 
     task: str
@@ -111,7 +117,9 @@ class TaskResult:
     shown: tuple[str, ...] = ()
     lower_is_better: tuple[str, ...] = ()
     items: Mapping[str, Items] = field(default_factory=dict, compare=False, repr=False)
-    examples: Mapping[str, tuple[Example, ...]] = field(default_factory=dict, compare=False, repr=False)
+    examples: Mapping[str, tuple[Example, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     mteb: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -129,7 +137,8 @@ def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> d
 
     Args:
         subsets: at least one.
-        by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all the same.
+        by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all the
+            same.
     """
     weighted = [(subset.pairs if by_pairs else 1, subset.scores) for subset in subsets]
     total = sum(weight for weight, _ in weighted)

@@ -1,4 +1,6 @@
-"""Is one encoder better than another, or were these items kind to it? Paired bootstrap over the items."""
+"""Is one encoder better than another, or were these items kind to it? Paired bootstrap over the
+items.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,19 @@ from interlingua.evaluation.scores import Items
 
 RESAMPLES = 2000
 KEPT_SCORES = 2048
-"""Resampled scores of a subset that are kept: a table needs them for its row, its groups and its mean."""
+"""Resampled scores of a subset that are kept: a table needs them for its row, its groups and its
+mean."""
 KEPT_DRAWS = 20_000_000
-"""Items drawn in all resamples up to which they are kept for the next subset of the same size: 40 MB."""
+"""Items drawn in all resamples up to which they are kept for the next subset of the same size: 40
+MB."""
 Kept = Mapping[str, Items]
 """Subset -> items of one result."""
 
 
 class Difference(NamedTuple):
-    """How much higher the second encoder scores: its value, the 95 % interval and the two-sided p-value."""
+    """How much higher the second encoder scores: its value, the 95 % interval and the two-sided
+    p-value.
+    """
 
     mean: float
     low: float
@@ -43,12 +49,14 @@ def paired_bootstrap(
 ) -> Difference | None:
     """Compares the means over subsets of two encoders on the same resampled items.
 
-    Subsets with equally many items are drawn together, item i of all of them or of none: most are the same sentences
-    in other languages, which stand and fall together, and where they are not, nothing is lost. The p-value is twice the
-    smaller share of resamples on either side of 0, with one added to both counts.
+    Subsets with equally many items are drawn together, item i of all of them or of none: most are
+    the same sentences in other languages, which stand and fall together, and where they are not,
+    nothing is lost. The p-value is twice the smaller share of resamples on either side of 0, with
+    one added to both counts.
 
     Args:
-        first: the items of an encoder, one mapping per training seed; a seed's scores are averaged within a resample.
+        first: the items of an encoder, one mapping per training seed; a seed's scores are averaged
+            within a resample.
         second: those of another.
         subsets: what the score is the mean of.
         resamples: number of draws.
@@ -77,7 +85,9 @@ def paired_bootstrap(
     below = int((draws <= 0).sum())
     above = int((draws >= 0).sum())
     return Difference(
-        float(np.mean(means)), *interval(draws), p_value=min(1.0, 2 * (min(below, above) + 1) / (resamples + 1))
+        float(np.mean(means)),
+        *interval(draws),
+        p_value=min(1.0, 2 * (min(below, above) + 1) / (resamples + 1)),
     )
 
 
@@ -91,7 +101,11 @@ def _score(one: Items) -> float:
         return float(one.values.sum() / max(one.weights.sum(), 1e-300))
     if one.gold is None:
         return float(one.values.mean())
-    return average_precision(one.values, one.gold) if one.gold.dtype == bool else spearman(one.values, one.gold)
+    return (
+        average_precision(one.values, one.gold)
+        if one.gold.dtype == bool
+        else spearman(one.values, one.gold)
+    )
 
 
 def _resampled(one: Items, counts: Int[ndarray, "r n"]) -> Float64[ndarray, " r"]:
@@ -120,7 +134,11 @@ def _have_same_items(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
 
 
 def _differences(
-    first: Sequence[Sequence[Items]], second: Sequence[Sequence[Items]], *, resamples: int, seed: Sequence[int]
+    first: Sequence[Sequence[Items]],
+    second: Sequence[Sequence[Items]],
+    *,
+    resamples: int,
+    seed: Sequence[int],
 ) -> Float64[ndarray, " r"]:
     """Mean score of the second minus that of the first in every resample.
 
@@ -135,14 +153,22 @@ def _differences(
     rng = np.random.default_rng(seed)
     items = [one for side in (first, second) for of_seed in side for one in of_seed]
     if all(one.gold is None for one in items):
-        # items equal in everything are drawn as one: most scores are 0 or 1, and most texts of BUCC in no pair
+        # items equal in everything are drawn as one: most scores are 0 or 1, and most texts of BUCC
+        # in no pair
         if all(one.weights is None for one in items):
             gain = _mean_values(second) - _mean_values(first)
             kinds, counts = np.unique(gain, return_counts=True)
-            return np.concatenate([drawn @ kinds / len(gain) for drawn in _draws(counts, resamples, rng)])
+            return np.concatenate(
+                [drawn @ kinds / len(gain) for drawn in _draws(counts, resamples, rng)]
+            )
         table = np.stack([column for one in items for column in (one.values, _weights(one))])
         kinds, counts = np.unique(table, axis=1, return_counts=True)
-        columns = iter([Items(values, None, weights) for values, weights in zip(kinds[::2], kinds[1::2], strict=True)])
+        columns = iter(
+            [
+                Items(values, None, weights)
+                for values, weights in zip(kinds[::2], kinds[1::2], strict=True)
+            ]
+        )
 
         def with_next_columns(side: Sequence[Sequence[Items]]) -> list[list[Items]]:
             return [list(itertools.islice(columns, len(of_seed))) for of_seed in side]
@@ -150,11 +176,16 @@ def _differences(
         first = with_next_columns(first)
         second = with_next_columns(second)
         return np.concatenate(
-            [_mean_of(second, drawn) - _mean_of(first, drawn) for drawn in _draws(counts, resamples, rng)]
+            [
+                _mean_of(second, drawn) - _mean_of(first, drawn)
+                for drawn in _draws(counts, resamples, rng)
+            ]
         )
 
     def mean_scores(side: Sequence[Sequence[Items]]) -> Float64[ndarray, " r"]:
-        kept = [_kept_scores(_Key(one), resamples, tuple(seed)) for of_seed in side for one in of_seed]
+        kept = [
+            _kept_scores(_Key(one), resamples, tuple(seed)) for of_seed in side for one in of_seed
+        ]
         return np.asarray(np.mean(kept, axis=0))
 
     return np.asarray(mean_scores(second) - mean_scores(first))
@@ -171,7 +202,9 @@ def _values_of(items: Sequence[Items]) -> list[Float64[ndarray, " n"]]:
 
 
 class _Key:
-    """Items as the key of what is kept of them: they are equal to themselves alone, so no array is compared."""
+    """Items as the key of what is kept of them: they are equal to themselves alone, so no array is
+    compared.
+    """
 
     def __init__(self, items: Items) -> None:
         self.items = items
@@ -180,7 +213,9 @@ class _Key:
         return id(self.items.values)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and all(a is b for a, b in zip(self.items, other.items, strict=True))
+        return isinstance(other, _Key) and all(
+            a is b for a, b in zip(self.items, other.items, strict=True)
+        )
 
 
 @functools.lru_cache(maxsize=KEPT_SCORES)
@@ -201,7 +236,9 @@ def _kept_draws(size: int, resamples: int, seed: Sequence[int]) -> list[Int16[nd
     return [drawn.astype(np.int16) for drawn in _draws(np.ones(size, np.int64), resamples, rng)]
 
 
-def _draws(counts: Int64[ndarray, " n"], resamples: int, rng: np.random.Generator) -> Iterator[Int64[ndarray, "r n"]]:
+def _draws(
+    counts: Int64[ndarray, " n"], resamples: int, rng: np.random.Generator
+) -> Iterator[Int64[ndarray, "r n"]]:
     """How often each kind of item is drawn in each resample, a chunk of resamples at a time.
 
     Args:
@@ -215,9 +252,13 @@ def _draws(counts: Int64[ndarray, " n"], resamples: int, rng: np.random.Generato
         yield rng.multinomial(total, counts / total, size=min(size, resamples - start))
 
 
-def _mean_of(side: Sequence[Sequence[Items]], counts: Int64[ndarray, "r n"]) -> Float64[ndarray, " r"]:
+def _mean_of(
+    side: Sequence[Sequence[Items]], counts: Int64[ndarray, "r n"]
+) -> Float64[ndarray, " r"]:
     """Over seeds and subsets, in every resample."""
-    return np.asarray(np.mean([_resampled(one, counts) for of_seed in side for one in of_seed], axis=0))
+    return np.asarray(
+        np.mean([_resampled(one, counts) for of_seed in side for one in of_seed], axis=0)
+    )
 
 
 def _weights(one: Items) -> Float64[ndarray, " n"]:

@@ -1,7 +1,8 @@
-"""Vectors of any number of texts: embedded a portion at a time into a file on disk, and read from there.
+"""Vectors of any number of texts: embedded a portion at a time into a file on disk, and read from
+there.
 
-``stream_vectors`` writes a file of its own. ``keep_vectors`` is for an encoder that has its vectors in a file already:
-it remembers the row of each text, 8 bytes, so that the vectors are on disk once.
+``stream_vectors`` writes a file of its own. ``keep_vectors`` is for an encoder that has its vectors
+in a file already: it remembers the row of each text, 8 bytes, so that the vectors are on disk once.
 """
 
 from __future__ import annotations

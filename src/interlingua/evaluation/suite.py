@@ -1,11 +1,15 @@
-"""Runs tasks over one encoder; each text is embedded once however many tasks and language pairs it is in.
+"""Runs tasks over one encoder.
 
-Within a budget a task is scored whole if possible, else on the parts for which all texts were embedded in time.
+Each text is embedded once however many tasks and language pairs it is in.
 
-The passages of retrieval tasks can be embedded in parts, each by a process of its own; a later run joins the parts. The
-vectors of all parts are in one cache, in which each process writes a file of its own and reads those of the others
-(``VectorFiles``). So the parts need no other exchange: the run that scores finds all passages there. Parts are made of
-the portions in which that run asks for the passages, and so batches, and with them vectors, are the same.
+Within a budget a task is scored whole if possible, else on the parts for which all texts were
+embedded in time.
+
+The passages of retrieval tasks can be embedded in parts, each by a process of its own; a later run
+joins the parts. The vectors of all parts are in one cache, in which each process writes a file of
+its own and reads those of the others (``VectorFiles``). So the parts need no other exchange: the
+run that scores finds all passages there. Parts are made of the portions in which that run asks for
+the passages, and so batches, and with them vectors, are the same.
 """
 
 from __future__ import annotations
@@ -39,7 +43,8 @@ from interlingua.mining.mine import parse_shard
 log = logging.getLogger("interlingua")
 ORDER = "the order is evaluate(encoder, suite, data)"
 LATE = "late"
-"""A warning shown with the first result: an encoder that fails for good says the same by its error."""
+"""A warning shown with the first result: an encoder that fails for good says the same by its
+error."""
 
 
 def evaluate(
@@ -65,22 +70,29 @@ def evaluate(
     Args:
         encoder: what to score: an encoder, or a model's folder or ``hf:owner/name``.
         suite: see ``build_tasks``.
-        data: a data set's folder, or one that holds several under their usual names; default: ``$INTERLINGUA_DATA``.
+        data: a data set's folder, or one that holds several under their usual names; default:
+            ``$INTERLINGUA_DATA``.
         languages: languages in any code or name, or a task's groups; for the tasks given by name.
         compare: ``index``, or ``text`` to forgive duplicates; for the tasks given by name.
-        prompt: put before every text, or the name of one of the model's own prompts; its default prompt if none.
-        role_prompts: put before questions and passages instead of the model's own prompts for these.
+        prompt: put before every text, or the name of one of the model's own prompts; its default
+            prompt if none.
+        role_prompts: put before questions and passages instead of the model's own prompts for
+            these.
         batch_tokens: token budget of a batch.
-        output: gets each result as its task ends, and the vectors of a suite that is stopped, which then goes on there.
+        output: gets each result as its task ends, and the vectors of a suite that is stopped, which
+            then goes on there.
         cache: a folder that keeps all vectors for further calls with the same model and settings.
         budget: embed no more texts after this time; it tells what was left out.
         check: try first whether pooling, prompt and scale look right, and warn where not.
-        shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score nothing.
+        shard: ``2/8``: embed the second of eight parts of the passages into the cache, and score
+            nothing.
         model: how results name the encoder; read off the encoder by default.
-        progress: called after each language pair, with the sentences done and to be done in the whole suite.
+        progress: called after each language pair, with the sentences done and to be done in the
+            whole suite.
 
     Returns:
-        One result per task, in the suite's order, but for those that the budget left out; none of a shard.
+        One result per task, in the suite's order, but for those that the budget left out; none of a
+        shard.
 
     Raises:
         ConfigError: a name or option is unknown, or vectors can't be kept; nothing has been run.
@@ -92,15 +104,23 @@ def evaluate(
     tasks = build_tasks(suite, languages=languages, compare=compare, data=folder)
     part = None if shard is None else checked_shard(shard, tasks, cache)
     before = prompt_text(encoder, prompt)
-    model = _with_prompts(model or describe(encoder), before if prompt is not None else None, role_prompts or {})
-    how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, "batch_tokens": batch_tokens}
+    model = _with_prompts(
+        model or describe(encoder), before if prompt is not None else None, role_prompts or {}
+    )
+    how: dict[str, Any] = {
+        "prompt": prompt,
+        "role_prompts": role_prompts,
+        "batch_tokens": batch_tokens,
+    }
     how |= vector_places(model, encoder, before, output, cache)
     sanity = _checked(encoder, model, prompt, tasks) if check else None
     with CachedEncoder(encoder, **how, budget=budget) as cached:
         if part is not None:
             embed_shard(cached, tasks, folder, part, progress)
             return []
-        record = functools.partial(_recorded, cached=cached, model=model, prompt=before, sanity=sanity, output=output)
+        record = functools.partial(
+            _recorded, cached=cached, model=model, prompt=before, sanity=sanity, output=output
+        )
         return _results(tasks, cached, folder, budget, progress, record)
 
 
@@ -133,23 +153,29 @@ def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
     return Path(given).expanduser()
 
 
-def _loaded(encoder: TextEncoder | PathLike, model: ModelInfo | None) -> tuple[TextEncoder, ModelInfo | None]:
+def _loaded(
+    encoder: TextEncoder | PathLike, model: ModelInfo | None
+) -> tuple[TextEncoder, ModelInfo | None]:
     """The encoder, read from its folder where it is named, and what results say about it."""
     if isinstance(encoder, str | os.PathLike):
         loaded, info = load_encoder(os.fspath(encoder))
         return loaded, model or info
     if not callable(getattr(encoder, "encode", None)):
         raise ConfigError(
-            f"evaluate takes an encoder (interlingua.load) or a model's folder first, got {type(encoder).__name__};"
-            f" {ORDER}"
+            "evaluate takes an encoder (interlingua.load) or a model's folder first, got"
+            f" {type(encoder).__name__}; {ORDER}"
         )
     return encoder, model
 
 
-def _with_prompts(model: ModelInfo, prompt: str | None, role_prompts: Mapping[Role, str]) -> ModelInfo:
+def _with_prompts(
+    model: ModelInfo, prompt: str | None, role_prompts: Mapping[Role, str]
+) -> ModelInfo:
     """The model's facts with the prompts that the user gave."""
     given = {"prompt": prompt, **{f"{role}_prompt": text for role, text in role_prompts.items()}}
-    return model.with_overrides(tuple(f"{name}={text!r}" for name, text in given.items() if text is not None))
+    return model.with_overrides(
+        tuple(f"{name}={text!r}" for name, text in given.items() if text is not None)
+    )
 
 
 def _recorded(
@@ -164,7 +190,12 @@ def _recorded(
     if sanity and (late := sanity.pop(LATE, None)):
         log.warning("%s", late)
     counts: dict[str, Any] = cached.counts()
-    measured = {**counts, "wall_seconds": result.seconds, "role_prompts": cached.used_prompts, "sanity": sanity}
+    measured = {
+        **counts,
+        "wall_seconds": result.seconds,
+        "role_prompts": cached.used_prompts,
+        "sanity": sanity,
+    }
     cut = cut_note(counts["texts"], counts["truncated_texts"], model.max_tokens)
     facts = provenance(model, prompt, measured)
     result = dataclasses.replace(result, notes=(*result.notes, *cut), provenance=facts)
@@ -176,13 +207,18 @@ def _recorded(
 def _checked(
     encoder: TextEncoder, model: ModelInfo, prompt: str | None, tasks: Sequence[Task]
 ) -> dict[str, Any] | None:
-    """What the probe says; its warnings are shown, except a ``LATE`` one; none of vectors that were computed before."""
+    """What the probe says; its warnings are shown, except a ``LATE`` one.
+
+    None of vectors that were computed before.
+    """
     if model.library == PRECOMPUTED:
         return None
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_encoder(encoder, model, prompt=prompt, dot_tasks=by_dot)
-    except Exception as error:  # a function may know no text but its own; a try is no reason to stop
+    except (
+        Exception
+    ) as error:  # a function may know no text but its own; a try is no reason to stop
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
         untried = f"the sentences to try the model on could not be embedded ({reason})"
         return {"warnings": [untried], LATE: untried}
@@ -192,7 +228,10 @@ def _checked(
 
 
 class _SuiteProgress:
-    """One count of sentences over all tasks; those to come are taken to be as long as those known."""
+    """One count of sentences over all tasks.
+
+    Those to come are taken to be as long as those known.
+    """
 
     def __init__(self, progress: Progress, tasks: int) -> None:
         self._progress = progress
@@ -218,10 +257,11 @@ def evaluate_within(
 ) -> TaskResult | None:
     """Scores a task, or as much of it as the budget allows.
 
-    A task with a method ``parts(data)``, which names what its ``languages`` may hold, is scored on the parts that were
-    embedded in time; groups carry the count of what is in them, and a note names the rest. One without, or one that
-    would begin after the time is over, is left out. Which parts were embedded is found by scoring each, or, of a task
-    with slow scoring or scores over several parts, by its method ``embed(encoder, data)``.
+    A task with a method ``parts(data)``, which names what its ``languages`` may hold, is scored on
+    the parts that were embedded in time; groups carry the count of what is in them, and a note
+    names the rest. One without, or one that would begin after the time is over, is left out. Which
+    parts were embedded is found by scoring each, or, of a task with slow scoring or scores over
+    several parts, by its method ``embed(encoder, data)``.
 
     Args:
         budget: records what was left out; None for no limit.
@@ -248,19 +288,32 @@ def _scored_parts(
 ) -> TaskResult | None:
     parts: Sequence[str] = task.parts(data) if hasattr(task, "parts") else ()
     with encoder.only_kept():
-        done = [part for part in parts if _is_embedded(dataclasses.replace(task, languages=[part]), encoder, data)]
-        result = _scored(dataclasses.replace(task, languages=done), encoder, data, progress) if done else None
+        done = [
+            part
+            for part in parts
+            if _is_embedded(dataclasses.replace(task, languages=[part]), encoder, data)
+        ]
+        result = (
+            _scored(dataclasses.replace(task, languages=done), encoder, data, progress)
+            if done
+            else None
+        )
     if result is None:
         budget.left_out[task.name] = "all"
         return None
     missing = [part for part in parts if part not in done]
     budget.left_out[result.task] = f"{len(missing)} of {len(parts)} ({', '.join(missing)})"
-    note = f"the budget of {budget} was used: {len(done)} of {len(parts)} scored, left out: {', '.join(missing)}"
+    note = (
+        f"the budget of {budget} was used: {len(done)} of {len(parts)} scored, left out:"
+        f" {', '.join(missing)}"
+    )
     return dataclasses.replace(result, notes=(*result.notes, note))
 
 
 def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -> TaskResult | None:
-    """None where the parts don't suffice: one language where pairs are scored, or none that is learnt from."""
+    """None where the parts don't suffice: one language where pairs are scored, or none that is
+    learnt from.
+    """
     with contextlib.suppress(BudgetUsed, DataError):
         result: TaskResult = task.evaluate(encoder, data, progress=progress)
         return result
@@ -279,7 +332,9 @@ def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
 class HasShards(Protocol):
     """A task of which a part can be embedded."""
 
-    def embed_shard(self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress) -> None:
+    def embed_shard(
+        self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress
+    ) -> None:
         """Embeds part ``shard[0]``, from 1, of ``shard[1]``."""
         ...
 
@@ -297,15 +352,24 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
     """
     found = parse_shard(shard)
     if cache is None:
-        raise ConfigError("--shard and --devices need --cache, the folder in which all parts keep their vectors")
+        raise ConfigError(
+            "--shard and --devices need --cache, the folder in which all parts keep their vectors"
+        )
     whole = [task.name for task in tasks if not isinstance(task, HasShards)]
     if whole:
-        raise ConfigError(f"--shard, --devices: expected retrieval tasks, got {', '.join(whole)}; run without them")
+        raise ConfigError(
+            f"--shard, --devices: expected retrieval tasks, got {', '.join(whole)}; run without"
+            " them"
+        )
     return found
 
 
 def embed_shard(
-    encoder: CachedEncoder, tasks: Sequence[Task], data: Path, shard: tuple[int, int], progress: Progress
+    encoder: CachedEncoder,
+    tasks: Sequence[Task],
+    data: Path,
+    shard: tuple[int, int],
+    progress: Progress,
 ) -> None:
     """Embeds a part of the passages of each task.
 

@@ -1,9 +1,12 @@
-"""A task is an evaluation protocol; the base class here does what all of them need, so that each reads like its paper.
+"""A task is an evaluation protocol.
 
-``Task.evaluate`` finds the data set's folder, has its units scored one after the other, and makes one result of their
-scores: means over groups of languages, digests of the data, the name under which the result stands, options and time.
-A task states three things: where its data lie (``folders`` and ``files``), what is scored on its own (``units``), and
-how (``score``). One that scores all of its data together, such as a pool of all languages, replaces ``run`` instead.
+The base class here does what all of them need, so that each reads like its paper.
+
+``Task.evaluate`` finds the data set's folder, has its units scored one after the other, and makes
+one result of their scores: means over groups of languages, digests of the data, the name under
+which the result stands, options and time. A task states three things: where its data lie
+(``folders`` and ``files``), what is scored on its own (``units``), and how (``score``). One that
+scores all of its data together, such as a pool of all languages, replaces ``run`` instead.
 """
 
 from __future__ import annotations
@@ -21,7 +24,12 @@ from numpy import ndarray
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.folders import choose_languages, content_sha256, find_folder, recognize
+from interlingua.evaluation.data.folders import (
+    choose_languages,
+    content_sha256,
+    find_folder,
+    recognize,
+)
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
 
 Progress = Callable[[str, int, int], None]
@@ -133,7 +141,9 @@ class Findings:
     def add(self, unit: Unit[Any], found: Scored) -> None:
         """Takes in a unit and its scores."""
         self.record(unit)
-        scores = SubsetScores(name=unit.name, languages=unit.languages, pairs=unit.pairs, scores=found.scores)
+        scores = SubsetScores(
+            name=unit.name, languages=unit.languages, pairs=unit.pairs, scores=found.scores
+        )
         self.subsets.append(scores)
         self.notes += [f"{unit.name}: {note}" for note in found.notes]
         if found.items is not None:
@@ -159,7 +169,8 @@ class Task(abc.ABC):
         lower_is_better: see ``TaskResult``.
         folders: usual names of the data's folder.
         expected: the files that are looked for, for the error where they are missing.
-        published: the key of the data's digests in ``data/evaluation_sets.json``, where they are known.
+        published: the key of the data's digests in ``data/evaluation_sets.json``, where they are
+            known.
     """
 
     name: ClassVar[str]
@@ -172,7 +183,9 @@ class Task(abc.ABC):
     expected: ClassVar[str]
     published: ClassVar[str | None] = None
 
-    def evaluate(self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent) -> TaskResult:
+    def evaluate(
+        self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent
+    ) -> TaskResult:
         """Scores an encoder.
 
         Args:
@@ -223,7 +236,10 @@ class Task(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} needs units and score, or run")
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
-        """The protocol, on all of the data; they are read before anything is embedded, so broken files show at once."""
+        """The protocol, on all of the data.
+
+        They are read before anything is embedded, so broken files show at once.
+        """
         return self.score_units(encoder, folder, list(self.units(folder)), progress)
 
     # What a task may change
@@ -233,12 +249,19 @@ class Task(abc.ABC):
         return found.revision is not None
 
     def label(self) -> str:
-        """What a result on the protocol's own data is called; options that make it another protocol are part of it."""
+        """What a result on the protocol's own data is called.
+
+        Options that make it another protocol are part of it.
+        """
         return self.name
 
     def result_name(self, found: Findings) -> str:
         """What the result is called: other data put their folder's name behind."""
-        return self.label() if self.is_protocol(found) else f"{self.label()}_{found.folder.resolve().name}"
+        return (
+            self.label()
+            if self.is_protocol(found)
+            else f"{self.label()}_{found.folder.resolve().name}"
+        )
 
     def dataset_name(self, folder: Path) -> str:
         """What the data are called."""
@@ -253,7 +276,9 @@ class Task(abc.ABC):
         """The groups that means are taken over, under names that carry their counts."""
         return {f"all_{len(found.subsets)}": found.subsets}
 
-    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
+    def means(
+        self, group: str, subsets: Sequence[SubsetScores], found: Findings
+    ) -> dict[str, float]:
         """The scores of a group."""
         return mean_scores(subsets)
 
@@ -306,7 +331,10 @@ class LanguageTask(Task):
         return choose_languages(self.languages, self.source_languages(files), {}, folder)
 
     def source_languages(self, files: Mapping[str, Any]) -> Mapping[str, str]:
-        """A file's key -> its source language; the key is the language where that tells files apart."""
+        """A file's key -> its source language.
+
+        The key is the language where that tells files apart.
+        """
         return {key: key for key in files}
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
@@ -344,12 +372,18 @@ def check_at_least_one(**counts: int) -> None:
 def options(task: Any) -> dict[str, Any]:
     """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones.
 
-    A field with ``{"output": True}`` in its metadata (a folder, what else to keep) decides no number and is left out.
+    A field with ``{"output": True}`` in its metadata (a folder, what else to keep) decides no
+    number and is left out.
     """
     fields = [field for field in dataclasses.fields(task) if not field.metadata.get("output")]
     values = {field.name: getattr(task, field.name) for field in fields}
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-    return {"settings": plain, "changed": tuple(f.name for f in fields if values[f.name] != f.default)}
+    plain = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
+    }
+    return {
+        "settings": plain,
+        "changed": tuple(f.name for f in fields if values[f.name] != f.default),
+    }
 
 
 def _names(subsets: Sequence[SubsetScores]) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""Retrieval and similarity on a few held-out pairs, cheap enough to run every few thousand steps of training."""
+"""Retrieval and similarity on a few held-out pairs, cheap enough to run every few thousand steps of
+training.
+"""
 
 from __future__ import annotations
 
@@ -50,23 +52,32 @@ def validation_evaluator(
 
     Args:
         folder: ``<a>-<b>.tsv`` files.
-        max_pairs_per_language: pairs taken from each file, evenly spread over it; the candidates are these too, so
-            the score is comparable between steps and runs of one limit, not with the whole Tatoeba test.
+        max_pairs_per_language: pairs taken from each file, evenly spread over it; the candidates
+            are these too, so the score is comparable between steps and runs of one limit, not with
+            the whole Tatoeba test.
         languages: all by default.
         prompt: put before every text.
 
     Returns:
-        A function of encoder and step that gives ``tatoeba_accuracy`` (mean of both directions, then of the
-        languages), ``tatoeba_accuracy_forward`` and ``tatoeba_accuracy_backward``: fractions.
+        A function of encoder and step that gives ``tatoeba_accuracy`` (mean of both directions,
+        then of the languages), ``tatoeba_accuracy_forward`` and ``tatoeba_accuracy_backward``:
+        fractions.
 
     Raises:
         DataError: there are no pair files, or they are broken.
     """
     files = pair_files_by_key(Path(folder))
     if not files:
-        raise DataError("no <lang>-eng.tsv files here to validate on; prepare the corpus again", path=folder)
-    chosen = choose_languages(languages, {key: file.source_language for key, file in files.items()}, {}, Path(folder))
-    pairs = [(files[key], *_spread(*read_pair_file(files[key]), max_pairs_per_language)) for key in chosen]
+        raise DataError(
+            "no <lang>-eng.tsv files here to validate on; prepare the corpus again", path=folder
+        )
+    chosen = choose_languages(
+        languages, {key: file.source_language for key, file in files.items()}, {}, Path(folder)
+    )
+    pairs = [
+        (files[key], *_spread(*read_pair_file(files[key]), max_pairs_per_language))
+        for key in chosen
+    ]
 
     is_reported = False
 
@@ -86,19 +97,25 @@ def validation_evaluator(
             "tatoeba_accuracy_backward": backward,
         }
 
-    return Evaluator(evaluate, ("tatoeba_accuracy", "tatoeba_accuracy_forward", "tatoeba_accuracy_backward"))
+    return Evaluator(
+        evaluate, ("tatoeba_accuracy", "tatoeba_accuracy_forward", "tatoeba_accuracy_backward")
+    )
 
 
-def similarity_evaluator(paths: Sequence[Path], *, languages: tuple[str, str] = ("eng_Latn", "eng_Latn")) -> Evaluator:
+def similarity_evaluator(
+    paths: Sequence[Path], *, languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
+) -> Evaluator:
     """Reads similarity sets once and returns what the training loop calls.
 
     Args:
-        paths: files of pairs with scores (``interlingua.corpus.labeled``), of those with splits the rows of dev.
+        paths: files of pairs with scores (``interlingua.corpus.labeled``), of those with splits the
+            rows of dev.
         languages: of first and second sentences, where the files do not say.
 
     Returns:
-        A function of the model, an encoder or a cross-encoder, and the step that gives ``valid_spearman``: the rank
-        correlation of cosines (or of the cross-encoder's scores) with people's scores, mean over the files.
+        A function of the model, an encoder or a cross-encoder, and the step that gives
+        ``valid_spearman``: the rank correlation of cosines (or of the cross-encoder's scores) with
+        people's scores, mean over the files.
 
     Raises:
         DataError: a file is missing or broken.
@@ -125,8 +142,13 @@ def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
             if isinstance(model, PairScorer):
                 found[rows] = model.score(*sides, languages=codes)
             else:
-                u, v = (cached.encode(texts, language=code) for texts, code in zip(sides, codes, strict=True))
-                found[rows] = (u * v).sum(axis=1) / (np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)).clip(1e-12)
+                u, v = (
+                    cached.encode(texts, language=code)
+                    for texts, code in zip(sides, codes, strict=True)
+                )
+                found[rows] = (u * v).sum(axis=1) / (
+                    np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
+                ).clip(1e-12)
     return found
 
 
@@ -135,7 +157,9 @@ def _spread(sources: list[str], targets: list[str], most: int) -> tuple[list[str
     return [sources[row] for row in rows], [targets[row] for row in rows]
 
 
-def _both_ways(encoder: CachedEncoder, file: PairFile, sources: list[str], targets: list[str]) -> tuple[float, float]:
+def _both_ways(
+    encoder: CachedEncoder, file: PairFile, sources: list[str], targets: list[str]
+) -> tuple[float, float]:
     x = encoder.encode(sources, language=full_code(file.source_language))
     y = encoder.encode(targets, language=full_code(file.target_language))
     nearest_target, nearest_source = nearest_both_ways(x, y)

@@ -1,13 +1,15 @@
-"""Vectors by key in files, so that a run that was stopped goes on with those it had, and runs share them.
+"""Vectors by key in files, so that a run that was stopped goes on with those it had, and runs share
+them.
 
-A file is a header and records of one size, each a key, a mark with a checksum, and a vector. It is only ever appended
-to. A process that is killed leaves whole records and at most one broken one at the end, which the next writes over. In
-a folder that processes share, each appends to a file that it has locked, and reads those of the others as they were
-when it began. So none waits for another and none can damage another's vectors.
+A file is a header and records of one size, each a key, a mark with a checksum, and a vector. It is
+only ever appended to. A process that is killed leaves whole records and at most one broken one at
+the end, which the next writes over. In a folder that processes share, each appends to a file that
+it has locked, and reads those of the others as they were when it began. So none waits for another
+and none can damage another's vectors.
 
-Plain files and not SQLite: with 300,000 vectors of width 384, SQLite took 3.7 times the CPU time to write and twice the
-time to read. And its mode for several writers does not work on a network disk, which is what machines share that each
-embed a part of one collection.
+Plain files and not SQLite: with 300,000 vectors of width 384, SQLite took 3.7 times the CPU time to
+write and twice the time to read. And its mode for several writers does not work on a network disk,
+which is what machines share that each embed a part of one collection.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ SUFFIX = ".vectors"
 _HEADER = struct.Struct("<12sI")  # format, width of the vectors
 _FORMAT = b"vectors-2"
 _MARK = 1
-"""The lowest bit of a record's number is its mark, the others are those of its vector's checksum."""
+"""The lowest bit of a record's number is its mark, the others are those of its vector's
+checksum."""
 _READ_AT_ONCE = 2**18
 """Records of an existing file read at a time."""
 
@@ -49,7 +52,9 @@ class VectorFiles:
         stays: whether the own file stays when it is closed, if it holds vectors.
     """
 
-    def __init__(self, own: VectorFile, others: Sequence[VectorFile] = (), *, stays: bool = False) -> None:
+    def __init__(
+        self, own: VectorFile, others: Sequence[VectorFile] = (), *, stays: bool = False
+    ) -> None:
         self._files = [*others, own]
         self._own = own
         self._stays = stays
@@ -60,10 +65,13 @@ class VectorFiles:
         """A file for as long as a run lasts, which begins with what an earlier process left in it.
 
         Args:
-            path: made with its folders where it is missing; a temporary file if none, or while another process has it.
+            path: made with its folders where it is missing; a temporary file if none, or while
+                another process has it.
         """
         file = None if path is None else _lock(path)
-        return cls(VectorFile(tempfile.TemporaryFile(prefix="interlingua-")) if file is None else file)
+        return cls(
+            VectorFile(tempfile.TemporaryFile(prefix="interlingua-")) if file is None else file
+        )
 
     @classmethod
     def shared(cls, folder: Path) -> VectorFiles:
@@ -97,8 +105,12 @@ class VectorFiles:
         """Width of the vectors; 0 before the first."""
         return max(file.dim for file in self._files)
 
-    def append(self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]) -> None:
-        """Adds vectors of the same width as those before, and whatever a mark means to the caller."""
+    def append(
+        self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]
+    ) -> None:
+        """Adds vectors of the same width as those before, and whatever a mark means to the
+        caller.
+        """
         self._own.append(keys, vectors, marks)
 
     def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
@@ -174,7 +186,9 @@ class VectorFile:
         self._path = path
         self._read_back()
 
-    def append(self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]) -> None:
+    def append(
+        self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]
+    ) -> None:
         """See ``VectorFiles.append``."""
         if not self.dim:
             self._start(vectors.shape[1])
@@ -203,9 +217,13 @@ class VectorFile:
         records = self._records(self.count)[slice(rows[0], rows[-1] + 1) if is_run else rows]
         found: Float32[ndarray, "n d"] = np.ascontiguousarray(records["vector"])
         if any(
-            (mark ^ _checksum(vector)) & ~_MARK for mark, vector in zip(records["mark"].tolist(), found, strict=True)
+            (mark ^ _checksum(vector)) & ~_MARK
+            for mark, vector in zip(records["mark"].tolist(), found, strict=True)
         ):
-            raise DataError("vectors kept here are damaged; remove the file, they are computed again", path=self._path)
+            raise DataError(
+                "vectors kept here are damaged; remove the file, they are computed again",
+                path=self._path,
+            )
         return found
 
     def marked(self, rows: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
@@ -255,7 +273,9 @@ def _lock(path: Path) -> VectorFile | None:
     is_ours = False
     with contextlib.suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))  # not one that was removed meanwhile
+        is_ours = os.path.samestat(
+            os.fstat(file.fileno()), os.stat(path)
+        )  # not one that was removed meanwhile
     if is_ours:
         return VectorFile(file, path)
     file.close()

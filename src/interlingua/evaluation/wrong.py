@@ -1,4 +1,6 @@
-"""The wrong neighbors of all models side by side: who retrieved what, and who found the right text."""
+"""The wrong neighbors of all models side by side: who retrieved what, and who found the right
+text.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from interlingua.evaluation.grouping import Section
 from interlingua.evaluation.scores import Example, TaskResult
 
 MOST = 2_000
-"""Queries on a page at most, shared out among tasks and language pairs; about half a kilobyte each."""
+"""Queries on a page at most, shared out among tasks and language pairs; about half a kilobyte
+each."""
 
 _Key = tuple[str, int, str, str]
 _Item = dict[str, Any]
@@ -21,14 +24,17 @@ def wrong_items(found: Sequence[Section], most: int = MOST) -> list[_Item]:
 
     Args:
         found: tasks, in the page's order.
-        most: of all tasks together; of each task, and of each of its language pairs, as many as of the others, as far
-            as it has them.
+        most: of all tasks together; of each task, and of each of its language pairs, as many as of
+            the others, as far as it has them.
 
     Returns:
-        Per query its ``task`` (a place in ``found``), ``subset``, ``item``, ``language``, texts, what was ``found`` by
-        each model that was wrong, and which models were ``right``; of those in neither list nothing was kept.
+        Per query its ``task`` (a place in ``found``), ``subset``, ``item``, ``language``, texts,
+        what was ``found`` by each model that was wrong, and which models were ``right``; of those
+        in neither list nothing was kept.
     """
-    return _in_turn([_in_turn(_of_task(place, section)) for place, section in enumerate(found)])[:most]
+    return _in_turn([_in_turn(_of_task(place, section)) for place, section in enumerate(found)])[
+        :most
+    ]
 
 
 def _in_turn(queues: Sequence[Sequence[_Item]]) -> list[_Item]:
@@ -54,7 +60,9 @@ def _of_task(place: int, section: Section) -> list[list[_Item]]:
                             "text": one.retrieved,
                             "language": one.languages[1],
                             "score": round(one.retrieved_score, 4),
-                            "expected": None if one.expected_score is None else round(one.expected_score, 4),
+                            "expected": None
+                            if one.expected_score is None
+                            else round(one.expected_score, 4),
                         }
                     )
     found = []
@@ -65,7 +73,9 @@ def _of_task(place: int, section: Section) -> list[list[_Item]]:
             item["right"] = [
                 column
                 for column, results in enumerate(section.chosen)
-                if results and column not in wrong and _was_right(results[0], item["subset"], item["item"])
+                if results
+                and column not in wrong
+                and _was_right(results[0], item["subset"], item["item"])
             ]
     return found
 

@@ -1,4 +1,6 @@
-"""Models for use elsewhere: sentence-transformers directories, cards, and the proof that vectors stay the same."""
+"""Models for use elsewhere: sentence-transformers directories, cards, and the proof that vectors
+stay the same.
+"""
 
 from interlingua.callable_package import make_callable
 

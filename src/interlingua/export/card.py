@@ -39,13 +39,19 @@ class Provenance:
     sources: tuple[tuple[str, str, int], ...] = ()
     """Name, license and training pairs of each source."""
     results: tuple[tuple[str, str, str, float], ...] = ()
-    """Task, settings that are not the task's or the model's own, measure and mean over its languages."""
+    """Task, settings that are not the task's or the model's own, measure and mean over its
+    languages."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the libraries it was trained with."""
 
 
 def read_provenance(
-    run: Path | None, *, name: str, digest: str, license: str | None = None, results: Iterable[Path] = ()
+    run: Path | None,
+    *,
+    name: str,
+    digest: str,
+    license: str | None = None,
+    results: Iterable[Path] = (),
 ) -> Provenance:
     """Collects the facts from a run's folder, its corpus's manifest and result files.
 
@@ -53,9 +59,10 @@ def read_provenance(
         run: the folder that ``interlingua train`` wrote, or None.
         name: of the model.
         digest: of the model, by which its results are recognized.
-        license: of the model; the licenses of the data are listed next to it, whether they allow it is yours to judge.
-        results: files that ``interlingua evaluate`` wrote, or folders of them; those of other models are left out, with
-            a warning.
+        license: of the model; the licenses of the data are listed next to it, whether they allow it
+            is yours to judge.
+        results: files that ``interlingua evaluate`` wrote, or folders of them; those of other
+            models are left out, with a warning.
 
     Raises:
         CheckpointError: a result file is broken.
@@ -68,13 +75,17 @@ def read_provenance(
         license=license,
         method=config.get("method", {}).get("name"),
         languages=corpus.languages if corpus else (),
-        sources=tuple((s.name, s.license, s.train) for s in corpus.sources if s.train) if corpus else (),
+        sources=tuple((s.name, s.license, s.train) for s in corpus.sources if s.train)
+        if corpus
+        else (),
         results=_main_scores(results, digest),
         versions=record.get("versions", {}),
     )
 
 
-def model_card(encoder: Encoder, provenance: Provenance, *, usage: str = "", library: str = LIBRARY) -> str:
+def model_card(
+    encoder: Encoder, provenance: Provenance, *, usage: str = "", library: str = LIBRARY
+) -> str:
     """README.md of a model directory.
 
     Args:
@@ -86,13 +97,16 @@ def model_card(encoder: Encoder, provenance: Provenance, *, usage: str = "", lib
     parts = [
         _front_matter(provenance, library),
         f"# {provenance.name}",
-        f"A multilingual sentence encoder: texts in, vectors of {encoder.dim} numbers out; sentences that mean the same"
-        " lie close together, whatever their language.",
+        f"A multilingual sentence encoder: texts in, vectors of {encoder.dim} numbers out;"
+        " sentences that mean the same lie close together, whatever their language.",
         usage or stock_usage(encoder, provenance.name),
         _facts(encoder, provenance),
     ]
     if provenance.sources:
-        rows = [(name, license or "not recorded", f"{pairs:,}") for name, license, pairs in provenance.sources]
+        rows = [
+            (name, license or "not recorded", f"{pairs:,}")
+            for name, license, pairs in provenance.sources
+        ]
         parts += ["## Training data", _table(("source", "license", "pairs"), rows)]
     if provenance.languages:
         names = ", ".join(f"{resolve(code).name} ({code})" for code in provenance.languages)
@@ -138,12 +152,18 @@ or, faster on a CPU, `interlingua.load({json.dumps(name)}).encode([...])`."""
 def _facts(encoder: Encoder, provenance: Provenance) -> str:
     config = encoder.backbone.config
     settings = encoder.settings
-    shape = f"{config.model_type}, {config.num_hidden_layers} layers, {config.num_attention_heads} heads"
+    shape = (
+        f"{config.model_type}, {config.num_hidden_layers} layers, {config.num_attention_heads}"
+        " heads"
+    )
     static = isinstance(encoder.backbone, StaticBackbone)
     shorter = [dim for dim in settings.matryoshka_dims if dim < encoder.dim]
     rows = [
         ("backbone", "none: a vector for each token, and their mean" if static else shape),
-        ("parameters", f"{sum(parameter.numel() for parameter in encoder.backbone.parameters()):,}"),
+        (
+            "parameters",
+            f"{sum(parameter.numel() for parameter in encoder.backbone.parameters()):,}",
+        ),
         ("vocabulary", f"{encoder.vocabulary.size:,} entries"),
         ("dimensions", str(encoder.dim)),
         *([("can be cut to", ", ".join(map(str, shorter)))] if shorter else []),
@@ -176,19 +196,27 @@ def _corpus_manifest(corpus: str | None) -> Manifest | None:
 
 
 def _hub_license(spdx: str) -> str:
-    """The hub's identifier: ``Apache-2.0`` -> ``apache-2.0``, ``GPL-3.0-or-later`` -> ``gpl-3.0``."""
+    """The hub's identifier: ``Apache-2.0`` -> ``apache-2.0``, ``GPL-3.0-or-later`` ->
+    ``gpl-3.0``.
+    """
     return re.sub(r"-(only|or-later)$", "", spdx.lower())
 
 
 def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, str, float], ...]:
     """Task, settings, main measure and its mean over subsets, of the model's own results."""
-    files = [file for path in paths for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])]
+    files = [
+        file
+        for path in paths
+        for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])
+    ]
     found = []
     others = 0
     for file in files:
         content = _read_json(file)
         try:
-            scores = [entry["main_score"] for split in content["scores"].values() for entry in split]
+            scores = [
+                entry["main_score"] for split in content["scores"].values() for entry in split
+            ]
             own = content.get("interlingua", {})
             model = own.get("provenance", {}).get("model", {})
             if model.get("digest") != digest:
@@ -196,13 +224,19 @@ def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, st
                 continue
             changed = [f"{option}={_words(own['settings'][option])}" for option in own["changed"]]
             settings = ", ".join([*model["overrides"], *changed])
-            found.append((content["task_name"], settings, own["main_metric"], sum(scores) / len(scores)))
+            found.append(
+                (content["task_name"], settings, own["main_metric"], sum(scores) / len(scores))
+            )
         except (KeyError, TypeError, ZeroDivisionError, AttributeError) as error:
             raise CheckpointError(
                 f"{file}: not a result file ({error}); give what interlingua evaluate wrote"
             ) from error
     if others:
-        log.warning("the card leaves out %d of %d result files: they are not this model's", others, len(files))
+        log.warning(
+            "the card leaves out %d of %d result files: they are not this model's",
+            others,
+            len(files),
+        )
     return tuple(found)
 
 

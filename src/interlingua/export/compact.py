@@ -1,14 +1,18 @@
 """One directory for every runtime, with the weights kept once, in eight bits.
 
-The matrices are float8 (e4m3: 4 bits of exponent, 3 of mantissa), a type that transformers and sentence-transformers
-read from a weight file as they read any other. ``onnx/weights.safetensors`` holds them, and everything refers to it:
+The matrices are float8 (e4m3: 4 bits of exponent, 3 of mantissa), a type that transformers and
+sentence-transformers read from a weight file as they read any other. ``onnx/weights.safetensors``
+holds them, and everything refers to it:
 
-- ``model.safetensors.index.json``, from which transformers, sentence-transformers and interlingua load the model;
-- ``onnx/model.onnx``: its tensors are ranges of bytes of that file, widened to float32 when a session starts;
-- ``onnx/model_quantized.onnx``, the same with products of integers: it rounds the widened matrices to int8 rows, which
-  onnxruntime also does only once, when the session starts.
+- ``model.safetensors.index.json``, from which transformers, sentence-transformers and interlingua
+  load the model;
+- ``onnx/model.onnx``: its tensors are ranges of bytes of that file, widened to float32 when a
+  session starts;
+- ``onnx/model_quantized.onnx``, the same with products of integers: it rounds the widened matrices
+  to int8 rows, which onnxruntime also does only once, when the session starts.
 
-ONNX allows no file outside the graph's folder, so the weights lie there and not next to ``config.json``.
+ONNX allows no file outside the graph's folder, so the weights lie there and not next to
+``config.json``.
 """
 
 from __future__ import annotations
@@ -31,7 +35,16 @@ from interlingua.encoder.weights import huggingface_name, to_huggingface_names
 from interlingua.errors import ConfigError
 from interlingua.export.graph import build_graph
 from interlingua.export.graph_nodes import Graph
-from interlingua.export.graph_weights import FINER, FLOAT, LARGEST, SMALLEST, FloatWeights, Int8Weights, Matrix, biased
+from interlingua.export.graph_weights import (
+    FINER,
+    FLOAT,
+    LARGEST,
+    SMALLEST,
+    FloatWeights,
+    Int8Weights,
+    Matrix,
+    biased,
+)
 from interlingua.export.runtimes import ONNX_FILES
 from interlingua.tensor_files import write_safetensors
 
@@ -61,12 +74,14 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
         MissingExtraError: the package ``onnx`` is not installed.
     """
     if isinstance(encoder.backbone, StaticBackbone):
-        raise ConfigError("--compact is for transformers; store token vectors in eight bits with --dtype int8")
+        raise ConfigError(
+            "--compact is for transformers; store token vectors in eight bits with --dtype int8"
+        )
     family = FAMILIES[encoder.backbone.config.model_type]
     if any(len(stack.ours) != len(stack.theirs) for stack in family.layer):
         raise ConfigError(
-            f"--compact: a {encoder.backbone.config.model_type} model keeps several matrices in one, which the graphs"
-            " can't read from its weight file; export without --compact"
+            f"--compact: a {encoder.backbone.config.model_type} model keeps several matrices in"
+            " one, which the graphs can't read from its weight file; export without --compact"
         )
     rounded = rounded_encoder(encoder)
     graphs = (folder / ONNX_FILES["onnx"]).parent
@@ -91,7 +106,10 @@ def rounded_encoder(encoder: Encoder) -> Encoder:
     Raises:
         ConfigError: a weight is larger than float8 can hold.
     """
-    weights = {name: _rounded(name, tensor).to(tensor.dtype) for name, tensor in encoder.backbone.state_dict().items()}
+    weights = {
+        name: _rounded(name, tensor).to(tensor.dtype)
+        for name, tensor in encoder.backbone.state_dict().items()
+    }
     with torch.device("meta"):
         backbone = type(encoder.backbone)(encoder.backbone.config)
     backbone.load_state_dict(weights, assign=True)
@@ -104,7 +122,8 @@ def _rounded(name: str, tensor: Tensor) -> Tensor:
     largest = tensor.abs().max().item()
     if largest > torch.finfo(FLOAT8).max:
         raise ConfigError(
-            f"{name} holds {largest:g}, more than float8's {torch.finfo(FLOAT8).max:g}; export without --compact"
+            f"{name} holds {largest:g}, more than float8's {torch.finfo(FLOAT8).max:g}; export"
+            " without --compact"
         )
     return tensor.to(FLOAT8)
 
@@ -115,20 +134,26 @@ def _is_matrix(tensor: Tensor) -> bool:
 
 
 def _write_weights(tensors: dict[str, Tensor], path: Path) -> None:
-    stored = {name: tensor.to(FLOAT8) if _is_matrix(tensor) else tensor.float() for name, tensor in tensors.items()}
+    stored = {
+        name: tensor.to(FLOAT8) if _is_matrix(tensor) else tensor.float()
+        for name, tensor in tensors.items()
+    }
     write_safetensors(path, stored, {"format": "pt"})
 
 
 def _write_index(tensors: dict[str, Tensor], path: Path, file: str) -> None:
     size = sum(tensor.numel() * (1 if _is_matrix(tensor) else 4) for tensor in tensors.values())
-    write_json(path, {"metadata": {"total_size": size}, "weight_map": dict.fromkeys(sorted(tensors), file)})
+    write_json(
+        path, {"metadata": {"total_size": size}, "weight_map": dict.fromkeys(sorted(tensors), file)}
+    )
 
 
 class StoredMatrices:
     """The float8 matrices of a weight file, as tensors of a graph in the same folder.
 
     Args:
-        path: a safetensors file: 8 bytes that give the length of the header, the header as JSON, the data.
+        path: a safetensors file: 8 bytes that give the length of the header, the header as JSON,
+            the data.
         model_type: of the encoder, which decides what its parameters are called there.
     """
 
@@ -150,20 +175,27 @@ class StoredMatrices:
         """
         described = self._header[huggingface_name(name, self.model_type)]
         start, end = described["data_offsets"]
-        return graph.external(name, kind, described["shape"], self.file, self._data_start + start, end - start)
+        return graph.external(
+            name, kind, described["shape"], self.file, self._data_start + start, end - start
+        )
 
     def floats(self, graph: Graph, name: str) -> str:
         """A matrix in a graph, widened to float32."""
         return graph.add("Cast", self.tensor(graph, name, ONNX_FLOAT8), to=FLOAT)
 
     def rows(self, graph: Graph, name: str) -> str:
-        """The rows of a table that ``input_ids`` name, in float32; the table itself stays in eight bits.
+        """The rows of a table that ``input_ids`` name, in float32.
 
-        onnxruntime gathers no rows of float8, so their bytes are looked up in a table of the 256 values.
+        The table itself stays in eight bits.
+
+        onnxruntime gathers no rows of float8, so their bytes are looked up in a table of the 256
+        values.
         """
         values = torch.arange(256, dtype=torch.uint8).view(FLOAT8).float().nan_to_num().numpy()
         codes = graph.add("Gather", self.tensor(graph, name, UINT8), "input_ids")
-        return graph.add("Gather", graph.constant(values, "float8_values"), graph.add("Cast", codes, to=INT32))
+        return graph.add(
+            "Gather", graph.constant(values, "float8_values"), graph.add("Cast", codes, to=INT32)
+        )
 
     def matrix(self, graph: Graph, matrix: Matrix, name: str) -> str:
         """A matrix of several parts, scaled, in float32."""
@@ -171,7 +203,9 @@ class StoredMatrices:
         stacked = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=0)
         if matrix.row_scales is None:
             return stacked
-        return graph.add("Mul", stacked, graph.constant(matrix.row_scales[:, None], f"{name}.row_scales"))
+        return graph.add(
+            "Mul", stacked, graph.constant(matrix.row_scales[:, None], f"{name}.row_scales")
+        )
 
 
 class StoredTables:
@@ -194,7 +228,9 @@ class StoredTables:
 class Float8Weights(StoredTables):
     """float8 in a file that other graphs share; computed with in float32."""
 
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str) -> str:
+    def linear(
+        self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
+    ) -> str:
         """See ``Weights``."""
         weight = graph.add("Transpose", self._stored.matrix(graph, matrix, name), perm=[1, 0])
         return biased(graph, graph.add("MatMul", x, weight), bias, name)
@@ -204,9 +240,13 @@ class Float8AsInt8Weights(StoredTables, Int8Weights):
     """The same file; rounded to int8 rows when a session starts, for products of integers."""
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
-        """See ``Int8Weights``; the graph itself finds the scales, so that no file needs to hold them."""
+        """See ``Int8Weights``; the graph itself finds the scales, so that no file needs to hold
+        them.
+        """
         values = self._stored.matrix(graph, matrix, name)
-        largest = graph.add("ReduceMax", graph.add("Abs", values), graph.constant(np.array([1])), keepdims=1)
+        largest = graph.add(
+            "ReduceMax", graph.add("Abs", values), graph.constant(np.array([1])), keepdims=1
+        )
         largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
         scales = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST)))
         codes = graph.add("Cast", graph.add("Round", graph.add("Div", values, scales)), to=INT8)
@@ -234,7 +274,9 @@ class SharedFloats(FloatWeights):
         if name not in self._places:
             self._places[name] = len(self._content)
             self._content += content
-        return graph.external(name, FLOAT, values.shape, self._path.name, self._places[name], len(content))
+        return graph.external(
+            name, FLOAT, values.shape, self._path.name, self._places[name], len(content)
+        )
 
     def write(self) -> None:
         """Writes the file, if there is anything in it."""

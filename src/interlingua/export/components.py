@@ -1,8 +1,9 @@
 """Vectors turned so that their first elements hold what differs most between texts.
 
-Most models spread what they know over all elements, so that cutting vectors costs. A rotation onto the principal
-components of the vectors of some texts changes no cosine between whole vectors, and sorts the elements by how much they
-hold: of all rotations it keeps the largest share of the squares in any number of first elements.
+Most models spread what they know over all elements, so that cutting vectors costs. A rotation onto
+the principal components of the vectors of some texts changes no cosine between whole vectors, and
+sorts the elements by how much they hold: of all rotations it keeps the largest share of the squares
+in any number of first elements.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from interlingua.functional.anchoring import principal_components
 
 
 def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
-    """The encoder with a rotation onto the principal components of its vectors, the strongest first.
+    """The encoder with a rotation onto the principal components of its vectors, the strongest
+    first.
 
-    The components are those of the second moments, without centering: a centered vector has other cosines. Ranges of
-    int8 vectors are left out, as they were those of other elements.
+    The components are those of the second moments, without centering: a centered vector has other
+    cosines. Ranges of int8 vectors are left out, as they were those of other elements.
 
     Args:
         encoder: shares its weights with the result.
-        texts: of the kind to be embedded, at least as many as the vectors have elements; some thousand are good.
+        texts: of the kind to be embedded, at least as many as the vectors have elements; some
+            thousand are good.
 
     Raises:
         ConfigError: the encoder's vectors are cut already, or shifted by language.
@@ -37,9 +40,14 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
     """
     width = encoder.full_dim
     if encoder.settings.truncate_dim is not None:
-        raise ConfigError(f"components: the vectors are cut to {encoder.dim} elements; take the model before the cut")
+        raise ConfigError(
+            f"components: the vectors are cut to {encoder.dim} elements; take the model before the"
+            " cut"
+        )
     if encoder.language_shift is not None:
-        raise ConfigError("components: the vectors are shifted by language; take the model before the shift")
+        raise ConfigError(
+            "components: the vectors are shifted by language; take the model before the shift"
+        )
     moments = np.zeros((width, width))
     count = 0
     for window in windows(texts):
@@ -47,7 +55,10 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
         moments += vectors.T @ vectors
         count += len(vectors)
     if count < width:
-        raise DataError(f"components: {count:,} texts for vectors of {width} elements; give at least as many, or more")
+        raise DataError(
+            f"components: {count:,} texts for vectors of {width} elements; give at least as many,"
+            " or more"
+        )
     basis, _ = principal_components(torch.from_numpy(moments / count), width)
     settings = dataclasses.replace(encoder.settings, int8_ranges={})
     layers = rotated(encoder.post_pooling, basis.T.numpy())
@@ -55,10 +66,16 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
 
 
 def rotated(layers: PostPooling, rotation: Float[np.ndarray, "d d"]) -> PostPooling:
-    """The layers and a rotation behind them, which becomes part of an affine layer that stands last."""
+    """The layers and a rotation behind them, which becomes part of an affine layer that stands
+    last.
+    """
     last = layers[-1] if len(layers) else None
     if not isinstance(last, Dense) or last.activation != "identity":
         return PostPooling([*layers, Dense.of(rotation, np.zeros(len(rotation)))])
     weight = last.linear.weight.detach().double().numpy()
-    bias = np.zeros(len(weight)) if last.linear.bias is None else last.linear.bias.detach().double().numpy()
+    bias = (
+        np.zeros(len(weight))
+        if last.linear.bias is None
+        else last.linear.bias.detach().double().numpy()
+    )
     return PostPooling([*[*layers][:-1], Dense.of(rotation @ weight, rotation @ bias)])

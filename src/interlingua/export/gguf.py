@@ -1,4 +1,6 @@
-"""A model as one GGUF file, which llama.cpp and what is built on it run: the tokenizer is inside."""
+"""A model as one GGUF file, which llama.cpp and what is built on it run: the tokenizer is
+inside.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, MissingExtraError
 
 KINDS: dict[str, str] = {"float32": "F32", "float16": "F16", "int8": "Q8_0"}
-"""How matrices are stored, by the name of ``--dtype``; Q8_0 has a scale for each 32 numbers of a row."""
+"""How matrices are stored, by the name of ``--dtype``; Q8_0 has a scale for each 32 numbers of a
+row."""
 Q8_BLOCK = 32
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3
 """llama.cpp's types of tokens."""
@@ -61,7 +64,8 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
     refuse_other_shapes(encoder)
     if dtype == "int8" and encoder.backbone.config.hidden_size % Q8_BLOCK:
         raise ConfigError(
-            f"--gguf --dtype int8: the width of the layers must be a multiple of {Q8_BLOCK}; take float16"
+            f"--gguf --dtype int8: the width of the layers must be a multiple of {Q8_BLOCK}; take"
+            " float16"
         )
     try:
         import gguf
@@ -72,7 +76,9 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
     config = backbone.config
     writer: Any = gguf.GGUFWriter(path, "bert")
     writer.add_name(name)
-    writer.add_file_type(getattr(gguf.LlamaFileType, "ALL_F32" if dtype == "float32" else f"MOSTLY_{KINDS[dtype]}"))
+    writer.add_file_type(
+        getattr(gguf.LlamaFileType, "ALL_F32" if dtype == "float32" else f"MOSTLY_{KINDS[dtype]}")
+    )
     writer.add_context_length(config.max_tokens)
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
@@ -87,7 +93,9 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
         is_matrix = values.ndim == 2 and "token_types" not in parameter
         kind = KINDS[dtype] if is_matrix else "F32"
         quantization = getattr(gguf.GGMLQuantizationType, kind)
-        writer.add_tensor(parameter, gguf.quants.quantize(values, quantization), raw_dtype=quantization)
+        writer.add_tensor(
+            parameter, gguf.quants.quantize(values, quantization), raw_dtype=quantization
+        )
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -105,18 +113,25 @@ def refuse_other_shapes(encoder: Encoder) -> None:
         raise ConfigError("--gguf is for transformers, and this model is token vectors")
     if settings.pooling == "max" or not settings.include_special:
         raise ConfigError(
-            "--gguf: llama.cpp pools by the mean of all tokens or by the first one, and this model does not"
+            "--gguf: llama.cpp pools by the mean of all tokens or by the first one, and this model"
+            " does not"
         )
     if len(encoder.post_pooling):
-        raise ConfigError("--gguf: llama.cpp has no layers after pooling, such as the map of interlingua debias")
+        raise ConfigError(
+            "--gguf: llama.cpp has no layers after pooling, such as the map of interlingua debias"
+        )
     if encoder.dim < encoder.full_dim:
         raise ConfigError("--gguf: llama.cpp does not cut vectors; export without --truncate-dim")
     config = encoder.backbone.config
     if config.positions != "learned" or not all(spec.is_plain for spec in config.layer_specs):
-        raise ConfigError(f"--gguf writes BERT's architecture, and this is a {config.model_type} model; export --onnx")
+        raise ConfigError(
+            f"--gguf writes BERT's architecture, and this is a {config.model_type} model; export"
+            " --onnx"
+        )
     if not encoder.backbone.config.hidden_act.startswith("gelu"):
         raise ConfigError(
-            f"--gguf: llama.cpp computes BERT with gelu, this model has {encoder.backbone.config.hidden_act}"
+            "--gguf: llama.cpp computes BERT with gelu, this model has"
+            f" {encoder.backbone.config.hidden_act}"
         )
     _refuse_other_tokenizers(encoder.vocabulary)
 
@@ -124,15 +139,25 @@ def refuse_other_shapes(encoder: Encoder) -> None:
 def _refuse_other_tokenizers(vocabulary: Vocabulary) -> None:
     kind = vocabulary.model_type
     if kind not in ("Unigram", "WordPiece"):
-        raise ConfigError(f"--gguf takes Unigram (SentencePiece) and WordPiece tokenizers, this model has {kind}")
+        raise ConfigError(
+            f"--gguf takes Unigram (SentencePiece) and WordPiece tokenizers, this model has {kind}"
+        )
     if kind == "WordPiece" and not _lowercases(vocabulary):
-        raise ConfigError("--gguf: llama.cpp lowercases WordPiece text, and this model's tokenizer keeps case")
+        raise ConfigError(
+            "--gguf: llama.cpp lowercases WordPiece text, and this model's tokenizer keeps case"
+        )
     foreign = {part["type"] for part in _normalizers(vocabulary)} - SENTENCEPIECE_NORMALIZERS
     if kind == "Unigram" and foreign:
-        raise ConfigError(f"--gguf: llama.cpp normalizes text as SentencePiece does; this tokenizer has {min(foreign)}")
+        raise ConfigError(
+            "--gguf: llama.cpp normalizes text as SentencePiece does; this tokenizer has"
+            f" {min(foreign)}"
+        )
     first, last = _frame(vocabulary)
     if first is None or last is None:
-        raise ConfigError("--gguf: llama.cpp puts one token before and one after each text; this tokenizer does not")
+        raise ConfigError(
+            "--gguf: llama.cpp puts one token before and one after each text; this tokenizer does"
+            " not"
+        )
 
 
 def _lowercases(vocabulary: Vocabulary) -> bool:
@@ -141,7 +166,10 @@ def _lowercases(vocabulary: Vocabulary) -> bool:
 
 
 def _frame(vocabulary: Vocabulary) -> tuple[int | None, int | None]:
-    """The ids that the tokenizer puts before and after every text; None where it puts more or none."""
+    """The ids that the tokenizer puts before and after every text.
+
+    None where it puts more or none.
+    """
     ids = vocabulary.tokenizer.encode("a").ids
     bare = vocabulary.tokenizer.encode("a", add_special_tokens=False).ids
     return (ids[0], ids[-1]) if ids[1:-1] == bare else (None, None)
@@ -170,7 +198,9 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
     pieces += [vocabulary.tokenizer.id_to_token(number) for number in added]
     scores += [0.0] * len(added)
     unknown = vocabulary.unk_id
-    kinds = [UNKNOWN if n == unknown else CONTROL if n in special else NORMAL for n in range(len(pieces))]
+    kinds = [
+        UNKNOWN if n == unknown else CONTROL if n in special else NORMAL for n in range(len(pieces))
+    ]
     writer.add_token_list([piece.encode("utf-8") for piece in pieces])
     writer.add_token_scores(scores)
     writer.add_token_types(kinds)
@@ -186,7 +216,9 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
 
 
 def _phantom_space(piece: str) -> str:
-    """A WordPiece entry as llama.cpp spells it: beginnings of words are marked, not continuations."""
+    """A WordPiece entry as llama.cpp spells it: beginnings of words are marked, not
+    continuations.
+    """
     return piece.removeprefix("##") if piece.startswith("##") else f"\u2581{piece}"
 
 
@@ -208,7 +240,10 @@ def _charsmap(vocabulary: Vocabulary) -> bytes | None:
 
 
 def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
-    """The weights by llama.cpp's names, without rows that no token reaches; its positions begin at 0."""
+    """The weights by llama.cpp's names, without rows that no token reaches.
+
+    Its positions begin at 0.
+    """
     found = {}
     for name, tensor in backbone.state_dict().items():
         module, kind = name.rsplit(".", 1)
@@ -224,7 +259,9 @@ def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
             found[f"blk.{number}.{LAYER_NAMES[part]}.{kind}"] = values
         else:
             found[f"{OTHER_NAMES[module]}.{kind}"] = values
-    found.setdefault("token_types.weight", np.zeros((1, backbone.config.hidden_size), dtype=np.float32))
+    found.setdefault(
+        "token_types.weight", np.zeros((1, backbone.config.hidden_size), dtype=np.float32)
+    )
     return found
 
 

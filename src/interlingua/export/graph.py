@@ -1,4 +1,7 @@
-"""An encoder as an ONNX graph: token ids and their mask in, one vector per text out; pooling and length are inside."""
+"""An encoder as an ONNX graph: token ids and their mask in, one vector per text out.
+
+Pooling and length are inside.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ MASKED = -10_000.0
 def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | None = None) -> Any:
     """The graph of an encoder, as a ``ModelProto`` of opset 20 with dynamic batch and length.
 
-    Texts may be padded on either side. Vectors are cut, and have length 1, where the model's settings say so.
+    Texts may be padded on either side. Vectors are cut, and have length 1, where the model's
+    settings say so.
 
     Args:
         encoder: the model.
@@ -48,7 +52,9 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
         mask = _without_special(graph, encoder, mask)
     pooled = _pooled(graph, states, mask, settings.pooling)
     for number, layer in enumerate(encoder.post_pooling):
-        pooled = _after_pooling(graph, exact or FloatWeights(), pooled, layer, f"post_pooling.{number}")
+        pooled = _after_pooling(
+            graph, exact or FloatWeights(), pooled, layer, f"post_pooling.{number}"
+        )
     if encoder.dim < encoder.full_dim:
         start = graph.constant(np.array([0]))
         end = graph.constant(np.array([encoder.dim]))
@@ -66,7 +72,10 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
 
 
 def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str, mask: str) -> str:
-    """Hidden states (batch, length, D) of the last layer; between them tokens stand in one row, (batch * length, D)."""
+    """Hidden states (batch, length, D) of the last layer.
+
+    Between them tokens stand in one row, (batch * length, D).
+    """
     width = backbone.config.hidden_size
     places = _places(graph, backbone)
     x = _embedded(graph, backbone, weights, words, places)
@@ -75,11 +84,15 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
     sentences = _Sentences(graph, backbone, places, mask)
     for number, layer in enumerate(backbone.layers):
         assert isinstance(layer, Layer)
-        x = run_layer(layer.spec, _GraphSteps(graph, layer, weights, sentences, f"layers.{number}"), x)
+        x = run_layer(
+            layer.spec, _GraphSteps(graph, layer, weights, sentences, f"layers.{number}"), x
+        )
     if backbone.final_norm is not None:
         x = _norm(graph, x, backbone.final_norm, "final_norm")
     shape = graph.add("Shape", "input_ids")
-    return graph.add("Reshape", x, graph.add("Concat", shape, graph.constant(np.array([width])), axis=0))
+    return graph.add(
+        "Reshape", x, graph.add("Concat", shape, graph.constant(np.array([width])), axis=0)
+    )
 
 
 def _places(graph: Graph, backbone: Backbone) -> str:
@@ -97,7 +110,9 @@ def _embedded(graph: Graph, backbone: Backbone, weights: Weights, words: str, pl
         row = graph.constant(_array(types.weight[0]), "token_type_embedding")
     if backbone.position_embeddings is None:
         return words if row is None else graph.add("Add", words, row)
-    table = weights.floats(graph, _array(backbone.position_embeddings.weight), "position_embeddings")
+    table = weights.floats(
+        graph, _array(backbone.position_embeddings.weight), "position_embeddings"
+    )
     if row is not None:
         table = graph.add("Add", table, row)
     return graph.add("Add", words, graph.add("Gather", table, places))
@@ -121,7 +136,9 @@ class _Sentences:
         self.head_width = config.hidden_size // config.num_attention_heads
         hidden = graph.add("Sub", graph.constant(np.float32(1)), mask)
         hidden = graph.add("Mul", hidden, graph.constant(np.float32(MASKED)))
-        self.padding = graph.add("Unsqueeze", hidden, graph.constant(np.array([1, 2])))  # (batch, 1, 1, length)
+        self.padding = graph.add(
+            "Unsqueeze", hidden, graph.constant(np.array([1, 2]))
+        )  # (batch, 1, 1, length)
         shape = graph.add("Shape", "input_ids")
         by_head = graph.constant(np.array([config.num_attention_heads, self.head_width]))
         self.by_head = graph.add("Concat", shape, by_head, axis=0)
@@ -132,12 +149,16 @@ class _Sentences:
         """What is added to the scores: 0 where a token sees another, and ``MASKED`` elsewhere."""
         if window is not None and window not in self._biases:
             graph = self.graph
-            length = graph.add("Gather", graph.add("Shape", "input_ids"), graph.constant(np.int64(1)))
+            length = graph.add(
+                "Gather", graph.add("Shape", "input_ids"), graph.constant(np.int64(1))
+            )
             zero = graph.constant(np.int64(0))
             order = graph.add("Range", zero, length, graph.constant(np.int64(1)))
             column = graph.add("Unsqueeze", order, graph.constant(np.array([1])))
             distance = graph.add("Abs", graph.add("Sub", column, order))
-            far = graph.add("Cast", graph.add("Greater", distance, graph.constant(np.int64(window))), to=FLOAT)
+            far = graph.add(
+                "Cast", graph.add("Greater", distance, graph.constant(np.int64(window))), to=FLOAT
+            )
             outside = graph.add("Mul", far, graph.constant(np.float32(MASKED)))
             self._biases[window] = graph.add("Add", self.padding, outside)
         return self._biases[window]
@@ -145,16 +166,26 @@ class _Sentences:
     def rotated(self, x: str, base: float) -> str:
         """Queries or keys (batch, length, heads, w) turned by their positions.
 
-        Cosines and sines are looked up: what computes in half precision could not make them of large angles.
+        Cosines and sines are looked up: what computes in half precision could not make them of
+        large angles.
         """
         graph = self.graph
         if base not in self._rotations:
-            angles = np.outer(np.arange(self.max_tokens), inverse_frequencies(base, self.head_width).numpy())
+            angles = np.outer(
+                np.arange(self.max_tokens), inverse_frequencies(base, self.head_width).numpy()
+            )
             angles = angles.astype(np.float32)
             axis = graph.constant(np.array([2]))  # equal for all heads
-            cosines = graph.add("Gather", graph.constant(np.cos(angles), f"cosines.{base:g}"), self.places)
-            sines = graph.add("Gather", graph.constant(np.sin(angles), f"sines.{base:g}"), self.places)
-            self._rotations[base] = graph.add("Unsqueeze", cosines, axis), graph.add("Unsqueeze", sines, axis)
+            cosines = graph.add(
+                "Gather", graph.constant(np.cos(angles), f"cosines.{base:g}"), self.places
+            )
+            sines = graph.add(
+                "Gather", graph.constant(np.sin(angles), f"sines.{base:g}"), self.places
+            )
+            self._rotations[base] = (
+                graph.add("Unsqueeze", cosines, axis),
+                graph.add("Unsqueeze", sines, axis),
+            )
         cosine, sine = self._rotations[base]
         first, second = graph.split(x, 2)
         left = graph.add("Sub", graph.add("Mul", first, cosine), graph.add("Mul", second, sine))
@@ -163,9 +194,14 @@ class _Sentences:
 
 
 class _GraphSteps:
-    """The steps of a layer as nodes of a graph, see ``encoder/layer.py``; states are (batch * length, D)."""
+    """The steps of a layer as nodes of a graph, see ``encoder/layer.py``.
 
-    def __init__(self, graph: Graph, layer: Layer, weights: Weights, sentences: _Sentences, name: str) -> None:
+    States are (batch * length, D).
+    """
+
+    def __init__(
+        self, graph: Graph, layer: Layer, weights: Weights, sentences: _Sentences, name: str
+    ) -> None:
         self.graph = graph
         self.layer = layer
         self.weights = weights
@@ -179,41 +215,58 @@ class _GraphSteps:
         graph = self.graph
         sentences = self.sentences
         spec = self.layer.spec
-        projections = {f"{self.name}.{part}": getattr(self.layer, part) for part in ("query", "key", "value")}
+        projections = {
+            f"{self.name}.{part}": getattr(self.layer, part) for part in ("query", "key", "value")
+        }
         scale = np.ones(3 * spec.width, dtype=np.float32)
         scale[: spec.width] = 1 / math.sqrt(spec.head_width)  # of the queries, and so of the scores
-        matrices = {f"{part}.weight": _array(projection.weight) for part, projection in projections.items()}
+        matrices = {
+            f"{part}.weight": _array(projection.weight) for part, projection in projections.items()
+        }
         offset = None
         if spec.attention_bias:
-            offset = np.concatenate([_array(projection.bias) for projection in projections.values()]) * scale
+            offset = (
+                np.concatenate([_array(projection.bias) for projection in projections.values()])
+                * scale
+            )
         joint = self.weights.linear(graph, x, Matrix(matrices, scale), offset, f"{self.name}.qkv")
-        query, key, value = (graph.add("Reshape", part, sentences.by_head) for part in graph.split(joint, 3))
+        query, key, value = (
+            graph.add("Reshape", part, sentences.by_head) for part in graph.split(joint, 3)
+        )
         if spec.rotary_base is not None:
             query = sentences.rotated(query, spec.rotary_base)
             key = sentences.rotated(key, spec.rotary_base)
         query, value = (graph.add("Transpose", part, perm=[0, 2, 1, 3]) for part in (query, value))
         scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 2, 3, 1]))
-        attention = graph.add("Softmax", graph.add("Add", scores, sentences.bias(spec.window)), axis=-1)
+        attention = graph.add(
+            "Softmax", graph.add("Add", scores, sentences.bias(spec.window)), axis=-1
+        )
         context = graph.add("Transpose", graph.add("MatMul", attention, value), perm=[0, 2, 1, 3])
         return graph.add("Reshape", context, graph.constant(np.array([-1, spec.width])))
 
     def activated(self, x: str) -> str:
         spec = self.layer.spec
-        inner = _linear(self.graph, self.weights, x, self.layer.intermediate, f"{self.name}.intermediate")
+        inner = _linear(
+            self.graph, self.weights, x, self.layer.intermediate, f"{self.name}.intermediate"
+        )
         if not spec.gated:
             return _activation(self.graph, inner, spec.activation)
         first, gate = self.graph.split(inner, 2)
         return self.graph.add("Mul", _activation(self.graph, first, spec.activation), gate)
 
     def added(self, x: str, y: str, linear: str, norm: str | None) -> str:
-        product = _linear(self.graph, self.weights, y, getattr(self.layer, linear), f"{self.name}.{linear}")
+        product = _linear(
+            self.graph, self.weights, y, getattr(self.layer, linear), f"{self.name}.{linear}"
+        )
         total = self.graph.add("Add", x, product)
         return total if norm is None else self.normalized(total, norm)
 
 
 def _linear(graph: Graph, weights: Weights, x: str, linear: nn.Linear, name: str) -> str:
     matrix = Matrix({f"{name}.weight": _array(linear.weight)})
-    return weights.linear(graph, x, matrix, None if linear.bias is None else _array(linear.bias), name)
+    return weights.linear(
+        graph, x, matrix, None if linear.bias is None else _array(linear.bias), name
+    )
 
 
 def _norm(graph: Graph, x: str, norm: nn.LayerNorm, name: str) -> str:
@@ -255,8 +308,13 @@ def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "
     return graph.add("GatherND", states, first, batch_dims=1)
 
 
-def _after_pooling(graph: Graph, exact: FloatWeights, vectors: str, layer: nn.Module, name: str) -> str:
-    """A Dense or Normalize layer; weights stay in float32, since a map that is rounded removes nothing exactly."""
+def _after_pooling(
+    graph: Graph, exact: FloatWeights, vectors: str, layer: nn.Module, name: str
+) -> str:
+    """A Dense or Normalize layer.
+
+    Weights stay in float32, since a map that is rounded removes nothing exactly.
+    """
     if not isinstance(layer, Dense):
         return _normalized(graph, vectors)
     weight = _array(layer.linear.weight)
@@ -271,7 +329,9 @@ def _after_pooling(graph: Graph, exact: FloatWeights, vectors: str, layer: nn.Mo
 
 def _normalized(graph: Graph, vectors: str) -> str:
     length = graph.add("ReduceL2", vectors, graph.constant(np.array([-1])), keepdims=1)
-    return graph.add("Div", vectors, graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH))))
+    return graph.add(
+        "Div", vectors, graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH)))
+    )
 
 
 def _array(tensor: Tensor) -> Any:

@@ -41,7 +41,9 @@ class Graph:
         self._constants[name] = array
         return name
 
-    def external(self, name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int) -> str:
+    def external(
+        self, name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int
+    ) -> str:
         """A tensor of fixed values that lie in another file of the graph's folder.
 
         Args:
@@ -62,11 +64,15 @@ class Graph:
         self._external[name] = tensor
         return name
 
-    def add(self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any) -> str:
+    def add(
+        self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any
+    ) -> str:
         """Adds a node of one output and returns the node's name."""
         name = name or f"{operator}_{len(self._nodes)}"
         self._nodes.append(
-            self._onnx.helper.make_node(operator, inputs, [name], name=name, domain=domain, **attributes)
+            self._onnx.helper.make_node(
+                operator, inputs, [name], name=name, domain=domain, **attributes
+            )
         )
         return name
 
@@ -74,7 +80,9 @@ class Graph:
         """Equal parts of the last axis."""
         names = [f"Split_{len(self._nodes)}_{part}" for part in range(parts)]
         self._nodes.append(
-            self._onnx.helper.make_node("Split", [tensor], names, name=names[0], axis=-1, num_outputs=parts)
+            self._onnx.helper.make_node(
+                "Split", [tensor], names, name=names[0], axis=-1, num_outputs=parts
+            )
         )
         return names
 
@@ -87,13 +95,21 @@ class Graph:
         """
         helper = self._onnx.helper
         types = self._onnx.TensorProto
-        given = [helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS]
+        given = [
+            helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS
+        ]
         output = helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dim])
-        constants = [self._onnx.numpy_helper.from_array(array, name) for name, array in self._constants.items()]
+        constants = [
+            self._onnx.numpy_helper.from_array(array, name)
+            for name, array in self._constants.items()
+        ]
         constants += self._external.values()
         graph = helper.make_graph(self._nodes, "encoder", given, [output], constants)
         foreign = {node.domain for node in self._nodes if node.domain}
-        opsets = [helper.make_opsetid("", OPSET), *(helper.make_opsetid(domain, 1) for domain in sorted(foreign))]
+        opsets = [
+            helper.make_opsetid("", OPSET),
+            *(helper.make_opsetid(domain, 1) for domain in sorted(foreign)),
+        ]
         model = helper.make_model(
             graph,
             opset_imports=opsets,

@@ -1,4 +1,6 @@
-"""The section of a card that says how to run a directory of graphs, in a few lines that are run by the tests."""
+"""The section of a card that says how to run a directory of graphs, in a few lines that are run by
+the tests.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,22 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32
     files = [file for kind, file in graphs.items() if kind in kinds or "compact" in kinds]
     if files:
         other = f" The same with `{files[1]}`, which has int8 products." if len(files) > 1 else ""
-        parts += ["`pip install onnxruntime tokenizers`", _block(_onnx(encoder, files[0])), other.strip()]
+        parts += [
+            "`pip install onnxruntime tokenizers`",
+            _block(_onnx(encoder, files[0])),
+            other.strip(),
+        ]
     if "openvino" in kinds:
         precision = "OpenVINO computes in bfloat16 where the processor can; the hint keeps float32."
         parts += ["`pip install openvino tokenizers`", _block(_openvino(encoder)), precision]
     if "gguf" in kinds:
         served = f"llama.cpp's own server: `llama-server -m {gguf_file(dtype)} --embedding`."
         parts += ["`pip install xllamacpp`", _block(_gguf(encoder, dtype)), served]
-    length = "Vectors have length 1: their inner product is the cosine." if encoder.settings.normalize else ""
+    length = (
+        "Vectors have length 1: their inner product is the cosine."
+        if encoder.settings.normalize
+        else ""
+    )
     return "\n\n".join(part for part in (*parts, length) if part)
 
 
@@ -57,7 +67,8 @@ def _openvino(encoder: Encoder) -> list[str]:
         "from tokenizers import Tokenizer",
         "",
         *_tokenized(encoder),
-        f'model = openvino.compile_model("{OPENVINO_FILE}", "CPU", {{"INFERENCE_PRECISION_HINT": "f32"}})',
+        f'model = openvino.compile_model("{OPENVINO_FILE}", "CPU", {{"INFERENCE_PRECISION_HINT":'
+        f' "f32"}})',
         'feed = {"input_ids": np.array([t.ids for t in tokens]),'
         ' "attention_mask": np.array([t.attention_mask for t in tokens])}',
         'vectors = model(feed)["sentence_embedding"]',
@@ -91,7 +102,8 @@ def _tokenized(encoder: Encoder) -> list[str]:
         'tokenizer = Tokenizer.from_file("tokenizer.json")',
         *spells,
         f"tokenizer.enable_truncation({encoder.max_tokens})",
-        f"tokenizer.enable_padding(pad_id={vocabulary.pad_id if pad else 0}, pad_token={json.dumps(pad or '[PAD]')})",
+        f"tokenizer.enable_padding(pad_id={vocabulary.pad_id if pad else 0},"
+        f" pad_token={json.dumps(pad or '[PAD]')})",
         f"tokens = tokenizer.encode_batch({texts})",
     ]
 

@@ -1,4 +1,6 @@
-"""How an ONNX graph keeps the matrices of an encoder: float32, float16, or int8 with a scale a row."""
+"""How an ONNX graph keeps the matrices of an encoder: float32, float16, or int8 with a scale a
+row.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ LARGEST = 127
 """The integers of weights go from -127 to 127."""
 LARGEST_STATE = 63
 ZERO = 64
-"""Those of states from -63 to 63, kept without sign: 64 stands for 0. More would overflow where there is no VNNI."""
+"""Those of states from -63 to 63, kept without sign: 64 stands for 0. More would overflow where
+there is no VNNI."""
 FINER = 2 * LARGEST_STATE
 """The second rounding reaches half a step of the first to either side."""
 SMALLEST = 1e-12
@@ -54,7 +57,9 @@ class Weights(Protocol):
         """The rows of a table that ``input_ids`` name."""
         ...
 
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str) -> str:
+    def linear(
+        self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
+    ) -> str:
         """X W' + b; without bias where there is none."""
         ...
 
@@ -78,7 +83,9 @@ class FloatWeights:
         rows = graph.add("Gather", graph.constant(table.astype(self.name), name), "input_ids")
         return self._widened(graph, rows)
 
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str) -> str:
+    def linear(
+        self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
+    ) -> str:
         """See ``Weights``."""
         weight = np.ascontiguousarray(matrix.values.T)
         product = graph.add("MatMul", x, self.floats(graph, weight, f"{name}.weight"))
@@ -89,11 +96,14 @@ class FloatWeights:
 
 
 class Int8Weights:
-    """int8 matrices with a scale a row, and products of integers; the embedding tables are kept so too.
+    """int8 matrices with a scale a row, and products of integers.
 
-    A token's state is rounded twice with scales of its own: to 7 bits, and what that left over to 7 bits more. One
-    scale for all states, as ``DynamicQuantizeLinear`` has it, is coarse where a few values are large, and one rounding
-    alone costs ten times the accuracy of both. All operators are ONNX's own.
+    The embedding tables are kept so too.
+
+    A token's state is rounded twice with scales of its own: to 7 bits, and what that left over to 7
+    bits more. One scale for all states, as ``DynamicQuantizeLinear`` has it, is coarse where a few
+    values are large, and one rounding alone costs ten times the accuracy of both. All operators are
+    ONNX's own.
     """
 
     name = "int8"
@@ -105,10 +115,16 @@ class Int8Weights:
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
         """See ``Weights``."""
         rounded, scales = rounded_rows(table)
-        rows = graph.add("Cast", graph.add("Gather", graph.constant(rounded, name), "input_ids"), to=FLOAT)
-        return graph.add("Mul", rows, graph.add("Gather", graph.constant(scales, f"{name}.scale"), "input_ids"))
+        rows = graph.add(
+            "Cast", graph.add("Gather", graph.constant(rounded, name), "input_ids"), to=FLOAT
+        )
+        return graph.add(
+            "Mul", rows, graph.add("Gather", graph.constant(scales, f"{name}.scale"), "input_ids")
+        )
 
-    def linear(self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str) -> str:
+    def linear(
+        self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
+    ) -> str:
         """See ``Weights``."""
         codes, row, finer_row = self.rounded(graph, matrix, name)
         zero = graph.constant(np.uint8(ZERO))
@@ -117,7 +133,9 @@ class Int8Weights:
             whole = graph.add("Cast", graph.add("MatMulInteger", states, codes, zero), to=FLOAT)
             return graph.add("Mul", whole, scale)
 
-        largest = graph.add("ReduceMax", graph.add("Abs", x), graph.constant(np.array([-1])), keepdims=0)
+        largest = graph.add(
+            "ReduceMax", graph.add("Abs", x), graph.constant(np.array([-1])), keepdims=0
+        )
         largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
         scale = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST_STATE)))
         zeros = graph.add("Expand", zero, graph.add("Shape", scale))
@@ -126,11 +144,15 @@ class Int8Weights:
         finer = graph.add("Mul", scale, graph.constant(np.float32(1 / FINER)))
         second = graph.add("QuantizeLinear", left, finer, zeros, axis=0)
         both = graph.add("Add", product(first, row), product(second, finer_row))
-        states = graph.add("Mul", both, graph.add("Unsqueeze", scale, graph.constant(np.array([1]))))
+        states = graph.add(
+            "Mul", both, graph.add("Unsqueeze", scale, graph.constant(np.array([1])))
+        )
         return biased(graph, states, bias, name)
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
-        """The matrix as int8, transposed, and what products with first and second roundings are multiplied by."""
+        """The matrix as int8, transposed, and what products with first and second roundings are
+        multiplied by.
+        """
         codes, scales = rounded_rows(matrix.values)
         row = scales[:, 0]
         return (
@@ -145,8 +167,13 @@ def biased(graph: Graph, x: str, bias: Float32[ndarray, " out"] | None, name: st
     return x if bias is None else graph.add("Add", x, graph.constant(bias, f"{name}.bias"))
 
 
-def rounded_rows(rows: Float32[ndarray, "n d"]) -> tuple[Int8[ndarray, "n d"], Float32[ndarray, "n 1"]]:
-    """int8 values and a scale a row, so that their product is nearest to the row; rows of zeros have scale 1."""
+def rounded_rows(
+    rows: Float32[ndarray, "n d"],
+) -> tuple[Int8[ndarray, "n d"], Float32[ndarray, "n 1"]]:
+    """int8 values and a scale a row, so that their product is nearest to the row.
+
+    Rows of zeros have scale 1.
+    """
     largest = np.abs(rows).max(axis=1, keepdims=True)
     scales = np.where(largest > 0, largest / LARGEST, 1).astype(np.float32)
     rounded: Any = np.rint(rows / scales).astype(np.int8)

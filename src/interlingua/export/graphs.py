@@ -1,4 +1,7 @@
-"""A directory of graphs that need no PyTorch: ONNX, ONNX with int8 products, OpenVINO; tokenizer and card included."""
+"""A directory of graphs that need no PyTorch: ONNX, ONNX with int8 products, OpenVINO.
+
+Tokenizer and card included.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ from interlingua.export.graph import build_graph
 from interlingua.export.graph_usage import graph_usage
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE, RECORDED
-from interlingua.export.sentence_transformers import find_model, refuse_inexpressible, refuse_segmentation
+from interlingua.export.sentence_transformers import (
+    find_model,
+    refuse_inexpressible,
+    refuse_segmentation,
+)
 from interlingua.export.shrink import WHOLE, ShrinkOptions
 from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
@@ -28,7 +35,8 @@ log = logging.getLogger("interlingua")
 Kind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 LARGEST_FILE_BYTES = 1 << 30
-"""Beyond this the weights lie in a file next to the graph; protobuf can't hold more than twice as much."""
+"""Beyond this the weights lie in a file next to the graph; protobuf can't hold more than twice as
+much."""
 
 
 def export_graphs(
@@ -46,14 +54,19 @@ def export_graphs(
     samples: Mapping[str, Sequence[str]] = SAMPLES,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification | None:
-    """Writes graphs of a model, with pooling and normalization inside. Nothing appears at ``out`` unless they agree.
+    """Writes graphs of a model, with pooling and normalization inside.
+
+    Nothing appears at ``out`` unless they agree.
 
     Args:
         source: a model directory or ``hf:owner/name``, or a run's folder.
         out: the new directory.
-        kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``export.compact``; gguf, for llama.cpp.
-        dtype: of the stored weights, float32 or float16, for gguf alone also int8; graphs compute in float32.
-        name: this and the following are those of ``sentence_transformers.export``, and so is what is returned.
+        kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``export.compact``; gguf,
+            for llama.cpp.
+        dtype: of the stored weights, float32 or float16, for gguf alone also int8; graphs compute
+            in float32.
+        name: this and the following are those of ``sentence_transformers.export``, and so is what
+            is returned.
         license: see there.
         results: see there.
         check: run every graph and compare its vectors with ours.
@@ -77,17 +90,25 @@ def export_graphs(
     check_model(encoder, DTYPES.get(dtype))
     title = name or Path(out).name
     provenance = read_provenance(
-        run, name=title, digest=encoder.digest(), license=license, results=[Path(path) for path in results]
+        run,
+        name=title,
+        digest=encoder.digest(),
+        license=license,
+        results=[Path(path) for path in results],
     )
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         _fill(folder, encoder, kinds, dtype, provenance)
         if not check:
             return None
         prompts = (None, *encoder.settings.prompts)
-        return verify(encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified)
+        return verify(
+            encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified
+        )
 
 
-def _fill(folder: Path, encoder: Encoder, kinds: Sequence[Kind], dtype: str, provenance: Provenance) -> None:
+def _fill(
+    folder: Path, encoder: Encoder, kinds: Sequence[Kind], dtype: str, provenance: Provenance
+) -> None:
     """Writes all files of the directory."""
     encoder.save(folder, weights=False)
     write_graphs(encoder, folder, kinds, dtype, name=provenance.name)
@@ -106,13 +127,18 @@ def _check_kinds(dtype: str, kinds: Sequence[Kind]) -> None:
     """
     others = [kind for kind in kinds if kind not in ("compact", "gguf")]
     if "compact" in kinds and others:
-        raise ConfigError(f"--compact and --{others[0]}: both write to onnx/; give them directories of their own")
+        raise ConfigError(
+            f"--compact and --{others[0]}: both write to onnx/; give them directories of their own"
+        )
     if "compact" in kinds and dtype != "float32":
         raise ConfigError(f"--compact stores float8, not {dtype}; drop --dtype")
     if dtype == "int8" and tuple(kinds) == ("gguf",):
         return
     if dtype not in DTYPES:
-        raise ConfigError(f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for int8")
+        raise ConfigError(
+            f"dtype {dtype!r}: graphs keep their weights in {' or '.join(DTYPES)}; say --int8 for"
+            " int8"
+        )
 
 
 def _library(kinds: Sequence[Kind]) -> str:
@@ -162,7 +188,9 @@ def save_onnx(model: Any, path: Path) -> None:
 
     path.parent.mkdir(exist_ok=True)
     large = sum(len(constant.raw_data) for constant in model.graph.initializer) > LARGEST_FILE_BYTES
-    onnx.save(model, path, save_as_external_data=large, location=f"{path.name}_data" if large else None)
+    onnx.save(
+        model, path, save_as_external_data=large, location=f"{path.name}_data" if large else None
+    )
 
 
 def _save_openvino(graph: Path, path: Path, dtype: str) -> None:

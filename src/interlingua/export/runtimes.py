@@ -1,4 +1,6 @@
-"""An exported directory as others run it: each runtime from the files that are there, tokenizer included."""
+"""An exported directory as others run it: each runtime from the files that are there, tokenizer
+included.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3, "f
 ROUNDING |= {"F32": 1e-3, "F16": 1e-3, "Q8_0": 5e-3}
 """Largest 1 - cosine that is put down to rounding, by what the weights are kept in.
 
-The last three are llama.cpp's, which computes gelu by a table of half precision whatever the weights are."""
+The last three are llama.cpp's, which computes gelu by a table of half precision whatever the
+weights are."""
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
 ONNX_FILES = {"onnx": "onnx/model.onnx", "onnx int8": "onnx/model_quantized.onnx"}
 GGUF_FILES = "model-*.gguf"
@@ -57,7 +60,8 @@ class Runtime(ABC):
 
 
 class StockRuntime(Runtime):
-    """``SentenceTransformer(folder)`` on the CPU, computing in float32 whatever the stored weights are.
+    """``SentenceTransformer(folder)`` on the CPU, computing in float32 whatever the stored weights
+    are.
 
     Args:
         folder: a model directory.
@@ -75,7 +79,9 @@ class StockRuntime(Runtime):
             raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
         described = read_json(folder / "config.json")
         self.weights = described.get("embedding_dtype") or described.get("dtype") or "float32"
-        self.model: Any = SentenceTransformer(str(folder), device="cpu", trust_remote_code=False).float()
+        self.model: Any = SentenceTransformer(
+            str(folder), device="cpu", trust_remote_code=False
+        ).float()
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
         """See ``Runtime``."""
@@ -113,7 +119,9 @@ class GraphRuntime(TokenizedRuntime):
         before = self.settings.prompt_text(prompt)
         made = []
         for start in range(0, len(texts), BATCH):
-            batch = self.tokenizer.encode_batch([before + text for text in texts[start : start + BATCH]])
+            batch = self.tokenizer.encode_batch(
+                [before + text for text in texts[start : start + BATCH]]
+            )
             ids = np.array([encoding.ids for encoding in batch], dtype=np.int64)
             mask = np.array([encoding.attention_mask for encoding in batch], dtype=np.int64)
             made.append(self.run(ids, mask))
@@ -147,19 +155,27 @@ class OnnxRuntime(GraphRuntime):
         options.log_severity_level = 3  # errors
         graph = folder / ONNX_FILES[name]
         try:
-            self.session: Any = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+            self.session: Any = onnxruntime.InferenceSession(
+                str(graph), options, providers=["CPUExecutionProvider"]
+            )
         except Exception as error:  # its exceptions share no base
-            raise CheckpointError(f"{graph}: onnxruntime can't run it ({_short(error)}); export it again") from error
+            raise CheckpointError(
+                f"{graph}: onnxruntime can't run it ({_short(error)}); export it again"
+            ) from error
         self.weights = self.session.get_modelmeta().custom_metadata_map.get("weights", "float32")
 
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
         """See ``GraphRuntime``."""
-        (vectors,) = self.session.run(["sentence_embedding"], {"input_ids": ids, "attention_mask": mask})
+        (vectors,) = self.session.run(
+            ["sentence_embedding"], {"input_ids": ids, "attention_mask": mask}
+        )
         return np.asarray(vectors)
 
 
 class OpenVinoRuntime(GraphRuntime):
-    """OpenVINO on the CPU, set to compute in float32; by default it takes bfloat16 where the processor has it.
+    """OpenVINO on the CPU, set to compute in float32.
+
+    By default it takes bfloat16 where the processor has it.
 
     Args:
         folder: an exported directory.
@@ -180,15 +196,21 @@ class OpenVinoRuntime(GraphRuntime):
         graph = folder / OPENVINO_FILE
         try:
             model = openvino.Core().read_model(graph)
-            self.model: Any = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+            self.model: Any = openvino.compile_model(
+                model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+            )
         except Exception as error:  # RuntimeError and its own
-            raise CheckpointError(f"{graph}: openvino can't run it ({_short(error)}); export it again") from error
+            raise CheckpointError(
+                f"{graph}: openvino can't run it ({_short(error)}); export it again"
+            ) from error
         kept = model.get_rt_info(RECORDED) if model.has_rt_info(RECORDED) else "float32"
         self.weights = str(getattr(kept, "value", kept))
 
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
         """See ``GraphRuntime``."""
-        return np.array(self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"])
+        return np.array(
+            self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
+        )
 
 
 class LlamaCppRuntime(TokenizedRuntime):
@@ -222,16 +244,22 @@ class LlamaCppRuntime(TokenizedRuntime):
         try:
             self.server: Any = xllamacpp.Server(options)
         except RuntimeError as error:
-            raise CheckpointError(f"{file}: llama.cpp can't load it ({_short(error)}); export it again") from error
+            raise CheckpointError(
+                f"{file}: llama.cpp can't load it ({_short(error)}); export it again"
+            ) from error
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
         """See ``Runtime``."""
         before = self.settings.prompt_text(prompt)
         vectors = []
         for text in texts:
-            answer = self.server.handle_embeddings({"input": [self._cut(before + text)], "model": ""})
+            answer = self.server.handle_embeddings(
+                {"input": [self._cut(before + text)], "model": ""}
+            )
             if "data" not in answer:
-                raise CheckpointError(f"llama.cpp gives no vector for {text[:60]!r}: {str(answer)[:150]}")
+                raise CheckpointError(
+                    f"llama.cpp gives no vector for {text[:60]!r}: {str(answer)[:150]}"
+                )
             vectors.append(answer["data"][0]["embedding"])
         return np.array(vectors, dtype=np.float32)
 
@@ -250,11 +278,16 @@ def runtimes(folder: Path) -> list[Runtime]:
     """
     has_weights = any((folder / file).is_file() for file in WEIGHT_FILES)
     found: list[Runtime] = [StockRuntime(folder)] if has_weights else []
-    found += [OnnxRuntime(folder, name) for name, file in ONNX_FILES.items() if (folder / file).is_file()]
+    found += [
+        OnnxRuntime(folder, name) for name, file in ONNX_FILES.items() if (folder / file).is_file()
+    ]
     found += [OpenVinoRuntime(folder)] if (folder / OPENVINO_FILE).is_file() else []
     found += [LlamaCppRuntime(folder, file) for file in sorted(folder.glob(GGUF_FILES))]
     if not found:
-        raise CheckpointError(f"{folder}: no weights and no graph here; give a directory that interlingua export wrote")
+        raise CheckpointError(
+            f"{folder}: no weights and no graph here; give a directory that interlingua export"
+            " wrote"
+        )
     return found
 
 

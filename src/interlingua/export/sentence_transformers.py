@@ -39,13 +39,15 @@ def export(
     """Writes a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
     Args:
-        source: a model directory, ``hf:owner/name``, or a run's folder, of which the best model is taken or the last.
+        source: a model directory, ``hf:owner/name``, or a run's folder, of which the best model is
+            taken or the last.
         out: the new directory.
         dtype: of the stored weights; int8 for token vectors alone.
         name: in the card; default: the name of ``out``.
         license: SPDX identifier for the card.
         results: result files or folders, of which the card shows the model's own.
-        check: refuse what stock modules can't express, and compare vectors with sentence-transformers'.
+        check: refuse what stock modules can't express, and compare vectors with
+            sentence-transformers'.
         overwrite: replace ``out`` if one of our models is in it.
         smaller: what is taken out of the model first.
         samples: texts to compare vectors of, by language.
@@ -55,28 +57,37 @@ def export(
         how close the vectors are, or None if not checked.
 
     Raises:
-        CheckpointError: there is no model at ``source``, or sentence-transformers has no module for a part of it.
-            Also where its vectors contain NaN, or differ after export.
+        CheckpointError: there is no model at ``source``, or sentence-transformers has no module for
+            a part of it. Also where its vectors contain NaN, or differ after export.
     """
     if dtype != "int8" and dtype not in DTYPES:
-        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token vectors")
+        raise ConfigError(
+            f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token"
+            " vectors"
+        )
     model, run = find_model(source)
     encoder = smaller.applied_to(Encoder.load(model))
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
-        raise ConfigError(f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8")
+        raise ConfigError(
+            f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8"
+        )
     if check:
         refuse_inexpressible(encoder, model)
     check_model(encoder, DTYPES.get(dtype))
     files = [Path(path) for path in results]
     title = name or Path(out).name
-    provenance = read_provenance(run, name=title, digest=encoder.digest(), license=license, results=files)
+    provenance = read_provenance(
+        run, name=title, digest=encoder.digest(), license=license, results=files
+    )
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
         encoder.save(folder, dtype=torch.int8 if dtype == "int8" else DTYPES[dtype])
         (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")
         if not check:
             return None
         prompts = (None, *encoder.settings.prompts)
-        return verify(encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified)
+        return verify(
+            encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified
+        )
 
 
 def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
@@ -100,22 +111,26 @@ def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
     special = any(vocabulary.tokenizer.encode("a").special_tokens_mask)
     if special and not static and not encoder.settings.include_special:
         raise CheckpointError(
-            f"{model}: it pools without special tokens, which sentence-transformers' modules can't; use it with"
-            " interlingua, or export without verification and expect other vectors"
+            f"{model}: it pools without special tokens, which sentence-transformers' modules"
+            " can't; use it with interlingua, or export without verification and expect other"
+            " vectors"
         )
     refuse_segmentation(encoder, model)
 
 
 def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
-    """Raises CheckpointError for a model that needs the language of a text, which other libraries are not given."""
+    """Raises CheckpointError for a model that needs the language of a text, which other libraries
+    are not given.
+    """
     vocabulary = encoder.vocabulary
     if encoder.language_shift is not None:
         raise CheckpointError(
-            f"{model}: it subtracts a vector by language, which other libraries are not given; use it with interlingua,"
-            " or debias with another method"
+            f"{model}: it subtracts a vector by language, which other libraries are not given; use"
+            " it with interlingua, or debias with another method"
         )
     if vocabulary.pre_tokenizer != "none":
         raise CheckpointError(
-            f"{model}: its vocabulary first segments words by language ({vocabulary.pre_tokenizer}), which"
-            " other tokenizers don't; export without verification and give the export segmented text"
+            f"{model}: its vocabulary first segments words by language"
+            f" ({vocabulary.pre_tokenizer}), which other tokenizers don't; export without"
+            " verification and give the export segmented text"
         )

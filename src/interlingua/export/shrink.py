@@ -1,4 +1,6 @@
-"""A smaller model from a large one: the vocabulary of the texts at hand, the first layers, shorter vectors."""
+"""A smaller model from a large one: the vocabulary of the texts at hand, the first layers, shorter
+vectors.
+"""
 
 from __future__ import annotations
 
@@ -55,17 +57,19 @@ def shrink(
     truncate_dim: int | None = None,
     ranges_of: Iterable[PathLike] = (),
 ) -> Encoder:
-    """Takes word embeddings that no text needs out of an encoder, layers from its end, and elements from its vectors.
+    """Takes word embeddings that no text needs out of an encoder, layers from its end, and elements
+    from its vectors.
 
-    Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces that are gone, and
-    are then spelled in smaller ones.
+    Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces
+    that are gone, and are then spelled in smaller ones.
 
     Args:
         encoder: stays as it is.
-        texts: files with the tokens to keep, or globs: ``.txt`` of one sentence a line, or pairs in any known format,
-            both sides. None = the vocabulary stays whole.
+        texts: files with the tokens to keep, or globs: ``.txt`` of one sentence a line, or pairs in
+            any known format, both sides. None = the vocabulary stays whole.
         layers: how many to keep, from the first.
-        components_of: files or globs, as ``texts``: the vectors are rotated onto the principal components of theirs.
+        components_of: files or globs, as ``texts``: the vectors are rotated onto the principal
+            components of theirs.
         truncate_dim: elements of each vector to keep, from the first.
         ranges_of: files or globs, as ``texts``, on which the ranges of int8 vectors are measured.
 
@@ -85,11 +89,16 @@ def shrink(
     settings = encoder.settings
     if truncate_dim is not None:
         if not 1 <= truncate_dim <= encoder.dim:
-            raise ConfigError(f"truncate_dim is {truncate_dim}, but vectors have {encoder.dim} elements; choose fewer")
+            raise ConfigError(
+                f"truncate_dim is {truncate_dim}, but vectors have {encoder.dim} elements; choose"
+                " fewer"
+            )
         settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
     if truncate_dim is not None or measured:
         layers_after = (encoder.post_pooling, encoder.language_shift)
-        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings, *layers_after).train(encoder.training)
+        encoder = Encoder(encoder.backbone, encoder.vocabulary, settings, *layers_after).train(
+            encoder.training
+        )
     if measured:
         encoder.calibrate_ranges(_sentences(measured))
     return encoder
@@ -108,7 +117,11 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
     with torch.device("meta"):
         backbone = Backbone(config)
     wanted = backbone.state_dict().keys()
-    weights = {name: copy.deepcopy(tensor) for name, tensor in encoder.backbone.state_dict().items() if name in wanted}
+    weights = {
+        name: copy.deepcopy(tensor)
+        for name, tensor in encoder.backbone.state_dict().items()
+        if name in wanted
+    }
     backbone.load_state_dict(weights, assign=True)
     return encoder.with_backbone(backbone.requires_grad_(True)).train(encoder.training)
 

@@ -1,4 +1,6 @@
-"""The proof of an export: the same vectors from us and from all that runs it, or the name of what differs."""
+"""The proof of an export: the same vectors from us and from all that runs it, or the name of what
+differs.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,12 @@ from interlingua.files import PathLike, stem_and_suffix
 MOST_TEXTS = 1000
 """Texts of a language that are taken from a user's file."""
 SAMPLES: Mapping[str, Sequence[str]] = {
-    "eng_Latn": ("The cat sits on the mat.", "How much does the ticket to Berlin cost?", "Yes.", "a " * 600),
+    "eng_Latn": (
+        "The cat sits on the mat.",
+        "How much does the ticket to Berlin cost?",
+        "Yes.",
+        "a " * 600,
+    ),
     "deu_Latn": ("Die Katze sitzt auf der Matte.", "Wie viel kostet die Fahrkarte nach Berlin?"),
     "fra_Latn": ("Le chat est assis sur le tapis.", "Combien coûte le billet pour Berlin ?"),
     "spa_Latn": ("El gato está sentado en la alfombra.", "¿Cuánto cuesta el billete a Berlín?"),
@@ -86,17 +93,23 @@ class Verification:
         ]
 
     def table(self) -> list[str]:
-        """Lines for people: 1 - the smallest cosine of each language, a column for each runtime; ``!`` is too much."""
+        """Lines for people: 1 - the smallest cosine of each language, a column for each runtime.
+
+        ``!`` is too much.
+        """
         names = list(self.lowest)
         wrong = {(runtime, language) for runtime, language, _ in self.failures()}
         rows = [("1 - smallest cosine", *names)]
         for language in self.worst:
-            cells = (
-                f"{max(0.0, 1 - self.lowest[name][language].cosine):.1e}{'!' * ((name, language) in wrong)}"
-                for name in names
-            )
+            cells = []
+            for name in names:
+                distance = max(0.0, 1 - self.lowest[name][language].cosine)
+                mark = "!" * ((name, language) in wrong)
+                cells.append(f"{distance:.1e}{mark}")
             rows.append((language, *cells))
-        rows.append(("1 - mean cosine", *(f"{max(0.0, 1 - self.means[name]):.1e}" for name in names)))
+        rows.append(
+            ("1 - mean cosine", *(f"{max(0.0, 1 - self.means[name]):.1e}" for name in names))
+        )
         rows.append(("allowed", *(f"{self.tolerances[name]:.1e}" for name in names)))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
@@ -115,7 +128,8 @@ def verify(
     called: PathLike | None = None,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification:
-    """Encodes texts with the encoder and with everything that can run what is in an exported directory.
+    """Encodes texts with the encoder and with everything that can run what is in an exported
+    directory.
 
     Args:
         encoder: in the precision it was trained in.
@@ -126,8 +140,9 @@ def verify(
         on_verified: called with what was measured, also where it is too much.
 
     Raises:
-        CheckpointError: a text's cosine is below 1 - the runtime's tolerance; says which language and text, and, for
-            sentence-transformers, whether tokens, length limit, hidden states or pooling differ.
+        CheckpointError: a text's cosine is below 1 - the runtime's tolerance; says which language
+            and text, and, for sentence-transformers, whether tokens, length limit, hidden states or
+            pooling differ.
         MissingExtraError: a runtime's library is not installed.
     """
     run_by = runtimes(folder)
@@ -137,19 +152,24 @@ def verify(
         runtime = next(runtime for runtime in run_by if runtime.name == name)
         reason = ""
         if isinstance(runtime, StockRuntime):
-            reason = ": " + difference(encoder, runtime.model, low.text, language=language, prompt=low.prompt)
+            reason = ": " + difference(
+                encoder, runtime.model, low.text, language=language, prompt=low.prompt
+            )
         shown = low.text if len(low.text) <= 60 else low.text[:60] + "..."
         raise CheckpointError(
-            f"{called or folder}: {name} gives another vector for {shown!r} ({language}, cosine {low.cosine:.6f},"
-            f" wanted 1 - {runtime.tolerance:g}){reason}"
+            f"{called or folder}: {name} gives another vector for {shown!r} ({language}, cosine"
+            f" {low.cosine:.6f}, wanted 1 - {runtime.tolerance:g}){reason}"
         )
     return found
 
 
 def check_model(
-    encoder: Encoder, dtype: torch.dtype | None = None, samples: Mapping[str, Sequence[str]] = SAMPLES
+    encoder: Encoder,
+    dtype: torch.dtype | None = None,
+    samples: Mapping[str, Sequence[str]] = SAMPLES,
 ) -> None:
-    """Refuses a model with vectors or weights that are not finite, whether or not it is compared afterwards.
+    """Refuses a model with vectors or weights that are not finite, whether or not it is compared
+    afterwards.
 
     Args:
         encoder: that is to be exported.
@@ -157,11 +177,13 @@ def check_model(
         samples: texts by language code; of these the languages that the model can be given.
 
     Raises:
-        CheckpointError: a text's vector holds NaN or infinity, or a weight does or would, stored in the dtype.
+        CheckpointError: a text's vector holds NaN or infinity, or a weight does or would, stored in
+            the dtype.
     """
     shift = encoder.language_shift
     for language, texts in samples.items():
-        # A vocabulary that segments words needs a library for some languages, which an export does not.
+        # A vocabulary that segments words needs a library for some languages, which an export does
+        # not.
         if encoder.vocabulary.pre_tokenizer != "none" and language != "eng_Latn":
             continue
         if shift is None or language in shift.languages:
@@ -170,7 +192,9 @@ def check_model(
         stored = weight if dtype is None else weight.to(dtype)
         if not torch.isfinite(stored).all():
             kind = str(stored.dtype).removeprefix("torch.")
-            raise CheckpointError(f"the weights {name} hold NaN or infinity in {kind}; try --dtype float32")
+            raise CheckpointError(
+                f"the weights {name} hold NaN or infinity in {kind}; try --dtype float32"
+            )
 
 
 def _finite(vectors: Float32[ndarray, "n d"], texts: Sequence[str]) -> None:
@@ -194,7 +218,9 @@ def measure(
             for runtime in run_by:
                 theirs = runtime.encode(texts, prompt=prompt)
                 cosines = (ours * theirs).sum(axis=1)
-                cosines[~ours.any(axis=1) & ~theirs.any(axis=1)] = 1.0  # texts without a known token
+                cosines[~ours.any(axis=1) & ~theirs.any(axis=1)] = (
+                    1.0  # texts without a known token
+                )
                 sums[runtime.name] += float(cosines.sum())
                 place = int(np.nan_to_num(cosines, nan=-1.0).argmin())
                 low = Lowest(float(cosines[place]), texts[place], prompt)
@@ -214,7 +240,8 @@ def with_texts_of(files: Iterable[PathLike]) -> dict[str, Sequence[str]]:
     """The built-in sample and the first texts of each language of a user's files.
 
     Args:
-        files: ``.txt`` of one sentence a line, called by their language (``ru.txt``), or pairs in any known format.
+        files: ``.txt`` of one sentence a line, called by their language (``ru.txt``), or pairs in
+            any known format.
 
     Raises:
         DataError: a file is missing or broken, or its language is unknown.
@@ -223,7 +250,9 @@ def with_texts_of(files: Iterable[PathLike]) -> dict[str, Sequence[str]]:
     limits = {language: len(texts) + MOST_TEXTS for language, texts in found.items()}
     for file in files:
         for language, text in _texts(file):
-            if len(texts := found.setdefault(language, [])) < limits.setdefault(language, MOST_TEXTS):
+            if len(texts := found.setdefault(language, [])) < limits.setdefault(
+                language, MOST_TEXTS
+            ):
                 texts.append(text)
     return dict(found)
 
@@ -238,7 +267,9 @@ def _texts(file: PathLike) -> Iterable[tuple[str, str]]:
         yield pair.target_language, pair.target
 
 
-def difference(encoder: Encoder, stock: Any, text: str, *, language: str, prompt: str | None) -> str:
+def difference(
+    encoder: Encoder, stock: Any, text: str, *, language: str, prompt: str | None
+) -> str:
     """The first stage, from tokens to vector, at which the two part."""
     own_name = encoder.settings.default_prompt if prompt is None else prompt
     stock_name = stock.default_prompt_name if prompt is None else prompt
@@ -253,25 +284,46 @@ def difference(encoder: Encoder, stock: Any, text: str, *, language: str, prompt
     features = stock.preprocess([prompted])
     theirs = features["input_ids"][0].tolist()
     if len(ids) != len(theirs) and stock.max_seq_length != encoder.max_tokens:
-        return f"it cuts texts at {stock.max_seq_length} tokens, the encoder at {encoder.max_tokens}"
+        return (
+            f"it cuts texts at {stock.max_seq_length} tokens, the encoder at {encoder.max_tokens}"
+        )
     if ids != theirs:
         place = next(
-            (i for i, (a, b) in enumerate(zip(ids, theirs, strict=False)) if a != b), min(len(ids), len(theirs))
+            (i for i, (a, b) in enumerate(zip(ids, theirs, strict=False)) if a != b),
+            min(len(ids), len(theirs)),
         )
-        return f"the tokens differ, from place {place}: ids {ids[place : place + 3]} and {theirs[place : place + 3]}"
+        return (
+            f"the tokens differ, from place {place}: ids {ids[place : place + 3]} and"
+            f" {theirs[place : place + 3]}"
+        )
     with torch.no_grad():
         own = encoder.backbone(torch.tensor(ids), torch.tensor([0, len(ids)]))
-        states = stock[0]({key: value for key, value in features.items() if isinstance(value, torch.Tensor)})
+        states = stock[0](
+            {key: value for key, value in features.items() if isinstance(value, torch.Tensor)}
+        )
         apart = (own - states["token_embeddings"][0].float()).abs().max().item()
     if apart > 0.05:
-        return f"the hidden states differ by up to {apart:.3g}, so weights, positions or activation are not the same"
-    return f"tokens and hidden states agree; pooling or normalization differ (the encoder pools by {encoder.pooling})"
+        return (
+            f"the hidden states differ by up to {apart:.3g}, so weights, positions or activation"
+            " are not the same"
+        )
+    return (
+        "tokens and hidden states agree; pooling or normalization differ (the encoder pools by"
+        f" {encoder.pooling})"
+    )
 
 
 def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -> str:
     special = set(encoder.special_ids.tolist())
-    ids = [token for token in encoder.vocabulary.encode([text], language=language)[0] if token not in special]
+    ids = [
+        token
+        for token in encoder.vocabulary.encode([text], language=language)[0]
+        if token not in special
+    ]
     theirs = stock.preprocess([text])["input_ids"].tolist()
     if ids != theirs:
-        return f"the tokens differ: {len(ids)} and {len(theirs)} of them, {ids[:3]} and {theirs[:3]} first"
+        return (
+            f"the tokens differ: {len(ids)} and {len(theirs)} of them, {ids[:3]} and {theirs[:3]}"
+            " first"
+        )
     return "the tokens agree; their vectors, or normalization, differ"

@@ -1,8 +1,10 @@
-"""Learning from a bank of a teacher's vectors: contrast, soft labels and hard negatives, on rows of similarities.
+"""Learning from a bank of a teacher's vectors: contrast, soft labels and hard negatives, on rows of
+similarities.
 
-A student's vector s_i has one target z_i, the teacher's vector of the same meaning, and a bank of n other vectors t_j
-of the teacher. One product of students and bank gives the similarities that both ``contrast_with_bank`` and
-``soft_labels`` read, so a bank of tens of thousands costs about as much as a few sentences through the encoder.
+A student's vector s_i has one target z_i, the teacher's vector of the same meaning, and a bank of n
+other vectors t_j of the teacher. One product of students and bank gives the similarities that both
+``contrast_with_bank`` and ``soft_labels`` read, so a bank of tens of thousands costs about as much
+as a few sentences through the encoder.
 """
 
 from __future__ import annotations
@@ -15,14 +17,19 @@ from torch.nn import functional as F
 from interlingua.devices import on_device
 
 
-def squared_distance(student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
-    r"""Squared distance of directions to the teacher's, OmniSONAR (Omnilingual SONAR Team 2026), L_MSE of Eq. (11).
+def squared_distance(
+    student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]
+) -> Float[Tensor, ""]:
+    r"""Squared distance of directions to the teacher's, OmniSONAR (Omnilingual SONAR Team 2026),
+    L_MSE of Eq. (11).
 
-    .. math:: \frac1B \sum_i \lVert \hat s_i - \hat z_i \rVert^2 = \frac1B \sum_i (2 - 2\cos(s_i, z_i))
+    .. math:: \frac1B \sum_i \lVert \hat s_i - \hat z_i \rVert^2 = \frac1B \sum_i (2 - 2\cos(s_i,
+    z_i))
 
     *Symbols*: s ``student``, z ``target``; a hat is the vector divided by its length.
 
-    Differs from the paper: of unit vectors and not divided by d, so that a weight means the same for every teacher.
+    Differs from the paper: of unit vectors and not divided by d, so that a weight means the same
+    for every teacher.
 
     Returns:
         Between 0 and 4.
@@ -33,12 +40,15 @@ def squared_distance(student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]
 def mean_gap(
     student: Float[Tensor, "b d"], target: Float[Tensor, "b d"], language: Int64[Tensor, " b"]
 ) -> Float[Tensor, ""]:
-    r"""Squared distance of each language's mean to the mean of its targets: a linear-kernel MMD (Gretton et al. 2012).
+    r"""Squared distance of each language's mean to the mean of its targets: a linear-kernel MMD
+    (Gretton et al. 2012).
 
-    .. math:: \sum_l \frac{B_l}{B} \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i) \Bigr\rVert^2
+    .. math:: \sum_l \frac{B_l}{B} \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i)
+    \Bigr\rVert^2
 
-    What all sentences of a language have in common lies in this mean, and no contrast among one language's candidates
-    sees it. With a single sentence of each language it is ``squared_distance``.
+    What all sentences of a language have in common lies in this mean, and no contrast among one
+    language's candidates sees it. With a single sentence of each language it is
+    ``squared_distance``.
 
     Args:
         student: s.
@@ -62,7 +72,8 @@ def contrast_with_bank(
     temperature: float,
     excluded: Bool[Tensor, "b n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Student to teacher InfoNCE with the bank as negatives, OmniSONAR (2026), Eq. (9), first direction.
+    r"""Student to teacher InfoNCE with the bank as negatives, OmniSONAR (2026), Eq. (9), first
+    direction.
 
     .. math:: -\frac1B \sum_i \log \frac{e^{\cos(s_i, z_i)/\tau}}
               {e^{\cos(s_i, z_i)/\tau} + \sum_{j \in \mathrm{bank}} e^{\cos(s_i, t_j)/\tau}}
@@ -95,22 +106,26 @@ def soft_labels(
     temperature: float,
     excluded: Bool[Tensor, "b n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Divergence of a student's row of similarities from the teacher's, IMASCL (Park et al. 2024), soft labels.
+    r"""Divergence of a student's row of similarities from the teacher's, IMASCL (Park et al. 2024),
+    soft labels.
 
     .. math:: \frac1B \sum_i \sum_j p_{ij} \log \frac{p_{ij}}{q_{ij}}, \qquad
-              p_i = \mathrm{softmax}_j(\cos(z_i, t_j)/\tau), \quad q_i = \mathrm{softmax}_j(\cos(s_i, t_j)/\tau)
+              p_i = \mathrm{softmax}_j(\cos(z_i, t_j)/\tau), \quad q_i =
+              \mathrm{softmax}_j(\cos(s_i, t_j)/\tau)
 
     over j = the own target z_i, which the teacher's row has a cosine of 1 with, and the bank.
 
-    Differs from the paper: the cross-entropy less the labels' own entropy, which has the same gradient and is 0 where
-    the student agrees; against a bank of the teacher's vectors in place of the batch's students, in one direction.
+    Differs from the paper: the cross-entropy less the labels' own entropy, which has the same
+    gradient and is 0 where the student agrees; against a bank of the teacher's vectors in place of
+    the batch's students, in one direction.
 
     Args:
         positives: cosine of each student's vector with its own target.
         student: its cosines with the bank.
         teacher: cosines of its target with the bank; no gradient flows into them.
         temperature: tau > 0, of both, in cosine units.
-        excluded: vectors of the bank that do not count: those of the target's own sentence, which stands first already.
+        excluded: vectors of the bank that do not count: those of the target's own sentence, which
+            stands first already.
 
     Returns:
         Nats, a mean over B.
@@ -137,7 +152,8 @@ def split_softmax(
     *,
     temperature: float,
 ) -> Float[Tensor, ""]:
-    r"""Hard negatives in a softmax of their own, without margin: OmniSONAR (2026), second part of Eq. (5).
+    r"""Hard negatives in a softmax of their own, without margin: OmniSONAR (2026), second part of
+    Eq. (5).
 
     .. math:: -\frac1B \sum_i \log \frac{e^{\cos(x_i, y_i)/\tau}}
               {e^{\cos(x_i, y_i)/\tau} + \sum_{j: o_j = i} e^{\cos(x_i, h_j)/\tau}}
@@ -172,7 +188,9 @@ def split_softmax(
     return (total.log() + largest).mean()
 
 
-def principal_components(covariance: Float[Tensor, "w w"], count: int) -> tuple[Float[Tensor, "w k"], float]:
+def principal_components(
+    covariance: Float[Tensor, "w w"], count: int
+) -> tuple[Float[Tensor, "w k"], float]:
     """The directions of most variance, and the share of the variance that they hold.
 
     Args:
@@ -180,14 +198,16 @@ def principal_components(covariance: Float[Tensor, "w w"], count: int) -> tuple[
         count: k, at most w.
 
     Returns:
-        orthonormal columns, the strongest first, each with its largest entry positive so that they are the same on
-        every machine; and the share of the variance, 0 to 1.
+        orthonormal columns, the strongest first, each with its largest entry positive so that they
+        are the same on every machine; and the share of the variance, 0 to 1.
 
     Raises:
         ValueError: there are fewer directions than requested.
     """
     if count > len(covariance):
-        raise ValueError(f"{count} components of vectors of width {len(covariance)}; there are no more than that")
+        raise ValueError(
+            f"{count} components of vectors of width {len(covariance)}; there are no more than that"
+        )
     values, vectors = torch.linalg.eigh(covariance.double())
     chosen = vectors.flip(1)[:, :count]
     largest = chosen.gather(0, chosen.abs().argmax(dim=0, keepdim=True))

@@ -1,4 +1,6 @@
-"""Contrastive objectives over sentence embeddings: each sentence is to find its translation in the batch."""
+"""Contrastive objectives over sentence embeddings: each sentence is to find its translation in the
+batch.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +16,25 @@ from interlingua.devices import on_device
 CHUNK_COSINES = 1 << 20
 """Cosines that the language contrast holds at once."""
 WHOLE_LOGITS = 1 << 28
-"""Logits, 16,384 x 16,384, that are kept for the backward pass at most; more are made twice, some rows at a time."""
+"""Logits, 16,384 x 16,384, that are kept for the backward pass at most; more are made twice, some
+rows at a time."""
 CHUNK_LOGITS = 1 << 26
 """Logits of such rows."""
 
 
 def cosine_similarities(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
-    """Cosine of every x with every y, 0 where either is the zero vector; in float32 or wider, also under autocast."""
+    """Cosine of every x with every y, 0 where either is the zero vector.
+
+    In float32 or wider, also under autocast.
+    """
     return inner_products(F.normalize(_wide(x), dim=-1), F.normalize(_wide(y), dim=-1))
 
 
 def inner_products(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
     """Inner product of every x with every y, in float32 or wider, also under autocast."""
-    with torch.autocast(x.device.type, enabled=False):  # a temperature of 0.1 would multiply the rounding by ten
+    with torch.autocast(
+        x.device.type, enabled=False
+    ):  # a temperature of 0.1 would multiply the rounding by ten
         return _wide(x) @ _wide(y).T
 
 
@@ -37,19 +45,21 @@ def bidirectional_contrastive(
     temperature: float = 0.1,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Sentence-level contrastive objective in both directions, EMS (Mao et al. 2023), Eq. (8) over B.
+    r"""Sentence-level contrastive objective in both directions, EMS (Mao et al. 2023), Eq. (8) over
+    B.
 
     .. math:: -\frac1B \sum_j \Bigl( \log\frac{e^{s_{jj}/T}}{\sum_k e^{s_{jk}/T}}
               + \log\frac{e^{s_{jj}/T}}{\sum_k e^{s_{kj}/T}} \Bigr), \qquad s_{jk} = \cos(x_j, y_k)
 
-    *Symbols*: h(S_l) ``x``, h(S_l') ``y``, T ``temperature``. Negatives come from the other side only.
+    *Symbols*: h(S_l) ``x``, h(S_l') ``y``, T ``temperature``. Negatives come from the other side
+    only.
 
     Args:
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
         temperature: T > 0, in cosine units.
-        excluded: pairs that are not to count as negatives (other translations of the same sentence); the diagonal
-            is never excluded.
+        excluded: pairs that are not to count as negatives (other translations of the same
+            sentence); the diagonal is never excluded.
 
     Returns:
         Nats: the sum of both directions, each a mean over B.
@@ -69,15 +79,18 @@ def additive_margin_softmax(
     margin_after_temperature: bool = False,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Bidirectional additive-margin softmax over in-batch negatives, LaBSE (Feng et al. 2022), Eq. (1)-(2).
+    r"""Bidirectional additive-margin softmax over in-batch negatives, LaBSE (Feng et al. 2022), Eq.
+    (1)-(2).
 
     .. math:: -\frac1B \sum_i \Bigl( \log\frac{e^{(\phi_{ii}-m)/\tau}}{e^{(\phi_{ii}-m)/\tau}
               + \sum_{k\ne i} e^{\phi_{ik}/\tau}} + \text{the same with } \phi_{ki} \Bigr)
 
-    *Symbols*: phi_ij = cos(x_i, y_j); m ``margin``, taken from the positives only; tau ``temperature``.
+    *Symbols*: phi_ij = cos(x_i, y_j); m ``margin``, taken from the positives only; tau
+    ``temperature``.
 
-    Differs from the paper: LaBSE names a margin and no temperature; EMS uses m = 0.3 and tau = 0.1 without saying
-    in which order. The margin is taken before the division unless ``margin_after_temperature``.
+    Differs from the paper: LaBSE names a margin and no temperature; EMS uses m = 0.3 and tau = 0.1
+    without saying in which order. The margin is taken before the division unless
+    ``margin_after_temperature``.
 
     Args:
         x: embeddings of one side.
@@ -117,9 +130,11 @@ def infonce(
     cosine: bool = True,
     excluded: Bool[Tensor, "b b+n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""InfoNCE from queries to passages, multilingual-IR contrastive learning (Hu et al. 2022), Eq. (1).
+    r"""InfoNCE from queries to passages, multilingual-IR contrastive learning (Hu et al. 2022), Eq.
+    (1).
 
-    .. math:: -\frac1B \sum_i \log \frac{e^{s(q_i, p_i)/T}}{\sum_k e^{s(q_i, p_k)/T} + \sum_n e^{s(q_i, n_n)/T}}
+    .. math:: -\frac1B \sum_i \log \frac{e^{s(q_i, p_i)/T}}{\sum_k e^{s(q_i, p_k)/T} + \sum_n
+    e^{s(q_i, n_n)/T}}
 
     Args:
         queries: q.
@@ -127,8 +142,8 @@ def infonce(
         hard_negatives: further negatives, shared by all queries.
         temperature: T > 0.
         cosine: s is the cosine, else the inner product as in DPR.
-        excluded: pairs of query and candidate, passages before hard negatives, that are not to count as negatives; the
-            diagonal is never excluded.
+        excluded: pairs of query and candidate, passages before hard negatives, that are not to
+            count as negatives; the diagonal is never excluded.
 
     Returns:
         Nats, a mean over B.
@@ -156,18 +171,22 @@ def semantic_contrastive(
     temperature: float = 0.1,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""NT-Xent over the 2B sentences of B translation pairs, multilingual-IR contrastive learning, Eq. (2).
+    r"""NT-Xent over the 2B sentences of B translation pairs, multilingual-IR contrastive learning,
+    Eq. (2).
 
     .. math:: -\frac1{2B} \sum_{i=1}^{2B} \log
-              \frac{e^{\cos(z_i, z_{i'})/\tau}}{\sum_{k \ne i} e^{\cos(z_i, z_k)/\tau}}, \qquad z = [x; y]
+              \frac{e^{\cos(z_i, z_{i'})/\tau}}{\sum_{k \ne i} e^{\cos(z_i, z_k)/\tau}}, \qquad z =
+              [x; y]
 
-    *Symbols*: i' is the translation of i; tau ``temperature``. Unlike EMS, sentences of the own side are negatives too.
+    *Symbols*: i' is the translation of i; tau ``temperature``. Unlike EMS, sentences of the own
+    side are negatives too.
 
     Args:
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
         temperature: tau > 0, in cosine units.
-        excluded: pairs with sentences, on either side, that are not to count as negatives of one another.
+        excluded: pairs with sentences, on either side, that are not to count as negatives of one
+            another.
 
     Returns:
         Nats, a mean over the 2B anchors.
@@ -178,7 +197,9 @@ def semantic_contrastive(
     z = torch.cat([x, y])
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
     if excluded is not None:
-        logits = logits.masked_fill(_without_diagonal(excluded, logits.device).repeat(2, 2), -torch.inf)
+        logits = logits.masked_fill(
+            _without_diagonal(excluded, logits.device).repeat(2, 2), -torch.inf
+        )
     return F.cross_entropy(logits, torch.arange(len(z), device=z.device).roll(len(x)))
 
 
@@ -189,28 +210,32 @@ def language_contrastive(
     *,
     reduction: Literal["mean", "literal", "sum"] = "mean",
 ) -> Float[Tensor, ""]:
-    r"""As near to a sentence as to its translation: multilingual-IR contrastive learning (Hu et al. 2022), Eq. (3).
+    r"""As near to a sentence as to its translation: multilingual-IR contrastive learning (Hu et al.
+    2022), Eq. (3).
 
     .. math:: -\frac1{N(N-2)} \sum_{(i,j) \in P} \sum_{k \in (P \cup Q) \setminus \{i,j\}} \Bigl(
-              \log\frac{e^{s_{ik}}}{e^{s_{ik}} + e^{s_{jk}}} + \log\frac{e^{s_{jk}}}{e^{s_{ik}} + e^{s_{jk}}} \Bigr),
-              \qquad s_{ik} = \cos(z_i, z_k)
+              \log\frac{e^{s_{ik}}}{e^{s_{ik}} + e^{s_{jk}}} + \log\frac{e^{s_{jk}}}{e^{s_{ik}} +
+              e^{s_{jk}}} \Bigr), \qquad s_{ik} = \cos(z_i, z_k)
 
-    *Symbols*: P the pairs of ``x`` and ``y``; Q ``others``, sentences without translation; N the number of sentences.
+    *Symbols*: P the pairs of ``x`` and ``y``; Q ``others``, sentences without translation; N the
+    number of sentences.
 
-    Differs from the paper: its factor is the mean over the logarithms if N counts the sentences and Q is empty; with a
-    Q it shrinks the loss as Q grows. The default stays the mean, ``literal`` is as printed. With either the printed
-    weight of 0.001 leaves a gradient far below that of the other losses; the authors' normalizer is not known. Under
-    the ``sum`` over pairs and sentences it is of the order of the semantic loss's.
+    Differs from the paper: its factor is the mean over the logarithms if N counts the sentences and
+    Q is empty; with a Q it shrinks the loss as Q grows. The default stays the mean, ``literal`` is
+    as printed. With either the printed weight of 0.001 leaves a gradient far below that of the
+    other losses; the authors' normalizer is not known. Under the ``sum`` over pairs and sentences
+    it is of the order of the semantic loss's.
 
     Args:
         x: embeddings of one side.
         y: embeddings of the other; row i translates row i of ``x``.
         others: embeddings of further sentences, of whatever languages.
-        reduction: "mean" over the 2 B (N - 2) logarithms, "literal": their sum over N (N - 2), or their "sum".
+        reduction: "mean" over the 2 B (N - 2) logarithms, "literal": their sum over N (N - 2), or
+            their "sum".
 
     Returns:
-        Nats, at least log 2 with "mean" and 2 B (N - 2) log 2 with "sum": where no cosine tells a sentence from its
-        translation.
+        Nats, at least log 2 with "mean" and 2 B (N - 2) log 2 with "sum": where no cosine tells a
+        sentence from its translation.
 
     Raises:
         ValueError: a single pair and no other sentence, so that there is nothing to compare.
@@ -219,23 +244,33 @@ def language_contrastive(
     pairs = len(x)
     sentences = len(z)
     if sentences <= 2:
-        raise ValueError("one pair and no other sentence; the language contrast needs at least one sentence more")
+        raise ValueError(
+            "one pair and no other sentence; the language contrast needs at least one sentence more"
+        )
     with torch.autocast(z.device.type, enabled=False):
         units = F.normalize(_wide(z), dim=-1)
         differences = units[:pairs] - units[pairs : 2 * pairs]
         total: Tensor = _LanguageContrast.apply(differences, units)  # type: ignore[no-untyped-call]
-    divisors = {"mean": 2 * pairs * (sentences - 2), "literal": sentences * (sentences - 2), "sum": 1}
+    divisors = {
+        "mean": 2 * pairs * (sentences - 2),
+        "literal": sentences * (sentences - 2),
+        "sum": 1,
+    }
     return total / divisors[reduction]
 
 
 class _LanguageContrast(torch.autograd.Function):
-    """Sum over pairs n and sentences k, own ones apart, of f(D) = -log sigmoid(D) - log sigmoid(-D), D = u_n . z_k.
+    """Sum over pairs n and sentences k, own ones apart, of f(D) = -log sigmoid(D) - log
+    sigmoid(-D), D = u_n . z_k.
 
-    f'(D) = tanh(D / 2), so forward makes the gradients too, some pairs at a time: no (pairs, sentences) matrix is kept.
+    f'(D) = tanh(D / 2), so forward makes the gradients too, some pairs at a time: no (pairs,
+    sentences) matrix is kept.
     """
 
     @staticmethod
-    def forward(ctx: Any, differences: Float[Tensor, "b d"], units: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+    def forward(
+        ctx: Any, differences: Float[Tensor, "b d"], units: Float[Tensor, "n d"]
+    ) -> Float[Tensor, ""]:
         pairs = len(differences)
         total = units.new_zeros(())
         grad_differences = torch.empty_like(differences)
@@ -270,7 +305,8 @@ def _chunked_softmax(
     taken: float = 0.0,
     both: bool = False,
 ) -> Float[Tensor, ""]:
-    """Cross-entropy of each x's own y under the softmax of x y', a mean over x, with ``both`` that of each y too.
+    """Cross-entropy of each x's own y under the softmax of x y', a mean over x, with ``both`` that
+    of each y too.
 
     Args:
         x: anchors, in float32 or wider, divided by the temperature.
@@ -285,14 +321,22 @@ def _chunked_softmax(
 
 
 class _ChunkedSoftmax(torch.autograd.Function):
-    """The forward pass keeps the logarithm of each row's sum, and of each column's; the backward pass needs no more.
+    """The forward pass keeps the logarithm of each row's sum, and of each column's.
 
-    The slope of the loss along a logit is its share of its row's sum, and of its column's, less 1 for a positive.
+    The backward pass needs no more.
+
+    The slope of the loss along a logit is its share of its row's sum, and of its column's, less 1
+    for a positive.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, x: Float[Tensor, "b d"], y: Float[Tensor, "n d"], excluded: Tensor | None, taken: float, both: bool
+        ctx: Any,
+        x: Float[Tensor, "b d"],
+        y: Float[Tensor, "n d"],
+        excluded: Tensor | None,
+        taken: float,
+        both: bool,
     ) -> Float[Tensor, ""]:
         row_sums = torch.empty_like(x[:, 0])
         column_sums = torch.full_like(y[:, 0], -torch.inf)
@@ -334,7 +378,11 @@ def _row_chunks(rows: int, columns: int) -> list[slice]:
 
 
 def _some_logits(
-    x: Float[Tensor, "b d"], y: Float[Tensor, "n d"], excluded: Bool[Tensor, "b n"] | None, taken: float, rows: slice
+    x: Float[Tensor, "b d"],
+    y: Float[Tensor, "n d"],
+    excluded: Bool[Tensor, "b n"] | None,
+    taken: float,
+    rows: slice,
 ) -> Float[Tensor, "r n"]:
     """Some rows of x y', with less for the positives, and none for what is excluded."""
     logits = x[rows] @ y.T

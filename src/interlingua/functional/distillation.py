@@ -7,13 +7,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def mean_squared_error(student: Float[Tensor, "b d"], teacher: Float[Tensor, "b d"]) -> Float[Tensor, ""]:
-    r"""Distance of embeddings as they are, not normalized: multilingual distillation (Reimers and Gurevych 2020).
+def mean_squared_error(
+    student: Float[Tensor, "b d"], teacher: Float[Tensor, "b d"]
+) -> Float[Tensor, ""]:
+    r"""Distance of embeddings as they are, not normalized: multilingual distillation (Reimers and
+    Gurevych 2020).
 
     .. math:: \frac1{Bd} \sum_{i=1}^{B} \sum_{j=1}^{d} (s_{ij} - t_{ij})^2
 
-    Differs from the paper: it writes the squared distance of the vectors; its code takes the mean over dimensions too,
-    which divides the loss by d.
+    Differs from the paper: it writes the squared distance of the vectors; its code takes the mean
+    over dimensions too, which divides the loss by d.
 
     Args:
         student: s.

@@ -25,7 +25,8 @@ def margin_score(
 
     with margin(c, b) = c / b (``ratio``), c - b (``distance``) or c (``absolute``).
 
-    *Symbols*: a_x ``x_mean`` and a_y ``y_mean``, the mean cosine of x (of y) to its k nearest on the other side.
+    *Symbols*: a_x ``x_mean`` and a_y ``y_mean``, the mean cosine of x (of y) to its k nearest on
+    the other side.
 
     Args:
         similarity: cosines.
@@ -67,6 +68,11 @@ def score_neighbors(
     return margin_score(similarities, x_means[:, None], y_means[indices], margin=margin)
 
 
-def best_neighbor(scores: Float[Tensor, "n k"], indices: Int64[Tensor, "n k"]) -> Int64[Tensor, " n"]:
-    """The neighbor of the highest score in each row; of equal scores the one that stands first, the nearer one."""
+def best_neighbor(
+    scores: Float[Tensor, "n k"], indices: Int64[Tensor, "n k"]
+) -> Int64[Tensor, " n"]:
+    """The neighbor of the highest score in each row.
+
+    Of equal scores the one that stands first, the nearer one.
+    """
     return indices.gather(1, torch.argmax(scores, dim=1, keepdim=True))[:, 0]

@@ -1,4 +1,6 @@
-"""Cross-entropy of tokens over a large vocabulary, with the logits computed some words at a time."""
+"""Cross-entropy of tokens over a large vocabulary, with the logits computed some words at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,10 @@ def linear_cross_entropy(
 
     .. math:: \ell_i = \log\sum_w e^{h_i \cdot W_w + b_w} - (h_i \cdot W_{y_i} + b_{y_i})
 
-    The backward pass finds the first tiles of h W' where the forward pass has left them, and computes the others again:
-    memory does not grow with n V, for up to a third more arithmetic than with all of them kept. Under autocast the
-    products run in the autocast type, as those of a linear layer would; sums and logarithms stay in float32.
+    The backward pass finds the first tiles of h W' where the forward pass has left them, and
+    computes the others again: memory does not grow with n V, for up to a third more arithmetic than
+    with all of them kept. Under autocast the products run in the autocast type, as those of a
+    linear layer would; sums and logarithms stay in float32.
 
     *Symbols*: h ``hidden``, W ``weight``, b ``bias``, y ``targets``.
 
@@ -54,11 +57,15 @@ def linear_cross_entropy(
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
     if tile is None:
         tile = max(SMALLEST_TILE, TILE_ELEMENTS.get(device, 2**20) // max(1, len(hidden)))
-    losses: Tensor = _LinearCrossEntropy.apply(hidden.to(dtype), weight, bias, targets, tile, kept_bytes)  # type: ignore[no-untyped-call]
+    losses: Tensor = _LinearCrossEntropy.apply(
+        hidden.to(dtype), weight, bias, targets, tile, kept_bytes
+    )  # type: ignore[no-untyped-call]
     return losses
 
 
-def group_means(losses: Float[Tensor, " n"], group: Int64[Tensor, " n"], groups: int) -> Float[Tensor, " g"]:
+def group_means(
+    losses: Float[Tensor, " n"], group: Int64[Tensor, " n"], groups: int
+) -> Float[Tensor, " g"]:
     """Mean of each group's losses, 0 for a group without any.
 
     Args:
@@ -75,7 +82,13 @@ def group_means(losses: Float[Tensor, " n"], group: Int64[Tensor, " n"], groups:
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, tile: int, kept_bytes: int
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        tile: int,
+        kept_bytes: int,
     ) -> Tensor:
         seen = _Seen(len(hidden), bias)
         kept = []
@@ -102,7 +115,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
             words = slice(start, start + ctx.tile)
             half = weight[words].to(hidden.dtype)
             product = kept[place] if place < len(kept) else _product(hidden, half)
-            slopes, d_bias[words] = _slopes(product, bias[words], targets - start, log_normalizer, upstream)
+            slopes, d_bias[words] = _slopes(
+                product, bias[words], targets - start, log_normalizer, upstream
+            )
             d_hidden += slopes @ half
             if d_weight is not None:
                 d_weight[words] = slopes.T @ hidden
@@ -115,19 +130,25 @@ def _product(hidden: Float[Tensor, "n d"], weight: Float[Tensor, "w d"]) -> Floa
 
 
 class _Seen:
-    """What is known of each row's softmax after some tiles: its largest logit, its sum, the target's logit."""
+    """What is known of each row's softmax after some tiles: its largest logit, its sum, the
+    target's logit.
+    """
 
     def __init__(self, rows: int, bias: Float[Tensor, " v"]) -> None:
         self.largest = bias.new_full((rows,), -torch.inf)
         self.sum, self.expected = torch.zeros_like(self.largest), torch.zeros_like(self.largest)
 
-    def add(self, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], targets: Int64[Tensor, " n"]) -> None:
+    def add(
+        self, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], targets: Int64[Tensor, " n"]
+    ) -> None:
         """Takes in the logits of some words; targets count from the first of them."""
         if available(product) and bias.dtype == torch.float32:
             each = self.largest, self.sum, self.expected
             _by_rows("observe", product, bias, (targets, *each))
             return
-        self.largest, self.sum, self.expected = _observed(product, bias, targets, self.largest, self.sum, self.expected)
+        self.largest, self.sum, self.expected = _observed(
+            product, bias, targets, self.largest, self.sum, self.expected
+        )
 
     def log_normalizer(self) -> Float[Tensor, " n"]:
         return self.largest + self.sum.log()
@@ -147,7 +168,9 @@ def _observed(
     largest = torch.maximum(largest_so_far, logits.amax(dim=1))
     place, inside = _places(targets, logits)
     expected = torch.where(inside, logits.gather(1, place[:, None])[:, 0], expected)
-    total = sum_so_far * (largest_so_far - largest).exp() + logits.sub_(largest[:, None]).exp_().sum(dim=1)
+    total = sum_so_far * (largest_so_far - largest).exp() + logits.sub_(
+        largest[:, None]
+    ).exp_().sum(dim=1)
     return largest, total, expected
 
 
@@ -158,11 +181,17 @@ def _slopes(
     log_normalizer: Float[Tensor, " n"],
     upstream: Float[Tensor, " n"],
 ) -> tuple[Float[Tensor, "n w"], Float[Tensor, " w"]]:
-    """Of the losses along the logits of some words, in the products' type, and their sums over the rows."""
+    """Of the losses along the logits of some words, in the products' type, and their sums over the
+    rows.
+    """
     if available(product) and bias.dtype == torch.float32:
         slopes = torch.empty_like(product)
         parts = _by_rows(
-            "slopes_of", product, bias, (targets, log_normalizer, upstream.contiguous(), slopes), sums=True
+            "slopes_of",
+            product,
+            bias,
+            (targets, log_normalizer, upstream.contiguous(), slopes),
+            sums=True,
         )
         return slopes, parts
     return _slopes_of(product, bias, targets, log_normalizer, upstream)
@@ -184,7 +213,12 @@ def _slopes_of(
 
 
 def _by_rows(
-    name: str, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], rows: tuple[Tensor, ...], *, sums: bool = False
+    name: str,
+    product: Float[Tensor, "n w"],
+    bias: Float[Tensor, " w"],
+    rows: tuple[Tensor, ...],
+    *,
+    sums: bool = False,
 ) -> Float[Tensor, " w"]:
     """Calls the kernel on parts of the rows of a product and of other tensors."""
     parts = even_parts(*product.shape)
@@ -192,13 +226,25 @@ def _by_rows(
 
     def part(first: int, last: int) -> None:
         own = (totals[parts.index(first)],) if sums else ()
-        call(name, product, last - first, product.shape[1], product[first:], bias, *(x[first:] for x in rows), *own)
+        call(
+            name,
+            product,
+            last - first,
+            product.shape[1],
+            product[first:],
+            bias,
+            *(x[first:] for x in rows),
+            *own,
+        )
 
     in_threads(parts, part)
     return totals.sum(0)
 
 
 def _places(targets: Int64[Tensor, " n"], logits: Float[Tensor, "n w"]) -> tuple[Tensor, Tensor]:
-    """Column of each target, and whether it is in there at all; if not, the column means nothing."""
+    """Column of each target, and whether it is in there at all.
+
+    If not, the column means nothing.
+    """
     inside = (targets >= 0) & (targets < logits.shape[1])
     return targets.clamp(0, logits.shape[1] - 1), inside

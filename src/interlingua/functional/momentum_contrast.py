@@ -20,11 +20,11 @@ def momentum_contrast(
     .. math:: -\frac1B \sum_i \log \frac{e^{q_i \cdot k_i / \tau}}
               {e^{q_i \cdot k_i / \tau} + \sum_{n \in \mathcal N} e^{q_i \cdot n / \tau}}
 
-    *Symbols*: q ``queries``, k ``keys``: row i translates query i; N ``queue``; tau ``temperature``, in units of the
-    inner product. No gradient flows into keys and queue.
+    *Symbols*: q ``queries``, k ``keys``: row i translates query i; N ``queue``; tau
+    ``temperature``, in units of the inner product. No gradient flows into keys and queue.
 
-    Differs from the paper: it names no temperature; 0.25 is the default of the released code, which does not normalize
-    the vectors either.
+    Differs from the paper: it names no temperature; 0.25 is the default of the released code, which
+    does not normalize the vectors either.
 
     Returns:
         Nats, a mean over B; 0 while the queue is empty.

@@ -15,7 +15,9 @@ TARGET_KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 
 
 class TokenTargets(NamedTuple):
-    """Token distributions of B sentences, sparse: entry t adds ``weights[t]`` to p of ``ids[t]`` in row ``rows[t]``."""
+    """Token distributions of B sentences, sparse: entry t adds ``weights[t]`` to p of ``ids[t]`` in
+    row ``rows[t]``.
+    """
 
     rows: Int64[Tensor, " t"]
     ids: Int64[Tensor, " t"]
@@ -49,10 +51,10 @@ def token_targets(
     Args:
         input_ids: tokens of all sentences, packed.
         cu_seqlens: where each begins; none is empty.
-        extra_ids: one more token for each sentence, so that p = N_w / (|S| + 1): the masked token of the unified
-            generative task.
-        kind: "paper", or "code": the released implementation writes 1 / |S| once for each distinct token, so that a
-            sentence with repeated tokens has a mass below 1.
+        extra_ids: one more token for each sentence, so that p = N_w / (|S| + 1): the masked token
+            of the unified generative task.
+        kind: "paper", or "code": the released implementation writes 1 / |S| once for each distinct
+            token, so that a sentence with repeated tokens has a mass below 1.
         dtype: of the weights.
         device: where they are needed; default: where the tokens are.
 
@@ -60,7 +62,9 @@ def token_targets(
         ValueError: there is no such kind.
     """
     if kind not in TARGET_KINDS:
-        raise ValueError(f"unknown kind of targets {kind!r}; choose one of {', '.join(TARGET_KINDS)}")
+        raise ValueError(
+            f"unknown kind of targets {kind!r}; choose one of {', '.join(TARGET_KINDS)}"
+        )
     if device is not None:
         input_ids, cu_seqlens = on_device(input_ids, device), on_device(cu_seqlens, device)
         extra_ids = None if extra_ids is None else on_device(extra_ids, device)
@@ -86,9 +90,11 @@ def token_targets(
 
 
 def token_divergence(logits: Float[Tensor, "b v"], targets: TokenTargets) -> Float[Tensor, " b"]:
-    r"""Divergence of the predicted from the true token distribution, EMS, Eq. (6), one direction and one value a pair.
+    r"""Divergence of the predicted from the true token distribution, EMS, Eq. (6), one direction
+    and one value a pair.
 
-    .. math:: KL(p \Vert q) = \sum_w p(w) \log p(w) - \sum_w p(w) z_w + \Bigl(\sum_w p(w)\Bigr) \log\sum_w e^{z_w}
+    .. math:: KL(p \Vert q) = \sum_w p(w) \log p(w) - \sum_w p(w) z_w + \Bigl(\sum_w p(w)\Bigr)
+    \log\sum_w e^{z_w}
 
     *Symbols*: z ``logits``, q = softmax(z); p ``targets``, of the sentence in the other language.
 
@@ -105,10 +111,12 @@ def token_divergence(logits: Float[Tensor, "b v"], targets: TokenTargets) -> Flo
 def linear_token_divergence(
     hidden: Float[Tensor, "b h"], weight: Float[Tensor, "v h"], targets: TokenTargets
 ) -> Float[Tensor, " b"]:
-    """``token_divergence(hidden @ weight.T, targets)`` with a single (B, V) matrix alive from forward to backward.
+    """``token_divergence(hidden @ weight.T, targets)`` with a single (B, V) matrix alive from
+    forward to backward.
 
-    That matrix is made in place: logits, then probabilities, then their gradient. Under autocast the two products
-    of the vocabulary run and the matrix is kept in the autocast type; sums and logarithms stay in float32.
+    That matrix is made in place: logits, then probabilities, then their gradient. Under autocast
+    the two products of the vocabulary run and the matrix is kept in the autocast type; sums and
+    logarithms stay in float32.
     """
     device = hidden.device.type
     if torch.is_autocast_enabled(device):
@@ -122,7 +130,14 @@ def linear_token_divergence(
 class _LinearTokenDivergence(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, rows: Tensor, ids: Tensor, w: Tensor, mass: Tensor, entropy: Tensor
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        rows: Tensor,
+        ids: Tensor,
+        w: Tensor,
+        mass: Tensor,
+        entropy: Tensor,
     ) -> Tensor:
         with torch.autocast(hidden.device.type, enabled=False):
             logits = (hidden @ weight.T).to(w.dtype)
@@ -139,11 +154,22 @@ class _LinearTokenDivergence(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, gradient = ctx.saved_tensors
         scale = upstream[:, None].to(hidden.dtype)
-        return scale * (gradient @ weight), gradient.T @ (scale * hidden), None, None, None, None, None
+        return (
+            scale * (gradient @ weight),
+            gradient.T @ (scale * hidden),
+            None,
+            None,
+            None,
+            None,
+            None,
+        )
 
 
 def _counts_within(rows: Int64[Tensor, " t"], ids: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
-    """How often each entry's (row, id) occurs; shapes known beforehand, so that a GPU need not wait."""
+    """How often each entry's (row, id) occurs.
+
+    Shapes known beforehand, so that a GPU need not wait.
+    """
     span = (ids.max() if len(ids) else ids.new_zeros(())) + 1
     keys = rows * span + ids
     order = keys.sort().values

@@ -15,11 +15,12 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
 
     .. math:: -\frac1B \sum_i \log \min_{j \ne i} \lVert x_i - x_j \rVert
 
-    The gradient flows through both a vector and its neighbor; which one is nearest is not differentiated.
+    The gradient flows through both a vector and its neighbor; which one is nearest is not
+    differentiated.
 
-    Differs from the paper: as in its released code the embeddings are L2-normalized, the nearest neighbor is the one
-    of the largest inner product, and 1e-8 is added to each coordinate's difference and to the distance. Computed in
-    float32 or wider, also under autocast.
+    Differs from the paper: as in its released code the embeddings are L2-normalized, the nearest
+    neighbor is the one of the largest inner product, and 1e-8 is added to each coordinate's
+    difference and to the distance. Computed in float32 or wider, also under autocast.
 
     Args:
         x: embeddings.
@@ -33,7 +34,9 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
     """
     if len(x) < 2:
         raise ValueError(f"KoLeo needs at least 2 embeddings, got {len(x)}")
-    with torch.autocast(x.device.type, enabled=False):  # half precision can't tell near neighbors apart
+    with torch.autocast(
+        x.device.type, enabled=False
+    ):  # half precision can't tell near neighbors apart
         x = x if x.dtype == torch.float64 else x.float()
         x = F.normalize(x, dim=-1, eps=KOLEO_EPSILON) if normalize else x
         with torch.no_grad():

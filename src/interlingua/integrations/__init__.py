@@ -1,1 +1,4 @@
-"""The encoder as other libraries want it: LangChain, scikit-learn and Chroma; each module needs its own extra."""
+"""The encoder as other libraries want it: LangChain, scikit-learn and Chroma.
+
+Each module needs its own extra.
+"""

@@ -1,4 +1,7 @@
-"""Chroma's ``EmbeddingFunction``; importing this module also makes it known to Chroma by its name."""
+"""Chroma's ``EmbeddingFunction``.
+
+Importing this module also makes it known to Chroma by its name.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,12 @@ except ImportError as error:
 class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
     """Embeds the documents and queries of a collection, with the model's own prompts for each.
 
-    Chroma keeps the configuration with the collection. ``get_collection`` then builds the function by itself, in a
-    process that has imported this module.
+    Chroma keeps the configuration with the collection. ``get_collection`` then builds the function
+    by itself, in a process that has imported this module.
 
     Args:
-        model: a model directory, a training run or ``hf:owner/name``; a directory is kept as an absolute path.
+        model: a model directory, a training run or ``hf:owner/name``; a directory is kept as an
+            absolute path.
         device: cpu, cuda, cuda:1; None = the CPU.
         dtype: to compute in: float32, bfloat16, float16 or int8.
         language: of all texts, in any code, where the model needs it.
@@ -35,9 +39,18 @@ class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
     """
 
     def __init__(
-        self, model: str, device: str | None = None, dtype: Dtype = "float32", language: str | None = None
+        self,
+        model: str,
+        device: str | None = None,
+        dtype: Dtype = "float32",
+        language: str | None = None,
     ) -> None:
-        self._config = {"model": lasting_name(model), "device": device, "dtype": dtype, "language": language}
+        self._config = {
+            "model": lasting_name(model),
+            "device": device,
+            "dtype": dtype,
+            "language": language,
+        }
         self._search_model = SearchModel(model, device=device, dtype=dtype, language=language)
 
     def __call__(self, input: Documents) -> Embeddings:

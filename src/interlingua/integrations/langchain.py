@@ -13,7 +13,8 @@ except ImportError as error:
 
 
 class InterlinguaEmbeddings(Embeddings):
-    """Embeds documents and queries for a vector store of LangChain, with the model's own prompts for each.
+    """Embeds documents and queries for a vector store of LangChain, with the model's own prompts
+    for each.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
@@ -28,7 +29,12 @@ class InterlinguaEmbeddings(Embeddings):
     """
 
     def __init__(
-        self, model: str, *, device: str | None = None, dtype: Dtype = "float32", language: str | None = None
+        self,
+        model: str,
+        *,
+        device: str | None = None,
+        dtype: Dtype = "float32",
+        language: str | None = None,
     ) -> None:
         self.model = model
         self._search_model = SearchModel(model, device=device, dtype=dtype, language=language)

@@ -16,9 +16,11 @@ from interlingua.languages import resolve
 from interlingua.search.indexed_model import IndexedModel
 from interlingua.search.passage_files import Passage
 
-# Libraries build several objects from one configuration. An encoder that no object holds any more is forgotten, so
-# that a model which was trained anew under the same name is read again.
-_LOADED: weakref.WeakValueDictionary[tuple[str, str | None], Encoder] = weakref.WeakValueDictionary()
+# Libraries build several objects from one configuration. An encoder that no object holds any more
+# is forgotten, so that a model which was trained anew under the same name is read again.
+_LOADED: weakref.WeakValueDictionary[tuple[str, str | None], Encoder] = (
+    weakref.WeakValueDictionary()
+)
 
 
 def shared_encoder(model: str, device: str | None) -> Encoder:
@@ -55,13 +57,17 @@ class SearchModel:
         language: of all texts, in any code, where the model needs it.
     """
 
-    def __init__(self, model: str, *, device: str | None, dtype: Dtype, language: str | None) -> None:
+    def __init__(
+        self, model: str, *, device: str | None, dtype: Dtype, language: str | None
+    ) -> None:
         self.language = "" if language is None else resolve(language).code
         self._model = IndexedModel(shared_encoder(model, device), model, dtype=dtype)
 
     def embed_passages(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:
         """One vector of length 1 for each text that is to be found."""
-        return self._model.embed_passages([Passage("text", text, language=self.language) for text in texts])
+        return self._model.embed_passages(
+            [Passage("text", text, language=self.language) for text in texts]
+        )
 
     def embed_questions(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:
         """One vector of length 1 for each text to search with."""

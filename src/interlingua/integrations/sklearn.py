@@ -24,7 +24,8 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
-        prompt: name of a prompt of the model, or a text to put in front; None = the model's default.
+        prompt: name of a prompt of the model, or a text to put in front; None = the model's
+            default.
         language: of the texts, in any code, where the model needs it.
         dim: elements to keep of each vector, the first ones; None = all.
         dtype: to compute in: float32, bfloat16, float16 or int8.
@@ -67,9 +68,14 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             DataError: an element is not a text.
         """
         if getattr(X, "ndim", 1) != 1:
-            raise ConfigError("X is a table, expected one column of texts; in a ColumnTransformer name it as a string")
+            raise ConfigError(
+                "X is a table, expected one column of texts; in a ColumnTransformer name it as a"
+                " string"
+            )
         texts = X if isinstance(X, str) else list(X)
-        return self._encoder().encode(texts, prompt=self.prompt, language=self.language, dim=self.dim, dtype=self.dtype)
+        return self._encoder().encode(
+            texts, prompt=self.prompt, language=self.language, dim=self.dim, dtype=self.dtype
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

@@ -1,9 +1,10 @@
-"""C code for what torch has no operation for: compiled at installation where a compiler is there, else left out.
+"""C code for what torch has no operation for: compiled at installation where a compiler is there,
+else left out.
 
 All of it has a path in plain torch too (the same neighbors, the same vectors to rounding), which
-``INTERLINGUA_KERNELS=0`` takes. Each source is compiled once for every variant, that is for the instructions of a kind
-of processors, into a library of its own; the best variant that this processor runs is taken, or the one that
-``INTERLINGUA_KERNELS`` names.
+``INTERLINGUA_KERNELS=0`` takes. Each source is compiled once for every variant, that is for the
+instructions of a kind of processors, into a library of its own; the best variant that this
+processor runs is taken, or the one that ``INTERLINGUA_KERNELS`` names.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from interlingua.registry import did_you_mean
 
 VARIABLE = "INTERLINGUA_KERNELS"
 VARIANTS = ("amx", "avx512", "avxvnni", "avx2", "dotprod", "neon")
-"""Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX2 with AVX-VNNI; AVX2 alone.
-For AArch64: NEON with the dot product of bytes; NEON alone."""
+"""Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX2 with
+AVX-VNNI; AVX2 alone. For AArch64: NEON with the dot product of bytes; NEON alone."""
 ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""
 UNMEASURED = {"neighbors": "amx"}
-"""By source: a variant that no processor was timed with yet, and that only ``INTERLINGUA_KERNELS`` takes therefore."""
+"""By source: a variant that no processor was timed with yet, and that only ``INTERLINGUA_KERNELS``
+takes therefore."""
 SOURCES = ("layers", "neighbors", "training")
 
 
@@ -53,10 +55,12 @@ def variant(name: str) -> str | None:
 
 @functools.cache
 def find(name: str) -> Kernel | None:
-    """The best measured variant of the compiled ``name.c``, or the one that ``INTERLINGUA_KERNELS`` names.
+    """The best measured variant of the compiled ``name.c``, or the one that ``INTERLINGUA_KERNELS``
+    names.
 
-    None where none was built, or of an older source; where this processor can't run it, or it is switched off. One
-    that is cut short or not ours is left out as well, with a line on standard error.
+    None where none was built, or of an older source; where this processor can't run it, or it is
+    switched off. One that is cut short or not ours is left out as well, with a line on standard
+    error.
 
     Raises:
         ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
@@ -72,7 +76,8 @@ def find(name: str) -> Kernel | None:
 
 
 def wanted_variants() -> tuple[str, ...]:
-    """What ``INTERLINGUA_KERNELS`` allows, best first: nothing with "0", all where it is not set or "1".
+    """What ``INTERLINGUA_KERNELS`` allows, best first: nothing with "0", all where it is not set or
+    "1".
 
     Raises:
         ConfigError: it names no variant.
@@ -84,7 +89,9 @@ def wanted_variants() -> tuple[str, ...]:
         return ()
     if wanted not in VARIANTS:
         hint = did_you_mean(wanted, VARIANTS)
-        raise ConfigError(f"{VARIABLE}: no variant {wanted!r}{hint}; expected 0, 1, {', '.join(VARIANTS)}")
+        raise ConfigError(
+            f"{VARIABLE}: no variant {wanted!r}{hint}; expected 0, 1, {', '.join(VARIANTS)}"
+        )
     return (wanted,)
 
 
@@ -103,15 +110,19 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
             problem = "it is not of this machine"
         except AttributeError:
             problem = "it is another library"
-    print(f"interlingua: {path} is left out, as {problem}; build it again: pip install interlingua", file=sys.stderr)
+    print(
+        f"interlingua: {path} is left out, as {problem}; build it again: pip install interlingua",
+        file=sys.stderr,
+    )
     return None
 
 
 def damage(path: Path) -> str | None:
     """Why the file of a library must not be mapped into memory, or None.
 
-    The system maps a library without looking at its length: one that was cut kills the process when a function in the
-    missing part is called. In an ELF file the table of sections comes last, and its head says where that ends.
+    The system maps a library without looking at its length: one that was cut kills the process when
+    a function in the missing part is called. In an ELF file the table of sections comes last, and
+    its head says where that ends.
     """
     with path.open("rb") as file:
         head = file.read(ELF_HEAD_BYTES)

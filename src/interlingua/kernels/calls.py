@@ -35,12 +35,15 @@ SIZES = {
     "observe": "..nwrrrr",
     "slopes_of": "..nwrrrnw",
 }
-"""How many numbers of each tensor a function reads or writes: one a row, one a column (width), or rows x columns.
+"""How many numbers of each tensor a function reads or writes: one a row, one a column (width), or
+rows x columns.
 
-The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see ``encoder/fused.py``.
+The two numbers stand before the first tensor. Those of ``attention`` are in its own struct, see
+``encoder/fused.py``.
 """
 MEASURED = ("amx", "avx512", "avxvnni", "avx2")
-"""Variants that were seen to be no slower than torch; another one is used where ``INTERLINGUA_KERNELS`` names it."""
+"""Variants that were seen to be no slower than torch; another one is used where
+``INTERLINGUA_KERNELS`` names it."""
 MIN_ELEMENTS = 1 << 17
 """Fewer activations than this are not worth a thread of their own."""
 
@@ -54,10 +57,12 @@ def available(like: Tensor) -> bool:
 
 
 def call(name: str, like: Tensor, *arguments: Any) -> None:
-    """Calls a function of the kernel on activations of the type of ``like``: tensors by address, whole numbers wide.
+    """Calls a function of the kernel on activations of the type of ``like``: tensors by address,
+    whole numbers wide.
 
     Raises:
-        TypeError: a tensor is not what the function reads or writes, which would corrupt the memory.
+        TypeError: a tensor is not what the function reads or writes, which would corrupt the
+            memory.
         ValueError: a tensor is smaller than what the function reads or writes.
         MemoryError: there was none for what the function holds.
     """
@@ -70,20 +75,33 @@ def call(name: str, like: Tensor, *arguments: Any) -> None:
     if name in SIZES:
         _check_sizes(name, arguments)
     values = (
-        ctypes.c_void_p(value.data_ptr()) if isinstance(value, Tensor)
-        else ctypes.c_int64(value) if isinstance(value, int)
+        ctypes.c_void_p(value.data_ptr())
+        if isinstance(value, Tensor)
+        else ctypes.c_int64(value)
+        if isinstance(value, int)
         else value
         for value in arguments
-    )  # fmt: skip
+    )
     if getattr(kernel, name)(ctypes.c_int64(TYPES[like.dtype]), *values):
         raise MemoryError(f"no memory for {name} in a batch; lower run.micro_batch_size")
 
 
 def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
-    """Refuses what is no tensor of a type in the memory of this machine, its numbers one after the other."""
-    fits = isinstance(value, Tensor) and value.dtype == dtype and value.device.type == "cpu" and value.is_contiguous()
+    """Refuses what is no tensor of a type in the memory of this machine, its numbers one after the
+    other.
+    """
+    fits = (
+        isinstance(value, Tensor)
+        and value.dtype == dtype
+        and value.device.type == "cpu"
+        and value.is_contiguous()
+    )
     if not fits:
-        what = f"{value.dtype} on {value.device}" if isinstance(value, Tensor) else type(value).__name__
+        what = (
+            f"{value.dtype} on {value.device}"
+            if isinstance(value, Tensor)
+            else type(value).__name__
+        )
         raise TypeError(f"{name} takes contiguous {dtype} on cpu, got {what}")
 
 
@@ -97,7 +115,9 @@ def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} takes sizes of at least 0, got {rows} rows of {width}")
     for size, value in zip(sizes, arguments, strict=True):
         if size != "." and value.numel() < needed[size]:
-            raise ValueError(f"{name} takes {needed[size]} numbers of a tensor that has {value.numel()}")
+            raise ValueError(
+                f"{name} takes {needed[size]} numbers of a tensor that has {value.numel()}"
+            )
 
 
 def even_parts(rows: int, width: int) -> list[int]:

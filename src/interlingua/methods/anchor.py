@@ -1,7 +1,9 @@
-"""Anchor: a student learns a frozen teacher's space, with a bank of the teacher's stored vectors as negatives.
+"""Anchor: a student learns a frozen teacher's space, with a bank of the teacher's stored vectors as
+negatives.
 
-Distillation, bidirectional contrast, interpolated targets and the split softmax are OmniSONAR's (Omnilingual SONAR Team
-2026), the soft labels IMASCL's (Park et al. 2024), same-language negatives follow LAReQA (Roy et al. 2020).
+Distillation, bidirectional contrast, interpolated targets and the split softmax are OmniSONAR's
+(Omnilingual SONAR Team 2026), the soft labels IMASCL's (Park et al. 2024), same-language negatives
+follow LAReQA (Roy et al. 2020).
 """
 
 from __future__ import annotations
@@ -23,7 +25,13 @@ from interlingua.encoder.anchors import Anchors, Negatives, Rows
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.teacher_bank import BankRequest
 from interlingua.errors import ConfigError
-from interlingua.functional.anchoring import contrast_with_bank, mean_gap, soft_labels, split_softmax, squared_distance
+from interlingua.functional.anchoring import (
+    contrast_with_bank,
+    mean_gap,
+    soft_labels,
+    split_softmax,
+    squared_distance,
+)
 from interlingua.functional.contrastive import inner_products
 from interlingua.methods.matryoshka import nested_together
 from interlingua.methods.objective import LossOutput, Objective
@@ -34,19 +42,23 @@ class AnchorConfig:
     """The loss and its terms; a weight of 0 leaves a term out."""
 
     teachers: tuple[PathText, ...] = ()
-    """Folders, hub ids, or ready vectors (``NAME.npy`` next to ``NAME.txt``); default: the encoder as it begins."""
+    """Folders, hub ids, or ready vectors (``NAME.npy`` next to ``NAME.txt``); default: the encoder
+    as it begins."""
     teacher_prompts: tuple[str, ...] = ()
     """Text in front of what each teacher reads, in their order; default: none."""
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""
     known_languages: tuple[str, ...] = ()
-    """Languages that the teacher knows: the target of their sentences is the mean of both sides' teacher vectors."""
+    """Languages that the teacher knows: the target of their sentences is the mean of both sides'
+    teacher vectors."""
     student_reads: Literal["translations", "alternate", "both"] = "alternate"
-    """Sides of the pairs; alternate: the pivot's in one step of ``original_steps``, the other in the rest."""
+    """Sides of the pairs; alternate: the pivot's in one step of ``original_steps``, the other in
+    the rest."""
     original_steps: int = 3
     """Steps from one that reads originals to the next, with student_reads = "alternate"."""
     bank: PathText = ""
-    """Folder of the teacher's vectors, reused if they are of the same teachers and sentences; default: in the run's."""
+    """Folder of the teacher's vectors, reused if they are of the same teachers and sentences;
+    default: in the run's."""
     bank_size: int = 32_768
     """Negatives of a step: sentences of this run, and more of the corpus where those are fewer."""
     bank_steps: int = 100
@@ -56,7 +68,8 @@ class AnchorConfig:
     soft_temperature: float = 0.05
     """Divides the cosines of the soft labels, the student's and the teacher's."""
     side_negatives: Literal["language", "all"] = "all"
-    """Negatives of the same side: the batch's other sentences, as the student embeds them, of the language or all."""
+    """Negatives of the same side: the batch's other sentences, as the student embeds them, of the
+    language or all."""
     hard_kinds: tuple[str, ...] = ("number", "entity", "negation", "antonym", "word_order")
     """What is altered in the hard negatives."""
     hard_count: int = 2
@@ -68,43 +81,77 @@ class AnchorConfig:
     from_bank_weight: float = 0.25
     """Weight of the contrast of a teacher's vector with the batch's students and the bank."""
     center_weight: float = 0.0
-    """Weight of the squared distance of each language's mean in the batch to that of its targets."""
+    """Weight of the squared distance of each language's mean in the batch to that of its
+    targets."""
     side_weight: float = 0.0
     """Weight of the contrast with ``side_negatives``, for strong alignment."""
     soft_weight: float = 1.0
     """Weight of the soft labels."""
     hard_weight: float = 0.0
-    """Weight of the split softmax over altered originals, in steps in which the student reads originals."""
+    """Weight of the split softmax over altered originals, in steps in which the student reads
+    originals."""
 
     def __post_init__(self) -> None:
-        weights = {field.name: getattr(self, field.name) for field in fields(self) if field.name.endswith("_weight")}
+        weights = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name.endswith("_weight")
+        }
         if min(weights.values()) < 0 or sum(weights.values()) == self.hard_weight:
-            raise ConfigError(f"{', '.join(weights)} must be at least 0, and one besides hard_weight above it")
-        for name in ("temperature", "soft_temperature", "bank_size", "bank_steps", "original_steps", "hard_count"):
+            raise ConfigError(
+                f"{', '.join(weights)} must be at least 0, and one besides hard_weight above it"
+            )
+        for name in (
+            "temperature",
+            "soft_temperature",
+            "bank_size",
+            "bank_steps",
+            "original_steps",
+            "hard_count",
+        ):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
         if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
-            raise ConfigError('teacher_prompts: expected one for each of the teachers; give "" for those without')
-        refuse_unread(self, "hard_weight", reason="this student_reads", when=self.student_reads == "translations")
-        refuse_unread(self, "original_steps", reason="this student_reads", when=self.student_reads != "alternate")
-        refuse_unread(self, "hard_kinds", "hard_count", reason="hard_weight = 0", when=not self.hard_weight)
-        contrasts = self.to_bank_weight + self.from_bank_weight + self.side_weight + self.hard_weight
+            raise ConfigError(
+                'teacher_prompts: expected one for each of the teachers; give "" for those without'
+            )
+        refuse_unread(
+            self,
+            "hard_weight",
+            reason="this student_reads",
+            when=self.student_reads == "translations",
+        )
+        refuse_unread(
+            self,
+            "original_steps",
+            reason="this student_reads",
+            when=self.student_reads != "alternate",
+        )
+        refuse_unread(
+            self, "hard_kinds", "hard_count", reason="hard_weight = 0", when=not self.hard_weight
+        )
+        contrasts = (
+            self.to_bank_weight + self.from_bank_weight + self.side_weight + self.hard_weight
+        )
         refuse_unread(self, "temperature", reason="no contrast", when=not contrasts)
         refuse_unread(self, "soft_temperature", reason="soft_weight = 0", when=not self.soft_weight)
         refuse_unread(self, "side_negatives", reason="side_weight = 0", when=not self.side_weight)
 
 
 class Anchor(Objective):
-    """The student's vectors of a sentence and of its translations are drawn to one anchor: the teacher's vector.
+    """The student's vectors of a sentence and of its translations are drawn to one anchor: the
+    teacher's vector.
 
-    Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets are the negatives.
+    Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets
+    are the negatives.
 
     Args:
         config: the options.
         encoder: the student.
 
     Raises:
-        ConfigError: the tokens can't be turned back into text for the teacher, or a kind of alteration is unknown.
+        ConfigError: the tokens can't be turned back into text for the teacher, or a kind of
+            alteration is unknown.
         CheckpointError: there is no such teacher.
     """
 
@@ -119,32 +166,53 @@ class Anchor(Objective):
             teachers=config.teachers,
             prompts=config.teacher_prompts,
             bank=BankRequest(
-                config.bank, config.pivot, config.known_languages, size=config.bank_size, every=config.bank_steps
+                config.bank,
+                config.pivot,
+                config.known_languages,
+                size=config.bank_size,
+                every=config.bank_steps,
             ),
             hard=HardRequest(config.hard_kinds, config.hard_count) if config.hard_weight else None,
         )
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """OmniSONAR's Eq. (11), w_s L_student->teacher + w_t L_teacher->student + w_m L_MSE, and what is added."""
+        """OmniSONAR's Eq. (11), w_s L_student->teacher + w_t L_teacher->student + w_m L_MSE, and
+        what is added.
+        """
         read = self.anchors.reading(batch, *self.reads(batch.step))
-        vectors = self.encoder(join(*read.sides, *([read.altered.sentences] if read.altered else [])))
+        vectors = self.encoder(
+            join(*read.sides, *([read.altered.sentences] if read.altered else []))
+        )
         size = batch.a.batch_size
-        *students, hard = vectors.split([size] * len(read.sides) + [len(vectors) - size * len(read.sides)])
+        *students, hard = vectors.split(
+            [size] * len(read.sides) + [len(vectors) - size * len(read.sides)]
+        )
         negatives = self.anchors.negatives(batch, read, self.all_gather)
         self.need_others(len(negatives.pairs) // len(read.sides), "pair of translations")
-        s, z = (torch.cat([*map(self.all_gather, rows)]).float() for rows in (students, read.targets))
-        terms = nested_together(self.matryoshka, partial(self.contrasts, negatives), s, z, negatives.vectors)
+        s, z = (
+            torch.cat([*map(self.all_gather, rows)]).float() for rows in (students, read.targets)
+        )
+        terms = nested_together(
+            self.matryoshka, partial(self.contrasts, negatives), s, z, negatives.vectors
+        )
         if read.altered is not None:
             split = partial(self.split, read.altered.owners)
             terms["hard"] = self.nested(split, hard, students[-1], read.anchors, *students[:-1])
         return self.weighted(**terms)
 
-    def contrasts(self, negatives: Negatives, s: Rows, z: Rows, bank: Rows) -> dict[str, Float[Tensor, ""]]:
-        """The terms over what all processes read; one product of the students with the bank serves two of them."""
+    def contrasts(
+        self, negatives: Negatives, s: Rows, z: Rows, bank: Rows
+    ) -> dict[str, Float[Tensor, ""]]:
+        """The terms over what all processes read.
+
+        One product of the students with the bank serves two of them.
+        """
         config = self.config
         terms = {}
         s, z = F.normalize(s, dim=1), F.normalize(z, dim=1)
-        bank = bank if bank.shape[1] == self.encoder.dim else F.normalize(bank, dim=1)  # prefixes are shorter than 1
+        bank = (
+            bank if bank.shape[1] == self.encoder.dim else F.normalize(bank, dim=1)
+        )  # prefixes are shorter than 1
         positive = (s * z).sum(dim=1)
         to_bank = inner_products(s, bank)
         labels = inner_products(z, bank)
@@ -157,23 +225,36 @@ class Anchor(Objective):
             terms["center"] = mean_gap(s, z, negatives.languages)
         if config.side_weight:
             other = negatives.languages[:, None] != negatives.languages
-            excluded = negatives.pairs | other if config.side_negatives == "language" else negatives.pairs
+            excluded = (
+                negatives.pairs | other if config.side_negatives == "language" else negatives.pairs
+            )
             terms["side"] = contrast(inner_products(s, s), excluded=excluded)
-        if config.from_bank_weight:  # Eq. (9): an anchor finds its student among all sentences of its own language
+        if (
+            config.from_bank_weight
+        ):  # Eq. (9): an anchor finds its student among all sentences of its own language
             others = torch.cat([inner_products(z, s), labels], dim=1)
             excluded = torch.cat([negatives.pairs, negatives.same_meaning], dim=1)
             terms["from_bank"] = contrast(others, excluded=excluded)
         if config.soft_weight:
             own = negatives.same_sentence
-            terms["soft"] = soft_labels(positive, to_bank, labels, temperature=config.soft_temperature, excluded=own)
+            terms["soft"] = soft_labels(
+                positive, to_bank, labels, temperature=config.soft_temperature, excluded=own
+            )
         return terms
 
-    def split(self, owners: Int64[Tensor, " m"], hard: Rows, e: Rows, *x: Rows) -> Float[Tensor, ""]:
+    def split(
+        self, owners: Int64[Tensor, " m"], hard: Rows, e: Rows, *x: Rows
+    ) -> Float[Tensor, ""]:
         """Eq. (5), second part; x is the anchor, and the translation where it is read too."""
-        return torch.stack([split_softmax(q, e, hard, owners, temperature=self.config.temperature) for q in x]).mean()
+        return torch.stack(
+            [split_softmax(q, e, hard, owners, temperature=self.config.temperature) for q in x]
+        ).mean()
 
     def reads(self, step: int) -> tuple[bool, bool]:
-        """Whether the student reads translations, and originals; what it is measured on does not depend on the step."""
+        """Whether the student reads translations, and originals.
+
+        What it is measured on does not depend on the step.
+        """
         config = self.config
         if config.student_reads != "alternate" or not self.training:
             return True, config.student_reads == "both"

@@ -1,6 +1,8 @@
-"""Semantic alignment with calibrated similarity for multilingual sentence embedding (Ham and Kim 2021): its stage 2.
+"""Semantic alignment with calibrated similarity for multilingual sentence embedding (Ham and Kim
+2021): its stage 2.
 
-A multilingual student learns from a teacher that reads English alone and slowly becomes the student's own average.
+A multilingual student learns from a teacher that reads English alone and slowly becomes the
+student's own average.
 """
 
 from __future__ import annotations
@@ -26,20 +28,26 @@ class CalibratedConfig:
     """The defaults are the paper's model; its Table 4 varies ``decay`` and ``teacher``."""
 
     teacher: Literal["ema", "frozen"] = "ema"
-    """ema: the teacher follows the student; frozen: it stays what it was, "freeze teacher" of Table 4."""
+    """ema: the teacher follows the student; frozen: it stays what it was, "freeze teacher" of Table
+    4."""
     decay: float = 0.99999
-    """tau_base: share of itself that the teacher keeps in the first step, of the paper's run of ``decay_steps``."""
+    """tau_base: share of itself that the teacher keeps in the first step, of the paper's run of
+    ``decay_steps``."""
     decay_steps: int = 105_000
-    """Length of the run, in steps, that ``decay`` is for. A run of K steps keeps (1 - decay) * decay_steps, so its
-    own decay is 1 - (1 - decay) * decay_steps / K: else a short run's teacher would hardly move. 0 = decay as it is."""
+    """Length of the run, in steps, that ``decay`` is for. A run of K steps keeps (1 - decay) *
+    decay_steps, so its own decay is 1 - (1 - decay) * decay_steps / K: else a short run's teacher
+    would hardly move. 0 = decay as it is."""
     decay_schedule: Literal["cosine", "constant"] = "cosine"
-    """cosine: the decay rises to 1 at the end of the run, as in BYOL; constant: tau_base in every step."""
+    """cosine: the decay rises to 1 at the end of the run, as in BYOL; constant: tau_base in every
+    step."""
     compensated_average: bool = False
-    """Keep what float32 rounds off the teacher's updates: without, the smallest are lost at a decay of 0.99999."""
+    """Keep what float32 rounds off the teacher's updates: without, the smallest are lost at a decay
+    of 0.99999."""
     teacher_dropout: bool = False
     """Let the teacher drop out too, as in BYOL; the paper does not say."""
     english_through_student: bool = False
-    """Also teach the student the pivot's own sentences, as Reimers and Gurevych (2020) do; the paper does not."""
+    """Also teach the student the pivot's own sentences, as Reimers and Gurevych (2020) do; the
+    paper does not."""
     distillation_weight: float = 1.0
     """Weight of the other languages' term in the loss."""
     english_weight: float = 1.0
@@ -49,9 +57,15 @@ class CalibratedConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.decay <= 1:
-            raise ConfigError(f"decay is {self.decay}; it must lie between 0 (the student itself) and 1 (never moves)")
+            raise ConfigError(
+                f"decay is {self.decay}; it must lie between 0 (the student itself) and 1 (never"
+                " moves)"
+            )
         if self.decay_steps < 0:
-            raise ConfigError(f"decay_steps is {self.decay_steps}; give a number of steps, or 0 to take decay as it is")
+            raise ConfigError(
+                f"decay_steps is {self.decay_steps}; give a number of steps, or 0 to take decay as"
+                " it is"
+            )
         if self.distillation_weight <= 0 or self.english_weight <= 0:
             raise ConfigError("distillation_weight and english_weight must be positive")
         frozen = self.teacher == "frozen"
@@ -62,7 +76,8 @@ class CalibratedConfig:
 
 
 class Calibrated(Objective):
-    """The student's embedding of a sentence shall be the teacher's embedding of its English translation.
+    """The student's embedding of a sentence shall be the teacher's embedding of its English
+    translation.
 
     Args:
         config: the options.
@@ -92,16 +107,24 @@ class Calibrated(Objective):
         x_lg, x_en = by_pivot(batch, self.pivot)
         with torch.no_grad():
             target = self.teacher.encoder(x_en)  # f_xi(x_en), a constant
-        terms = {"distillation": self.nested(mean_squared_error, self.encoder(x_lg), target)}  # Eq. (1)
+        terms = {
+            "distillation": self.nested(mean_squared_error, self.encoder(x_lg), target)
+        }  # Eq. (1)
         if self.config.english_through_student:
             terms["english"] = self.nested(mean_squared_error, self.encoder(x_en), target)
         return self.weighted(**terms)
 
     def after_step(self, step: int) -> None:
-        """Eq. (2), xi <- tau_k xi + (1 - tau_k) theta: with the updated student and the k of the step just made."""
+        """Eq. (2), xi <- tau_k xi + (1 - tau_k) theta: with the updated student and the k of the
+        step just made.
+        """
         if self.config.teacher == "ema":
             constant = self.config.decay_schedule == "constant"
-            tau_k = self.decay if constant else cosine_decay(step, base=self.decay, total_steps=self.total_steps)
+            tau_k = (
+                self.decay
+                if constant
+                else cosine_decay(step, base=self.decay, total_steps=self.total_steps)
+            )
             self.teacher.update(self.encoder, tau_k)
 
     def notes(self) -> list[str]:
@@ -112,9 +135,12 @@ class Calibrated(Objective):
             return ["the teacher is frozen"]
         if not config.decay_steps:
             product = (1 - config.decay) * length
-            return [f"teacher: decay {config.decay:g} as it is, (1 - decay) * steps = {product:.4g}"]
+            return [
+                f"teacher: decay {config.decay:g} as it is, (1 - decay) * steps = {product:.4g}"
+            ]
         kept = (1 - config.decay) * config.decay_steps
         return [
-            f"teacher: (1 - decay) * steps = {kept:.4g} is kept, so {config.decay:g} of {config.decay_steps:,} steps"
-            f" becomes {self.decay:.6g} in {length:,}{' (not below 0)' if kept > length else ''}"
+            f"teacher: (1 - decay) * steps = {kept:.4g} is kept, so {config.decay:g} of"
+            f" {config.decay_steps:,} steps becomes {self.decay:.6g} in"
+            f" {length:,}{' (not below 0)' if kept > length else ''}"
         ]

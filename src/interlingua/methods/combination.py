@@ -25,35 +25,50 @@ class CombinationConfig:
     """What is added up."""
 
     terms: dict[str, Any] = field(default_factory=dict)
-    """By a label of your own: ``method``, ``weight`` (default 1) and that method's options, in a table
-    ``[method.terms.LABEL]``."""
+    """By a label of your own: ``method``, ``weight`` (default 1) and that method's options, in a
+    table ``[method.terms.LABEL]``."""
     share_passes: bool = True
-    """A sentence that several terms read is encoded once. They then see the same dropout; false: each its own."""
+    """A sentence that several terms read is encoded once. They then see the same dropout; false:
+    each its own."""
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise ConfigError("terms is empty; give at least one table [method.terms.LABEL] with a method")
+            raise ConfigError(
+                "terms is empty; give at least one table [method.terms.LABEL] with a method"
+            )
         terms = self.resolved()
-        absolute = {label: with_absolute_values(table, terms[label]) for label, table in self.terms.items()}
+        absolute = {
+            label: with_absolute_values(table, terms[label]) for label, table in self.terms.items()
+        }
         object.__setattr__(self, "terms", absolute)
-        learners = {kind: label for label, term in terms.items() if (kind := term.method.label_kind)}
+        learners = {
+            kind: label for label, term in terms.items() if (kind := term.method.label_kind)
+        }
         if len(learners) > 1:
             nli = learners["nli"]
             sts = learners["sts"]
-            raise ConfigError(f"terms.{nli} needs nli labels and terms.{sts} scores; a run reads one kind, remove one")
+            raise ConfigError(
+                f"terms.{nli} needs nli labels and terms.{sts} scores; a run reads one kind,"
+                " remove one"
+            )
         savers = [label for label, term in terms.items() if term.method.save is not Objective.save]
         if len(savers) > 1:
-            raise ConfigError(f"terms.{savers[0]} and terms.{savers[1]} save a model each; a run leaves one model")
+            raise ConfigError(
+                f"terms.{savers[0]} and terms.{savers[1]} save a model each; a run leaves one model"
+            )
 
     def resolved(self) -> dict[str, Term]:
         """The terms with their methods and options read.
 
         Raises:
-            ConfigError: a term names no method that can be part of a sum, or its weight or its options are wrong.
+            ConfigError: a term names no method that can be part of a sum, or its weight or its
+                options are wrong.
         """
         for label, table in self.terms.items():
             if isinstance(table, Mapping) and table.get("method") == "combination":
-                raise ConfigError(f"terms.{label}: a combination can't be part of one; give its terms here")
+                raise ConfigError(
+                    f"terms.{label}: a combination can't be part of one; give its terms here"
+                )
         return {label: read_term(label, table) for label, table in self.terms.items()}
 
 
@@ -84,16 +99,24 @@ class Combination(Objective):
     @classmethod
     def feeds_for(cls, config: CombinationConfig) -> tuple[FeedName, ...]:
         """All that some method takes; pairs first, if there are any."""
-        taken = {feed for term in config.resolved().values() for feed in term.method.feeds_for(term.options)}
+        taken = {
+            feed
+            for term in config.resolved().values()
+            for feed in term.method.feeds_for(term.options)
+        }
         return tuple(feed for feed in FEEDS if feed in taken)
 
     @classmethod
     def label_kind_for(cls, config: CombinationConfig) -> LabelKind | None:
         """The kind that all its methods with labels learn from."""
-        return next((kind for term in config.resolved().values() if (kind := term.method.label_kind)), None)
+        return next(
+            (kind for term in config.resolved().values() if (kind := term.method.label_kind)), None
+        )
 
     @classmethod
-    def with_languages(cls, config: CombinationConfig, languages: tuple[str, ...]) -> CombinationConfig:
+    def with_languages(
+        cls, config: CombinationConfig, languages: tuple[str, ...]
+    ) -> CombinationConfig:
         """The config with the corpus's languages in all the terms with methods that take them."""
         terms = dict(config.terms)
         for label, term in config.resolved().items():
@@ -138,12 +161,18 @@ class Combination(Objective):
 
     def notes(self) -> list[str]:
         """The methods' notes, each behind its label."""
-        return [f"{label}: {note}" for label, method in self.parts_by_label().items() for note in method.notes()]
+        return [
+            f"{label}: {note}"
+            for label, method in self.parts_by_label().items()
+            for note in method.notes()
+        ]
 
     @property
     def saver(self) -> Objective | None:
         """The method, if there is one, that saves more than the encoder."""
-        return next((m for m in self.parts_by_label().values() if type(m).save is not Objective.save), None)
+        return next(
+            (m for m in self.parts_by_label().values() if type(m).save is not Objective.save), None
+        )
 
     @property
     def evaluated(self) -> Any:

@@ -30,11 +30,15 @@ class CrossEncoderConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.head_dropout < 1:
-            raise ConfigError(f"head_dropout is {self.head_dropout}; it must be at least 0 and below 1")
+            raise ConfigError(
+                f"head_dropout is {self.head_dropout}; it must be at least 0 and below 1"
+            )
 
 
 class CrossEncoder(Objective):
-    """Reads ``a </s></s> b`` as one sequence and learns its score; head and encoder are exported together.
+    """Reads ``a </s></s> b`` as one sequence and learns its score.
+
+    Head and encoder are exported together.
 
     Args:
         config: the options.
@@ -52,7 +56,9 @@ class CrossEncoder(Objective):
         self.scorer = PairScorer(encoder, pooling=config.pooling, dropout=config.head_dropout)
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
-        """Binary cross-entropy of the sigmoid with the score in [0, 1], mean over the pairs and their orders."""
+        """Binary cross-entropy of the sigmoid with the score in [0, 1], mean over the pairs and
+        their orders.
+        """
         a = batch.a
         b = batch.b
         scores = on_device(batch.labels, self.encoder.device)
@@ -60,7 +66,9 @@ class CrossEncoder(Objective):
             a = join(a, batch.b)
             b = join(b, batch.a)
             scores = torch.cat([scores, scores])
-        return self.weighted(cross_encoder=F.binary_cross_entropy_with_logits(self.scorer(a, b).float(), scores))
+        return self.weighted(
+            cross_encoder=F.binary_cross_entropy_with_logits(self.scorer(a, b).float(), scores)
+        )
 
     @property
     def evaluated(self) -> PairScorer:

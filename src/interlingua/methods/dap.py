@@ -27,16 +27,22 @@ from interlingua.methods.objective import LossOutput, Objective, itself
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DAPConfig:
-    """DAP and its ablations (Table 5, sections 5.1-5.3 of the paper); the defaults are the paper's DAP."""
+    """DAP and its ablations (Table 5, sections 5.1-5.3 of the paper).
+
+    The defaults are the paper's DAP.
+    """
 
     rtl_weight: float = 1.0
-    """Weight of representation translation learning, 1 in Eq. (7), 0.1 by default in the released code; 0 = none."""
+    """Weight of representation translation learning, 1 in Eq. (7), 0.1 by default in the released
+    code; 0 = none."""
     tr_weight: float = 1.0
     """Weight of the translation ranking."""
     temperature: float = 0.05
-    """Divides the cosines of the ranking; the paper writes an inner product, the released code this."""
+    """Divides the cosines of the ranking; the paper writes an inner product, the released code
+    this."""
     ranking: Literal["forward", "both"] = "forward"
-    """forward: the other language's sentences rank the pivot's, Eq. (5); both: also the other way, averaged."""
+    """forward: the other language's sentences rank the pivot's, Eq. (5); both: also the other way,
+    averaged."""
     projection: bool = True
     """Rank a tanh layer over the embeddings, which is not exported, as the released code does."""
     negatives: Literal["processes", "micro_batch"] = "processes"
@@ -50,35 +56,44 @@ class DAPConfig:
     reconstruct: float = 1.0
     """Share of tokens to reconstruct, (0, 1]; the states of the others are shown (section 5.2)."""
     languages: tuple[str, ...] = ()
-    """Codes of the languages that the head can predict; default: the vocabulary's, else the corpus's."""
+    """Codes of the languages that the head can predict; default: the vocabulary's, else the
+    corpus's."""
 
     def __post_init__(self) -> None:
         for name in ("rtl_weight", "tr_weight"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 0")
         if not self.rtl_weight and not self.tr_weight:
-            raise ConfigError("rtl_weight and tr_weight are both 0, which leaves no loss; raise one")
+            raise ConfigError(
+                "rtl_weight and tr_weight are both 0, which leaves no loss; raise one"
+            )
         for name in ("temperature", "head_layers"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
         if not 0 < self.reconstruct <= 1:
-            raise ConfigError(f"reconstruct is {self.reconstruct}; it must be above 0 and at most 1")
+            raise ConfigError(
+                f"reconstruct is {self.reconstruct}; it must be above 0 and at most 1"
+            )
         token = ("direction", "head_layers", "reconstruct", "languages")
         sentence = ("temperature", "ranking", "projection", "negatives")
         refuse_unread(self, *token, reason="rtl_weight = 0", when=not self.rtl_weight)
         refuse_unread(self, *sentence, reason="tr_weight = 0", when=not self.tr_weight)
-        refuse_unread(self, "languages", reason="direction = 'to_pivot'", when=self.direction == "to_pivot")
+        refuse_unread(
+            self, "languages", reason="direction = 'to_pivot'", when=self.direction == "to_pivot"
+        )
 
 
 class DAP(Objective):
-    """A sentence ranks its translation first, and its tokens' states are enough to tell the translation's tokens.
+    """A sentence ranks its translation first, and its tokens' states are enough to tell the
+    translation's tokens.
 
     Args:
         config: the options.
         encoder: pools by the first token in the paper.
 
     Raises:
-        ConfigError: the encoder has fewer layers than the head, its vocabulary no mask, or no language is named.
+        ConfigError: the encoder has fewer layers than the head, its vocabulary no mask, or no
+            language is named.
     """
 
     Config = DAPConfig
@@ -91,14 +106,17 @@ class DAP(Objective):
         layers = encoder.backbone.config.num_hidden_layers
         if config.rtl_weight and config.head_layers > layers:
             raise ConfigError(
-                f"head_layers is {config.head_layers}, but the encoder has {layers} to begin with; lower it"
+                f"head_layers is {config.head_layers}, but the encoder has {layers} to begin with;"
+                " lower it"
             )
         self.pivot = resolve(config.pivot).code
         self.mask_id = encoder.vocabulary.mask_id if config.rtl_weight else -1
         self.project: nn.Module = nn.Identity()
         if config.tr_weight and config.projection:
             self.project = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
-        self.head = TranslationHead(encoder.backbone, config.head_layers) if config.rtl_weight else None
+        self.head = (
+            TranslationHead(encoder.backbone, config.head_layers) if config.rtl_weight else None
+        )
         self.tags: LanguageTags | None = None
         if config.rtl_weight and config.direction != "to_pivot":
             named = config.languages or sorted(encoder.vocabulary.language_tags)
@@ -132,9 +150,17 @@ class DAP(Objective):
         return infonce(x, y, temperature=config.temperature)
 
     def reconstruct(
-        self, head: TranslationHead, hidden: HiddenStates, x: TokenBatch, y: TokenBatch, place: Place
+        self,
+        head: TranslationHead,
+        hidden: HiddenStates,
+        x: TokenBatch,
+        y: TokenBatch,
+        place: Place,
     ) -> Float[Tensor, ""]:
-        """CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens; without the first token if it is ``[CLS]``."""
+        """CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens.
+
+        Without the first token if it is ``[CLS]``.
+        """
         size = x.batch_size
         half = x.batch_size // 2
         to_pivot = (range(size), range(size, 2 * size))
@@ -142,7 +168,10 @@ class DAP(Objective):
         ways = {
             "to_pivot": [to_pivot],
             "from_pivot": [from_pivot],
-            "both": [(range(half, size), range(size + half, 2 * size)), (range(size, size + half), range(half))],
+            "both": [
+                (range(half, size), range(size + half, 2 * size)),
+                (range(size, size + half), range(half)),
+            ],
         }[self.config.direction]
         vocabulary = self.encoder.vocabulary
         both = join(x, y)
@@ -150,8 +179,14 @@ class DAP(Objective):
         for read, predicted in (way for way in ways if len(way[0])):
             source = part(both, hidden, read)[1]
             targets, states = part(both, hidden, predicted)
-            labels = self.labels(targets, place._replace(first_row=place.first_row + predicted.start % size))
-            language = self.tags(targets.languages) if self.tags is not None and predicted.start < size else None
+            labels = self.labels(
+                targets, place._replace(first_row=place.first_row + predicted.start % size)
+            )
+            language = (
+                self.tags(targets.languages)
+                if self.tags is not None and predicted.start < size
+                else None
+            )
             tokens = linear_cross_entropy(
                 *head(
                     source,
@@ -167,10 +202,15 @@ class DAP(Objective):
         return torch.stack(losses).mean()
 
     def labels(self, targets: TokenBatch, place: Place) -> Tensor:
-        """Tokens to be predicted, what closes a sentence included; ``IGNORED`` at those that are shown."""
+        """Tokens to be predicted, what closes a sentence included.
+
+        ``IGNORED`` at those that are shown.
+        """
         if self.config.reconstruct == 1:
             return targets.input_ids
-        chosen = mlm_mask(targets, place, ratio=self.config.reconstruct, mask_id=0, vocab_size=1, special_ids=())
+        chosen = mlm_mask(
+            targets, place, ratio=self.config.reconstruct, mask_id=0, vocab_size=1, special_ids=()
+        )
         return torch.where(chosen.labels != IGNORED, targets.input_ids, IGNORED)
 
 
@@ -179,6 +219,9 @@ def part(batch: TokenBatch, hidden: HiddenStates, rows: range) -> tuple[TokenBat
     start, end = int(batch.cu_seqlens[rows.start]), int(batch.cu_seqlens[rows.stop])
     bounds = batch.cu_seqlens[rows.start : rows.stop + 1] - batch.cu_seqlens[rows.start]
     sentences = TokenBatch(
-        batch.input_ids[start:end], bounds, batch.max_seqlen, batch.languages[rows.start : rows.stop]
+        batch.input_ids[start:end],
+        bounds,
+        batch.max_seqlen,
+        batch.languages[rows.start : rows.stop],
     )
     return sentences, HiddenStates(hidden.states[start:end], bounds)

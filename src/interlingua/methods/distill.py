@@ -29,37 +29,44 @@ class DistillConfig:
     """Distillation; the defaults are the paper's loss."""
 
     teacher: PathText = ""
-    """Model with the embeddings to learn, folder or ``hf:owner/name``; default: the encoder before training."""
+    """Model with the embeddings to learn, folder or ``hf:owner/name``; default: the encoder before
+    training."""
     pivot: str = "eng_Latn"
     """The language that the teacher reads; one side of every pair is in it."""
     translation_weight: float = 1.0
     """Weight of the term that draws translations to the teacher's embedding of the original."""
     original_weight: float = 1.0
-    """Weight of the term that draws originals to their own; 0 = the student reads translations only."""
+    """Weight of the term that draws originals to their own; 0 = the student reads translations
+    only."""
     replay_weight: float = 0.0
-    """Weight of the term that keeps sentences of the monolingual feed, in any language, where the teacher puts them;
-    0 = there is no such feed."""
+    """Weight of the term that keeps sentences of the monolingual feed, in any language, where the
+    teacher puts them; 0 = there is no such feed."""
 
     def __post_init__(self) -> None:
         weights = (self.translation_weight, self.original_weight)
         if min(weights) < 0 or not any(weights):
-            raise ConfigError("translation_weight and original_weight must be at least 0, and one of them above it")
+            raise ConfigError(
+                "translation_weight and original_weight must be at least 0, and one of them above"
+                " it"
+            )
         if self.replay_weight < 0:
             raise ConfigError(f"replay_weight must be at least 0, got {self.replay_weight:g}")
 
 
 class Distill(Objective):
-    """The student's embeddings of a sentence and of its translation shall both be the teacher's of the sentence.
+    """The student's embeddings of a sentence and of its translation shall both be the teacher's of
+    the sentence.
 
-    A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads the text that they
-    stand for: it is decoded and tokenized anew in every step.
+    A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads
+    the text that they stand for: it is decoded and tokenized anew in every step.
 
     Args:
         config: the options.
         encoder: the student.
 
     Raises:
-        ConfigError: the teacher's embeddings have another width, or the tokens can't be turned back into text for it.
+        ConfigError: the teacher's embeddings have another width, or the tokens can't be turned back
+            into text for it.
         CheckpointError: there is no such teacher.
     """
 
@@ -74,18 +81,21 @@ class Distill(Objective):
         self.teacher.requires_grad_(False)
         if self.teacher.dim != encoder.dim:
             raise ConfigError(
-                f"teacher: {config.teacher} has embeddings of width {self.teacher.dim}, the encoder of {encoder.dim};"
-                " choose an encoder or a teacher of the other's width"
+                f"teacher: {config.teacher} has embeddings of width {self.teacher.dim}, the"
+                f" encoder of {encoder.dim}; choose an encoder or a teacher of the other's width"
             )
         own = encoder.vocabulary
         other = self.teacher.vocabulary
         limit = self.teacher.max_tokens
         self.retokenizes = own.digest() != other.digest()
         read_back = self.in_teacher_tokens(own.encode([PROBE], language=self.pivot))
-        if self.retokenizes and read_back != other.encode([PROBE], language=self.pivot, max_tokens=limit):
+        if self.retokenizes and read_back != other.encode(
+            [PROBE], language=self.pivot, max_tokens=limit
+        ):
             raise ConfigError(
-                f"teacher: {config.teacher} has another vocabulary, and the corpus's does not keep the text as it reads"
-                " it (case, spaces); prepare the corpus with the teacher's vocabulary, or choose another teacher"
+                f"teacher: {config.teacher} has another vocabulary, and the corpus's does not keep"
+                " the text as it reads it (case, spaces); prepare the corpus with the teacher's"
+                " vocabulary, or choose another teacher"
             )
 
     @classmethod
@@ -100,7 +110,10 @@ class Distill(Objective):
         return self
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
-        """Section 2: (M(s) - M^(s))^2 + (M(s) - M^(t))^2; with replay of sentences r also (M(r) - M^(r))^2."""
+        """Section 2: (M(s) - M^(s))^2 + (M(s) - M^(t))^2.
+
+        With replay of sentences r also (M(r) - M^(r))^2.
+        """
         pairs = batch["parallel"] if isinstance(batch, Mapping) else batch
         translations, originals = by_pivot(pairs, self.pivot)
         target = self.teach(originals)  # M(s)
@@ -113,7 +126,9 @@ class Distill(Objective):
         terms["translation"] = self.nested(mean_squared_error, t, target)
         if isinstance(batch, Mapping):
             replayed: TokenBatch = batch["monolingual"].sentences
-            replay = self.nested(mean_squared_error, self.encoder(replayed), self.teach(replayed))  # M^(r), M(r)
+            replay = self.nested(
+                mean_squared_error, self.encoder(replayed), self.teach(replayed)
+            )  # M^(r), M(r)
             terms["replay"] = replay
         return self.weighted(**terms)
 
@@ -130,4 +145,6 @@ class Distill(Objective):
     def in_teacher_tokens(self, sentences: list[list[int]]) -> list[list[int]]:
         """The text that the student's tokens stand for, in the teacher's, cut to what it takes."""
         texts = [self.encoder.vocabulary.decode(ids) for ids in sentences]
-        return self.teacher.vocabulary.encode(texts, language=self.pivot, max_tokens=self.teacher.max_tokens)
+        return self.teacher.vocabulary.encode(
+            texts, language=self.pivot, max_tokens=self.teacher.max_tokens
+        )

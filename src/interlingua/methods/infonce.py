@@ -14,7 +14,11 @@ from interlingua.batches.sentences import join, same_meaning
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
-from interlingua.functional.contrastive import bidirectional_contrastive, infonce, semantic_contrastive
+from interlingua.functional.contrastive import (
+    bidirectional_contrastive,
+    infonce,
+    semantic_contrastive,
+)
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective, itself
 
@@ -24,13 +28,13 @@ class InfoNCEConfig:
     """The contrastive loss of embeddings on the sphere."""
 
     positives: Literal["translation", "dropout"] = "translation"
-    """What a sentence has to find: its translation, in parallel data, or itself through other dropout, in monolingual
-    data as mSimCSE does."""
+    """What a sentence has to find: its translation, in parallel data, or itself through other
+    dropout, in monolingual data as mSimCSE does."""
     temperature: float = 0.05
     """Divides the cosines."""
     direction: Literal["both", "forward", "all"] = "both"
-    """What ranks what: each side the other, averaged; the first the second, as in SimCSE; or each of the 2B sentences
-    the other 2B - 1, those of its own side too (NT-Xent)."""
+    """What ranks what: each side the other, averaged; the first the second, as in SimCSE; or each
+    of the 2B sentences the other 2B - 1, those of its own side too (NT-Xent)."""
     projection: bool = False
     """Contrast a tanh layer over the embeddings, which is not exported, as in SimCSE's training."""
     negatives: Literal["processes", "micro_batch"] = "processes"
@@ -66,11 +70,21 @@ class InfoNCE(Objective):
         return ("parallel",) if config.positives == "translation" else ("monolingual",)
 
     def forward(self, batch: ParallelBatch | SentenceBatch) -> LossOutput:
-        """Of a sentence and itself each goes through the encoder by itself, so each has dropout of its own."""
-        sides = (batch.a, batch.b) if isinstance(batch, ParallelBatch) else (batch.sentences, batch.sentences)
-        return self.weighted(infonce=self.nested(partial(self.contrast, *sides), self.encoder(join(*sides))))
+        """Of a sentence and itself each goes through the encoder by itself, so each has dropout of
+        its own.
+        """
+        sides = (
+            (batch.a, batch.b)
+            if isinstance(batch, ParallelBatch)
+            else (batch.sentences, batch.sentences)
+        )
+        return self.weighted(
+            infonce=self.nested(partial(self.contrast, *sides), self.encoder(join(*sides)))
+        )
 
-    def contrast(self, a: TokenBatch, b: TokenBatch, embeddings: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
+    def contrast(
+        self, a: TokenBatch, b: TokenBatch, embeddings: Float[Tensor, "2*b d"]
+    ) -> Float[Tensor, ""]:
         """-log e^(cos(h_i, h_i+) / T) / sum_j e^(cos(h_i, h_j+) / T), a mean over i."""
         config = self.config
         gather = self.all_gather if config.negatives == "processes" else itself
@@ -78,9 +92,18 @@ class InfoNCE(Objective):
         if config.projection:
             embeddings = self.project(full_width(embeddings, self.encoder.dim))
         h, positive = (gather(side) for side in embeddings.chunk(2))
-        self.need_others(len(h), "pair of translations" if config.positives == "translation" else "sentence")
+        self.need_others(
+            len(h), "pair of translations" if config.positives == "translation" else "sentence"
+        )
         if config.direction == "all":
-            return semantic_contrastive(h, positive, temperature=config.temperature, excluded=excluded)
+            return semantic_contrastive(
+                h, positive, temperature=config.temperature, excluded=excluded
+            )
         if config.direction == "forward":
             return infonce(h, positive, temperature=config.temperature, excluded=excluded)
-        return bidirectional_contrastive(h, positive, temperature=config.temperature, excluded=excluded) / 2
+        return (
+            bidirectional_contrastive(
+                h, positive, temperature=config.temperature, excluded=excluded
+            )
+            / 2
+        )

@@ -28,10 +28,14 @@ INITIAL_STD = 0.02
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InfoXLMConfig(TLMConfig):
-    """InfoXLM (MLM + TLM + XLCo); the defaults are the paper's and, where it is silent, the released code's."""
+    """InfoXLM (MLM + TLM + XLCo).
+
+    The defaults are the paper's and, where it is silent, the released code's.
+    """
 
     reset_positions: bool = False
-    """Positions of the second sentence of a sequence begin anew, as in XLM; False: they run on, as in InfoXLM."""
+    """Positions of the second sentence of a sequence begin anew, as in XLM; False: they run on, as
+    in InfoXLM."""
     transform: bool = True
     """RoBERTa's layer before the output embeddings; False: none, as in XLM."""
     xlco_weight: float = 1.0
@@ -43,7 +47,8 @@ class InfoXLMConfig(TLMConfig):
     decay: float = 0.9999
     """Momentum of the encoder of keys, per step; 0.999 for the paper's large model."""
     contrast_depth: float = 0.667
-    """Share of the layers below the contrasted output: 8 of 12 (base); 0.5 for 12 of 24 (large); 1 = the last."""
+    """Share of the layers below the contrasted output: 8 of 12 (base); 0.5 for 12 of 24 (large); 1
+    = the last."""
     projection: bool = True
     """A linear map before the contrast."""
     mixup: bool = True
@@ -59,17 +64,23 @@ class InfoXLMConfig(TLMConfig):
         if not 0 <= self.decay < 1:
             raise ConfigError(f"decay is {self.decay}; it must be at least 0 and below 1")
         if not 0 < self.contrast_depth <= 1:
-            raise ConfigError(f"contrast_depth is {self.contrast_depth}; it must be above 0 and at most 1")
+            raise ConfigError(
+                f"contrast_depth is {self.contrast_depth}; it must be above 0 and at most 1"
+            )
 
     def refuse_unread(self) -> None:
-        """Refuses options that nothing would read; both language models may be off, which leaves the contrast."""
+        """Refuses options that nothing would read.
+
+        Both language models may be off, which leaves the contrast.
+        """
         refuse_unread(self, "mlm_text", reason="mlm_weight = 0", when=not self.mlm_weight)
         neither = not self.tlm_weight and not self.mlm_weight
         refuse_unread(self, "transform", reason="tlm_weight = 0 and mlm_weight = 0", when=neither)
 
 
 class InfoXLM(TLM):
-    """XLM's language models, and a sentence that has to find its translation among those of earlier steps.
+    """XLM's language models, and a sentence that has to find its translation among those of earlier
+    steps.
 
     Args:
         config: the options.
@@ -108,9 +119,13 @@ class InfoXLM(TLM):
         return self.weighted(**terms, xlco=self.contrast(pairs))
 
     def contrast(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
-        """-log e^(q k+ / tau) / (e^(q k+ / tau) + sum over the queue), q of the encoder and k of its slow copy."""
+        """-log e^(q k+ / tau) / (e^(q k+ / tau) + sum over the queue), q of the encoder and k of
+        its slow copy.
+        """
         (a, positions_a), (b, positions_b) = self.views(pairs)
-        queries = self.vectors(a, self.encoder.backbone(*a[:2], positions=positions_a, num_layers=self.num_layers))
+        queries = self.vectors(
+            a, self.encoder.backbone(*a[:2], positions=positions_a, num_layers=self.num_layers)
+        )
         with torch.no_grad():
             slow = self.keys.encoder.backbone
             keys = self.vectors(b, slow(*b[:2], positions=positions_b, num_layers=self.num_layers))
@@ -119,20 +134,27 @@ class InfoXLM(TLM):
         if self.training:
             self.waiting.append(self.all_gather(keys).detach())
         size = min(self._keys_held(), len(self.queue))
-        return momentum_contrast(queries, keys, self.queue[:size], temperature=self.config.temperature)
+        return momentum_contrast(
+            queries, keys, self.queue[:size], temperature=self.config.temperature
+        )
 
     def views(self, pairs: ParallelBatch) -> list[tuple[TokenBatch, Tensor | None]]:
-        """What the two encoders read: translations, by a coin one way or the other; two pairs at a time with mixup."""
+        """What the two encoders read: translations, by a coin one way or the other.
+
+        Two pairs at a time with mixup.
+        """
         a = pairs.a
         b = pairs.b
         if self.config.contrast_masked:
             sides = {"a": a, "b": b}
             a, b = (
-                self.mask(side, pairs.place(name)._replace(side=f"xlco {name}")).batch for name, side in sides.items()
+                self.mask(side, pairs.place(name)._replace(side=f"xlco {name}")).batch
+                for name, side in sides.items()
             )
         size = a.batch_size
         swap, *orders = (
-            coin_flips(pairs.a, pairs.place("a")._replace(side=name)).tolist() for name in ("swap", "a", "b")
+            coin_flips(pairs.a, pairs.place("a")._replace(side=name)).tolist()
+            for name in ("swap", "a", "b")
         )
         both = join(a, b)
         # row i of the second language stands at i + size; a head takes it first
@@ -143,7 +165,10 @@ class InfoXLM(TLM):
         return [self.mixed(side, heads) for side, heads in zip((one, other), orders, strict=True)]
 
     def mixed(self, side: TokenBatch, heads: list[bool]) -> tuple[TokenBatch, Tensor | None]:
-        """Sentences 2i and 2i + 1 in one sequence, ordered by the coin of 2i; a last odd one stays out."""
+        """Sentences 2i and 2i + 1 in one sequence, ordered by the coin of 2i.
+
+        A last odd one stays out.
+        """
         evens = range(0, side.batch_size - 1, 2)
         first = take(side, [row + heads[row] for row in evens])
         second = take(side, [row + (not heads[row]) for row in evens])
@@ -152,14 +177,20 @@ class InfoXLM(TLM):
         return TokenBatch(ids, cu_seqlens, int(cu_seqlens.diff().max()), first.languages), positions
 
     def after_step(self, step: int) -> None:
-        """Moves the encoder of keys, and puts the step's keys into the queue in the place of the oldest."""
+        """Moves the encoder of keys, and puts the step's keys into the queue in the place of the
+        oldest.
+        """
         self.keys.update(self.encoder, self.config.decay)
         with torch.no_grad():
-            for own, new in zip(self.project_keys.parameters(), self.project.parameters(), strict=True):
+            for own, new in zip(
+                self.project_keys.parameters(), self.project.parameters(), strict=True
+            ):
                 own.lerp_(new, 1 - self.config.decay)
             for keys in self.waiting:
                 keys = keys[-len(self.queue) :].to(self.queue.dtype)
-                places = (self.filled + torch.arange(len(keys), device=keys.device)) % len(self.queue)
+                places = (self.filled + torch.arange(len(keys), device=keys.device)) % len(
+                    self.queue
+                )
                 self.queue[places] = keys
                 count = self._keys_held() + len(keys)
                 self.filled += len(keys)
@@ -167,7 +198,9 @@ class InfoXLM(TLM):
         self.waiting.clear()
 
     def _keys_held(self) -> int:
-        """``filled`` as a number; read from the device only where it was changed elsewhere, as by a checkpoint."""
+        """``filled`` as a number; read from the device only where it was changed elsewhere, as by a
+        checkpoint.
+        """
         version = self.filled._version
         if self._count[0] != version:
             self._count = (version, int(self.filled))

@@ -1,4 +1,6 @@
-"""LaBSE: language-agnostic BERT sentence embedding (Feng et al. 2022), its dual-encoder objective."""
+"""LaBSE: language-agnostic BERT sentence embedding (Feng et al. 2022), its dual-encoder
+objective.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from interlingua.methods.objective import LossOutput, Objective, itself
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LaBSEConfig:
-    """The translation ranking task; the defaults are the paper's where it says, else EMS's (Mao et al. 2023)."""
+    """The translation ranking task.
+
+    The defaults are the paper's where it says, else EMS's (Mao et al. 2023).
+    """
 
     margin: float = 0.3
     """m, in cosine units, taken from the positives; 0 = without additive margin."""
@@ -24,19 +29,23 @@ class LaBSEConfig:
     margin_after_temperature: bool = False
     """Take the margin from the logits, after the division by the temperature."""
     negatives: Literal["processes", "micro_batch"] = "processes"
-    """Where negatives come from: all processes' micro-batches as in the paper, or a process's own."""
+    """Where negatives come from: all processes' micro-batches as in the paper, or a process's
+    own."""
     exclude_repeats: bool = False
     """Don't count as negatives what translates the positive too (as in n-way parallel corpora)."""
 
     def __post_init__(self) -> None:
         if self.temperature <= 0 or self.margin < 0:
             raise ConfigError(
-                f"margin is {self.margin} and temperature {self.temperature}; they must be at least 0, and above 0"
+                f"margin is {self.margin} and temperature {self.temperature}; they must be at"
+                " least 0, and above 0"
             )
 
 
 class LaBSE(Objective):
-    """A sentence has to find its translation among all of the batch, by a margin, and the other way round."""
+    """A sentence has to find its translation among all of the batch, by a margin, and the other way
+    round.
+    """
 
     Config = LaBSEConfig
     nested_terms = ("ranking",)
@@ -45,7 +54,9 @@ class LaBSE(Objective):
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L + L', the loss of Eq. (1) with the cosine of Eq. (2), in both directions."""
         config = self.config
-        gather = self.all_gather if config.negatives == "processes" else itself  # cross-accelerator negatives
+        gather = (
+            self.all_gather if config.negatives == "processes" else itself
+        )  # cross-accelerator negatives
         x, y = (gather(side) for side in self.encoder(join(batch.a, batch.b)).chunk(2))
         self.need_others(len(x), "pair of translations")
         rank = partial(

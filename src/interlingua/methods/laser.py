@@ -30,23 +30,28 @@ class LASERConfig:
     decoder: Literal["lstm", "transformer"] = "lstm"
     """lstm: LASER's; transformer: without cross-attention, as fairseq's laser_transformer."""
     autoregressive: bool = True
-    """The decoder is shown the tokens before the one to be predicted; False: positions alone (transformer only)."""
+    """The decoder is shown the tokens before the one to be predicted; False: positions alone
+    (transformer only)."""
     targets: tuple[str, ...] = ()
-    """Languages that are translated into, LASER's English and Spanish; default: each side into the other."""
+    """Languages that are translated into, LASER's English and Spanish; default: each side into the
+    other."""
     language_dim: int = 32
     """Width of the target language's vector in the decoder; 0 = nothing."""
     languages: tuple[str, ...] = ()
-    """Codes of the languages it can translate into; default: ``targets``, or the vocabulary's, else the corpus's."""
+    """Codes of the languages it can translate into; default: ``targets``, or the vocabulary's, else
+    the corpus's."""
     token_dim: int = 320
     """Width of the decoder's token embeddings."""
     hidden_dim: int = 2048
     """Width of the LSTM's state, or of the transformer's feed-forward blocks."""
     output_dim: int = 512
-    """Width of what is compared with words (LSTM only); the transformer's is the sum of its inputs."""
+    """Width of what is compared with words (LSTM only); the transformer's is the sum of its
+    inputs."""
     decoder_layers: int = 1
     """Layers of the decoder."""
     decoder_heads: int = 8
-    """Attention heads (transformer only); must divide the sum of the embedding's width and the two above."""
+    """Attention heads (transformer only); must divide the sum of the embedding's width and the two
+    above."""
     dropout: float = 0.1
     """Probability of zeroing an element of the decoder's inputs and states."""
 
@@ -59,21 +64,28 @@ class LASERConfig:
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout is {self.dropout}; it must be at least 0 and below 1")
         if not self.autoregressive and self.decoder == "lstm":
-            raise ConfigError("an LSTM reads the tokens before; set decoder = 'transformer' for autoregressive = false")
-        refuse_unread(self, "output_dim", reason="decoder = 'transformer'", when=self.decoder != "lstm")
+            raise ConfigError(
+                "an LSTM reads the tokens before; set decoder = 'transformer' for autoregressive ="
+                " false"
+            )
+        refuse_unread(
+            self, "output_dim", reason="decoder = 'transformer'", when=self.decoder != "lstm"
+        )
         refuse_unread(self, "decoder_heads", reason="decoder = 'lstm'", when=self.decoder == "lstm")
         refuse_unread(self, "languages", reason="language_dim = 0", when=not self.language_dim)
 
 
 class LASER(Objective):
-    """A decoder has to translate a sentence, and all that it knows of the sentence is the encoder's vector.
+    """A decoder has to translate a sentence, and all that it knows of the sentence is the encoder's
+    vector.
 
     Args:
         config: the options.
         encoder: pools by the maximum in LASER.
 
     Raises:
-        ConfigError: the decoder needs languages and none are named, or its heads don't divide its width.
+        ConfigError: the decoder needs languages and none are named, or its heads don't divide its
+            width.
     """
 
     Config = LASERConfig
@@ -86,7 +98,9 @@ class LASER(Objective):
         named = config.languages or config.targets or sorted(encoder.vocabulary.language_tags)
         codes = tuple(dict.fromkeys(resolve(name).code for name in named))
         if config.language_dim and not codes:
-            raise ConfigError("the vocabulary has no language tags; set method.languages, or language_dim = 0")
+            raise ConfigError(
+                "the vocabulary has no language tags; set method.languages, or language_dim = 0"
+            )
         self.tags: LanguageTags | None = None
         if config.language_dim:
             self.tags = LanguageTags(codes, config.language_dim, dropout=0.0, normalize=False)
@@ -94,8 +108,8 @@ class LASER(Objective):
         width = config.token_dim + config.language_dim + encoder.dim
         if config.decoder == "transformer" and width % config.decoder_heads:
             raise ConfigError(
-                f"decoder_heads is {config.decoder_heads}, which does not divide {width}: token_dim, language_dim and"
-                " the encoder's width together"
+                f"decoder_heads is {config.decoder_heads}, which does not divide {width}:"
+                " token_dim, language_dim and the encoder's width together"
             )
         self.end = encoder.backbone.config.vocab_size
         self.decoder: LstmDecoder | TransformerDecoder
@@ -140,24 +154,32 @@ class LASER(Objective):
         return self.mean_of_tokens(linear_cross_entropy(states, output.weight, output.bias, labels))
 
     def directions(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch]:
-        """What is read, and what is predicted: each side of the pairs from the other, if its language is a target.
+        """What is read, and what is predicted: each side of the pairs from the other, if its
+        language is a target.
 
         Raises:
             DataError: no sentence of the batch is in a target language.
         """
         both = join(batch.a, batch.b)
         size = batch.a.batch_size
-        into = [row for row, code in enumerate(both.languages) if not self.targets or code in self.targets]
+        into = [
+            row
+            for row, code in enumerate(both.languages)
+            if not self.targets or code in self.targets
+        ]
         if not into:
             expected = ", ".join(sorted(self.targets))
             there = ", ".join(sorted(set(both.languages)))
             raise DataError(
-                f"no sentence of a batch is in one of the targets {expected}, but in {there}; change targets"
+                f"no sentence of a batch is in one of the targets {expected}, but in {there};"
+                " change targets"
             )
         return take(both, [(row + size) % (2 * size) for row in into]), take(both, into)
 
     def shifted(self, y: TokenBatch) -> tuple[Tensor, Tensor, Float[Tensor, " b+1"]]:
-        """The decoder's inputs [end; y_1 ... y_n], its targets [y_1 ... y_n; end], and their boundaries.
+        """The decoder's inputs [end.
+
+        Y_1 ... y_n], its targets [y_1 ... y_n; end], and their boundaries.
 
         Whatever the tokenizer put around the text is left out; the decoder has an end of its own.
         """

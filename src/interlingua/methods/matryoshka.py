@@ -1,12 +1,15 @@
-"""Matryoshka representation learning (Kusupati et al. 2022): embeddings with prefixes that are embeddings too.
+"""Matryoshka representation learning (Kusupati et al. 2022): embeddings with prefixes that are
+embeddings too.
 
-An ordinary loss spreads what it learns over all elements of an embedding, so none can be left out. Here the encoder
-runs once and the method's own loss is then computed for several prefixes of the sentence embeddings, the first d
-elements for each d of ``dims``, and added up. Early elements are part of every prefix and receive the gradients of all
-of these losses, so what matters most ends up there, and an embedding can be cut to one of the widths after training.
+An ordinary loss spreads what it learns over all elements of an embedding, so none can be left out.
+Here the encoder runs once and the method's own loss is then computed for several prefixes of the
+sentence embeddings, the first d elements for each d of ``dims``, and added up. Early elements are
+part of every prefix and receive the gradients of all of these losses, so what matters most ends up
+there, and an embedding can be cut to one of the widths after training.
 
 Only terms that read nothing of the encoder but the sentence embedding have prefixes; a method calls
-``Objective.nested`` for these. Terms that read token states, such as masked language modeling, are computed once.
+``Objective.nested`` for these. Terms that read token states, such as masked language modeling, are
+computed once.
 """
 
 from __future__ import annotations
@@ -31,21 +34,23 @@ class Matryoshka:
     """
 
     dims: tuple[int, ...]
-    """M, elements of each prefix, the largest first; the first is the width of the whole embedding."""
+    """M, elements of each prefix, the largest first; the first is the width of the whole
+    embedding."""
     weights: tuple[float, ...] = ()
-    """c_m, weight of each prefix's loss, in the order of ``dims``; default: 1 each, as in the paper."""
+    """c_m, weight of each prefix's loss, in the order of ``dims``; default: 1 each, as in the
+    paper."""
 
     def __post_init__(self) -> None:
         falling = all(first > second for first, second in pairwise(self.dims))
         if not self.dims or not falling or self.dims[-1] < 1:
             raise ConfigError(
-                f"matryoshka is {list(self.dims)}; give the widths from the largest to the smallest, each once, such as"
-                " [384, 256, 128, 64]"
+                f"matryoshka is {list(self.dims)}; give the widths from the largest to the"
+                " smallest, each once, such as [384, 256, 128, 64]"
             )
         if self.weights and (len(self.weights) != len(self.dims) or min(self.weights) <= 0):
             raise ConfigError(
-                f"matryoshka_weights is {list(self.weights)}; expected {len(self.dims)} numbers above 0, one for each"
-                " width of matryoshka"
+                f"matryoshka_weights is {list(self.weights)}; expected {len(self.dims)} numbers"
+                " above 0, one for each width of matryoshka"
             )
 
     def check(self, weights: Mapping[str, float], width: int) -> None:
@@ -60,13 +65,13 @@ class Matryoshka:
         """
         if not any(weights.values()):
             raise ConfigError(
-                f"matryoshka: no term with prefixes is left where {' and '.join(weights)} are 0; raise one, or remove"
-                " it"
+                f"matryoshka: no term with prefixes is left where {' and '.join(weights)} are 0;"
+                " raise one, or remove it"
             )
         if self.dims[0] != width:
             raise ConfigError(
-                f"matryoshka starts at {self.dims[0]}, but the encoder's embeddings have {width} elements; let it start"
-                f" with {width}"
+                f"matryoshka starts at {self.dims[0]}, but the encoder's embeddings have {width}"
+                f" elements; let it start with {width}"
             )
 
     def losses(
@@ -78,8 +83,8 @@ class Matryoshka:
 
         *Symbols*: M ``dims``; c_m ``weights``; z ``embeddings``; L ``loss``.
 
-        Differs from the paper: where a loss has a head, W^(m) is the first m columns of one W, the paper's
-        MRL-E (see ``full_width``).
+        Differs from the paper: where a loss has a head, W^(m) is the first m columns of one W, the
+        paper's MRL-E (see ``full_width``).
 
         Args:
             loss: of embeddings of any width.
@@ -92,7 +97,9 @@ class Matryoshka:
         return named[""]
 
     def losses_by_name(
-        self, losses: Callable[..., Mapping[str, Float[Tensor, ""]]], *embeddings: Float[Tensor, "_ d"]
+        self,
+        losses: Callable[..., Mapping[str, Float[Tensor, ""]]],
+        *embeddings: Float[Tensor, "_ d"],
     ) -> dict[str, dict[int, Float[Tensor, ""]]]:
         """As ``losses``, of several losses that share work.
 
@@ -123,14 +130,20 @@ def nested_together(
         losses: the terms by name, of embeddings of any width.
         embeddings: the sentences', and what they are compared with.
     """
-    return {**(losses(*embeddings) if matryoshka is None else matryoshka.losses_by_name(losses, *embeddings))}
+    return {
+        **(
+            losses(*embeddings)
+            if matryoshka is None
+            else matryoshka.losses_by_name(losses, *embeddings)
+        )
+    }
 
 
 def full_width(prefix: Float[Tensor, "b m"], width: int) -> Float[Tensor, "b d"]:
     """A prefix with zeros behind it, for a head that reads whole embeddings.
 
-    The product of a head's matrix W with it is W[:, :m] times the prefix: the tied weights of MRL-E, section 3 of
-    Kusupati et al. (2022), which need no head for each width.
+    The product of a head's matrix W with it is W[:, :m] times the prefix: the tied weights of
+    MRL-E, section 3 of Kusupati et al. (2022), which need no head for each width.
 
     Args:
         prefix: the first m elements, or all of them.

@@ -1,4 +1,6 @@
-"""Language-agnostic multilingual information retrieval with contrastive learning (Hu et al. 2022)."""
+"""Language-agnostic multilingual information retrieval with contrastive learning (Hu et al.
+2022).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ from interlingua.methods.objective import LossOutput, Objective, Term
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MultilingualIRConfig:
-    """The dual encoder and its two contrastive losses; the defaults are the paper's "+ semaCL + langCL"."""
+    """The dual encoder and its two contrastive losses.
+
+    The defaults are the paper's "+ semaCL + langCL".
+    """
 
     semantic_weight: float = 0.01
     """w_s, weight of the semantic contrastive loss on translations; 0 = off, "- semaCL"."""
@@ -43,11 +48,12 @@ class MultilingualIRConfig:
     semantic_temperature: float = 0.1
     """tau of Eq. (2), in cosine units."""
     language_reduction: Literal["sum", "mean", "literal"] = "sum"
-    """Of Eq. (3): sum over pairs and sentences; mean over its logarithms, or literal, its printed factor, which shrinks
-    the loss as Q grows: under both, the gradient is a thousandth of the other losses' and less, and trains nothing."""
+    """Of Eq. (3): sum over pairs and sentences; mean over its logarithms, or literal, its printed
+    factor, which shrinks the loss as Q grows: under both, the gradient is a thousandth of the other
+    losses' and less, and trains nothing."""
     exclude_repeats: bool = False
-    """A question's answer is no negative of it where another question brings it too, as its answer or as a hard
-    negative; pairs that share a sentence are none of one another."""
+    """A question's answer is no negative of it where another question brings it too, as its answer
+    or as a hard negative; pairs that share a sentence are none of one another."""
 
     def __post_init__(self) -> None:
         for name in ("semantic_weight", "language_weight"):
@@ -56,9 +62,16 @@ class MultilingualIRConfig:
         for name in ("temperature", "semantic_temperature"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
-        refuse_unread(self, "semantic_temperature", reason="semantic_weight = 0", when=not self.semantic_weight)
+        refuse_unread(
+            self,
+            "semantic_temperature",
+            reason="semantic_weight = 0",
+            when=not self.semantic_weight,
+        )
         off = not self.language_weight
-        refuse_unread(self, "monolingual", "language_reduction", reason="language_weight = 0", when=off)
+        refuse_unread(
+            self, "monolingual", "language_reduction", reason="language_weight = 0", when=off
+        )
 
 
 class MultilingualIR(Objective):
@@ -66,8 +79,8 @@ class MultilingualIR(Objective):
 
     Args:
         config: the options.
-        encoder: the passage tower, and the only one that the contrastive losses touch; the question tower, if it is
-            another, begins as its copy.
+        encoder: the passage tower, and the only one that the contrastive losses touch; the question
+            tower, if it is another, begins as its copy.
     """
 
     Config = MultilingualIRConfig
@@ -78,10 +91,16 @@ class MultilingualIR(Objective):
     parts: tuple[str, ...] = ("semantic", "language", "retrieval")
 
     def __init__(self, config: MultilingualIRConfig, encoder: Encoder) -> None:
-        encoder.settings = dataclasses.replace(encoder.settings, normalize=config.similarity == "cosine")
+        encoder.settings = dataclasses.replace(
+            encoder.settings, normalize=config.similarity == "cosine"
+        )
         super().__init__(config, encoder)
         self.question_encoder = encoder.clone() if config.towers == "separate" else None
-        weights = {"semantic": config.semantic_weight, "language": config.language_weight, "retrieval": 1.0}
+        weights = {
+            "semantic": config.semantic_weight,
+            "language": config.language_weight,
+            "retrieval": 1.0,
+        }
         self.parts = tuple(name for name in type(self).parts if weights[name])
 
     @classmethod
@@ -94,7 +113,9 @@ class MultilingualIR(Objective):
         }
         return tuple(feed for feed in cls.feeds if needed[feed])
 
-    def forward(self, batch: QuestionBatch | Mapping[str, Any], part: str | None = None) -> LossOutput:
+    def forward(
+        self, batch: QuestionBatch | Mapping[str, Any], part: str | None = None
+    ) -> LossOutput:
         """L = L_IR + w_s L_semaCL + w_l L_langCL, Eq. (4), or one of its terms."""
         feeds: Mapping[str, Any] = batch if isinstance(batch, Mapping) else {"questions": batch}
         terms = {}
@@ -117,7 +138,9 @@ class MultilingualIR(Objective):
         self.need_others(len(p) + sum(map(len, hard)), "question with its passage")
         excluded = None
         if config.exclude_repeats:
-            keys = [self.all_gather(part) for part in torch.split(sentence_keys(batch.passages), size)]
+            keys = [
+                self.all_gather(part) for part in torch.split(sentence_keys(batch.passages), size)
+            ]
             excluded = keys[0][:, None] == torch.cat(keys)
 
         def rank(q: Tensor, p: Tensor, *hard: Tensor) -> Tensor:
@@ -133,22 +156,36 @@ class MultilingualIR(Objective):
         return self.nested(rank, q, p, *hard)
 
     def align(self, batch: ParallelBatch) -> Term:
-        """L_semaCL: translations are near one another, and far from all other sentences of the batch."""
+        """L_semaCL: translations are near one another, and far from all other sentences of the
+        batch.
+        """
         z_i, z_j = self.passages(batch.a, batch.b)
         self.need_others(len(z_i), "pair of translations", "data.batch_size")
-        excluded = same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
-        contrast = partial(semantic_contrastive, temperature=self.config.semantic_temperature, excluded=excluded)
+        excluded = (
+            same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
+        )
+        contrast = partial(
+            semantic_contrastive, temperature=self.config.semantic_temperature, excluded=excluded
+        )
         return self.nested(contrast, z_i, z_j)  # Eq. (2)
 
     def equalise(self, batch: ParallelBatch, others: SentenceBatch | None) -> Term:
-        """L_langCL: a sentence of whatever language is as near to a sentence as to its translation."""
-        z_i, z_j, *z_k = self.passages(batch.a, batch.b, *([] if others is None else [others.sentences]))
+        """L_langCL: a sentence of whatever language is as near to a sentence as to its
+        translation.
+        """
+        z_i, z_j, *z_k = self.passages(
+            batch.a, batch.b, *([] if others is None else [others.sentences])
+        )
         self.need_others(len(z_i) + sum(map(len, z_k)), "pair of translations", "data.batch_size")
         equalise = partial(language_contrastive, reduction=self.config.language_reduction)
         return self.nested(equalise, z_i, z_j, *z_k)  # Eq. (3)
 
-    def passages(self, a: TokenBatch, b: TokenBatch, *more: TokenBatch) -> tuple[Float[Tensor, "_ d"], ...]:
-        """Embeddings of several batches by the passage tower, in one pass, each with those of all processes."""
+    def passages(
+        self, a: TokenBatch, b: TokenBatch, *more: TokenBatch
+    ) -> tuple[Float[Tensor, "_ d"], ...]:
+        """Embeddings of several batches by the passage tower, in one pass, each with those of all
+        processes.
+        """
         together = join(a, b)
         for batch in more:
             together = join(together, batch)
@@ -158,8 +195,14 @@ class MultilingualIR(Objective):
     @property
     def exported(self) -> tuple[Encoder, ...]:
         """Both towers, or the only one."""
-        return (self.encoder,) if self.question_encoder is None else (self.encoder, self.question_encoder)
+        return (
+            (self.encoder,)
+            if self.question_encoder is None
+            else (self.encoder, self.question_encoder)
+        )
 
     def save(self, folder: PathLike) -> None:
-        """Writes the passage tower as the model directory, and the question tower, if it is another, inside of it."""
+        """Writes the passage tower as the model directory, and the question tower, if it is
+        another, inside of it.
+        """
         DualEncoder(self.encoder, self.question_encoder).save(folder)

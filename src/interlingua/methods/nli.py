@@ -1,4 +1,5 @@
-"""Natural language inference with a siamese encoder: Sentence-BERT's first objective (Reimers and Gurevych 2019).
+"""Natural language inference with a siamese encoder: Sentence-BERT's first objective (Reimers and
+Gurevych 2019).
 
 The first stage of the calibrated-similarity paper's English teacher.
 """

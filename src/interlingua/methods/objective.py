@@ -1,4 +1,6 @@
-"""What every training objective is: a module that owns the encoder and its heads, and turns a batch into a loss."""
+"""What every training objective is: a module that owns the encoder and its heads, and turns a batch
+into a loss.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,13 @@ class LossOutput(NamedTuple):
 
 
 class Objective(nn.Module, ABC):
-    """A paper's training objective. It is called once per micro-batch; every encoder pass of the step happens inside.
+    """A paper's training objective.
+
+    It is called once per micro-batch; every encoder pass of the step happens inside.
 
     Args:
-        config: an instance of ``Config``; a term called ``x`` is weighted by its field ``x_weight``, if it has one.
+        config: an instance of ``Config``; a term called ``x`` is weighted by its field
+            ``x_weight``, if it has one.
         encoder: what is trained, and all that is exported.
     """
 
@@ -45,24 +50,29 @@ class Objective(nn.Module, ABC):
     label_kind: ClassVar[LabelKind | None] = None
     """What the labels of its labeled feed have to be: classes (nli) or scores (sts)."""
     parts: tuple[str, ...] = ()
-    """Parts of the loss, backpropagated in turn to save memory; ``forward`` takes ``part=``, None means all of them."""
+    """Parts of the loss, backpropagated in turn to save memory; ``forward`` takes ``part=``, None
+    means all of them."""
     nested_terms: ClassVar[tuple[str, ...]] = ()
-    """Terms that a Matryoshka run computes for each prefix of the embeddings, by ``nested``; none = it is refused."""
+    """Terms that a Matryoshka run computes for each prefix of the embeddings, by ``nested``; none =
+    it is refused."""
     no_prefixes: ClassVar[str] = "no term of it is made for prefixes of embeddings"
     """Why not, for the user."""
     matryoshka: Matryoshka | None = None
     """The prefixes, where the run has some; see ``nest``."""
     in_parts: ClassVar[bool] = True
-    """Whether all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can split them."""
+    """Whether all passes go by ``encoder(...)`` or ``encoder.tokens(...)``, so that GradCache can
+    split them."""
     encoder: Encoder
     reads_all_weights: bool = True
-    """Whether every trained weight has a gradient in every step, for which several processes wait."""
+    """Whether every trained weight has a gradient in every step, for which several processes
+    wait."""
     keeps_graph: bool = False
     """Whether the terms can be differentiated one by one."""
     total_steps: int = 1
     """Optimizer steps of the whole run; set by the training loop."""
     all_gather: Callable[[Tensor], Tensor]
-    """Concatenates a (B, ...) tensor over the processes; set by the training loop, the identity outside of it."""
+    """Concatenates a (B, ...) tensor over the processes; set by the training loop, the identity
+    outside of it."""
 
     def __init__(self, config: Any, encoder: Encoder) -> None:
         super().__init__()
@@ -72,23 +82,33 @@ class Objective(nn.Module, ABC):
 
     @classmethod
     def feeds_for(cls, config: Any) -> tuple[FeedName, ...]:
-        """The feeds that an objective of this config takes, where options decide about them; else ``feeds``."""
+        """The feeds that an objective of this config takes, where options decide about them.
+
+        Else ``feeds``.
+        """
         return cls.feeds
 
     @classmethod
     def label_kind_for(cls, config: Any) -> LabelKind | None:
-        """The labels that an objective of this config learns from; ``label_kind`` unless options decide about them."""
+        """The labels that an objective of this config learns from.
+
+        ``label_kind`` unless options decide about them.
+        """
         return cls.label_kind
 
     @classmethod
     def with_languages(cls, config: Any, languages: tuple[str, ...]) -> Any:
-        """The config with the corpus's languages, where the method tells languages apart and the config names none."""
+        """The config with the corpus's languages, where the method tells languages apart and the
+        config names none.
+        """
         named = [getattr(config, key) for key in ("languages", "targets") if hasattr(config, key)]
         if not named or any(named):
             return config
         try:
             return dataclasses.replace(config, languages=languages)
-        except ConfigError:  # with these options no language is predicted, and naming them would be refused
+        except (
+            ConfigError
+        ):  # with these options no language is predicted, and naming them would be refused
             return config
 
     @abstractmethod
@@ -96,14 +116,19 @@ class Objective(nn.Module, ABC):
         """The loss of a micro-batch."""
 
     def save(self, folder: PathLike) -> None:
-        """Writes the model directory that is to be used after training; replaced whole if it is there."""
+        """Writes the model directory that is to be used after training.
+
+        Replaced whole if it is there.
+        """
         self.encoder.save(folder)
 
     def after_step(self, step: int) -> None:
         """Called when the optimizer has finished a step, e.g. to move a teacher."""
 
     def notes(self) -> list[str]:
-        """Lines for the user at the start of a run, where a requested setting depends on the run's length."""
+        """Lines for the user at the start of a run, where a requested setting depends on the run's
+        length.
+        """
         return []
 
     @property
@@ -112,7 +137,9 @@ class Objective(nn.Module, ABC):
         return self.encoder
 
     def mean_of_tokens(self, losses: Float[Tensor, " n"]) -> Float[Tensor, ""]:
-        """The share of this process in a mean over the tokens of all processes: their average is that mean."""
+        """The share of this process in a mean over the tokens of all processes: their average is
+        that mean.
+        """
         counts = self.all_gather(torch.full((1,), len(losses), device=losses.device))
         return losses.sum() * (len(counts) / counts.sum().clamp(min=1))
 
@@ -126,44 +153,73 @@ class Objective(nn.Module, ABC):
         """
         if count < 2:
             raise ConfigError(
-                f"a micro-batch of a single {what} has nothing to compare it with; raise {key} or run.micro_batch_size"
+                f"a micro-batch of a single {what} has nothing to compare it with; raise {key} or"
+                " run.micro_batch_size"
             )
 
     def nest(self, matryoshka: Matryoshka) -> None:
-        """From now on the loss is that of several prefixes of the embeddings; the model that is saved says of which.
+        """From now on the loss is that of several prefixes of the embeddings.
+
+        The model that is saved says of which.
 
         Args:
             matryoshka: the prefixes.
 
         Raises:
-            ConfigError: the method has no such terms, or they are switched off, or the widths are not the encoder's.
+            ConfigError: the method has no such terms, or they are switched off, or the widths are
+                not the encoder's.
         """
-        nesting = [module for module in self.modules() if isinstance(module, Objective) and module.nested_terms]
+        nesting = [
+            module
+            for module in self.modules()
+            if isinstance(module, Objective) and module.nested_terms
+        ]
         if not nesting:
-            raise ConfigError(f"matryoshka: {self.no_prefixes}; remove it, or choose another method")
-        for one in nesting:  # a sum of methods has several, and those without such terms stay as they are
-            weights = {f"{name}_weight": getattr(one.config, f"{name}_weight", 1.0) for name in one.nested_terms}
+            raise ConfigError(
+                f"matryoshka: {self.no_prefixes}; remove it, or choose another method"
+            )
+        for (
+            one
+        ) in nesting:  # a sum of methods has several, and those without such terms stay as they are
+            weights = {
+                f"{name}_weight": getattr(one.config, f"{name}_weight", 1.0)
+                for name in one.nested_terms
+            }
             matryoshka.check(weights, one.encoder.dim)
             one.matryoshka = matryoshka
             for encoder in one.exported:
-                encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=matryoshka.dims)
+                encoder.settings = dataclasses.replace(
+                    encoder.settings, matryoshka_dims=matryoshka.dims
+                )
 
     @property
     def exported(self) -> tuple[Encoder, ...]:
         """The encoders that are saved."""
         return (self.encoder,)
 
-    def nested(self, loss: Callable[..., Float[Tensor, ""]], *embeddings: Float[Tensor, "_ d"]) -> Term:
-        """A term that reads nothing of the encoder but sentence embeddings; in a Matryoshka run one for each prefix.
+    def nested(
+        self, loss: Callable[..., Float[Tensor, ""]], *embeddings: Float[Tensor, "_ d"]
+    ) -> Term:
+        """A term that reads nothing of the encoder but sentence embeddings.
+
+        In a Matryoshka run one for each prefix.
 
         Args:
-            loss: of embeddings of any width; a head in it reads ``full_width(prefix, self.encoder.dim)``.
+            loss: of embeddings of any width; a head in it reads
+                ``full_width(prefix, self.encoder.dim)``.
             embeddings: the sentences', and what they are compared with.
         """
-        return loss(*embeddings) if self.matryoshka is None else self.matryoshka.losses(loss, *embeddings)
+        return (
+            loss(*embeddings)
+            if self.matryoshka is None
+            else self.matryoshka.losses(loss, *embeddings)
+        )
 
     def weighted(self, **terms: Term) -> LossOutput:
-        """Weighs the terms as the config says and adds them up; nested ones are named ``term_width``."""
+        """Weighs the terms as the config says and adds them up.
+
+        Nested ones are named ``term_width``.
+        """
         weighted: dict[str, Tensor] = {}
         for name, term in terms.items():
             weight = getattr(self.config, f"{name}_weight", 1.0)
@@ -171,7 +227,11 @@ class Objective(nn.Module, ABC):
                 weighted |= {f"{name}_{dim}": weight * of_prefix for dim, of_prefix in term.items()}
             else:
                 weighted[name] = weight * term
-        shown = weighted if self.keeps_graph else {name: term.detach() for name, term in weighted.items()}
+        shown = (
+            weighted
+            if self.keeps_graph
+            else {name: term.detach() for name, term in weighted.items()}
+        )
         return LossOutput(sum(weighted.values()), shown)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,6 @@
-"""RetroMAE: retrieval-oriented pre-training by an asymmetric masked auto-encoder (Xiao et al. 2022)."""
+"""RetroMAE: retrieval-oriented pre-training by an asymmetric masked auto-encoder (Xiao et al.
+2022).
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,11 @@ class RetroMAEConfig:
     encoder_ratio: float = 0.3
     """Share of tokens hidden from the encoder, (0, 1]."""
     decoder_ratio: float = 0.5
-    """Share of tokens hidden from the decoder, (0, 1]; with enhanced decoding, from each token by itself."""
+    """Share of tokens hidden from the decoder, (0, 1]; with enhanced decoding, from each token by
+    itself."""
     enhanced: bool = True
-    """Tell every token, each from another context; False: tell the hidden ones, all from the same ("w.o.")."""
+    """Tell every token, each from another context; False: tell the hidden ones, all from the same
+    ("w.o.")."""
     decoder_layers: int = 1
     """Layers of the decoder; enhanced decoding goes with one only."""
     text: Literal["monolingual", "pairs"] = "monolingual"
@@ -50,15 +54,19 @@ class RetroMAEConfig:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
         for name in ("encoder_ratio", "decoder_ratio"):
             if not 0 < getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0 and at most 1")
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)}; it must be above 0 and at most 1"
+                )
         if self.enhanced and self.decoder_layers != 1:
             raise ConfigError(
-                f"decoder_layers is {self.decoder_layers}, but enhanced decoding goes with 1; set enhanced = false"
+                f"decoder_layers is {self.decoder_layers}, but enhanced decoding goes with 1; set"
+                " enhanced = false"
             )
 
 
 class RetroMAE(Objective):
-    """A sentence's vector, made from some of its tokens, has to be enough for a weak decoder to tell all of them.
+    """A sentence's vector, made from some of its tokens, has to be enough for a weak decoder to
+    tell all of them.
 
     Args:
         config: the options.
@@ -77,7 +85,9 @@ class RetroMAE(Objective):
         vocabulary = encoder.vocabulary
         encoder.require_equal_widths()
         self.head = MaskedTokenHead(encoder.dim, encoder.backbone.config.vocab_size, transform=True)
-        self.decoder = MaskedDecoder(encoder.backbone, config.decoder_layers, skip=vocabulary.opening_tokens)
+        self.decoder = MaskedDecoder(
+            encoder.backbone, config.decoder_layers, skip=vocabulary.opening_tokens
+        )
         self.mask: Callable[..., MaskedTokens] = functools.partial(
             mlm_mask,
             mask_id=vocabulary.mask_id,
@@ -110,12 +120,16 @@ class RetroMAE(Objective):
             terms["encoder"] = torch.stack(language_modeling).mean()
         return self.weighted(**terms)
 
-    def reconstruct(self, sides: list[tuple[TokenBatch, Place]], *embeddings: Float[Tensor, "b d"]) -> Tensor:
+    def reconstruct(
+        self, sides: list[tuple[TokenBatch, Place]], *embeddings: Float[Tensor, "b d"]
+    ) -> Tensor:
         """L_dec of every side, given its embeddings; their mean."""
         losses = []
         for (sentences, place), h in zip(sides, embeddings, strict=True):
             place = place._replace(side=f"decoder {place.side}")
-            losses.append(self.tell(*self.decode(sentences, place, full_width(h, self.encoder.dim))))
+            losses.append(
+                self.tell(*self.decode(sentences, place, full_width(h, self.encoder.dim)))
+            )
         return torch.stack(losses).mean()
 
     def decode(
@@ -129,10 +143,14 @@ class RetroMAE(Objective):
             return self.decoder(backbone, masked.batch, masked.labels, h)  # type: ignore[no-any-return]  # Eq. (2)
         text = ~self.encoder.is_special(sentences.input_ids)
         labels = torch.where(text, sentences.input_ids, IGNORED)
-        return self.decoder.enhanced(backbone, sentences, labels, h, place, hidden=ratio)  # Eq. (4)-(7)
+        return self.decoder.enhanced(
+            backbone, sentences, labels, h, place, hidden=ratio
+        )  # Eq. (4)-(7)
 
     def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
         """Mean cross-entropy of the labeled tokens: Eq. (3) and (6)."""
         return self.mean_of_tokens(
-            linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
+            linear_cross_entropy(
+                *self.head(states, labels, self.encoder.backbone.word_embeddings.weight)
+            )
         )

@@ -1,7 +1,8 @@
-"""Regression of the cosine on human similarity scores: Sentence-BERT's second objective (Reimers and Gurevych 2019).
+"""Regression of the cosine on human similarity scores: Sentence-BERT's second objective (Reimers
+and Gurevych 2019).
 
-The second stage of the calibrated-similarity paper's English teacher, on gold pairs of the STS benchmark and on silver
-ones (Augmented SBERT, Thakur et al. 2021).
+The second stage of the calibrated-similarity paper's English teacher, on gold pairs of the STS
+benchmark and on silver ones (Augmented SBERT, Thakur et al. 2021).
 """
 
 from __future__ import annotations

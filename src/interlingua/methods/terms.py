@@ -1,4 +1,6 @@
-"""The terms of a combination: a method, its options and its weight, read from a table of a TOML file."""
+"""The terms of a combination: a method, its options and its weight, read from a table of a TOML
+file.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,18 @@ def read_term(label: str, table: Any) -> Term:
         table: ``method``, ``weight`` (default 1) and the options of that method.
 
     Raises:
-        ConfigError: the label is not an identifier, the method is unknown, or its weight or options are wrong.
+        ConfigError: the label is not an identifier, the method is unknown, or its weight or options
+            are wrong.
     """
     where = f"terms.{label}"
     if not isinstance(table, Mapping) or not isinstance(table.get("method"), str):
-        raise ConfigError(f"{where}: a term is a table with a method; known: {', '.join(sorted(METHODS))}")
+        raise ConfigError(
+            f"{where}: a term is a table with a method; known: {', '.join(sorted(METHODS))}"
+        )
     if not label.isidentifier():
-        raise ConfigError(f"{where}: a label is made of letters, digits and underscores; got {label!r}")
+        raise ConfigError(
+            f"{where}: a label is made of letters, digits and underscores; got {label!r}"
+        )
     try:
         method: type[Objective] = resolve(METHODS, table["method"])
     except ConfigError as error:

@@ -31,15 +31,18 @@ class TLMConfig:
     """XLM (MLM + TLM); the defaults are the paper's, on the two sides of translations alone."""
 
     tlm_weight: float = 1.0
-    """Weight of translation language modeling, over both sentences of a pair in one sequence; 0 = none."""
+    """Weight of translation language modeling, over both sentences of a pair in one sequence; 0 =
+    none."""
     mlm_weight: float = 1.0
     """Weight of masked language modeling, over sentences alone; 0 = none."""
     mlm_text: Literal["pairs", "monolingual"] = "pairs"
-    """What masked language modeling reads: each side of the pairs by itself, or the monolingual feed."""
+    """What masked language modeling reads: each side of the pairs by itself, or the monolingual
+    feed."""
     mask_ratio: float = 0.15
     """Share of tokens to hide, (0, 1]; 80 % of them become the mask, 10 % any token, 10 % stay."""
     reset_positions: bool = True
-    """Positions of the second sentence of a sequence begin anew, as in XLM; False: they run on, as in InfoXLM."""
+    """Positions of the second sentence of a sequence begin anew, as in XLM; False: they run on, as
+    in InfoXLM."""
     transform: bool = False
     """RoBERTa's layer before the output embeddings; False: none, as in XLM."""
 
@@ -54,13 +57,16 @@ class TLMConfig:
     def refuse_unread(self) -> None:
         """Refuses options that nothing would read."""
         if not self.tlm_weight and not self.mlm_weight:
-            raise ConfigError("tlm_weight and mlm_weight are both 0, which leaves no loss; raise one")
+            raise ConfigError(
+                "tlm_weight and mlm_weight are both 0, which leaves no loss; raise one"
+            )
         refuse_unread(self, "mlm_text", reason="mlm_weight = 0", when=not self.mlm_weight)
         refuse_unread(self, "reset_positions", reason="tlm_weight = 0", when=not self.tlm_weight)
 
 
 class TLM(Objective):
-    """Masked tokens are predicted from the rest of the sentence, and from the rest of the sentence and its translation.
+    """Masked tokens are predicted from the rest of the sentence, and from the rest of the sentence
+    and its translation.
 
     Args:
         config: the options.
@@ -77,7 +83,9 @@ class TLM(Objective):
 
     def __init__(self, config: TLMConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
-        self.head = MaskedTokenHead(encoder.hidden_size, encoder.backbone.config.vocab_size, transform=config.transform)
+        self.head = MaskedTokenHead(
+            encoder.hidden_size, encoder.backbone.config.vocab_size, transform=config.transform
+        )
         self.mask: Callable[[TokenBatch, Place], MaskedTokens] = functools.partial(
             mlm_mask,
             ratio=config.mask_ratio,
@@ -96,13 +104,17 @@ class TLM(Objective):
         pairs, sentences = self.feeds_of(batch)
         return self.weighted(**self.language_modeling(pairs, sentences))
 
-    def feeds_of(self, batch: ParallelBatch | Mapping[str, Any]) -> tuple[ParallelBatch, SentenceBatch | None]:
+    def feeds_of(
+        self, batch: ParallelBatch | Mapping[str, Any]
+    ) -> tuple[ParallelBatch, SentenceBatch | None]:
         """The pairs, and the sentences if there are any."""
         if isinstance(batch, Mapping):
             return batch["parallel"], batch["monolingual"]
         return batch, None
 
-    def language_modeling(self, pairs: ParallelBatch, sentences: SentenceBatch | None) -> dict[str, Float[Tensor, ""]]:
+    def language_modeling(
+        self, pairs: ParallelBatch, sentences: SentenceBatch | None
+    ) -> dict[str, Float[Tensor, ""]]:
         """The terms with a weight other than 0."""
         terms = {}
         if self.config.tlm_weight:
@@ -115,11 +127,15 @@ class TLM(Objective):
         return terms
 
     def translation_modeling(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
-        """-log p(hidden tokens of x and y | what is left of [x; y]), a mean over the hidden tokens."""
+        """-log p(hidden tokens of x and y | what is left of [x; y]), a mean over the hidden
+        tokens.
+        """
         sides = self.mask(pairs.a, pairs.place("a")), self.mask(pairs.b, pairs.place("b"))
         (a, labels_a), (b, labels_b) = sides
         order, cu_seqlens, positions = self.side_by_side(a, b)
-        states = self.encoder.backbone(torch.cat([a.input_ids, b.input_ids])[order], cu_seqlens, positions=positions)
+        states = self.encoder.backbone(
+            torch.cat([a.input_ids, b.input_ids])[order], cu_seqlens, positions=positions
+        )
         return self.tell(states, torch.cat([labels_a, labels_b])[order])
 
     def alone(self, sentences: TokenBatch, place: Place, purpose: str = "") -> Float[Tensor, ""]:
@@ -128,9 +144,12 @@ class TLM(Objective):
         return self.tell(self.encoder.tokens(masked.batch).states, masked.labels)
 
     def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
-        """Order and boundaries of the tokens of [a; b] as sequences of two sentences, and their positions.
+        """Order and boundaries of the tokens of [a.
 
-        Where positions run on, the second sentence leaves out what begins a sequence, as in InfoXLM.
+        B] as sequences of two sentences, and their positions.
+
+        Where positions run on, the second sentence leaves out what begins a sequence, as in
+        InfoXLM.
 
         Raises:
             DataError: the encoder has no positions for two sentences together.
@@ -146,19 +165,25 @@ class TLM(Objective):
         most = self.encoder.backbone.config.max_tokens
         if longest > most:
             raise DataError(
-                f"two sentences have {longest} tokens together, but the encoder has {most} positions; set"
-                " reset_positions = true, or lower data.max_tokens"
+                f"two sentences have {longest} tokens together, but the encoder has {most}"
+                " positions; set reset_positions = true, or lower data.max_tokens"
             )
         return tokens, cu_seqlens, None
 
     def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
-        """Mean cross-entropy of the labeled tokens, with the word embeddings for output embeddings."""
+        """Mean cross-entropy of the labeled tokens, with the word embeddings for output
+        embeddings.
+        """
         return self.mean_of_tokens(
-            linear_cross_entropy(*self.head(states, labels, self.encoder.backbone.word_embeddings.weight))
+            linear_cross_entropy(
+                *self.head(states, labels, self.encoder.backbone.word_embeddings.weight)
+            )
         )
 
     def vectors(self, batch: TokenBatch, states: Float[Tensor, "t d"]) -> Float[Tensor, "b d"]:
         """Sentence vectors from states, pooled as the encoder does."""
         special = self.encoder.is_special(batch.input_ids)
         hidden = HiddenStates(states, batch.cu_seqlens, special)
-        return hidden.pool(self.encoder.pooling, include_special=self.encoder.settings.include_special)
+        return hidden.pool(
+            self.encoder.pooling, include_special=self.encoder.settings.include_special
+        )

@@ -1,9 +1,10 @@
 """Documents linked sentence by sentence with an encoder, and all of ``interlingua align``.
 
-Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds all blocks of up to
-``max_sentences - 1`` sentences, has ``alignment.align_blocks`` link them, and puts blank lines back, each of them left
-alone in its place. An ``AlignJob`` does this for two documents or those of a list, of which a killed run's are not done
-again. Links are written in vecalign's format.
+Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds
+all blocks of up to ``max_sentences - 1`` sentences, has ``alignment.align_blocks`` link them, and
+puts blank lines back, each of them left alone in its place. An ``AlignJob`` does this for two
+documents or those of a list, of which a killed run's are not done again. Links are written in
+vecalign's format.
 """
 
 from __future__ import annotations
@@ -31,7 +32,14 @@ from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import Journal, PathLike, atomic_write, open_text, sha256_file, stem_and_suffix
+from interlingua.files import (
+    Journal,
+    PathLike,
+    atomic_write,
+    open_text,
+    sha256_file,
+    stem_and_suffix,
+)
 from interlingua.languages import resolve
 from interlingua.locks import exclusive
 from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCounts, align_blocks
@@ -39,7 +47,9 @@ from interlingua.remote import keep_inputs
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
 """Of files that hold the linked sentences, and not the links."""
-_LINK = re.compile(r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?")
+_LINK = re.compile(
+    r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?"
+)
 
 
 class DocumentPair(NamedTuple):
@@ -59,13 +69,19 @@ class DocumentPair(NamedTuple):
 
 
 def read_sentences(
-    path: PathLike, *, split_as: str | None = None, column: str | None = None, language: str | None = None
+    path: PathLike,
+    *,
+    split_as: str | None = None,
+    column: str | None = None,
+    language: str | None = None,
 ) -> list[str]:
-    """The lines of a text file, blank ones too, those of a table's column, or the sentences of plain text.
+    """The lines of a text file, blank ones too, those of a table's column, or the sentences of
+    plain text.
 
     Args:
         path: the file.
-        split_as: the language by which plain text is split, empty where it is unknown; None = a sentence per line.
+        split_as: the language by which plain text is split, empty where it is unknown; None = a
+            sentence per line.
         column: of a table, see ``sentence_table.read_column``.
         language: that a table's column may be called by.
 
@@ -84,12 +100,16 @@ def read_sentences(
 
 
 def sentence_files(links: PathLike) -> tuple[str, str]:
-    """Where the sentences of both documents go that were split, by the name of the file of links."""
+    """Where the sentences of both documents go that were split, by the name of the file of
+    links.
+    """
     return f"{links}.source.txt", f"{links}.target.txt"
 
 
 def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
-    """Writes the sentences that the numbers of links stand for, a line each, next to the file of links."""
+    """Writes the sentences that the numbers of links stand for, a line each, next to the file of
+    links.
+    """
     for path, sentences in zip(sentence_files(links), (source, target), strict=True):
         with atomic_write(path) as file:
             file.writelines(f"{sentence}\n" for sentence in sentences)
@@ -98,9 +118,12 @@ def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str
 def pair_languages(
     source: PathLike, target: PathLike, given: tuple[str | None, str | None] = (None, None)
 ) -> tuple[str, str]:
-    """The languages of two documents: those given, else those that both names tell; empty where unknown.
+    """The languages of two documents: those given, else those that both names tell.
 
-    A name tells a language only where the other name tells another one: ``to.txt`` alone need not be Tongan.
+    Empty where unknown.
+
+    A name tells a language only where the other name tells another one: ``to.txt`` alone need not
+    be Tongan.
 
     Args:
         source: path of the one.
@@ -137,20 +160,28 @@ def document_pairs(
         gold: links that are right; a list names its own.
 
     Raises:
-        ConfigError: neither or both are given, a list without a place for the links, or links under the name of a
-            bitext.
+        ConfigError: neither or both are given, a list without a place for the links, or links under
+            the name of a bitext.
     """
     if list_file is None:
         if source is None or target is None:
-            raise ConfigError("name two documents, SOURCE and TARGET, or a list of many with --list")
+            raise ConfigError(
+                "name two documents, SOURCE and TARGET, or a list of many with --list"
+            )
         links, right = (None if name is None else str(name) for name in (output, gold))
         refuse_bitext_name(links)
         return [DocumentPair(str(source), str(target), links, right)]
     if source is not None or gold is not None:
-        raise ConfigError("--list names documents, and gold links in its fourth column; drop SOURCE, TARGET and --gold")
+        raise ConfigError(
+            "--list names documents, and gold links in its fourth column; drop SOURCE, TARGET and"
+            " --gold"
+        )
     found = read_list(list_file, output)
     if any(pair.output is None for pair in found):
-        raise ConfigError("links of many documents need files: a folder with --output, or the third column of --list")
+        raise ConfigError(
+            "links of many documents need files: a folder with --output, or the third column of"
+            " --list"
+        )
     return found
 
 
@@ -167,8 +198,8 @@ def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> 
     known = all(source and target for source, target in languages)
     if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
         raise ConfigError(
-            f"{path} tells its languages; name both with --source-language and --target-language, or call the documents"
-            " by them (chapter.de.txt)"
+            f"{path} tells its languages; name both with --source-language and --target-language,"
+            " or call the documents by them (chapter.de.txt)"
         )
 
 
@@ -181,8 +212,8 @@ def refuse_bitext_name(links: str | None) -> None:
     suffix = stem_and_suffix(links)[1] if links else ""
     if suffix in BITEXT_SUFFIXES:
         raise ConfigError(
-            f"{links}: links are written as lines of text ([0, 1]:[2]:0.12), not {suffix}; name another file, and for"
-            f" the linked sentences --texts {links}"
+            f"{links}: links are written as lines of text ([0, 1]:[2]:0.12), not {suffix}; name"
+            f" another file, and for the linked sentences --texts {links}"
         )
 
 
@@ -190,12 +221,14 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
     """The documents of a list.
 
     Args:
-        path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their links, then
-            optionally TAB that of the gold ones; blank lines and those that begin with ``#`` are left out.
+        path: of the list, ``source TAB target`` in a line, then optionally TAB the file for their
+            links, then optionally TAB that of the gold ones; blank lines and those that begin with
+            ``#`` are left out.
         folder: where links without a named file go: the source's name and ``.align``.
 
     Raises:
-        DataError: a line has another number of columns, two documents would be written to one file, or there is none.
+        DataError: a line has another number of columns, two documents would be written to one file,
+            or there is none.
     """
     found: list[DocumentPair] = []
     outputs: dict[str, int] = {}
@@ -206,14 +239,16 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
             cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
             if len(cells) not in (2, 3, 4) or not all(cells[:2]):
                 expected = "source TAB target, then optionally TAB links TAB gold"
-                raise DataError(f"expected {expected}, got {len(cells)} columns", path=path, line=number)
+                raise DataError(
+                    f"expected {expected}, got {len(cells)} columns", path=path, line=number
+                )
             source, target, output, gold = (*cells, "", "")[:4]
             if not output and folder is not None:
                 output = str(Path(folder) / f"{Path(source).name}.align")
             if output and output in outputs:
                 raise DataError(
-                    f"its links would go to {output} as those of line {outputs[output]} do; name another file in the"
-                    " third column",
+                    f"its links would go to {output} as those of line {outputs[output]} do; name"
+                    " another file in the third column",
                     path=path,
                     line=number,
                 )
@@ -248,12 +283,15 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
             match = _LINK.fullmatch(line.rstrip("\r\n"))
             if match is None:
                 got = f"got {line.strip()[:60]!r}"
-                raise DataError(f"expected [0, 1]:[2] or [0, 1]:[2]:0.12, {got}", path=path, line=number)
+                raise DataError(
+                    f"expected [0, 1]:[2] or [0, 1]:[2]:0.12, {got}", path=path, line=number
+                )
             source, target = (tuple(map(int, re.findall(r"\d+", match[side]))) for side in (1, 2))
             for side, length in zip((source, target), lengths or (), strict=False):
                 if side and max(side) >= length:
                     raise DataError(
-                        f"names sentence {max(side)} (counted from 0) of a document of {length}; is it of these files?",
+                        f"names sentence {max(side)} (counted from 0) of a document of {length};"
+                        " is it of these files?",
                         path=path,
                         line=number,
                     )
@@ -285,23 +323,39 @@ class AlignReport:
         alone = self.shapes[1, 0], self.shapes[0, 1]
         linked = {shape: count for shape, count in sorted(self.shapes.items()) if all(shape)}
         kinds = ", ".join(f"{p}-{q}: {count:,}" for (p, q), count in linked.items())
-        blank = f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines" if self.blank.total() else ""
+        blank = (
+            f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines"
+            if self.blank.total()
+            else ""
+        )
         return (
-            f"{self.documents:,} document pairs, {sum(linked.values()):,} links ({kinds or 'none'}),"
-            f" {alone[0]:,} source and {alone[1]:,} target sentences left alone{blank}"
+            f"{self.documents:,} document pairs, {sum(linked.values()):,} links"
+            f" ({kinds or 'none'}), {alone[0]:,} source and {alone[1]:,} target sentences left"
+            f" alone{blank}"
         )
 
     def lines(self, *, quiet: bool = False) -> list[str]:
         """What there is to tell; what went wrong in any case."""
         cut = [self.encoded.cuts] if self.encoded.cut_rows else []
-        return [*(f"left out: {reason}" for reason in self.failed), *([] if quiet else [str(self)]), *cut,
-                *self.gold_lines]  # fmt: skip
+        return [
+            *(f"left out: {reason}" for reason in self.failed),
+            *([] if quiet else [str(self)]),
+            *cut,
+            *self.gold_lines,
+        ]
 
     @property
     def gold_lines(self) -> list[str]:
         """Precision, recall and F1, where there are gold links."""
-        kinds = {"strict": self.gold.strict_scores, "lax": self.gold.lax_scores} if self.gold.links else {}
-        return [f"{kind}: precision {p:.4f}, recall {r:.4f}, F1 {f:.4f}" for kind, (p, r, f) in kinds.items()]
+        kinds = (
+            {"strict": self.gold.strict_scores, "lax": self.gold.lax_scores}
+            if self.gold.links
+            else {}
+        )
+        return [
+            f"{kind}: precision {p:.4f}, recall {r:.4f}, F1 {f:.4f}"
+            for kind, (p, r, f) in kinds.items()
+        ]
 
 
 class Aligner:
@@ -310,10 +364,12 @@ class Aligner:
     Args:
         encode: see ``Encode``.
         config: how to search.
-        source_language: in any code, for encoders that need it and for the pairs; default: that of the file's name.
+        source_language: in any code, for encoders that need it and for the pairs; default: that of
+            the file's name.
         target_language: code of the target's language, or None.
         split: the documents are plain text, to be split into sentences first.
-        columns: with the sentences, of tables (CSV, XLSX); default: those called by the languages, or ``text``.
+        columns: with the sentences, of tables (CSV, XLSX); default: those called by the languages,
+            or ``text``.
     """
 
     def __init__(
@@ -369,7 +425,9 @@ class Aligner:
                 progress(done / total)
             blocks.append(np.concatenate(made)[plan.places])
         found = align_blocks(blocks[0], blocks[1], self.config)
-        return found._replace(links=with_blank_lines(found.links, filled, (len(source), len(target))))
+        return found._replace(
+            links=with_blank_lines(found.links, filled, (len(source), len(target)))
+        )
 
     def links(
         self,
@@ -379,7 +437,10 @@ class Aligner:
         languages: tuple[str | None, str | None] | None = None,
         progress: Callable[[float], None] = lambda share: None,
     ) -> list[Link]:
-        """The links between two documents with their costs rounded as they are written; see ``align``."""
+        """The links between two documents with their costs rounded as they are written.
+
+        See ``align``.
+        """
         found = self.align(source, target, languages=languages, progress=progress).links
         return [link._replace(cost=round(link.cost, 6)) for link in found]
 
@@ -401,7 +462,8 @@ class Aligner:
             stdout: for links without an output.
             lenient: note in the report what documents can't be aligned and why, and go on.
             journal: of finished documents; their links are read and not made.
-            progress: called with the document, and the kilobytes of all texts that are done, and all.
+            progress: called with the document, and the kilobytes of all texts that are done, and
+                all.
 
         Raises:
             DataError: a file is missing, empty, not UTF-8, or its gold does not fit.
@@ -431,15 +493,28 @@ class Aligner:
             for link in links:
                 if link.source and link.target:
                     texts = joined(source, link.source), joined(target, link.target)
-                    yield TextPair(texts[0], texts[1], languages[0], languages[1], score=1 - link.cost)
+                    yield TextPair(
+                        texts[0], texts[1], languages[0], languages[1], score=1 - link.cost
+                    )
 
     def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
         """The sentences of the source (0) or the target (1)."""
         language = languages[side]
         split_as = language if self.split else None
-        return read_sentences(pair[side] or "", split_as=split_as, column=self.columns[side], language=language or None)
+        return read_sentences(
+            pair[side] or "",
+            split_as=split_as,
+            column=self.columns[side],
+            language=language or None,
+        )
 
-    def _write(self, links: Sequence[Link], pair: DocumentPair, stdout: TextIO, journal: AlignJournal | None) -> None:
+    def _write(
+        self,
+        links: Sequence[Link],
+        pair: DocumentPair,
+        stdout: TextIO,
+        journal: AlignJournal | None,
+    ) -> None:
         if pair.output is None:
             self.report.links += links
             stdout.writelines(map(link_line, links))
@@ -451,7 +526,11 @@ class Aligner:
             journal.add(pair)
 
     def count(
-        self, links: Sequence[Link], gold: Sequence[Link] | None, source: Sequence[str], target: Sequence[str]
+        self,
+        links: Sequence[Link],
+        gold: Sequence[Link] | None,
+        source: Sequence[str],
+        target: Sequence[str],
     ) -> None:
         """Adds the links of two documents to the report."""
         self.report.documents += 1
@@ -518,14 +597,18 @@ def _filled_lines(document: Sequence[str]) -> list[int]:
 def with_blank_lines(
     links: Iterable[Link], filled: Sequence[Sequence[int]], lengths: tuple[int, int]
 ) -> tuple[Link, ...]:
-    """Links with the numbers of lines in place of those of sentences, and every blank line alone in its place.
+    """Links with the numbers of lines in place of those of sentences, and every blank line alone in
+    its place.
 
     Args:
         links: between sentences.
         filled: the line of each sentence, of either side.
         lengths: lines of either side.
     """
-    blank = [deque(sorted(set(range(length)) - set(lines))) for length, lines in zip(lengths, filled, strict=True)]
+    blank = [
+        deque(sorted(set(range(length)) - set(lines)))
+        for length, lines in zip(lengths, filled, strict=True)
+    ]
     found: list[Link] = []
 
     def leave_alone(before: tuple[int, int]) -> None:
@@ -566,11 +649,17 @@ class AlignJob:
 
     def __post_init__(self) -> None:
         given = (self.source_language, self.target_language)
-        check_texts(self.texts, [pair_languages(pair.source, pair.target, given) for pair in self.documents])
-        if self.split and self.texts is None and any(pair.output is None for pair in self.documents):
+        check_texts(
+            self.texts, [pair_languages(pair.source, pair.target, given) for pair in self.documents]
+        )
+        if (
+            self.split
+            and self.texts is None
+            and any(pair.output is None for pair in self.documents)
+        ):
             raise ConfigError(
-                "--split: links number the sentences that are made, so these must be written too; give --output or"
-                " --texts"
+                "--split: links number the sentences that are made, so these must be written too;"
+                " give --output or --texts"
             )
         read = [path for pair in self.documents for path in (pair.source, pair.target, pair.gold)]
         links = [pair.output for pair in self.documents]
@@ -612,16 +701,30 @@ class AlignJob:
         return Path(self.output or Path(self.documents[0].output or "").parent) / JOURNAL
 
     def _align(
-        self, encode: Encode, model: str, stdout: TextIO, progress: Callable[[str, float, float], None]
+        self,
+        encode: Encode,
+        model: str,
+        stdout: TextIO,
+        progress: Callable[[str, float, float], None],
     ) -> AlignReport:
-        languages = {"source_language": self.source_language, "target_language": self.target_language}
+        languages = {
+            "source_language": self.source_language,
+            "target_language": self.target_language,
+        }
         columns = (self.source_column, self.target_column)
         aligner = Aligner(encode, self.config, split=self.split, columns=columns, **languages)
         journal = None
         if self.list is not None:
-            journal = AlignJournal(self._journal, f"{model} {self.config} {languages} split={self.split} {columns}")
-        found = aligner.pairs(self.documents, stdout=stdout, lenient=journal is not None, journal=journal,
-                              progress=progress)  # fmt: skip
+            journal = AlignJournal(
+                self._journal, f"{model} {self.config} {languages} split={self.split} {columns}"
+            )
+        found = aligner.pairs(
+            self.documents,
+            stdout=stdout,
+            lenient=journal is not None,
+            journal=journal,
+            progress=progress,
+        )
         if self.texts is None:
             deque(found, maxlen=0)
         else:
@@ -632,7 +735,9 @@ class AlignJob:
 
 
 class AlignJournal:
-    """Which documents of a list are done, a line each behind that of the settings; one of other settings is begun anew.
+    """Which documents of a list are done, a line each behind that of the settings.
+
+    One of other settings is begun anew.
 
     Args:
         path: of the journal, which goes when all documents are done.
@@ -648,14 +753,21 @@ class AlignJournal:
         head = json.dumps({"settings": settings})
         is_filled = path.is_file() and path.stat().st_size > 0
         if is_filled and not path.read_bytes().startswith(b'{"settings": '):
-            raise ConfigError(f"{path} is damaged, or a file of another program; remove it or choose another folder")
+            raise ConfigError(
+                f"{path} is damaged, or a file of another program; remove it or choose another"
+                " folder"
+            )
         lines = self.journal.read()
         self.done = set(lines[1:]) if lines[:1] == [head] else set()
         self.journal.write([head, *sorted(self.done)])
 
     def has(self, pair: DocumentPair) -> bool:
-        """Whether these documents were aligned and the links are there, none of them changed since."""
-        return bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
+        """Whether these documents were aligned and the links are there, none of them changed
+        since.
+        """
+        return (
+            bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
+        )
 
     def add(self, pair: DocumentPair) -> None:
         """Records documents after their links are on the disk."""

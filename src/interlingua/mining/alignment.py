@@ -1,22 +1,25 @@
 r"""Sentence alignment of two documents from vectors, in time and memory linear in their lengths.
 
-Vecalign (Thompson & Koehn, EMNLP 2019). A link joins a block x of p sentences of the source to a block y of q of the
-target, p + q bounded, or leaves one sentence alone. The cheapest chain of links from the beginnings to the ends of both
-documents is looked for, by the cost
+Vecalign (Thompson & Koehn, EMNLP 2019). A link joins a block x of p sentences of the source to a
+block y of q of the target, p + q bounded, or leaves one sentence alone. The cheapest chain of links
+from the beginnings to the ends of both documents is looked for, by the cost
 
 .. math:: c(x, y) = \frac{2\, p\, q\, (1 - \cos(x, y))}
-                         {\frac{1}{S} \sum_s (1 - \cos(x, y_s)) + \frac{1}{S} \sum_s (1 - \cos(x_s, y))}
+                         {\frac{1}{S} \sum_s (1 - \cos(x, y_s)) + \frac{1}{S} \sum_s (1 - \cos(x_s,
+                         y))}
 
-with x_s and y_s any blocks of the two documents: two sentences that have nothing to do with each other cost about 1.
-Long documents are halved, and halved again, until all chains can be looked at; the path found there is the middle of a
-band at twice the resolution.
+with x_s and y_s any blocks of the two documents: two sentences that have nothing to do with each
+other cost about 1. Long documents are halved, and halved again, until all chains can be looked at;
+the path found there is the middle of a band at twice the resolution.
 
-*Differs from the released code*: the means are those of all blocks in place of a random sample, at the same price, as
-the sum commutes with the product; documents that are short enough are searched with all sizes of blocks at once, which
-is exact; the last of an odd number of sentences is not left out when they are halved; the quantile is an exact one, of
-pairs that can't all be translations; and 1 - cos below 0.001 counts as 0.001 in the search.
+*Differs from the released code*: the means are those of all blocks in place of a random sample, at
+the same price, as the sum commutes with the product; documents that are short enough are searched
+with all sizes of blocks at once, which is exact; the last of an odd number of sentences is not left
+out when they are halved; the quantile is an exact one, of pairs that can't all be translations; and
+1 - cos below 0.001 counts as 0.001 in the search.
 
-``LinkCounts`` compares links with right ones: strict and lax precision, recall and F1, as vecalign's ``score.py``.
+``LinkCounts`` compares links with right ones: strict and lax precision, recall and F1, as
+vecalign's ``score.py``.
 """
 
 from __future__ import annotations
@@ -35,9 +38,11 @@ from interlingua.errors import ConfigError
 DIAGONALS_AT_ONCE = 64
 """Diagonals with costs that are computed by one matrix product."""
 GRAIN = 1e-3
-"""1 - cos below this is taken for this: where texts are copied, one to one is then cheaper than two to two."""
+"""1 - cos below this is taken for this: where texts are copied, one to one is then cheaper than two
+to two."""
 Blocks = Float32[ndarray, "k n d"]
-"""``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else anything."""
+"""``blocks[p - 1, i]``: the vector, of length 1, of the p sentences that end with sentence i; else
+anything."""
 Shape = tuple[int, int]
 """Sentences of the source and of the target in a link."""
 
@@ -49,11 +54,13 @@ class AlignConfig:
     max_sentences: int = 4
     """Sentences in a link at most, both sides together; at least 2."""
     skip_quantile: float = 0.2
-    """Leaving a sentence alone costs this quantile (0 to 1) of the costs of random pairs of sentences."""
+    """Leaving a sentence alone costs this quantile (0 to 1) of the costs of random pairs of
+    sentences."""
     band: int = 5
     """Sentences on either side of the coarse path in which the fine one is looked for."""
     full_size: int = 300
-    """Sentences; documents with a product of lengths of at most the square of this are searched in full."""
+    """Sentences; documents with a product of lengths of at most the square of this are searched in
+    full."""
     sample: int = 20_000
     """Random pairs of sentences of which the quantile is taken."""
     seed: int = 0
@@ -61,29 +68,38 @@ class AlignConfig:
 
     def __post_init__(self) -> None:
         if self.max_sentences < 2:
-            raise ConfigError(f"max_sentences is {self.max_sentences}; a link of one to one needs at least 2")
+            raise ConfigError(
+                f"max_sentences is {self.max_sentences}; a link of one to one needs at least 2"
+            )
         if not 0 <= self.skip_quantile <= 1:
             raise ConfigError(f"skip_quantile is {self.skip_quantile}; choose a number from 0 to 1")
         if min(self.band, self.full_size, self.sample) < 1:
             raise ConfigError(
-                f"band, full_size and sample are {self.band}, {self.full_size} and {self.sample}; choose at least 1"
+                f"band, full_size and sample are {self.band}, {self.full_size} and {self.sample};"
+                " choose at least 1"
             )
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """Of links with sentences on both sides; one to one is first, so that of equal chains the simplest is taken."""
+        """Of links with sentences on both sides.
+
+        One to one is first, so that of equal chains the simplest is taken.
+        """
         sizes = range(1, self.max_sentences)
         pairs = [(p, q) for p in sizes for q in sizes if p + q <= self.max_sentences]
         return tuple(sorted(pairs, key=sum))
 
 
 class Link(NamedTuple):
-    """Sentences that are translations of each other; one side is empty where a sentence is left alone.
+    """Sentences that are translations of each other.
+
+    One side is empty where a sentence is left alone.
 
     Attributes:
         source: their numbers, from 0.
         target: their numbers on the other side.
-        cost: 0 for equal vectors, about 1 for unrelated ones, not weighted by the sizes; 0 where a side is empty.
+        cost: 0 for equal vectors, about 1 for unrelated ones, not weighted by the sizes; 0 where a
+            side is empty.
     """
 
     source: tuple[int, ...]
@@ -143,8 +159,8 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
     config = config or AlignConfig()
     if min(len(source), len(target)) < config.max_sentences - 1:
         raise ConfigError(
-            f"links of {config.max_sentences} sentences need blocks of {config.max_sentences - 1}, got"
-            f" {min(len(source), len(target))}"
+            f"links of {config.max_sentences} sentences need blocks of {config.max_sentences - 1},"
+            f" got {min(len(source), len(target))}"
         )
     levels = [(source, target)]
     while levels[-1][0].shape[1] * levels[-1][1].shape[1] > config.full_size**2:
@@ -157,7 +173,11 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
         sides = sides_of(x, y)
         n = x.shape[1]
         m = y.shape[1]
-        band = full_band(n, m) if path is None else band_around(path, n, m, config.band + max(map(max, shapes)))
+        band = (
+            full_band(n, m)
+            if path is None
+            else band_around(path, n, m, config.band + max(map(max, shapes)))
+        )
         found = search(*sides, shapes=shapes, skip=skip_cost(*sides, config), band=band)
         visited += len(band.first) * band.width
         path = [(2 * i, 2 * j) for i, j in path_of(found.links)]
@@ -165,7 +185,10 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
 
 
 def halve(blocks: Blocks) -> Blocks:
-    """Sentences two by two: the sums of their vectors less the mean of all, of length 1; one block size only."""
+    """Sentences two by two: the sums of their vectors less the mean of all, of length 1.
+
+    One block size only.
+    """
     vectors = blocks[:1]
     n, d = vectors.shape[1:]
     padded = np.zeros((1, n + n % 2, d), np.float32)
@@ -213,8 +236,8 @@ def costs(
 def skip_cost(source: Side, target: Side, config: AlignConfig) -> float:
     """What leaving a sentence alone costs: a quantile of the costs of random pairs of sentences.
 
-    The cheapest min(n, m) of all n m pairs, as many as may be translations, are not counted: of short documents they
-    are a large share.
+    The cheapest min(n, m) of all n m pairs, as many as may be translations, are not counted: of
+    short documents they are a large share.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
@@ -251,7 +274,10 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Band
 
 
 def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
-    """Where links begin and end. What happens between two links that join sentences says little: a line goes there."""
+    """Where links begin and end.
+
+    What happens between two links that join sentences says little: a line goes there.
+    """
     points = [(0, 0)]
     for source, target, _ in links:
         if source and target:
@@ -259,11 +285,13 @@ def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
     return points
 
 
-def search(source: Side, target: Side, *, shapes: tuple[Shape, ...], skip: float, band: Band) -> Alignment:
+def search(
+    source: Side, target: Side, *, shapes: tuple[Shape, ...], skip: float, band: Band
+) -> Alignment:
     """Dynamic programming over the places of a band, one diagonal at a time.
 
-    A place (x, y) lies behind the first x and the first y sentences. A link of shape (p, q) leads there from
-    (x - p, y - q), which is on an earlier diagonal, so a diagonal is computed at once.
+    A place (x, y) lies behind the first x and the first y sentences. A link of shape (p, q) leads
+    there from (x - p, y - q), which is on an earlier diagonal, so a diagonal is computed at once.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
@@ -286,13 +314,24 @@ def search(source: Side, target: Side, *, shapes: tuple[Shape, ...], skip: float
             chosen[a] = reached.argmin(axis=0)
             best[ahead + a, 1:-1] = reached[chosen[a], places]
     total = float(best[ahead + n + m, 1 + m - band.first[n + m]])
-    return Alignment(_links(chosen, steps, source, target, band), total, len(band.first) * band.width)
+    return Alignment(
+        _links(chosen, steps, source, target, band), total, len(band.first) * band.width
+    )
 
 
 def _prices(
-    source: Side, target: Side, shapes: tuple[Shape, ...], skip: float, band: Band, start: int, stop: int
+    source: Side,
+    target: Side,
+    shapes: tuple[Shape, ...],
+    skip: float,
+    band: Band,
+    start: int,
+    stop: int,
 ) -> Float64[ndarray, "a t w"]:
-    """Cost of the last link of every shape, for the places of some diagonals; infinite where there is none."""
+    """Cost of the last link of every shape, for the places of some diagonals.
+
+    Infinite where there is none.
+    """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
     y = band.first[start:stop, None] + np.arange(band.width)
@@ -310,14 +349,24 @@ def _prices(
     right = slice(lowest[1] - 1, highest[1])
     for k, (p, q) in enumerate(shapes):
         products = source.blocks[p - 1, left] @ target.blocks[q - 1, right].T
-        found = costs(products, source.chance[p - 1, left, None], target.chance[q - 1, right], p * q, least=GRAIN)
+        found = costs(
+            products,
+            source.chance[p - 1, left, None],
+            target.chance[q - 1, right],
+            p * q,
+            least=GRAIN,
+        )
         there = linked & (x >= p) & (y >= q)
         prices[:, k][there] = found[x[there] - lowest[0], y[there] - lowest[1]]
     return prices
 
 
 def _links(
-    chosen: Int16[ndarray, "a w"], steps: Int64[ndarray, "t 2"], source: Side, target: Side, band: Band
+    chosen: Int16[ndarray, "a w"],
+    steps: Int64[ndarray, "t 2"],
+    source: Side,
+    target: Side,
+    band: Band,
 ) -> tuple[Link, ...]:
     """Follows the choices back from the end."""
     x = source.blocks.shape[1]
@@ -350,9 +399,9 @@ class LinkScores(NamedTuple):
 class LinkCounts:
     """What links have in common with the right ones; counts of several documents add up.
 
-    A link is strictly right if it is among the gold links. It is right in the lax sense also if one of its source
-    sentences and one of its target sentences are in one gold link. Gold links that leave a sentence alone are looked
-    for by precision and not by recall.
+    A link is strictly right if it is among the gold links. It is right in the lax sense also if one
+    of its source sentences and one of its target sentences are in one gold link. Gold links that
+    leave a sentence alone are looked for by precision and not by recall.
 
     Attributes:
         links: found, each once, sentences left alone too.
@@ -408,4 +457,6 @@ def _agreement(links: set[Sides], right: set[Sides]) -> tuple[int, int, int]:
 def _scores(right: int, links: int, found: int, gold: int) -> LinkScores:
     precision = right / links if links else 0.0
     recall = found / gold if gold else 0.0
-    return LinkScores(precision, recall, 2 * precision * recall / (precision + recall) if right and found else 0.0)
+    return LinkScores(
+        precision, recall, 2 * precision * recall / (precision + recall) if right and found else 0.0
+    )

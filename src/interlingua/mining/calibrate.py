@@ -1,11 +1,12 @@
 """Learns what a score is worth from pairs with known answers, for ``mine`` and for ``score``.
 
-``CalibrateJob`` mines, and learns from held-out translations among the texts (probes), from judged pairs, or from all
-right pairs. Of half of the probes both sides go in. Of the others one side goes in alone, so that whatever it is paired
-with is wrong: wrong pairs come about in the same search and by the same retrieval as those among the texts themselves.
+``CalibrateJob`` mines, and learns from held-out translations among the texts (probes), from judged
+pairs, or from all right pairs. Of half of the probes both sides go in. Of the others one side goes
+in alone, so that whatever it is paired with is wrong: wrong pairs come about in the same search and
+by the same retrieval as those among the texts themselves.
 
-``LearnJob`` scores a bitext, and learns from judged pairs of it, or from translations mixed in, each followed by its
-source with a wrong target.
+``LearnJob`` scores a bitext, and learns from judged pairs of it, or from translations mixed in,
+each followed by its source with a wrong target.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ class Answers(NamedTuple):
     """What is known of mined pairs.
 
     Attributes:
-        known: pairs of a probe's two sides, or of one side and one of the texts themselves; two sides of different
-            probes, which are often of one source and near each other, tell nothing of the texts.
+        known: pairs of a probe's two sides, or of one side and one of the texts themselves; two
+            sides of different probes, which are often of one source and near each other, tell
+            nothing of the texts.
         right: both sides of one probe; of no meaning where not known.
         own: pairs without a probe.
         excluded: probes left out, since the texts themselves hold a side of them, or two share one.
@@ -103,7 +105,9 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
     """
     drawn = reservoir(pairs, limit, seed=seed)
     if len(drawn) < LEAST:
-        raise DataError(f"{len(drawn)} held-out pairs are too few for a calibration; give at least {LEAST}")
+        raise DataError(
+            f"{len(drawn)} held-out pairs are too few for a calibration; give at least {LEAST}"
+        )
     order = np.random.default_rng(seed).permutation(len(drawn))
     half = np.sort(order[: len(order) // 2])
     rest = order[len(order) // 2 :]
@@ -111,7 +115,10 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
 
     def lines_of(place: int) -> list[Line]:
         """The drawn texts of one side, each on one line."""
-        return [Line(" ".join(drawn[number][place].split()), f"probe:{number}") for number in numbers[place].tolist()]
+        return [
+            Line(" ".join(drawn[number][place].split()), f"probe:{number}")
+            for number in numbers[place].tolist()
+        ]
 
     return Probes(lines_of(0), lines_of(1), numbers[0], numbers[1])
 
@@ -140,8 +147,13 @@ def answers(pairs: NDArray[np.void], x: Side, y: Side, probes: Probes) -> Answer
     return Answers((right | one_side) & clean, right, ~(is_probe[0] | is_probe[1]), len(excluded))
 
 
-def _probe_of_text(side: Side, numbers: Sequence[int] | NDArray[np.integer]) -> tuple[ndarray, list[tuple[int, int]]]:
-    """The pair that each text is a side of, -1 for the texts themselves; the texts that are both, or of two probes."""
+def _probe_of_text(
+    side: Side, numbers: Sequence[int] | NDArray[np.integer]
+) -> tuple[ndarray, list[tuple[int, int]]]:
+    """The pair that each text is a side of, -1 for the texts themselves.
+
+    The texts that are both, or of two probes.
+    """
     probe_of = np.full(len(side), -1, np.int64)
     texts = np.asarray(side.text_of_line[len(side.text_of_line) - len(numbers) :])
     bad = []
@@ -207,13 +219,19 @@ class CalibrateJob:
         if self.output.is_file():
             load_calibrations(self.output)  # another file of that name would be lost
         if self.parallel is not None and self.labels is not None:
-            raise ConfigError("held-out text and judged pairs are two ways to learn; give one of them")
+            raise ConfigError(
+                "held-out text and judged pairs are two ways to learn; give one of them"
+            )
         if self.basis == "gold" and self.gold is None:
             raise ConfigError(
-                "nothing tells right pairs from wrong ones; give --parallel held-out text, --judged or --gold"
+                "nothing tells right pairs from wrong ones; give --parallel held-out text,"
+                " --judged or --gold"
             )
         if self.parallel is not None and self.config.documents is not None:
-            raise ConfigError("held-out text is part of no document; calibrate without documents, or with --judged")
+            raise ConfigError(
+                "held-out text is part of no document; calibrate without documents, or with"
+                " --judged"
+            )
 
     @property
     def basis(self) -> Basis:
@@ -225,7 +243,9 @@ class CalibrateJob:
         """Of all that is made on the way."""
         return self.work or self.output.with_name(f"{self.output.name}.work")
 
-    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> Calibrated:
+    def run(
+        self, source: TextFile, target: TextFile, model: str, *, progress: Progress
+    ) -> Calibrated:
         """Mines the texts, learns from the pairs and writes the calibration."""
         check_writable(self.output)
         languages = source.language, target.language
@@ -237,7 +257,9 @@ class CalibrateJob:
             target = target._replace(extra=[*target.extra, *probes.target])
         with named(self.folder), at_work(self.folder, keep=self.work is not None):
             source, target = (with_lines(side, self.folder) for side in (source, target))
-            mined = mine_files(source, target, self.config, self.folder, model=model, progress=progress)
+            mined = mine_files(
+                source, target, self.config, self.folder, model=model, progress=progress
+            )
             return self._learn(mined, probes, labels, gold, languages, model)
 
     def _learn(
@@ -258,9 +280,9 @@ class CalibrateJob:
             right = answered.right[answered.known]
             whole = len(np.intersect1d(probes.source_pairs, probes.target_pairs))
             note = (
-                f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of {whole:,} pairs with"
-                f" both sides {int(right.sum()):,} were found; {answered.excluded:,} left out, of which"
-                " a side is in the texts too"
+                f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of"
+                f" {whole:,} pairs with both sides {int(right.sum()):,} were found;"
+                f" {answered.excluded:,} left out, of which a side is in the texts too"
             )
             known = Known(mined.pairs["score"][answered.known], right, [note])
         elif self.labels is not None:
@@ -268,8 +290,12 @@ class CalibrateJob:
         else:
             known = _golden(mined, gold or [])
         fit = fit_calibration(known.scores, known.right, seed=self.seed)
-        fit = fit._replace(measures={**fit.measures, "separation": separation(known.scores, known.right)})
-        found = self._calibration(fit, mined.pairs["score"][own], len(known.scores), languages, model)
+        fit = fit._replace(
+            measures={**fit.measures, "separation": separation(known.scores, known.right)}
+        )
+        found = self._calibration(
+            fit, mined.pairs["score"][own], len(known.scores), languages, model
+        )
         save_calibration(found, self.output)
         lines = [*mined.notes, *known.notes, *report(fit, found, int(own.sum()))]
         if self.basis == "probes":  # judged and gold pairs are the texts' own
@@ -281,27 +307,46 @@ class CalibrateJob:
     def _probes(self, languages: tuple[str, str]) -> Probes | None:
         if self.parallel is None:
             return None
-        pairs = read_pairs(self.parallel, source_language=languages[0], target_language=languages[1])
-        return make_probes(((pair.source, pair.target) for pair in pairs), self.probes, seed=self.seed)
+        pairs = read_pairs(
+            self.parallel, source_language=languages[0], target_language=languages[1]
+        )
+        return make_probes(
+            ((pair.source, pair.target) for pair in pairs), self.probes, seed=self.seed
+        )
 
-    def _sureness(self, found: Calibration, known: Known, scores: Float64[ndarray, " n"]) -> list[str]:
+    def _sureness(
+        self, found: Calibration, known: Known, scores: Float64[ndarray, " n"]
+    ) -> list[str]:
         """How far the estimated share can be relied on, in lines."""
-        low, high = share_interval(found, FITS[found.shape], known.scores, known.right, scores, seed=self.seed)
+        low, high = share_interval(
+            found, FITS[found.shape], known.scores, known.right, scores, seed=self.seed
+        )
         line = (
-            f"this share: {low:.1%} to {high:.1%} by resampling, if known pairs are like the others; right ones score"
-            f" more than wrong ones {found.measures['separation']:.0%} of the time"
+            f"this share: {low:.1%} to {high:.1%} by resampling, if known pairs are like the"
+            f" others; right ones score more than wrong ones {found.measures['separation']:.0%} of"
+            " the time"
         )
         return [line, f"warning: {doubt}"] if (doubt := doubted(found)) else [line]
 
     def _calibration(
-        self, fit: Fit, scores: Float64[ndarray, " n"], pairs: int, languages: tuple[str, str], model: str
+        self,
+        fit: Fit,
+        scores: Float64[ndarray, " n"],
+        pairs: int,
+        languages: tuple[str, str],
+        model: str,
     ) -> Calibration:
         """With the share of right ones among the pairs that were mined, and where to cut them."""
         found = fit.calibration(
-            languages=languages, model=model, scoring=self.config.scoring, basis=self.basis, pairs=pairs
+            languages=languages,
+            model=model,
+            scoring=self.config.scoring,
+            basis=self.basis,
+            pairs=pairs,
         )
         if self.basis == "labels":
-            # judged pairs may have been chosen by their score; the curve holds for all pairs, and so does its mean
+            # judged pairs may have been chosen by their score; the curve holds for all pairs, and
+            # so does its mean
             share = float(found.probability(scores).mean())
             found = replace(found, fitted_prior=share, prior=share)
         else:
@@ -330,15 +375,24 @@ def report(fit: Fit, found: Calibration, own: int) -> list[str]:
     measures = found.measures
     compared = fit.compared
     lines = [
-        f"{found.pairs:,} pairs with a known answer, {100 * found.fitted_prior:.1f} % right; {found.shape} curve"
-        f" (log loss on unseen pairs: logistic {compared['logistic']:.4f}, isotonic {compared['isotonic']:.4f})",
-        f"on unseen pairs: calibration error (ECE) {measures['ece']:.4f}, Brier {measures['brier']:.4f}",
+        f"{found.pairs:,} pairs with a known answer, {100 * found.fitted_prior:.1f} % right;"
+        f" {found.shape} curve (log loss on unseen pairs: logistic {compared['logistic']:.4f},"
+        f" isotonic {compared['isotonic']:.4f})",
+        f"on unseen pairs: calibration error (ECE) {measures['ece']:.4f}, Brier"
+        f" {measures['brier']:.4f}",
         *_curve(found.bins),
     ]
-    lines.append(f"translations among the {own:,} pairs found: {found.prior:.1%}, about {found.prior * own:,.0f}")
+    lines.append(
+        f"translations among the {own:,} pairs found: {found.prior:.1%}, about"
+        f" {found.prior * own:,.0f}"
+    )
     for cut in found.cuts:
         if cut.precision in SHOWN_PRECISIONS:
-            outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on" if cut.pairs else "no pair is that likely"
+            outcome = (
+                f"{cut.pairs:,} pairs, from score {cut.score:.4f} on"
+                if cut.pairs
+                else "no pair is that likely"
+            )
             lines.append(f"precision {cut.precision:.2f}: {outcome}")
     return lines
 
@@ -353,20 +407,29 @@ def against_gold(
     probabilities = found.probability(scores)
     measures = measure(probabilities, right)
     lines = [
-        f"by the gold pairs {right.mean():.1%} of the pairs found are right ({int(right.sum()):,}); calibration error"
-        f" (ECE) {measures['ece']:.4f}, Brier {measures['brier']:.4f}",
+        f"by the gold pairs {right.mean():.1%} of the pairs found are right"
+        f" ({int(right.sum()):,}); calibration error (ECE) {measures['ece']:.4f}, Brier"
+        f" {measures['brier']:.4f}",
         *_curve(reliability_by_tenths(probabilities, right, scores)),
     ]
     for cut in expected_cuts(scores, probabilities, SHOWN_PRECISIONS):
         kept = right[scores >= cut.score]
         if len(kept):
-            lines.append(f"precision {cut.precision:.2f} requested: {kept.mean():.3f} found, of {len(kept):,} pairs")
+            lines.append(
+                f"precision {cut.precision:.2f} requested: {kept.mean():.3f} found, of"
+                f" {len(kept):,} pairs"
+            )
     return lines
 
 
 def _curve(bins: Sequence[Bin]) -> list[str]:
-    """The reliability curve, in lines: what was predicted, what is true, of how many pairs, the worst one's score."""
-    rows = [f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}" for one in bins]
+    """The reliability curve, in lines: what was predicted, what is true, of how many pairs, the
+    worst one's score.
+    """
+    rows = [
+        f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}"
+        for one in bins
+    ]
     return ["predicted  right   pairs  from score", *rows]
 
 
@@ -375,19 +438,28 @@ def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Kn
     for place, side in enumerate((mined.x, mined.y)):
         wanted = {pair[place] for pair in labels}
         texts.append({text: number for number, text in enumerate(side.texts) if text in wanted})
-    by_number = {(texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()}
+    by_number = {
+        (texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()
+    }
     pairs = list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
     at = np.array([place for place, pair in enumerate(pairs) if pair in by_number], dtype=np.int64)
     if not len(at):
         raise DataError("none of its pairs was mined; judge pairs of what mine writes", path=path)
     right = np.array([by_number[pairs[place]] for place in at.tolist()])
-    return Known(mined.pairs["score"][at], right, [f"{len(at)} of {len(labels)} judged pairs are among those found"])
+    return Known(
+        mined.pairs["score"][at],
+        right,
+        [f"{len(at)} of {len(labels)} judged pairs are among those found"],
+    )
 
 
 def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
     known, lost = gold_pairs(gold, mined.x, mined.y)
     right = is_gold(mined, known)
-    note = f"{int(right.sum())} of {len(known)} gold pairs were found; {lost} are of texts that are not there"
+    note = (
+        f"{int(right.sum())} of {len(known)} gold pairs were found; {lost} are of texts that are"
+        " not there"
+    )
     return Known(np.array(mined.pairs["score"]), right, [note])
 
 
@@ -406,8 +478,8 @@ class LearnJob:
     Attributes:
         output: the calibration file; other language pairs in it stay.
         labels: pairs of the stream that were judged, 1 or 0 TAB source TAB target.
-        parallel: held-out translations in any format of bitext, mixed into the stream as right pairs, and with other
-            targets as wrong ones, see ``wrong_targets``.
+        parallel: held-out translations in any format of bitext, mixed into the stream as right
+            pairs, and with other targets as wrong ones, see ``wrong_targets``.
         config: what a score is.
         seed: of the folds of the fit.
     """
@@ -423,7 +495,8 @@ class LearnJob:
             load_calibrations(self.output)  # another file of that name would be lost
         if (self.labels is None) == (self.parallel is None):
             raise ConfigError(
-                "give one of --judged, judged pairs, and --parallel, held-out translations, to learn from"
+                "give one of --judged, judged pairs, and --parallel, held-out translations, to"
+                " learn from"
             )
 
     def run(
@@ -449,7 +522,11 @@ class LearnJob:
             return [*self._learn(stream, encode, model, progress), *stream.bad.lines()]
 
     def _learn(
-        self, stream: Stream, encode: Encode, model: str, progress: Callable[[float, int | None], None]
+        self,
+        stream: Stream,
+        encode: Encode,
+        model: str,
+        progress: Callable[[float, int | None], None],
     ) -> list[str]:
         scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
         pairs = itertools.islice(stream.pairs, MOST)
@@ -467,21 +544,36 @@ class LearnJob:
         return [*report(fit, calibration, len(own)), quantile_line(own), f"written: {self.output}"]
 
     def _held_out(self, languages: tuple[str, str]) -> list[TextPair]:
-        found = list(read_pairs(str(self.parallel), source_language=languages[0], target_language=languages[1]))
+        found = list(
+            read_pairs(
+                str(self.parallel), source_language=languages[0], target_language=languages[1]
+            )
+        )
         if len(found) < 2:
-            raise DataError("holds fewer than two pairs; there is nothing to learn from", path=self.parallel)
+            raise DataError(
+                "holds fewer than two pairs; there is nothing to learn from", path=self.parallel
+            )
         return found
 
     def _calibration(
-        self, fit: Fit, own: Float64[ndarray, " n"], pairs: int, languages: tuple[str, str], model: str
+        self,
+        fit: Fit,
+        own: Float64[ndarray, " n"],
+        pairs: int,
+        languages: tuple[str, str],
+        model: str,
     ) -> Calibration:
         basis: Basis = "labels" if self.labels is not None else "probes"
-        found = fit.calibration(languages=languages, model=model, scoring=self.config.scoring, basis=basis, pairs=pairs)
+        found = fit.calibration(
+            languages=languages, model=model, scoring=self.config.scoring, basis=basis, pairs=pairs
+        )
         found = replace(found, prior=found.estimate_prior(own))
         return replace(found, cuts=expected_cuts(own, found.probability(own)))
 
 
-def learn_job(learn: Path | None, labels: Path | None, parallel: str | None, config: ScoreConfig) -> LearnJob | None:
+def learn_job(
+    learn: Path | None, labels: Path | None, parallel: str | None, config: ScoreConfig
+) -> LearnJob | None:
     """From options; None where nothing is to be learnt.
 
     Raises:
@@ -490,7 +582,9 @@ def learn_job(learn: Path | None, labels: Path | None, parallel: str | None, con
     if learn is not None:
         return LearnJob(output=learn, labels=labels, parallel=parallel, config=config)
     if labels is not None or parallel is not None:
-        raise ConfigError("--judged and --parallel are to learn from; name the calibration to write with --learn")
+        raise ConfigError(
+            "--judged and --parallel are to learn from; name the calibration to write with --learn"
+        )
     return None
 
 
@@ -506,9 +600,14 @@ def judged(
 
 
 def mixed(
-    scorer: PairScorer, pairs: Iterable[TextPair], held_out: Sequence[TextPair], wrong: Sequence[str]
+    scorer: PairScorer,
+    pairs: Iterable[TextPair],
+    held_out: Sequence[TextPair],
+    wrong: Sequence[str],
 ) -> list[tuple[float, Answer]]:
-    """Scores of the pairs, and of held-out pairs among them, each followed by its source with a wrong target."""
+    """Scores of the pairs, and of held-out pairs among them, each followed by its source with a
+    wrong target.
+    """
     answers: deque[Answer] = deque()
 
     def both() -> Iterator[TextPair]:
@@ -522,21 +621,27 @@ def mixed(
                 yield probe[0]
                 yield probe[0]._replace(target=probe[1])
 
-    return [(float(score), answers.popleft()) for block in scorer.score(both()) for score in block.scores]
+    return [
+        (float(score), answers.popleft())
+        for block in scorer.score(both())
+        for score in block.scores
+    ]
 
 
 def wrong_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
     """A wrong target for every pair, in turn of each kind that bitexts are full of.
 
-    The next pair's, as where lines are misaligned; the most similar of all others, as where similar sentences were
-    matched; the first half of its own, as where something is missing.
+    The next pair's, as where lines are misaligned; the most similar of all others, as where similar
+    sentences were matched; the first half of its own, as where something is missing.
     """
     targets = [pair.target.strip() for pair in pairs]
     distinct = list(dict.fromkeys(targets))
     vectors = np.concatenate(
-        [encode(distinct[start : start + PORTION], language=pairs[0].target_language)
-         for start in range(0, len(distinct), PORTION)]
-    )  # fmt: skip
+        [
+            encode(distinct[start : start + PORTION], language=pairs[0].target_language)
+            for start in range(0, len(distinct), PORTION)
+        ]
+    )
     row = {text: number for number, text in enumerate(distinct)}
     found = []
     for number, target in enumerate(targets):

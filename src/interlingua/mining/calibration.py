@@ -1,10 +1,11 @@
-"""From a score to the probability that a pair is a translation: the curve, its fit, where to cut, and the file of all.
+"""From a score to the probability that a pair is a translation: the curve, its fit, where to cut,
+and the file of all.
 
-A logistic and an isotonic curve are fitted to pairs with known answers and compared on pairs that the fit has not seen.
-A ``Calibration`` keeps the better one as log odds at some scores. The share of right pairs among others, the prior, is
-read from how their scores lie between those of known right and known wrong pairs. Where these overlap much, a small
-difference between the known pairs and the others makes a large one in the share: ``share_interval`` and ``doubted`` say
-so.
+A logistic and an isotonic curve are fitted to pairs with known answers and compared on pairs that
+the fit has not seen. A ``Calibration`` keeps the better one as log odds at some scores. The share
+of right pairs among others, the prior, is read from how their scores lie between those of known
+right and known wrong pairs. Where these overlap much, a small difference between the known pairs
+and the others makes a large one in the share: ``share_interval`` and ``doubted`` say so.
 """
 
 from __future__ import annotations
@@ -79,16 +80,18 @@ class Calibration:
         target_language: code of the target's language, or None.
         model: what tells the model, see ``ModelInfo.identity``.
         scoring: how the scores are made, in words; those of other ways mean something else.
-        basis: where right and wrong pairs are known from: ``probes``, held-out parallel text among the texts that
-            were mined; ``gold``, all pairs that are right; ``labels``, pairs that someone has judged.
-        shape: the curve between its points is a line in log odds; beyond them it goes on (``logistic``) or is level.
+        basis: where right and wrong pairs are known from: ``probes``, held-out parallel text among
+            the texts that were mined; ``gold``, all pairs that are right; ``labels``, pairs that
+            someone has judged.
+        shape: the curve between its points is a line in log odds; beyond them it goes on
+            (``logistic``) or is level.
         scores: of the curve's points, ascending.
         log_odds: at these scores, natural logarithm, not descending.
         fitted_prior: share of right ones among the pairs that the curve was fitted to.
         prior: share of right ones expected among the pairs mined then.
         pairs: with a known answer, that the curve was fitted to.
-        measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``, ``log_loss``; ``separation``,
-            see ``separation``.
+        measures: of predictions for pairs that the fit had not seen: ``ece``, ``brier``,
+            ``log_loss``; ``separation``, see ``separation``.
         bins: the reliability curve of the same predictions.
         cuts: where to cut the pairs mined then.
     """
@@ -114,29 +117,38 @@ class Calibration:
         return f"{self.source_language}-{self.target_language}"
 
     def log_likelihood_ratios(self, scores: ArrayLike) -> Float64[ndarray, " n"]:
-        """How much likelier each score is for right pairs than for wrong ones, natural logarithm."""
+        """How much likelier each score is for right pairs than for wrong ones, natural
+        logarithm.
+        """
         at = np.asarray(scores, dtype=np.float64)
         values = np.interp(at, self.scores, self.log_odds)
         if self.shape == "logistic" and len(self.scores) > 1:
             slope = (self.log_odds[-1] - self.log_odds[0]) / (self.scores[-1] - self.scores[0])
-            values += slope * (np.minimum(at - self.scores[0], 0) + np.maximum(at - self.scores[-1], 0))
+            values += slope * (
+                np.minimum(at - self.scores[0], 0) + np.maximum(at - self.scores[-1], 0)
+            )
         return np.clip(values - _logit(self.fitted_prior), -_MOST, _MOST)
 
-    def probability(self, scores: ArrayLike, *, prior: float | None = None) -> Float64[ndarray, " n"]:
+    def probability(
+        self, scores: ArrayLike, *, prior: float | None = None
+    ) -> Float64[ndarray, " n"]:
         """Probability that each pair is a translation.
 
         Args:
             scores: made as ``scoring`` says.
-            prior: share of right pairs among those that are scored; by default that among the pairs mined then.
+            prior: share of right pairs among those that are scored; by default that among the pairs
+                mined then.
         """
         odds = self.log_likelihood_ratios(scores) + _logit(self.prior if prior is None else prior)
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     def estimate_prior(self, scores: ArrayLike) -> float:
-        """The share of right pairs among unlabeled ones; Saerens, Latinne & Decaestecker (2002), section 2.2.
+        """The share of right pairs among unlabeled ones.
 
-        The share of maximum likelihood, which their EM iterations lead to: the zero of the derivative, which falls all
-        the way from 0 to 1, is found by halving the interval.
+        Saerens, Latinne & Decaestecker (2002), section 2.2.
+
+        The share of maximum likelihood, which their EM iterations lead to: the zero of the
+        derivative, which falls all the way from 0 to 1, is found by halving the interval.
 
         Args:
             scores: of all pairs, not of those above a threshold alone.
@@ -150,7 +162,9 @@ class Calibration:
         return (low + high) / 2
 
     def threshold(self, precision: float) -> float:
-        """The score from which on the pairs mined then were expected to be that precise; ``prior`` must hold here too.
+        """The score from which on the pairs mined then were expected to be that precise.
+
+        ``prior`` must hold here too.
 
         Args:
             precision: a share of the pairs, 0 to 1; the next higher one that is known is taken.
@@ -158,7 +172,9 @@ class Calibration:
         Raises:
             ConfigError: no such cut is known, or no pair was that good.
         """
-        good = [cut for cut in self.cuts if cut.precision >= precision - 1e-9 and np.isfinite(cut.score)]
+        good = [
+            cut for cut in self.cuts if cut.precision >= precision - 1e-9 and np.isfinite(cut.score)
+        ]
         if not good:
             best = max((cut.precision for cut in self.cuts if np.isfinite(cut.score)), default=None)
             known = "no precision was reached" if best is None else f"the highest known is {best:g}"
@@ -182,7 +198,9 @@ def expected_cuts(
     ordered = scores[order]
     right = np.cumsum(probabilities[order])
     counts = np.arange(1, len(order) + 1)
-    last = np.append(ordered[1:] != ordered[:-1], True)[: len(order)]  # pairs of equal scores stay together
+    last = np.append(ordered[1:] != ordered[:-1], True)[
+        : len(order)
+    ]  # pairs of equal scores stay together
     cuts = []
     for precision in precisions:
         good = np.flatnonzero(last & (right >= precision * counts - 1e-9))
@@ -216,7 +234,11 @@ def load_calibration(
         ConfigError: it holds no such language pair, or is of another model or scoring.
     """
     return choose_calibration(
-        load_calibrations(path), str(path), (source_language, target_language), model=model, scoring=scoring
+        load_calibrations(path),
+        str(path),
+        (source_language, target_language),
+        model=model,
+        scoring=scoring,
     )
 
 
@@ -243,11 +265,18 @@ def choose_calibration(
     wanted = [resolve(language).code for language in languages]
     found = known.get("-".join(wanted)) or known.get("-".join(wanted[::-1]))
     if found is None:
-        raise ConfigError(f"{name} has no calibration of {'-'.join(wanted)}; it has: {', '.join(known)}")
+        raise ConfigError(
+            f"{name} has no calibration of {'-'.join(wanted)}; it has: {', '.join(known)}"
+        )
     if model is not None and found.model != model:
-        raise ConfigError(f"{name} was made with another model ({found.model[:12]}, not {model[:12]}); calibrate again")
+        raise ConfigError(
+            f"{name} was made with another model ({found.model[:12]}, not {model[:12]}); calibrate"
+            " again"
+        )
     if scoring is not None and found.scoring != scoring:
-        raise ConfigError(f"{name} is for scores made by {found.scoring!r}, not {scoring!r}; calibrate again")
+        raise ConfigError(
+            f"{name} is for scores made by {found.scoring!r}, not {scoring!r}; calibrate again"
+        )
     return found
 
 
@@ -260,20 +289,26 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     try:
         content = parse_json(read_json_text(path))
         if content["format"] != FORMAT:
-            raise DataError(f"expected the format {FORMAT}, got {content['format']!r}; calibrate again", path=path)
+            raise DataError(
+                f"expected the format {FORMAT}, got {content['format']!r}; calibrate again",
+                path=path,
+            )
         return {languages: _read(table) for languages, table in content["pairs"].items()}
     except FileNotFoundError as error:
         raise DataError("no such file; check the path", path=path) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"is no calibration file ({error}); make one with interlingua calibrate", path=path) from error
+        raise DataError(
+            f"is no calibration file ({error}); make one with interlingua calibrate", path=path
+        ) from error
 
 
 def save_calibration(calibration: Calibration, path: PathLike) -> None:
     """Writes a calibration; those of other language pairs that the file holds stay there.
 
-    Runs that write to one file wait for one another, so that none loses what another has added meanwhile.
+    Runs that write to one file wait for one another, so that none loses what another has added
+    meanwhile.
 
     Raises:
         DataError: a file that is no calibration has that name.
@@ -282,7 +317,9 @@ def save_calibration(calibration: Calibration, path: PathLike) -> None:
     if is_special(target):  # a pipe or a device holds no calibrations, and reading it may never end
         _write_all({calibration.languages: calibration}, path)
         return
-    with exclusive(target.parent, remedy="name another --output", name=f".{target.name}.lock", wait=True):
+    with exclusive(
+        target.parent, remedy="name another --output", name=f".{target.name}.lock", wait=True
+    ):
         known = load_calibrations(path) if target.exists() else {}
         known[calibration.languages] = calibration
         _write_all(known, path)
@@ -357,7 +394,10 @@ class Fit(NamedTuple):
     def calibration(
         self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis, pairs: int
     ) -> Calibration:
-        """Of pairs that are right as often as those that the curve was fitted to; see ``Calibration``."""
+        """Of pairs that are right as often as those that the curve was fitted to.
+
+        See ``Calibration``.
+        """
         return Calibration(
             source_language=languages[0],
             target_language=languages[1],
@@ -375,11 +415,14 @@ class Fit(NamedTuple):
         )
 
 
-def fit_calibration(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"], *, seed: int = 0) -> Fit:
+def fit_calibration(
+    scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"], *, seed: int = 0
+) -> Fit:
     """The better of a logistic and an isotonic curve; both never fall.
 
-    Each is fitted five times to four fifths of the pairs and predicts the last fifth. The isotonic curve, which bends
-    where it likes, is taken where its log loss on unseen pairs is lower by more than the difference's standard error.
+    Each is fitted five times to four fifths of the pairs and predicts the last fifth. The isotonic
+    curve, which bends where it likes, is taken where its log loss on unseen pairs is lower by more
+    than the difference's standard error.
 
     Args:
         scores: of pairs with a known answer.
@@ -392,8 +435,8 @@ def fit_calibration(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"], 
     least = int(min(right.sum(), (~right).sum()))
     if least < LEAST_PAIRS:
         raise DataError(
-            f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a calibration takes at least"
-            f" {LEAST_PAIRS} of each: give more pairs"
+            f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a"
+            f" calibration takes at least {LEAST_PAIRS} of each: give more pairs"
         )
     folds = _folds(right, seed)
     unseen = {shape: np.empty(len(scores)) for shape in FITS}
@@ -415,7 +458,8 @@ def fit_calibration(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"], 
 
 
 def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
-    """Platt (1999): a line in log odds, of maximum likelihood by Newton's method, with his softened answers.
+    """Platt (1999): a line in log odds, of maximum likelihood by Newton's method, with his softened
+    answers.
 
     A line that falls is made level: a higher score is never worse.
     """
@@ -440,7 +484,8 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
 
 
 def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
-    """The never falling steps of least squares (pool adjacent violators; Zadrozny & Elkan 2002), joined by lines.
+    """The never falling steps of least squares (pool adjacent violators; Zadrozny & Elkan 2002),
+    joined by lines.
 
     Each step's share is (right + 1/2) / (pairs + 1), so that no pair is ever certain.
     """
@@ -455,7 +500,13 @@ def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
             steps.append((before[0] + last[0], before[1] + last[1], before[2], last[3]))
     table = np.array(steps)
     share = np.maximum.accumulate((table[:, 1] + 0.5) / (table[:, 0] + 1))
-    points = dict(zip(table[:, 2:].ravel().tolist(), np.repeat(np.log(share / (1 - share)), 2).tolist(), strict=True))
+    points = dict(
+        zip(
+            table[:, 2:].ravel().tolist(),
+            np.repeat(np.log(share / (1 - share)), 2).tolist(),
+            strict=True,
+        )
+    )
     return Curve("isotonic", tuple(points), tuple(points.values()))
 
 
@@ -473,10 +524,13 @@ def measure(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> dict[s
         right: the answers.
 
     Returns:
-        ``ece``, the expected calibration error: how far the share of right pairs is from the mean probability, on
-        average over ten bins of as many pairs each; ``brier``, the mean squared error; ``log_loss`` in nats.
+        ``ece``, the expected calibration error: how far the share of right pairs is from the mean
+        probability, on average over ten bins of as many pairs each; ``brier``, the mean squared
+        error; ``log_loss`` in nats.
     """
-    gaps = [(abs(one.right - one.probability), one.pairs) for one in reliability(guess, right, guess)]
+    gaps = [
+        (abs(one.right - one.probability), one.pairs) for one in reliability(guess, right, guess)
+    ]
     return {
         "ece": sum(gap * pairs for gap, pairs in gaps) / len(guess),
         "brier": float(np.mean((guess - right) ** 2)),
@@ -487,14 +541,17 @@ def measure(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> dict[s
 def reliability(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
 ) -> tuple[Bin, ...]:
-    """Mean probability and share of right pairs in bins of as many pairs each, from the least likely on."""
+    """Mean probability and share of right pairs in bins of as many pairs each, from the least
+    likely on.
+    """
     return _bins(np.array_split(np.argsort(guess, kind="stable"), BINS), guess, right, scores)
 
 
 def reliability_by_tenths(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
 ) -> tuple[Bin, ...]:
-    """The same for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on, but for those that no pair has.
+    """The same for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on, but for those that no
+    pair has.
 
     Where few pairs are right, nearly all bins of as many pairs each are of junk.
     """
@@ -509,7 +566,12 @@ def _bins(
     scores: Float64[ndarray, " n"],
 ) -> tuple[Bin, ...]:
     return tuple(
-        Bin(float(guess[part].mean()), float(right[part].mean()), len(part), float(scores[part].min()))
+        Bin(
+            float(guess[part].mean()),
+            float(right[part].mean()),
+            len(part),
+            float(scores[part].min()),
+        )
         for part in parts
         if len(part)
     )
@@ -525,7 +587,9 @@ def _folds(right: Bool[ndarray, " n"], seed: int) -> Int64[ndarray, " n"]:
     return folds
 
 
-def _log_losses(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Float64[ndarray, " n"]:
+def _log_losses(
+    guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]
+) -> Float64[ndarray, " n"]:
     kept = np.clip(guess, 1e-12, 1 - 1e-12)
     return np.asarray(-np.log(np.where(right, kept, 1 - kept)))
 
@@ -538,21 +602,27 @@ LEAST_SEPARATION = 0.9
 
 
 def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> float:
-    """How often a right pair scores more than a wrong one, equal scores counted half (area under the ROC curve)."""
+    """How often a right pair scores more than a wrong one, equal scores counted half (area under
+    the ROC curve).
+    """
     wrong = np.sort(scores[~right])
     below, to = (np.searchsorted(wrong, scores[right], side=side) for side in ("left", "right"))
     return float((below + to).mean() / (2 * len(wrong)))
 
 
 def doubted(calibration: Calibration) -> str:
-    """What a user should know where right and wrong held-out pairs are hard to tell apart; else nothing."""
+    """What a user should know where right and wrong held-out pairs are hard to tell apart.
+
+    Else nothing.
+    """
     apart = calibration.measures.get("separation", 1.0)
     if calibration.basis != "probes" or apart >= LEAST_SEPARATION:
         return ""
     return (
-        f"held-out right pairs score more than wrong ones only {apart:.0%} of the time, so the share of translations"
-        " hangs on small differences between your texts and the held-out ones and may be far off, precisions with it;"
-        " judge some hundred pairs that mine writes, and calibrate with --judged"
+        f"held-out right pairs score more than wrong ones only {apart:.0%} of the time, so the"
+        " share of translations hangs on small differences between your texts and the held-out"
+        " ones and may be far off, precisions with it; judge some hundred pairs that mine writes,"
+        " and calibrate with --judged"
     )
 
 
@@ -565,7 +635,8 @@ def share_interval(
     *,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """The 95 % bootstrap interval of ``found.estimate_prior(scores)``: known pairs and all pairs drawn anew.
+    """The 95 % bootstrap interval of ``found.estimate_prior(scores)``: known pairs and all pairs
+    drawn anew.
 
     It does not measure how similar the two kinds of text are.
 

@@ -1,11 +1,12 @@
 """From nearest neighbors to scored pairs, best first; Artetxe & Schwenk (2019), section 3.
 
-The candidates of a text are its k nearest on the other side. Each of them has a margin score, and the best one is kept:
-one pair for every text of x (forward) and one for every text of y (backward). A retrieval then chooses among these: one
-direction as it is, the pairs that both agree on, or the pairs of both by descending score, each text once (``max``).
+The candidates of a text are its k nearest on the other side. Each of them has a margin score, and
+the best one is kept: one pair for every text of x (forward) and one for every text of y (backward).
+A retrieval then chooses among these: one direction as it is, the pairs that both agree on, or the
+pairs of both by descending score, each text once (``max``).
 
-Neighbors come in blocks, from memory or from disk. What is as long as the corpora lies in memory, or in mapped files of
-a folder: memory then holds a block of either side, and a byte per text.
+Neighbors come in blocks, from memory or from disk. What is as long as the corpora lies in memory,
+or in mapped files of a folder: memory then holds a block of either side, and a byte per text.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, "
 """Marks pairs, by the rows of x and of y, that are no translations whatever their score."""
 CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])
 FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
-"""A pair: its score, the cosine, both texts' numbers, and how many texts of the other side have each for nearest."""
+"""A pair: its score, the cosine, both texts' numbers, and how many texts of the other side have
+each for nearest."""
 BYTES_TO_SORT = 40
 """Memory that a pair takes while a list is put in order."""
 CHUNK = 65_536
@@ -68,25 +70,34 @@ def best_both_ways(
         margin: which score.
 
     Returns:
-        A pair per row of x in its order, and one per row of y. Of equal scores the nearer neighbor is taken.
+        A pair per row of x in its order, and one per row of y. Of equal scores the nearer neighbor
+        is taken.
 
     Raises:
         DataError: a side is empty, widths differ, or a vector is not finite.
     """
     found = CandidatePairs.of_neighbors(*mutual_topk(x, y, k=k), margin=margin)
-    return Candidates.of_records(found.pairs[: found.n]), Candidates.of_records(found.pairs[found.n :])
+    return Candidates.of_records(found.pairs[: found.n]), Candidates.of_records(
+        found.pairs[found.n :]
+    )
 
 
 def retrieve(
-    forward: Candidates, backward: Candidates, retrieval: Retrieval = "max", *, refuses: Refuses | None = None
+    forward: Candidates,
+    backward: Candidates,
+    retrieval: Retrieval = "max",
+    *,
+    refuses: Refuses | None = None,
 ) -> Candidates:
-    """Joins both directions, Artetxe & Schwenk (2019), section 3.2, as LASER's ``mine_bitexts.py`` does.
+    """Joins both directions, Artetxe & Schwenk (2019), section 3.2, as LASER's ``mine_bitexts.py``
+    does.
 
     Args:
         forward: the best y of every x, in the order of x.
         backward: the best x of every y, in the order of y.
-        retrieval: ``forward`` or ``backward`` takes one direction as it is, ``intersection`` the pairs that are in
-            both, ``max`` the pairs of both by descending score, each row of either side once.
+        retrieval: ``forward`` or ``backward`` takes one direction as it is, ``intersection`` the
+            pairs that are in both, ``max`` the pairs of both by descending score, each row of
+            either side once.
         refuses: with ``max``: a pair that is refused is kept, but takes neither row from others.
     """
     pairs = np.zeros(len(forward.x) + len(backward.x), CANDIDATE)
@@ -96,7 +107,9 @@ def retrieve(
         part["x"] = side.x
         part["y"] = side.y
     hubs = {"x": np.zeros(len(forward.x), np.int32), "y": np.zeros(len(backward.x), np.int32)}
-    found = CandidatePairs(pairs, len(forward.x), hubs).retrieved(retrieval, ordered=False, refuses=refuses)
+    found = CandidatePairs(pairs, len(forward.x), hubs).retrieved(
+        retrieval, ordered=False, refuses=refuses
+    )
     return Candidates.of_records(np.concatenate([np.zeros(0, FOUND), *found]))
 
 
@@ -115,7 +128,10 @@ class OneToOneMatcher:
         self.refuses = refuses
 
     def accept(self, xs: Int64[ndarray, " n"], ys: Int64[ndarray, " n"]) -> list[int]:
-        """Which of the pairs are accepted, by their places; they take their rows now, unless they are refused."""
+        """Which of the pairs are accepted, by their places.
+
+        They take their rows now, unless they are refused.
+        """
         is_taken = np.frombuffer(self.x, np.uint8)[xs] | np.frombuffer(self.y, np.uint8)[ys]
         places = np.flatnonzero(is_taken == 0)
         marks = np.zeros(len(places), bool)
@@ -145,7 +161,9 @@ class CandidatePairs:
         looked_at: pairs that ``retrieved`` has gone through.
     """
 
-    def __init__(self, pairs: NDArray[np.void], n: int, hubs: Mapping[str, Int32[ndarray, " n"]]) -> None:
+    def __init__(
+        self, pairs: NDArray[np.void], n: int, hubs: Mapping[str, Int32[ndarray, " n"]]
+    ) -> None:
         self.pairs = pairs
         self.n = n
         self.m = len(pairs) - n
@@ -164,7 +182,9 @@ class CandidatePairs:
         """From neighbors in memory; see ``of_blocks``."""
         near = {"x": of_x, "y": of_y}
         sizes = {side: len(neighbors.indices) for side, neighbors in near.items()}
-        return cls.of_blocks(lambda side: iter([(0, near[side])]), sizes, margin=margin, means=means)
+        return cls.of_blocks(
+            lambda side: iter([(0, near[side])]), sizes, margin=margin, means=means
+        )
 
     @classmethod
     def of_blocks(
@@ -187,15 +207,27 @@ class CandidatePairs:
         """
 
         def zeros(name: str, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
-            return np.zeros(size, dtype) if folder is None else mapped_zeros(folder / name, dtype, size)
+            return (
+                np.zeros(size, dtype)
+                if folder is None
+                else mapped_zeros(folder / name, dtype, size)
+            )
 
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        own_means = {side: zeros(f"means-{side}.f32", np.dtype(np.float32), size) for side, size in sizes.items()}
-        hubs = {side: zeros(f"hubs-{side}.i32", np.dtype(np.int32), size) for side, size in sizes.items()}
+        own_means = {
+            side: zeros(f"means-{side}.f32", np.dtype(np.float32), size)
+            for side, size in sizes.items()
+        }
+        hubs = {
+            side: zeros(f"hubs-{side}.i32", np.dtype(np.int32), size)
+            for side, size in sizes.items()
+        }
         for side in sizes:
             for start, (similarities, indices) in blocks(side):
-                own_means[side][start : start + len(similarities)] = similarities.mean(dim=1).numpy()
+                own_means[side][start : start + len(similarities)] = similarities.mean(
+                    dim=1
+                ).numpy()
                 nearest, times = np.unique(indices[:, 0].numpy(), return_counts=True)
                 hubs[OTHER[side]][nearest] += times.astype(np.int32)
         pairs = zeros("pairs.bin", CANDIDATE, sum(sizes.values()))
@@ -203,7 +235,9 @@ class CandidatePairs:
             for start, neighbors in blocks(side):
                 part = pairs[offset + start : offset + start + len(neighbors.indices)]
                 part[side] = np.arange(start, start + len(part))
-                _score_block(part, OTHER[side], neighbors, part[side], means or own_means, side, margin)
+                _score_block(
+                    part, OTHER[side], neighbors, part[side], means or own_means, side, margin
+                )
         return cls(pairs, sizes["x"], hubs)
 
     def retrieved_count(self, retrieval: Retrieval) -> int:
@@ -218,12 +252,15 @@ class CandidatePairs:
         ordered: bool = True,
         refuses: Refuses | None = None,
     ) -> Iterator[NDArray[np.void]]:
-        """The pairs of a retrieval, as ``FOUND`` records in chunks, by descending score; see ``retrieve``.
+        """The pairs of a retrieval, as ``FOUND`` records in chunks, by descending score.
+
+        See ``retrieve``.
 
         Args:
             retrieval: forward, backward, intersection or max.
             memory: bytes that putting them in order may take.
-            ordered: whether by score, or else by the number of the text that was searched for; ``max`` is by score.
+            ordered: whether by score, or else by the number of the text that was searched for;
+                ``max`` is by score.
             refuses: see ``retrieve``.
         """
         first = self.n if retrieval == "backward" else 0
@@ -239,7 +276,9 @@ class CandidatePairs:
                 self.looked_at += len(places)
                 yield self._with_hubs(self._chosen(places, retrieval, matcher))
 
-    def _chosen(self, places: Int64[ndarray, " p"], retrieval: Retrieval, matcher: OneToOneMatcher) -> NDArray[np.void]:
+    def _chosen(
+        self, places: Int64[ndarray, " p"], retrieval: Retrieval, matcher: OneToOneMatcher
+    ) -> NDArray[np.void]:
         """Those of some pairs that belong to a retrieval."""
         pairs = np.asarray(self.pairs[places])
         if retrieval == "intersection":
@@ -272,7 +311,11 @@ def _score_block(
     """Fills records with the best candidate of each text of a block."""
     own = torch.from_numpy(np.array(means[side][rows]))
     scores = score_neighbors(
-        neighbors.similarities, neighbors.indices, own, torch.from_numpy(means[other]), margin=margin
+        neighbors.similarities,
+        neighbors.indices,
+        own,
+        torch.from_numpy(means[other]),
+        margin=margin,
     )
     scores = torch.nan_to_num(scores)  # vectors of zeros have ratios of nothing to nothing
     place = torch.argmax(scores, dim=1, keepdim=True)
@@ -282,7 +325,9 @@ def _score_block(
 
 
 def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndarray, " p"]]:
-    """Places of scores, the highest first, of equal ones the earlier; in parts that fit into memory.
+    """Places of scores, the highest first, of equal ones the earlier.
+
+    In parts that fit into memory.
 
     Args:
         scores: finite, in memory or mapped.

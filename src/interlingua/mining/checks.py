@@ -1,7 +1,8 @@
 """Cheap checks on mined pairs: what each measures, and from which limit on it rejects a pair.
 
-A check is a class with ``score(pairs)`` and ``accept(scores)``. A ``CheckPlan`` names the checks of a run, those of
-other packages as ``package.module:Class``, and a ``Checker`` holds one object of each.
+A check is a class with ``score(pairs)`` and ``accept(scores)``. A ``CheckPlan`` names the checks of
+a run, those of other packages as ``package.module:Class``, and a ``Checker`` holds one object of
+each.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from interlingua.errors import ConfigError
 from interlingua.registry import CHECKS, resolve
 
 SLACK = 15.0
-"""Letters added to both lengths before their ratio is taken, so that short texts may differ more."""
+"""Letters added to both lengths before their ratio is taken, so that short texts may differ
+more."""
 IDENTIFIED_LETTERS = 20
 """Shorter texts are in no language."""
 CONFIDENCE = 0.8
@@ -57,8 +59,9 @@ class Pairs(NamedTuple):
 class Check:
     """A measure of mined pairs, and the values of it that are accepted.
 
-    A check of your own is a subclass with a ``score``, which is then named as ``package.module:Class``. An object of it
-    sees the pairs of one run, in the order of their scores.
+    A check of your own is a subclass with a ``score``, which is then named as
+    ``package.module:Class``. An object of it sees the pairs of one run, in the order of their
+    scores.
 
     Attributes:
         name: of its column.
@@ -68,8 +71,8 @@ class Check:
         unit: of a value on that page: ``%`` for shares, ``ratio``, or nothing.
         default_limit: from which on a pair is rejected, unless another is given.
         is_upper_limit: whether values at the limit and above are rejected, or those below it.
-        is_of_pair: whether it looks at nothing but the pair, so that a rejected pair can be passed over before the
-            retrieval.
+        is_of_pair: whether it looks at nothing but the pair, so that a rejected pair can be passed
+            over before the retrieval.
 
     Args:
         languages: codes of source and target; empty where none is known.
@@ -86,7 +89,9 @@ class Check:
     is_upper_limit: ClassVar[bool] = True
     is_of_pair: ClassVar[bool] = True
 
-    def __init__(self, languages: tuple[str, str], folder: Path, limit: float | None = None) -> None:
+    def __init__(
+        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+    ) -> None:
         self.languages = languages
         self.folder = folder
         self.limit = self.default_limit if limit is None else limit
@@ -110,7 +115,9 @@ class LanguageIdentified(Check):
     label = "sides in another language"
     default_limit = 1
 
-    def __init__(self, languages: tuple[str, str], folder: Path, limit: float | None = None) -> None:
+    def __init__(
+        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+    ) -> None:
         super().__init__(languages, folder, limit)
         self.identifier = LanguageCheck(CONFIDENCE)
 
@@ -203,7 +210,9 @@ class DuplicateSides(Check):
     default_limit = 2
     is_of_pair = False
 
-    def __init__(self, languages: tuple[str, str], folder: Path, limit: float | None = None) -> None:
+    def __init__(
+        self, languages: tuple[str, str], folder: Path, limit: float | None = None
+    ) -> None:
         super().__init__(languages, folder, limit)
         self.sources = ExactDeduplicator(folder / "seen-x")
         self.targets = ExactDeduplicator(folder / "seen-y")
@@ -264,8 +273,10 @@ class CheckPlan:
         """From lists with commas.
 
         Args:
-            columns: names, ``all`` for every one that is built in; those that reject are measured anyway.
-            rejecting: names with or without a limit, ``length=2.5,script``; ``none`` or nothing for none.
+            columns: names, ``all`` for every one that is built in; those that reject are measured
+                anyway.
+            rejecting: names with or without a limit, ``length=2.5,script``; ``none`` or nothing for
+                none.
 
         Raises:
             ConfigError: there is no such check, or a limit is no number.
@@ -298,12 +309,18 @@ class Checker:
     """
 
     def __init__(self, plan: CheckPlan, languages: tuple[str, str], folder: Path) -> None:
-        made = {name: find_check(name)(languages, folder, plan.limits.get(name)) for name in plan.columns}
+        made = {
+            name: find_check(name)(languages, folder, plan.limits.get(name))
+            for name in plan.columns
+        }
         self.checks = list(made.values())
         self.rejecting = [made[name] for name in plan.limits]
 
     def measure(self, pairs: Pairs) -> dict[str, Float64[ndarray, " n"]]:
-        """The columns of some pairs; one that another check rejects makes no later one a duplicate."""
+        """The columns of some pairs.
+
+        One that another check rejects makes no later one a duplicate.
+        """
         columns: dict[str, Float64[ndarray, " n"]] = {}
         for check in self.checks:
             columns[check.name] = np.zeros(len(pairs.sources))
@@ -317,9 +334,14 @@ class Checker:
                 columns[check.name][kept] = check.score(Pairs(sources, targets, pairs.hubs[kept]))
         return columns
 
-    def rejected(self, columns: Mapping[str, Float64[ndarray, " n"]]) -> dict[str, Bool[ndarray, " n"]]:
+    def rejected(
+        self, columns: Mapping[str, Float64[ndarray, " n"]]
+    ) -> dict[str, Bool[ndarray, " n"]]:
         """Which pairs each check rejects, by its reason."""
-        return {check.reason or check.name: ~check.accept(columns[check.name]) for check in self.rejecting}
+        return {
+            check.reason or check.name: ~check.accept(columns[check.name])
+            for check in self.rejecting
+        }
 
     def refuses(self, sources: Sequence[str], targets: Sequence[str]) -> Bool[ndarray, " n"]:
         """Which pairs are rejected for what they are, whatever other pairs there are."""
@@ -330,7 +352,9 @@ class Checker:
                 marks |= ~check.accept(check.score(pairs))
         return marks
 
-    def _kept(self, columns: Mapping[str, Float64[ndarray, " n"]], size: int) -> Bool[ndarray, " n"]:
+    def _kept(
+        self, columns: Mapping[str, Float64[ndarray, " n"]], size: int
+    ) -> Bool[ndarray, " n"]:
         """Pairs that no check but that of duplicates rejects."""
         marks = np.ones(size, bool)
         for check in self.rejecting:
@@ -339,27 +363,36 @@ class Checker:
         return marks
 
 
-def hubs_of(hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int) -> Float64[ndarray, " pairs"]:
+def hubs_of(
+    hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int
+) -> Float64[ndarray, " pairs"]:
     """How many texts of the other side have one of a pair for their nearest; the larger of the two.
 
     Args:
         hub_x: of each pair's source, the texts of the other side that have it for nearest.
         hub_y: the same of its target.
         n: texts of the sources' side.
-        m: texts of the other; where it is the longer, a source is the nearest of ``m / n`` by mere equal shares, which
-            count as one.
+        m: texts of the other; where it is the longer, a source is the nearest of ``m / n`` by mere
+            equal shares, which count as one.
     """
-    return np.asarray(np.maximum(hub_x / max(1.0, m / n), hub_y / max(1.0, n / m)), dtype=np.float64)
+    return np.asarray(
+        np.maximum(hub_x / max(1.0, m / n), hub_y / max(1.0, n / m)), dtype=np.float64
+    )
 
 
 def length_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[ndarray, " n"]:
-    """How much longer the longer side is, in letters' worth: a Chinese character counts as three Latin letters."""
+    """How much longer the longer side is, in letters' worth: a Chinese character counts as three
+    Latin letters.
+    """
     widths = [SLACK + _sums(letter_widths(), texts) for texts in (sources, targets)]
     return np.asarray(np.maximum(*widths) / np.minimum(*widths))
 
 
 def copied_share(source: str, target: str) -> float:
-    """Share of the words (3 letters or more) of the side with fewer that stand in the other too; 1 for equal texts."""
+    """Share of the words (3 letters or more) of the side with fewer that stand in the other too.
+
+    1 for equal texts.
+    """
     if source.casefold() == target.casefold():
         return 1.0
     words = [Counter(_WORD.findall(text.casefold())) for text in (source, target)]
@@ -368,10 +401,13 @@ def copied_share(source: str, target: str) -> float:
 
 
 def number_agreement(source: str, target: str) -> float:
-    """Share of the numbers of both sides that agree, in the digits of any script; 1 where neither has any.
+    """Share of the numbers of both sides that agree, in the digits of any script.
 
-    Groups of three digits are one number (``1,000``, ``1.000``, ``1 000``); at other signs a number ends, so that
-    ``3.5`` and ``3,5`` agree, and ``12.05.`` and ``05/12`` do. Zeros in front don't count.
+    1 where neither has any.
+
+    Groups of three digits are one number (``1,000``, ``1.000``, ``1 000``); at other signs a number
+    ends, so that ``3.5`` and ``3,5`` agree, and ``12.05.`` and ``05/12`` do. Zeros in front don't
+    count.
     """
     found = [Counter(numbers(text)) for text in (source, target)]
     either = (found[0] | found[1]).total()
@@ -388,7 +424,9 @@ def numbers(text: str) -> list[str]:
 
 
 def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"]:
-    """Share of each text's letters, in Latin letters' worth, in a script of the language; 1 where there are none.
+    """Share of each text's letters, in Latin letters' worth, in a script of the language.
+
+    1 where there are none.
 
     A number ("2.2.") is in every script: what there is to say against it the other checks say.
     """
@@ -401,7 +439,10 @@ def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"
 
 
 def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray, " n"]:
-    """Sum of what each text's characters are worth by their script; the line feed behind it left out."""
+    """Sum of what each text's characters are worth by their script.
+
+    The line feed behind it left out.
+    """
     if not len(texts):
         return np.zeros(0)
     points = segment(encode(join_lines(texts)))

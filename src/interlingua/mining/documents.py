@@ -1,4 +1,6 @@
-"""Pairs within matched documents alone: which documents match, and small matrices instead of one large search."""
+"""Pairs within matched documents alone: which documents match, and small matrices instead of one
+large search.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,10 @@ from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 GROUP = 8192
 """Texts of a side to look up neighbors of in the background at a time."""
 _OTHER_CODES = {
-    "deu": "ger", "fra": "fre", "zho": "chi cn", "nld": "dut", "ces": "cze cz", "ell": "gre gr", "jpn": "jp",
-    "ron": "rum", "slk": "slo", "eus": "baq", "sqi": "alb", "hye": "arm", "kat": "geo", "isl": "ice", "mkd": "mac",
-    "msa": "may", "fas": "per", "pes": "fas per", "cym": "wel", "mya": "bur", "ukr": "ua", "swe": "se", "dan": "dk",
-    "kor": "kr", "vie": "vn",
+    "deu": "ger", "fra": "fre", "zho": "chi cn", "nld": "dut", "ces": "cze cz", "ell": "gre gr",
+    "jpn": "jp", "ron": "rum", "slk": "slo", "eus": "baq", "sqi": "alb", "hye": "arm",
+    "kat": "geo", "isl": "ice", "mkd": "mac", "msa": "may", "fas": "per", "pes": "fas per",
+    "cym": "wel", "mya": "bur", "ukr": "ua", "swe": "se", "dan": "dk", "kor": "kr", "vie": "vn",
 }  # fmt: skip
 _LANGUAGE_PARAMETERS = r"(?<![a-z0-9])(?:lang|language|locale|hl|lc|lng)="
 
@@ -39,7 +41,8 @@ class DocumentMatch:
     """Which documents of both sides belong together.
 
     Attributes:
-        how: ``equal`` names; ``urls`` that are equal but for their language; a ``file`` names the pairs.
+        how: ``equal`` names; ``urls`` that are equal but for their language; a ``file`` names the
+            pairs.
         path: the file, source document TAB target document.
     """
 
@@ -56,7 +59,9 @@ class DocumentMatch:
         if text in ("equal", "urls"):
             return cls(how="equal" if text == "equal" else "urls")
         if not Path(text).is_file():
-            raise ConfigError(f"documents {text!r}: say equal or urls, or name a file of matched documents")
+            raise ConfigError(
+                f"documents {text!r}: say equal or urls, or name a file of matched documents"
+            )
         return cls(how="file", path=Path(text))
 
 
@@ -84,7 +89,8 @@ def reader(
     """
     if match is not None and layout != "documents":
         raise ConfigError(
-            f"{paths[0]}: its layout is {layout!r}; matching documents takes document TAB text, --layout documents"
+            f"{paths[0]}: its layout is {layout!r}; matching documents takes document TAB text,"
+            " --layout documents"
         )
     if match is None or match.how != "urls":
         return lambda: read_lines(paths, layout, strip=strip, bad=bad)
@@ -103,7 +109,9 @@ def language_pattern(language: str) -> re.Pattern[str]:
     if " " not in name:
         codes.add(name)
     one = "|".join(sorted(map(str, codes), key=lambda code: (-len(code), code)))
-    return re.compile(rf"{_LANGUAGE_PARAMETERS}(?:{one})?|(?<![a-z0-9])(?:{one})(?:[-_][a-z]{{2,4}})?(?![a-z0-9])")
+    return re.compile(
+        rf"{_LANGUAGE_PARAMETERS}(?:{one})?|(?<![a-z0-9])(?:{one})(?:[-_][a-z]{{2,4}})?(?![a-z0-9])"
+    )
 
 
 def without_language(url: str, pattern: re.Pattern[str]) -> str:
@@ -164,9 +172,9 @@ def document_pairs(
 ) -> tuple[NDArray[np.void], str]:
     """The pairs of all matched documents, each pair once with its best score.
 
-    The candidates of a text are its k nearest in the matched document; the mean of the margin is over its k nearest
-    among these and a sample of all texts of the other side, for in a short document the k nearest are all there are.
-    Memory holds some 40 bytes per line and 50 per pair.
+    The candidates of a text are its k nearest in the matched document; the mean of the margin is
+    over its k nearest among these and a sample of all texts of the other side, for in a short
+    document the k nearest are all there are. Memory holds some 40 bytes per line and 50 per pair.
 
     Args:
         x: the texts of the source.
@@ -194,11 +202,18 @@ def document_pairs(
     found = [np.zeros(0, FOUND)]
     progress(0, len(matches))
     for start, stop in _groups(matches, *sides):
-        texts = [(sides[0].texts_of(a), sides[1].texts_of(b)) for a, b in matches[start:stop].tolist()]
-        found += _pairs_of_group(texts, (x_vectors, y_vectors), samples, k, margin, retrieval, refuses)
+        texts = [
+            (sides[0].texts_of(a), sides[1].texts_of(b)) for a, b in matches[start:stop].tolist()
+        ]
+        found += _pairs_of_group(
+            texts, (x_vectors, y_vectors), samples, k, margin, retrieval, refuses
+        )
         progress(stop, len(matches))
     sizes = [f"{len(side.keys):,}" for side in sides]
-    note = f"{len(matches):,} of {given:,} matches are documents of both sides, which have {' and '.join(sizes)}"
+    note = (
+        f"{len(matches):,} of {given:,} matches are documents of both sides, which have"
+        f" {' and '.join(sizes)}"
+    )
     return _each_once(np.concatenate(found), len(x), len(y)), note
 
 
@@ -219,34 +234,46 @@ def _pairs_of_group(
     for own_x, own_y in texts:
         own = np.asarray(vectors[0][own_x]), np.asarray(vectors[1][own_y])
         of_x, of_y = mutual_topk(*own, k=k)
-        means = {"x": behind_x.means(own_x, own_y, of_x, k), "y": behind_y.means(own_y, own_x, of_y, k)}
+        means = {
+            "x": behind_x.means(own_x, own_y, of_x, k),
+            "y": behind_y.means(own_y, own_x, of_y, k),
+        }
         candidates = CandidatePairs.of_neighbors(of_x, of_y, margin=margin, means=means)
-        kept = candidates.retrieved(retrieval, ordered=False, refuses=_of_own(refuses, own_x, own_y))
+        kept = candidates.retrieved(
+            retrieval, ordered=False, refuses=_of_own(refuses, own_x, own_y)
+        )
         found = np.concatenate([np.zeros(0, FOUND), *kept])
         found["x"] = own_x[found["x"]]
         found["y"] = own_y[found["y"]]
         yield found
 
 
-def _of_own(refuses: Refuses | None, own_x: Int64[ndarray, " a"], own_y: Int64[ndarray, " b"]) -> Refuses | None:
+def _of_own(
+    refuses: Refuses | None, own_x: Int64[ndarray, " a"], own_y: Int64[ndarray, " b"]
+) -> Refuses | None:
     return None if refuses is None else lambda xs, ys: refuses(own_x[xs], own_y[ys])
 
 
 def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
     """Each pair with its best score and with its hubs, by descending score."""
     pairs = pairs[np.lexsort((-pairs["score"], pairs["y"], pairs["x"]))]
-    fresh = np.append(True, (pairs["x"][1:] != pairs["x"][:-1]) | (pairs["y"][1:] != pairs["y"][:-1]))[: len(pairs)]
+    fresh = np.append(
+        True, (pairs["x"][1:] != pairs["x"][:-1]) | (pairs["y"][1:] != pairs["y"][:-1])
+    )[: len(pairs)]
     pairs = pairs[fresh]
     _count_hubs(pairs, n, m)
     return pairs[np.argsort(-pairs["score"], kind="stable")]
 
 
-def _matches(match: DocumentMatch, x: _Documents, y: _Documents) -> tuple[UInt64[ndarray, "p 2"], int]:
+def _matches(
+    match: DocumentMatch, x: _Documents, y: _Documents
+) -> tuple[UInt64[ndarray, "p 2"], int]:
     if match.path is None:
         both = np.intersect1d(x.keys, y.keys)
         if not len(both):
             raise DataError(
-                "no document of the source is one of the target; match them by --documents urls or a file of matches"
+                "no document of the source is one of the target; match them by --documents urls or"
+                " a file of matches"
             )
         return np.stack([both, both], axis=1), len(both)
     names: list[list[str]] = [[], []]
@@ -254,17 +281,23 @@ def _matches(match: DocumentMatch, x: _Documents, y: _Documents) -> tuple[UInt64
         for number, line in enumerate(lines, 1):
             cells = line.rstrip("\r\n").split("\t")
             if len(cells) < 2:
-                raise DataError("expected source document TAB target document", path=match.path, line=number)
+                raise DataError(
+                    "expected source document TAB target document", path=match.path, line=number
+                )
             for side, cell in zip(names, cells, strict=False):
                 side.append(cell.strip())
     pairs = np.unique(np.stack([exact_keys(side) for side in names], axis=1), axis=0)
     there = np.isin(pairs[:, 0], x.keys) & np.isin(pairs[:, 1], y.keys)
     if not there.any():
-        raise DataError("no pair of documents in it is in the texts; check their names", path=match.path)
+        raise DataError(
+            "no pair of documents in it is in the texts; check their names", path=match.path
+        )
     return pairs[there], len(pairs)
 
 
-def _groups(matches: UInt64[ndarray, "p 2"], x: _Documents, y: _Documents) -> Iterator[tuple[int, int]]:
+def _groups(
+    matches: UInt64[ndarray, "p 2"], x: _Documents, y: _Documents
+) -> Iterator[tuple[int, int]]:
     """Runs of pairs of documents with GROUP lines on a side, or one pair."""
     sizes = np.zeros(len(matches), np.int64)
     for place, side in enumerate((x, y)):
@@ -297,22 +330,32 @@ class _Background(NamedTuple):
         k: int,
     ) -> _Background:
         if not len(sample):
-            return cls(texts, np.zeros((len(texts), 0), np.float32), np.zeros((len(texts), 0), np.int64))
+            return cls(
+                texts, np.zeros((len(texts), 0), np.float32), np.zeros((len(texts), 0), np.int64)
+            )
         found = exact_topk(vectors[texts], others[sample], k=k)
         return cls(texts, found.similarities.numpy(), sample[found.indices.numpy()])
 
     def means(
         self, own: Int64[ndarray, " n"], other: Int64[ndarray, " m"], near: Neighbors, k: int
     ) -> Float32[ndarray, " n"]:
-        """Mean similarity of each text to its k nearest in document and sample, a text in both once."""
+        """Mean similarity of each text to its k nearest in document and sample, a text in both
+        once.
+        """
         at = np.searchsorted(self.texts, own)
         behind = np.where(np.isin(self.others[at], other), -np.inf, self.similarities[at])
-        values = -np.sort(-np.concatenate([near.similarities.numpy(), behind], axis=1), axis=1)[:, :k]
+        values = -np.sort(-np.concatenate([near.similarities.numpy(), behind], axis=1), axis=1)[
+            :, :k
+        ]
         there = np.isfinite(values)
-        return np.asarray(np.where(there, values, 0).sum(axis=1) / there.sum(axis=1), dtype=np.float32)
+        return np.asarray(
+            np.where(there, values, 0).sum(axis=1) / there.sum(axis=1), dtype=np.float32
+        )
 
 
 def _count_hubs(pairs: NDArray[np.void], n: int, m: int) -> None:
-    """How many documents' worth of partners each text has found: a text of menus and notices has many."""
+    """How many documents' worth of partners each text has found: a text of menus and notices has
+    many.
+    """
     for side, size in (("x", n), ("y", m)):
         pairs[f"hub_{side}"] = np.bincount(pairs[side], minlength=size)[pairs[side]]

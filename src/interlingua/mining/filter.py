@@ -1,8 +1,9 @@
 """What becomes of scored pairs: probabilities, checks, which are kept, and where they are written.
 
-Blocks of scored pairs come from ``score`` as a stream goes by, or from ``mine``, best first. A ``Filter`` makes a row
-of each pair, with all that is known of it and with the reasons for which it is rejected. ``write_filtered`` writes the
-kept rows of a stream, ``write_mined`` those that were mined, and takes samples of all for the page.
+Blocks of scored pairs come from ``score`` as a stream goes by, or from ``mine``, best first. A
+``Filter`` makes a row of each pair, with all that is known of it and with the reasons for which it
+is rejected. ``write_filtered`` writes the kept rows of a stream, ``write_mined`` those that were
+mined, and takes samples of all for the page.
 """
 
 from __future__ import annotations
@@ -67,10 +68,12 @@ class Selection:
     Attributes:
         threshold: least score.
         probability: least probability, 0 to 1.
-        precision: the least score from which on the pairs are expected to be that precise, above 0 and at most 1.
+        precision: the least score from which on the pairs are expected to be that precise, above 0
+            and at most 1.
         prior: share of right pairs, 0 to 1; estimated from the scores by default.
         checks: what is measured and rejects.
-        like_laser: the score must be above the threshold, not at it, and is written with all its digits.
+        like_laser: the score must be above the threshold, not at it, and is written with all its
+            digits.
     """
 
     threshold: float | None = None
@@ -86,16 +89,24 @@ class Selection:
         if self.threshold is not None and math.isnan(self.threshold):
             raise ConfigError("the threshold is no number; choose a score, e.g. 1.05")
         if self.precision is not None and not 0 < self.precision <= 1:
-            raise ConfigError(f"precision must be above 0 and at most 1, got {self.precision:g}; choose e.g. 0.95")
+            raise ConfigError(
+                f"precision must be above 0 and at most 1, got {self.precision:g}; choose e.g. 0.95"
+            )
         for name in ("probability", "prior"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
-                raise ConfigError(f"{name} must be between 0 and 1, got {value:g}; choose e.g. 0.95")
+                raise ConfigError(
+                    f"{name} must be between 0 and 1, got {value:g}; choose e.g. 0.95"
+                )
 
     @property
     def needs_calibration(self) -> list[str]:
         """Names of the options that have no meaning without probabilities."""
-        return [name for name in ("probability", "precision", "prior") if getattr(self, name) is not None]
+        return [
+            name
+            for name in ("probability", "precision", "prior")
+            if getattr(self, name) is not None
+        ]
 
     def is_below(self, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
         """Marks the scores that the threshold cuts."""
@@ -109,8 +120,8 @@ class ScoredPairs(NamedTuple):
         pairs: as they came.
         scores: margins, or cosines; 0 where a side is blank.
         cosines: of both sides.
-        hubs: how many texts scored with them have one side for their nearest; the larger of the two sides. 0 without
-            a window.
+        hubs: how many texts scored with them have one side for their nearest; the larger of the two
+            sides. 0 without a window.
         columns: of each pair what else is known of it.
         lines: of each pair, see ``PairRow``.
     """
@@ -139,20 +150,26 @@ class Filter:
         threshold: given, or found for the precision.
         prior: share of right pairs, given or estimated.
         cuts: pairs expected at each precision, of those that ``learn`` was given.
-        blank: pairs with a blank side, which have no score; they count in no quantile and in no share.
-        first_scores: of up to ``LOOKED_AT`` other pairs and the rest of their block, for the quantiles.
+        blank: pairs with a blank side, which have no score; they count in no quantile and in no
+            share.
+        first_scores: of up to ``LOOKED_AT`` other pairs and the rest of their block, for the
+            quantiles.
 
     Raises:
         ConfigError: something needs a calibration, and none is given.
     """
 
     def __init__(
-        self, selection: Selection, languages: tuple[str, str], calibration: Calibration | None, folder: PathLike
+        self,
+        selection: Selection,
+        languages: tuple[str, str],
+        calibration: Calibration | None,
+        folder: PathLike,
     ) -> None:
         if calibration is None and selection.needs_calibration:
             raise ConfigError(
-                f"{selection.needs_calibration[0]} needs --calibration; make one with interlingua calibrate for mine,"
-                " with interlingua score --learn for score"
+                f"{selection.needs_calibration[0]} needs --calibration; make one with interlingua"
+                " calibrate for mine, with interlingua score --learn for score"
             )
         self.selection = selection
         self.calibration = calibration
@@ -182,7 +199,9 @@ class Filter:
         probabilities = self.calibration.probability(scores, prior=self.prior)
         self.cuts = expected_cuts(scores, probabilities, PRECISIONS)
         if self.selection.precision is not None:
-            self.threshold = expected_cuts(scores, probabilities, [self.selection.precision])[0].score
+            self.threshold = expected_cuts(scores, probabilities, [self.selection.precision])[
+                0
+            ].score
 
     def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
         """All pairs, kept or not, in their order."""
@@ -205,7 +224,9 @@ class Filter:
                 yield _row(block, at, probabilities, measured, reasons)
 
     def _note_scores(self, block: ScoredPairs) -> None:
-        has_text = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool)
+        has_text = np.array(
+            [bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool
+        )
         self.blank += int(np.count_nonzero(~has_text))
         if sum(map(len, self.first_scores)) < LOOKED_AT:
             self.first_scores.append(block.scores[has_text])
@@ -228,7 +249,9 @@ class Filter:
         """What was kept and what was not, in lines."""
         lines = [f"{self.read:,} pairs read, {self.kept:,} kept"]
         if self.reasons:
-            counts = ", ".join(f"{reason} {count:,}" for reason, count in self.reasons.most_common())
+            counts = ", ".join(
+                f"{reason} {count:,}" for reason, count in self.reasons.most_common()
+            )
             lines[0] += f"; rejected (a pair may have several reasons): {counts}"
         if self.blank:
             lines[0] += f"; {self.blank:,} have a blank side and score 0"
@@ -238,7 +261,11 @@ class Filter:
             lines.append(f"translations among the pairs: {self.prior:.1%}")
         precision = self.selection.precision
         if precision is not None and self.threshold is not None:
-            cut = "reached by no pair" if math.isinf(self.threshold) else f"threshold {self.threshold:.4f}"
+            cut = (
+                "reached by no pair"
+                if math.isinf(self.threshold)
+                else f"threshold {self.threshold:.4f}"
+            )
             lines.append(f"precision {precision:g}: {cut}, by the first pairs of the stream")
         threshold = self.selection.threshold
         # A pair with a blank side scores 0, so that any threshold above that cuts it.
@@ -246,9 +273,9 @@ class Filter:
         below = (self.reasons[BELOW] - cut_blank) / max(self.read - self.blank, 1)
         if threshold is not None and below > MUCH:
             lines.append(
-                f"warning: the threshold of {threshold:g} cuts {below:.0%} of the pairs, and the same"
-                " number means another thing for another model and other texts; learn what a score is worth with"
-                " --learn, then cut by --calibration and --precision"
+                f"warning: the threshold of {threshold:g} cuts {below:.0%} of the pairs, and the"
+                " same number means another thing for another model and other texts; learn what a"
+                " score is worth with --learn, then cut by --calibration and --precision"
             )
         return lines
 
@@ -288,7 +315,9 @@ def output_format(path: PathLike | None, format: str | None) -> str:
     """
     found = format or ("tsv" if path is None else guess_format(path))
     if path is None and found not in ON_STDOUT:
-        raise ConfigError(f"standard output is tsv, jsonl or csv, not {found!r}; name a file with --output")
+        raise ConfigError(
+            f"standard output is tsv, jsonl or csv, not {found!r}; name a file with --output"
+        )
     return found
 
 
@@ -344,7 +373,9 @@ def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPla
     """
     name = guess_format(path)
     if name not in WRITTEN:
-        raise ConfigError(f"{path}: pairs are written as .tsv, .jsonl, .csv, .xlsx or .tmx; choose one")
+        raise ConfigError(
+            f"{path}: pairs are written as .tsv, .jsonl, .csv, .xlsx or .tmx; choose one"
+        )
     check_columns(columns, MINE_COLUMNS, checks)
     return name
 
@@ -356,7 +387,8 @@ class Written:
     Attributes:
         pairs: kept.
         rejected: reason -> pairs, which may have several reasons.
-        threshold: the score that was given, or found for the precision; None where neither was given.
+        threshold: the score that was given, or found for the precision; None where neither was
+            given.
         prior: share of right pairs among all, by the calibration.
         cuts: pairs expected at each precision.
         best: of the kept ones, at even distances in the list.
@@ -399,7 +431,8 @@ def write_mined(
         selection: which are kept.
         languages: of source and target.
         columns: see ``writer.write_rows``.
-        calibration: gives the probabilities; the share of right pairs is estimated anew from the scores.
+        calibration: gives the probabilities; the share of right pairs is estimated anew from the
+            scores.
         folder: for what the checks remember.
         progress: called with the pairs looked at, and all.
 
@@ -410,7 +443,10 @@ def write_mined(
     chosen = Filter(selection, languages, calibration, folder)
     chosen.learn(scores)
     written = Written(
-        threshold=chosen.threshold, prior=chosen.prior, cuts=chosen.cuts, rules=rules_in_words(selection.checks)
+        threshold=chosen.threshold,
+        prior=chosen.prior,
+        cuts=chosen.cuts,
+        rules=rules_in_words(selection.checks),
     )
     above = len(scores)
     if chosen.threshold is not None:
@@ -469,7 +505,9 @@ class _Sampler:
     def __init__(self, written: Written, above: int, pairs: int) -> None:
         self.written = written
         self.step = max(1, above // SHOWN)
-        self.judged = set(np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int).tolist())
+        self.judged = set(
+            np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int).tolist()
+        )
         self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
 
     def noted(self, rows: Iterable[PairRow]) -> Iterator[PairRow]:

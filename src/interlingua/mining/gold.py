@@ -1,4 +1,6 @@
-"""Mined pairs compared with those that are known to be right: precision, recall and F1, and the best threshold."""
+"""Mined pairs compared with those that are known to be right: precision, recall and F1, and the
+best threshold.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,17 @@ class Extraction(NamedTuple):
     f1: float
 
 
-def best_threshold(scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, gold: int) -> Extraction:
-    """Walks down the scores and stops where F1 is best; LASER's ``bucc.py``, sentence-transformers' ``bucc2018.py``.
+def best_threshold(
+    scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, gold: int
+) -> Extraction:
+    """Walks down the scores and stops where F1 is best.
 
-    The threshold lies half-way to the next score; behind the last pair, where LASER's function fails, it is that
-    pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: where the two scores around
-    the threshold are equal, ``at_threshold`` extracts more pairs than stand here.
+    LASER's ``bucc.py``, sentence-transformers' ``bucc2018.py``.
+
+    The threshold lies half-way to the next score; behind the last pair, where LASER's function
+    fails, it is that pair's score. Of equal F1 the higher threshold is taken. The walk counts pair
+    by pair: where the two scores around the threshold are equal, ``at_threshold`` extracts more
+    pairs than stand here.
 
     Args:
         scores: of the candidates, in any order.
@@ -56,7 +63,8 @@ def best_threshold(scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, 
         return Extraction(np.inf, 0, 0.0, 0.0, 0.0)
     precision = correct / np.arange(1, len(order) + 1)
     recall = correct / gold
-    # as the scripts have it and not 2 c / (n + gold), so that F1 that differ by rounding alone have the same rank
+    # as the scripts have it and not 2 c / (n + gold), so that F1 that differ by rounding alone have
+    # the same rank
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     at = int(np.argmax(f1))
     threshold = (float(ordered[at]) + float(ordered[min(at + 1, len(order) - 1)])) / 2
@@ -72,9 +80,14 @@ def at_threshold(
 
 
 def cross_validated(
-    scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], halves: Int64[ndarray, " n"], *, gold: tuple[int, int]
+    scores: Float[ndarray, " n"],
+    right: Bool[ndarray, " n"],
+    halves: Int64[ndarray, " n"],
+    *,
+    gold: tuple[int, int],
 ) -> Bool[ndarray, " n"]:
-    """Which candidates are extracted where each of two halves is cut at the threshold that is best for the other.
+    """Which candidates are extracted where each of two halves is cut at the threshold that is best
+    for the other.
 
     Args:
         scores: of the candidates.
@@ -93,7 +106,9 @@ def cross_validated(
 def _extraction(threshold: float, extracted: int, correct: int, gold: int) -> Extraction:
     if not correct:
         return Extraction(threshold, extracted, 0.0, 0.0, 0.0)
-    return Extraction(threshold, extracted, correct / extracted, correct / gold, 2 * correct / (extracted + gold))
+    return Extraction(
+        threshold, extracted, correct / extracted, correct / gold, 2 * correct / (extracted + gold)
+    )
 
 
 def read_gold(path: Path) -> list[tuple[str, str]]:
@@ -108,7 +123,9 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
             cells = line.rstrip("\r\n").split("\t")
             if len(cells) != 2:
                 raise DataError(
-                    f"expected id TAB id or text TAB text, got {len(cells)} columns", path=path, line=number
+                    f"expected id TAB id or text TAB text, got {len(cells)} columns",
+                    path=path,
+                    line=number,
                 )
             pairs.append((cells[0].strip(), cells[1].strip()))
     if not pairs:
@@ -116,7 +133,9 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-def gold_pairs(pairs: Iterable[tuple[str, str]], x: Side, y: Side) -> tuple[set[tuple[int, int]], int]:
+def gold_pairs(
+    pairs: Iterable[tuple[str, str]], x: Side, y: Side
+) -> tuple[set[tuple[int, int]], int]:
     """Gold pairs by the numbers of their texts.
 
     Args:
@@ -131,10 +150,20 @@ def gold_pairs(pairs: Iterable[tuple[str, str]], x: Side, y: Side) -> tuple[set[
     numbers: list[Mapping[str, int]] = []
     for place, side in enumerate((x, y)):
         names = {pair[place] for pair in wanted}
-        found = {name: int(text) for name, text in zip(side.names, side.text_of_line, strict=True) if name in names}
-        found |= {text: number for number, text in enumerate(side.texts) if text in names and text not in found}
+        found = {
+            name: int(text)
+            for name, text in zip(side.names, side.text_of_line, strict=True)
+            if name in names
+        }
+        found |= {
+            text: number
+            for number, text in enumerate(side.texts)
+            if text in names and text not in found
+        }
         numbers.append(found)
-    known = {(numbers[0][a], numbers[1][b]) for a, b in wanted if a in numbers[0] and b in numbers[1]}
+    known = {
+        (numbers[0][a], numbers[1][b]) for a, b in wanted if a in numbers[0] and b in numbers[1]
+    }
     lost = sum(a not in numbers[0] or b not in numbers[1] for a, b in wanted)
     return {pair for pair in known if min(pair) >= 0}, lost
 
@@ -143,20 +172,23 @@ def judged(mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | Non
     """How good the pairs are where those that are right are known."""
     known, lost = gold_pairs(gold, mined.x, mined.y)
     if not known:
-        raise DataError("no gold pair is in the texts; expected the ids of their lines, or the texts themselves")
+        raise DataError(
+            "no gold pair is in the texts; expected the ids of their lines, or the texts themselves"
+        )
     right = is_gold(mined, known)
     scores = mined.pairs["score"]
     best = best_threshold(scores, right, gold=len(known))
     lines = [
-        f"gold: {len(known):,} pairs of texts" + (f"; {lost:,} left out, of texts that are not there" if lost else ""),
-        f"best F1 {100 * best.f1:.2f} (precision {100 * best.precision:.2f}, recall {100 * best.recall:.2f})"
-        f" at threshold {best.threshold:.4f}, before any check",
+        f"gold: {len(known):,} pairs of texts"
+        + (f"; {lost:,} left out, of texts that are not there" if lost else ""),
+        f"best F1 {100 * best.f1:.2f} (precision {100 * best.precision:.2f}, recall"
+        f" {100 * best.recall:.2f}) at threshold {best.threshold:.4f}, before any check",
     ]
     if threshold is not None and np.isfinite(threshold):
         at = at_threshold(scores, right, gold=len(known), threshold=threshold)
         lines.append(
-            f"F1 {100 * at.f1:.2f} (precision {100 * at.precision:.2f}, recall {100 * at.recall:.2f}) at the threshold"
-            f" {threshold:.4f}, before any check"
+            f"F1 {100 * at.f1:.2f} (precision {100 * at.precision:.2f}, recall"
+            f" {100 * at.recall:.2f}) at the threshold {threshold:.4f}, before any check"
         )
     return lines
 

@@ -1,4 +1,6 @@
-"""The whole of ``interlingua mine``: the request, checked before anything is loaded, then done and reported."""
+"""The whole of ``interlingua mine``: the request, checked before anything is loaded, then done and
+reported.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,9 @@ def parse_size(text: str | int) -> int:
         raise ConfigError(f"{text!r} is no size; say how much with its unit, e.g. 4GiB or 800MiB")
     size = int(float(found[1]) * UNITS[found[2].upper()])
     if size < 1:
-        raise ConfigError(f"{text!r} is no memory to work in; expected a size above 0, e.g. 4GiB or 800MiB")
+        raise ConfigError(
+            f"{text!r} is no memory to work in; expected a size above 0, e.g. 4GiB or 800MiB"
+        )
     return size
 
 
@@ -118,7 +122,9 @@ def mine_config(
     """
     match = DocumentMatch.parse(documents) if documents else None
     search = Approximate.parse(approximate) if approximate else None
-    return MineConfig(documents=match, device=str(choose_device(device)), approximate=search, **options)
+    return MineConfig(
+        documents=match, device=str(choose_device(device)), approximate=search, **options
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,19 +162,26 @@ class MineJob:
     def __post_init__(self) -> None:
         for name, values in _UNSAID.items():
             if self.laser and getattr(self, name) not in values:
-                raise ConfigError(f"LASER's script knows no --{name}; leave out one of --laser and --{name}")
+                raise ConfigError(
+                    f"LASER's script knows no --{name}; leave out one of --laser and --{name}"
+                )
         if self.output is not None:
             check_output(self.output, self.columns, self.selection.checks)
         elif self.columns is not None or self.report is not None:
             raise ConfigError("columns and a report need an output, the file of the pairs")
         self.config  # noqa: B018 - its mistakes show here
         self._bad_lines()
-        if self.calibration is None and (self.precision is not None or "probability" in (self.columns or ())):
+        if self.calibration is None and (
+            self.precision is not None or "probability" in (self.columns or ())
+        ):
             raise ConfigError(
-                "a precision or a column of probabilities needs --calibration; make one with interlingua calibrate"
+                "a precision or a column of probabilities needs --calibration; make one with"
+                " interlingua calibrate"
             )
         if self.shard is not None and self.work is None:
-            raise ConfigError("a shard needs --work, the folder that all shards share or that is copied together")
+            raise ConfigError(
+                "a shard needs --work, the folder that all shards share or that is copied together"
+            )
         if self.shard is not None:
             parse_shard(self.shard)
 
@@ -176,10 +189,17 @@ class MineJob:
     def config(self) -> MineConfig:
         """How pairs are found."""
         return mine_config(
-            k=self.k, margin=self.margin, retrieval=self.retrieval, equal=self.equal, memory=self.memory,
-            documents=self.documents, background=self.background, like_laser=self.laser, device=self.device,
+            k=self.k,
+            margin=self.margin,
+            retrieval=self.retrieval,
+            equal=self.equal,
+            memory=self.memory,
+            documents=self.documents,
+            background=self.background,
+            like_laser=self.laser,
+            device=self.device,
             approximate=self.approximate,
-        )  # fmt: skip
+        )
 
     @property
     def selection(self) -> Selection:
@@ -193,7 +213,10 @@ class MineJob:
 
     @property
     def folder(self) -> Path:
-        """Of all that is made on the way; in the working directory where the output is elsewhere."""
+        """Of all that is made on the way.
+
+        In the working directory where the output is elsewhere.
+        """
         folder = self.work or self._next_to_output(".work")
         if folder is None:
             raise ConfigError("mining without an output needs a work folder")
@@ -216,17 +239,27 @@ class MineJob:
         with connected(self.ray, cores=self.ray_cores) as workers:
             slots = 1 if workers is None else workers.slots
             tiles = tiles_for(workers)
-        return estimate(source, target, self.config, self.folder, least_tiles=tiles, at_once=slots).lines()
+        return estimate(
+            source, target, self.config, self.folder, least_tiles=tiles, at_once=slots
+        ).lines()
 
-    def run(self, source: TextFile, target: TextFile, model: str, *, progress: Progress) -> MinedPairs:
+    def run(
+        self, source: TextFile, target: TextFile, model: str, *, progress: Progress
+    ) -> MinedPairs:
         """Finds the pairs, and writes them or gives them back."""
         self._check_places(source, target)
         languages = source.language, target.language
         calibration = self._calibration(languages, model)
         gold = read_gold(self.gold) if self.gold else None
         shard = parse_shard(self.shard) if self.shard else None
-        with named(self.folder), at_work(self.folder, shard, keep=self.work is not None), self._bad_lines() as bad:
-            source, target = (with_lines(side._replace(bad=bad), self.folder) for side in (source, target))
+        with (
+            named(self.folder),
+            at_work(self.folder, shard, keep=self.work is not None),
+            self._bad_lines() as bad,
+        ):
+            source, target = (
+                with_lines(side._replace(bad=bad), self.folder) for side in (source, target)
+            )
             found = self._run(source, target, model, calibration, gold, shard, progress)
             found.lines += bad.lines()
             return found
@@ -245,16 +278,30 @@ class MineJob:
         with connected(self.ray, cores=self.ray_cores) as workers:
             checks = self.selection.checks
             folder = self.folder / "seen"
-            mined = mine_files(source, target, self.config, self.folder, model=model, shard=shard, workers=workers,
-                               refuses=Checker(checks, languages, folder).refuses if checks.limits else None,
-                               progress=progress)  # fmt: skip
+            mined = mine_files(
+                source,
+                target,
+                self.config,
+                self.folder,
+                model=model,
+                shard=shard,
+                workers=workers,
+                refuses=Checker(checks, languages, folder).refuses if checks.limits else None,
+                progress=progress,
+            )
         if mined is None:
             return MinedPairs(lines=[shard_state(self.folder, shard or (1, 1))])
         with self._destination() as path:
             written = write_mined(
-                mined, path, self.selection, languages=languages, columns=self.columns, calibration=calibration,
-                folder=folder, progress=lambda done, total: progress("writing pairs", done, total),
-            )  # fmt: skip
+                mined,
+                path,
+                self.selection,
+                languages=languages,
+                columns=self.columns,
+                calibration=calibration,
+                folder=folder,
+                progress=lambda done, total: progress("writing pairs", done, total),
+            )
         lines = [*mined.notes, *summary(self.output, mined, written)]
         if calibration is not None and (doubt := doubted(calibration)):
             lines.append(f"warning: {doubt}")
@@ -262,10 +309,17 @@ class MineJob:
             lines += judged(mined, gold, written.threshold)
         if self.report is not None and self.output is not None:
             with destination(self.report, self.folder / "made") as path:
-                write_page(path, mined, written, self.output, languages, self.config.scoring, calibration)
+                write_page(
+                    path, mined, written, self.output, languages, self.config.scoring, calibration
+                )
             lines.append(f"{self.report}: best, borderline and rejected pairs")
-        pairs = [MinedPair(row.columns["score"], row.pair.source, row.pair.target, *row.lines) for row in written.kept]
-        return MinedPairs(pairs, lines=lines, columns=[row.values for row in written.kept], written=written)
+        pairs = [
+            MinedPair(row.columns["score"], row.pair.source, row.pair.target, *row.lines)
+            for row in written.kept
+        ]
+        return MinedPairs(
+            pairs, lines=lines, columns=[row.values for row in written.kept], written=written
+        )
 
     @contextlib.contextmanager
     def _destination(self) -> Iterator[Path | None]:
@@ -279,14 +333,18 @@ class MineJob:
         for output in (self.output, self.report):
             if output is not None:
                 check_writable(output)
-        read = [path for file in (source, target) for path in (file.path, *file.parts, *file.vectors)]
+        read = [
+            path for file in (source, target) for path in (file.path, *file.parts, *file.vectors)
+        ]
         keep_inputs((self.output, self.report), (*read, self.gold, self.calibration))
 
     def _calibration(self, languages: tuple[str, str], model: str) -> Calibration | None:
         if self.calibration is None:
             return None
         of_model = None if model.startswith("vectors of ") else model
-        return load_calibration(self.calibration, *languages, model=of_model, scoring=self.config.scoring)
+        return load_calibration(
+            self.calibration, *languages, model=of_model, scoring=self.config.scoring
+        )
 
 
 @contextlib.contextmanager
@@ -303,10 +361,13 @@ def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     """What is to be done after a shard."""
     done = (folder / "neighbors").parent.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
     if any(done):
-        return f"shard {shard[0]}/{shard[1]} is done; when all are, run the command without --shard to join them"
+        return (
+            f"shard {shard[0]}/{shard[1]} is done; when all are, run the command without --shard"
+            " to join them"
+        )
     return (
-        f"shard {shard[0]}/{shard[1]}: its vectors are done, those of other shards are not; run the same command again"
-        " when they are"
+        f"shard {shard[0]}/{shard[1]}: its vectors are done, those of other shards are not; run"
+        " the same command again when they are"
     )
 
 
@@ -314,7 +375,9 @@ def summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
     """What was written and what was not."""
     lines = [f"{path or 'mined'}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
     if written.rejected:
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in written.rejected.most_common())
+        reasons = ", ".join(
+            f"{reason} {count:,}" for reason, count in written.rejected.most_common()
+        )
         lines[0] += f"; rejected (a pair may have several reasons): {reasons}"
     if written.threshold is not None:
         lines.append(f"threshold {written.threshold:.4f}")
@@ -324,7 +387,7 @@ def summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
         for cut in written.cuts:
             if cut.precision in SHOWN_PRECISIONS:
                 lines.append(
-                    f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score {cut.score:.4f} on; "
-                    f"{cut.right / max(right, 1e-9):.0%} of the translations"
+                    f"precision {cut.precision:.2f}: {cut.pairs:,} pairs, from score"
+                    f" {cut.score:.4f} on; {cut.right / max(right, 1e-9):.0%} of the translations"
                 )
     return lines

@@ -1,4 +1,6 @@
-"""A sample of what was mined as one self-contained HTML page: best, borderline and rejected pairs, and why."""
+"""A sample of what was mined as one self-contained HTML page: best, borderline and rejected pairs,
+and why.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ from interlingua.report.pages import render_page
 BARS = 60
 SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Precisions in the table."""
-BASIS = {"probes": "held-out pairs that were mixed in", "labels": "judged pairs", "gold": "known right pairs"}
+BASIS = {
+    "probes": "held-out pairs that were mixed in",
+    "labels": "judged pairs",
+    "gold": "known right pairs",
+}
 """What a calibration was fitted on, in words."""
 
 
@@ -62,10 +68,14 @@ def render(
     scores = np.asarray(mined.pairs["score"])
     best = "At even distances through those that are kept, the best first."
     borderline = "The pairs around the place where the list is cut, the better ones first."
-    to_judge = "At even distances through all pairs that were found, kept or not: good ones to judge."
+    to_judge = (
+        "At even distances through all pairs that were found, kept or not: good ones to judge."
+    )
     sections = [("Best pairs", best, written.best), ("Borderline", borderline, written.borderline)]
     for reason, rows in written.rejects.items():
-        sections.append((f"Rejected: {reason}", f"{written.rejected[reason]:,} pairs; the best of them.", rows))
+        sections.append(
+            (f"Rejected: {reason}", f"{written.rejected[reason]:,} pairs; the best of them.", rows)
+        )
     sections.append(("To judge", to_judge, written.even))
     return render_page(
         "mine.html",
@@ -75,7 +85,11 @@ def render(
         found=len(scores),
         bars=histogram_bars(scores, written.threshold) if len(scores) else None,
         rules={reason: _rule(reason, written) for reason in written.rejected},
-        cuts=[cut for cut in written.cuts if cut.precision in SHOWN_PRECISIONS and np.isfinite(cut.score)],
+        cuts=[
+            cut
+            for cut in written.cuts
+            if cut.precision in SHOWN_PRECISIONS and np.isfinite(cut.score)
+        ],
         calibration=calibration,
         basis=None if calibration is None else BASIS[calibration.basis],
         sections=sections,
@@ -97,7 +111,9 @@ def check_value(name: str, value: float) -> tuple[str, str]:
     return check.measures, f"{check.label} {shown}"
 
 
-def histogram_bars(scores: Float64[ndarray, " n"], threshold: float | None) -> dict[str, Any] | None:
+def histogram_bars(
+    scores: Float64[ndarray, " n"], threshold: float | None
+) -> dict[str, Any] | None:
     """How many pairs have which score, as the bars of a drawing; None where all have the same."""
     low, high = (float(edge) for edge in np.quantile(scores, (0.001, 0.999)))
     if low == high:

@@ -1,4 +1,6 @@
-"""From two files of texts to scored pairs: each step lies in a work folder, and a killed run goes on from there."""
+"""From two files of texts to scored pairs: each step lies in a work folder, and a killed run goes
+on from there.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +60,8 @@ from interlingua.workers import Here, Workers
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5
 DOCUMENT_SECONDS = 3e-5
-"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared within documents; on
-one core of a server. They are little compared with the model's."""
+"""Of a candidate that is looked at, of a pair that is checked and written, and of a text compared
+within documents; on one core of a server. They are little compared with the model's."""
 FEW = 16
 """Texts of a side that are embedded to try the search."""
 RefusesTexts = Callable[[Sequence[str], Sequence[str]], Bool[ndarray, " n"]]
@@ -99,7 +101,9 @@ class TextFile(NamedTuple):
         return self.parts if self.in_memory or self.parts else (self.path,)
 
 
-def text_side(texts: Sequence[str], name: str, language: str | None, encode: Encode | None = None) -> TextFile:
+def text_side(
+    texts: Sequence[str], name: str, language: str | None, encode: Encode | None = None
+) -> TextFile:
     """Texts in memory as a side to mine; each is stripped, as the lines of a file are.
 
     Args:
@@ -112,20 +116,25 @@ def text_side(texts: Sequence[str], name: str, language: str | None, encode: Enc
         ConfigError: it is a single text, a table or a dictionary.
         DataError: an element is no text.
     """
-    lines = [Line(text.strip(), str(number)) for number, text in enumerate(checked_texts(texts, name), 1)]
+    lines = [
+        Line(text.strip(), str(number)) for number, text in enumerate(checked_texts(texts, name), 1)
+    ]
     code = resolve(language).code if language else ""
     return TextFile(path=name, language=code, encode=encode, extra=lines, in_memory=True)
 
 
 def with_lines(file: TextFile, folder: Path) -> TextFile:
-    """The side with a text file in place of each table (CSV, XLSX); sentence i is row i of its column.
+    """The side with a text file in place of each table (CSV, XLSX).
+
+    Sentence i is row i of its column.
 
     Args:
         file: the side.
         folder: of all that mining makes on the way.
 
     Raises:
-        ConfigError: a column is named of what is no table, or tables are to be read in another layout.
+        ConfigError: a column is named of what is no table, or tables are to be read in another
+            layout.
         DataError: a table can't be read, or its column is not known.
     """
     for part in file.files:
@@ -134,13 +143,21 @@ def with_lines(file: TextFile, folder: Path) -> TextFile:
     if not tables:
         return file
     if file.layout != "lines":
-        raise ConfigError(f"{tables[0]}: a table is read as lines, not as {file.layout}; leave out --layout")
-    return file._replace(parts=[_lines_of(part, file, folder) if is_table(part) else part for part in file.files])
+        raise ConfigError(
+            f"{tables[0]}: a table is read as lines, not as {file.layout}; leave out --layout"
+        )
+    return file._replace(
+        parts=[_lines_of(part, file, folder) if is_table(part) else part for part in file.files]
+    )
 
 
 def _lines_of(table: PathLike, file: TextFile, folder: Path) -> Path:
     called = f"{table}\0{file.column}\0{file.language}"
-    path = folder / "tables" / f"{hashlib.sha256(called.encode()).hexdigest()[:8]}-{name_of(table)}.txt"
+    path = (
+        folder
+        / "tables"
+        / f"{hashlib.sha256(called.encode()).hexdigest()[:8]}-{name_of(table)}.txt"
+    )
     with atomic_write(path) as lines:
         for text in read_column(table, column=file.column, language=file.language, bad=file.bad):
             lines.write(f"{text}\n")
@@ -155,7 +172,8 @@ class MineConfig:
         k: neighbors scored, and averaged over in the margin.
         margin: ratio, distance or absolute (plain cosine).
         retrieval: forward, backward, intersection or max.
-        equal: which lines hold the same text: exact, folded (but for case, punctuation and white space), never.
+        equal: which lines hold the same text: exact, folded (but for case, punctuation and white
+            space), never.
         memory: bytes for reading, searching and choosing, without those of the model.
         documents: how documents are matched, where texts are compared within matched ones alone.
         background: texts of the other side that the margins within documents are also taken over.
@@ -176,15 +194,25 @@ class MineConfig:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        for name, known in (("margin", MARGINS), ("retrieval", get_args(Retrieval)), ("equal", get_args(Equal))):
+        for name, known in (
+            ("margin", MARGINS),
+            ("retrieval", get_args(Retrieval)),
+            ("equal", get_args(Equal)),
+        ):
             if getattr(self, name) not in known:
-                raise ConfigError(f"{name} {getattr(self, name)!r} is unknown; there are: {', '.join(known)}")
+                raise ConfigError(
+                    f"{name} {getattr(self, name)!r} is unknown; there are: {', '.join(known)}"
+                )
         if self.k < 1 or self.background < 0:
-            raise ConfigError(f"k = {self.k} and background = {self.background}; choose at least 1 and 0")
+            raise ConfigError(
+                f"k = {self.k} and background = {self.background}; choose at least 1 and 0"
+            )
         if self.like_laser and self.documents is not None:
             raise ConfigError("LASER's script knows no documents; drop one of the two options")
         if self.approximate is not None and self.documents is not None:
-            raise ConfigError("within documents the search is exact, and short; drop the approximate one")
+            raise ConfigError(
+                "within documents the search is exact, and short; drop the approximate one"
+            )
 
     @property
     def scoring(self) -> str:
@@ -231,7 +259,8 @@ def mine_files(
         model: what tells the model and how texts are given to it: vectors of another are refused.
         shard: do one of several parts, ``(2, 8)``, alone.
         workers: who embeds and searches; this process by default.
-        refuses: marks pairs that are going to be rejected; in the retrieval ``max`` these keep no text from another.
+        refuses: marks pairs that are going to be rejected; in the retrieval ``max`` these keep no
+            text from another.
         progress: called with the state of each step.
 
     Returns:
@@ -245,7 +274,9 @@ def mine_files(
     _check_parts(config, shard, workers)
     files = {"x": source, "y": target}
     with one_at_a_time(work, shard):
-        sides = {side: prepare_side(file, config, work / side, progress) for side, file in files.items()}
+        sides = {
+            side: prepare_side(file, config, work / side, progress) for side, file in files.items()
+        }
         for name, side in sides.items():
             drop_damaged(work / name, len(side), shard or (1, 1))
     if config.documents is not None:
@@ -254,7 +285,9 @@ def mine_files(
         progress.expect(_outlook(files, sides, config, work, workers))
     missing = 0
     for name, file in files.items():
-        missing += embed_file(file, sides[name], config, work / name, model, shard or (1, 1), workers, progress)
+        missing += embed_file(
+            file, sides[name], config, work / name, model, shard or (1, 1), workers, progress
+        )
     if missing and shard is not None:
         return None
     one_width(files.values(), [load_vectors(work / side) for side in files])
@@ -271,13 +304,22 @@ def mine_files(
     return Mined(sides["x"], sides["y"], pairs, [*notes, *([note] if note else [])])
 
 
-def _check_parts(config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None) -> None:
+def _check_parts(
+    config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None
+) -> None:
     if shard is not None and config.documents is not None:
-        raise ConfigError("matched documents are not searched in shards; split the matches in files instead")
+        raise ConfigError(
+            "matched documents are not searched in shards; split the matches in files instead"
+        )
     if config.approximate is not None and (shard or workers):
-        raise ConfigError("an approximate search is one process's; drop it, or the shard or cluster")
+        raise ConfigError(
+            "an approximate search is one process's; drop it, or the shard or cluster"
+        )
     if shard is not None and workers is not None:
-        raise ConfigError("a shard is what one machine does by itself; a cluster shares the whole, so drop one of both")
+        raise ConfigError(
+            "a shard is what one machine does by itself; a cluster shares the whole, so drop one"
+            " of both"
+        )
 
 
 def _within_documents(
@@ -289,40 +331,62 @@ def _within_documents(
     progress: Progress,
 ) -> tuple[NDArray[np.void], str]:
     return document_pairs(
-        sides["x"], sides["y"], load_vectors(work / "x"), load_vectors(work / "y"), match, k=config.k,
-        margin=config.margin, retrieval=config.retrieval, background=config.background, refuses=refuses,
+        sides["x"],
+        sides["y"],
+        load_vectors(work / "x"),
+        load_vectors(work / "y"),
+        match,
+        k=config.k,
+        margin=config.margin,
+        retrieval=config.retrieval,
+        background=config.background,
+        refuses=refuses,
         progress=lambda done, total: progress("documents", done, total),
-    )  # fmt: skip
+    )
 
 
 def _by_number(sides: Mapping[str, Side], refuses: RefusesTexts | None) -> Refuses | None:
     if refuses is None:
         return None
     x, y = sides["x"].texts, sides["y"].texts
-    return lambda xs, ys: refuses([x[number] for number in xs.tolist()], [y[number] for number in ys.tolist()])
+    return lambda xs, ys: refuses(
+        [x[number] for number in xs.tolist()], [y[number] for number in ys.tolist()]
+    )
 
 
 def _outlook(
-    files: Mapping[str, TextFile], sides: Mapping[str, Side], config: MineConfig, work: Path, workers: Workers | None
+    files: Mapping[str, TextFile],
+    sides: Mapping[str, Side],
+    config: MineConfig,
+    work: Path,
+    workers: Workers | None,
 ) -> dict[str, Expected]:
     """What the steps to come will take; a small search is tried on vectors of a few texts."""
     n, m = len(sides["x"]), len(sides["y"])
-    found = {f"embedding {name_of(file.path)}": Expected(sides[side].texts.total_bytes, None)
-             for side, file in files.items()}  # fmt: skip
+    found = {
+        f"embedding {name_of(file.path)}": Expected(sides[side].texts.total_bytes, None)
+        for side, file in files.items()
+    }
     if config.documents is not None:
         found["documents"] = Expected(n + m, DOCUMENT_SECONDS)
     elif config.approximate is None:
-        few = [some_vectors(file, sides[side], work / side, workers) for side, file in files.items()]
+        few = [
+            some_vectors(file, sides[side], work / side, workers) for side, file in files.items()
+        ]
         one_width(files.values(), few)
         rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
-        seconds = search_speed(few[0], few[1], config.k, (n, m), config.device).seconds(n, m, config.k, rows)
+        seconds = search_speed(few[0], few[1], config.k, (n, m), config.device).seconds(
+            n, m, config.k, rows
+        )
         found["nearest neighbors"] = Expected(seconds / (1 if workers is None else workers.slots))
     if config.documents is None:
         found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)
     return found | {"writing pairs": Expected(min(n, m), PAIR_SECONDS)}
 
 
-def some_vectors(file: TextFile, side: Side, folder: Path, workers: Workers | None) -> Float32[ndarray, "n d"]:
+def some_vectors(
+    file: TextFile, side: Side, folder: Path, workers: Workers | None
+) -> Float32[ndarray, "n d"]:
     """Vectors of a few texts of a side, from what is there or by the model."""
     if file.vectors:
         lines = len(side.text_of_line) - len(file.extra)
@@ -330,7 +394,9 @@ def some_vectors(file: TextFile, side: Side, folder: Path, workers: Workers | No
         return open_vectors(file.vectors, lines).scaled(first[first < lines])
     if 0 in finished(folder):
         return np.array(load_vectors(folder)[:FEW])
-    [vectors] = (workers or Here()).run(encoded, [(file.encode or no_model, side.texts[:FEW])], encodes=True)
+    [vectors] = (workers or Here()).run(
+        encoded, [(file.encode or no_model, side.texts[:FEW])], encodes=True
+    )
     assert vectors is not None  # a side without texts was refused
     return vectors
 
@@ -342,26 +408,44 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
         DataError: those of both sides are of two widths.
     """
     if tables[0].shape[1] != tables[1].shape[1]:
-        widths = [f"{t.shape[1]} of {[*file.vectors, file.path][0]}" for file, t in zip(files, tables, strict=True)]
-        raise DataError(f"expected vectors of one width, got {' and '.join(widths)}; take both from one model")
+        widths = [
+            f"{t.shape[1]} of {[*file.vectors, file.path][0]}"
+            for file, t in zip(files, tables, strict=True)
+        ]
+        raise DataError(
+            f"expected vectors of one width, got {' and '.join(widths)}; take both from one model"
+        )
 
 
 def _warnings(file: TextFile, folder: Path) -> list[str]:
     if not file.vectors or not (zeros := count_zeros(folder)):
         return []
-    return [f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, near to no other; embed them again"]
+    return [
+        f"warning: {file.vectors[0]}: {zeros:,} texts have a vector of zeros, near to no other;"
+        " embed them again"
+    ]
 
 
 def _note(file: TextFile, side: Side) -> str:
     note = f"{file.path}: {len(side.text_of_line):,} lines, {len(side):,} texts"
-    note += f", {len(file.extra):,} held-out ones among them" if file.extra and not file.in_memory else ""
+    note += (
+        f", {len(file.extra):,} held-out ones among them"
+        if file.extra and not file.in_memory
+        else ""
+    )
     return note + (f", {side.blank:,} blank lines left out" if side.blank else "")
 
 
 def _search(
-    work: Path, config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None, progress: Progress
+    work: Path,
+    config: MineConfig,
+    shard: tuple[int, int] | None,
+    workers: Workers | None,
+    progress: Progress,
 ) -> tuple[TilePlan, Path, str]:
-    """Finds the neighbors of all vectors, or of a shard: how they were cut, the folder of all, and what to tell."""
+    """Finds the neighbors of all vectors, or of a shard: how they were cut, the folder of all, and
+    what to tell.
+    """
     x, y = load_vectors(work / "x"), load_vectors(work / "y")
     how = config.approximate
     folder = work / (f"neighbors-k{config.k}" + (f"-{how.kind}-{how.effort}" if how else ""))
@@ -373,15 +457,30 @@ def _search(
         join_shards(plan, shards, folder)
     report = functools.partial(progress, "nearest neighbors")
     if how is not None:
-        return plan, folder, find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report)
-    search_tiles(x, y, plan, own, shard=shard or (1, 1), workers=workers, device=config.device, progress=report)
+        return (
+            plan,
+            folder,
+            find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report),
+        )
+    search_tiles(
+        x,
+        y,
+        plan,
+        own,
+        shard=shard or (1, 1),
+        workers=workers,
+        device=config.device,
+        progress=report,
+    )
     return plan, folder, ""
 
 
 def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Progress) -> Side:
     """Lays down the texts of a file; see ``build_side``."""
     strip = not config.like_laser
-    read = reader(file.files, file.layout, config.documents, language=file.language, strip=strip, bad=file.bad)
+    read = reader(
+        file.files, file.layout, config.documents, language=file.language, strip=strip, bad=file.bad
+    )
     facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.like_laser)]
     facts += [f"{config.documents.how} {file.language}"] if config.documents else []
     facts += ["skip"] if file.bad is not None and file.bad.skips else []
@@ -413,13 +512,18 @@ def embed_file(
     given = " ".join(map(sha256_file, file.vectors)) or None
     identity = json.dumps({"model": model, "portion": PORTION, "vectors": given})
     kept = folder / "model.json"
-    known = open_vectors(file.vectors, len(side.text_of_line) - len(file.extra)) if file.vectors else None
+    known = (
+        open_vectors(file.vectors, len(side.text_of_line) - len(file.extra))
+        if file.vectors
+        else None
+    )
     if not finished(folder):  # a file that is refused now may be mended
         if known is not None:
             check_known(side, known, last=config.like_laser)
     elif not kept.is_file() or kept.read_bytes() != identity.encode():
         raise ConfigError(
-            f"{folder} holds vectors of another model, prompt or file; choose another --work folder or remove it"
+            f"{folder} holds vectors of another model, prompt or file; choose another --work"
+            " folder or remove it"
         )
     with atomic_write(kept) as written:
         written.write(identity)
@@ -437,7 +541,12 @@ def embed_file(
 
 
 def _retrieve(
-    plan: TilePlan, folder: Path, work: Path, config: MineConfig, refuses: Refuses | None, progress: Progress
+    plan: TilePlan,
+    folder: Path,
+    work: Path,
+    config: MineConfig,
+    refuses: Refuses | None,
+    progress: Progress,
 ) -> NDArray[np.void]:
     """Writes the pairs of the retrieval, best first, and maps them."""
     blocks = functools.partial(neighbor_blocks, plan, folder)
@@ -446,7 +555,9 @@ def _retrieve(
     path = work / "scores" / "found.bin"
     with open(path, "wb") as file:
         ordered = not config.like_laser
-        for part in scored.retrieved(config.retrieval, memory=config.memory, ordered=ordered, refuses=refuses):
+        for part in scored.retrieved(
+            config.retrieval, memory=config.memory, ordered=ordered, refuses=refuses
+        ):
             file.write(part.tobytes())
             progress("choosing pairs", scored.looked_at, scored.retrieved_count(config.retrieval))
     return mapped(path, FOUND)

@@ -1,4 +1,6 @@
-"""What mining will take, before it starts: time by short trials on the texts themselves, disk, memory."""
+"""What mining will take, before it starts: time by short trials on the texts themselves, disk,
+memory.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ from numpy import ndarray
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import DataError
 from interlingua.mining.candidates import FOUND
-from interlingua.mining.pipeline import CHOICE_SECONDS, DOCUMENT_SECONDS, PAIR_SECONDS, MineConfig, TextFile, one_width
+from interlingua.mining.pipeline import (
+    CHOICE_SECONDS,
+    DOCUMENT_SECONDS,
+    PAIR_SECONDS,
+    MineConfig,
+    TextFile,
+    one_width,
+)
 from interlingua.mining.texts import read_lines
 from interlingua.mining.vectors import PORTION, finished, open_vectors
 from interlingua.portions import ceil_div
@@ -26,10 +35,12 @@ from interlingua.search.topk.speed import search_speed
 from interlingua.search.topk.tiles import block_sizes, bytes_of_a_vector
 
 TRIED_TEXTS = 1024
-"""Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS`` allow."""
+"""Texts drawn for the trial of the model, of which as many are embedded as ``TRIAL_SECONDS``
+allow."""
 TRIAL_SECONDS = 8.0
 LINE_BYTES = 48
-"""Of a line in the work folder, without its text and its name: where it begins and what text it is."""
+"""Of a line in the work folder, without its text and its name: where it begins and what text it
+is."""
 
 
 class Measured(NamedTuple):
@@ -98,7 +109,13 @@ class Estimate:
 
 
 def estimate(
-    source: TextFile, target: TextFile, config: MineConfig, folder: Path, *, least_tiles: int = 1, at_once: int = 1
+    source: TextFile,
+    target: TextFile,
+    config: MineConfig,
+    folder: Path,
+    *,
+    least_tiles: int = 1,
+    at_once: int = 1,
 ) -> Estimate:
     """Reads both files, tries the model and the search.
 
@@ -130,17 +147,31 @@ def estimate(
     pairs = (n + m) * DOCUMENT_SECONDS
     if config.documents is None:
         pairs = (n + m) * CHOICE_SECONDS
-        search = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device).seconds(n, m, config.k, rows)
+        search = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device).seconds(
+            n, m, config.k, rows
+        )
         tiles = ceil_div(n, rows) * ceil_div(m, columns)
     found = min(n, m) * FOUND.itemsize + (n + m) * 40
-    disk = sum(side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k) for side in sides) + found
+    disk = (
+        sum(
+            side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k)
+            for side in sides
+        )
+        + found
+    )
     memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
     memory += config.approximate.index_bytes(n + m, width) if config.approximate else 0
     return Estimate(
-        texts=(n, m), embedding_seconds=seconds, search_seconds=search, disk_bytes=disk, memory_bytes=memory,
-        pair_seconds=pairs + min(n, m) * PAIR_SECONDS, tiles=tiles, at_once=at_once,
+        texts=(n, m),
+        embedding_seconds=seconds,
+        search_seconds=search,
+        disk_bytes=disk,
+        memory_bytes=memory,
+        pair_seconds=pairs + min(n, m) * PAIR_SECONDS,
+        tiles=tiles,
+        at_once=at_once,
         approximate=config.approximate is not None,
-    )  # fmt: skip
+    )
 
 
 def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
@@ -168,7 +199,9 @@ def _trial(file: TextFile, side: Measured) -> tuple[Float32[ndarray, "n d"], flo
     """Vectors of some texts, and how many characters a second the model reads."""
     if file.vectors:
         known = open_vectors(file.vectors, side.lines)
-        return known.scaled(np.unique(np.linspace(0, side.lines - 1, TRIED_TEXTS).astype(np.int64))), math.inf
+        return known.scaled(
+            np.unique(np.linspace(0, side.lines - 1, TRIED_TEXTS).astype(np.int64))
+        ), math.inf
     assert file.encode is not None
     texts = iter(side.sample)
     vectors = [file.encode(list(islice(texts, 16)))]  # the first time is slower

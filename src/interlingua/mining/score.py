@@ -1,10 +1,12 @@
-"""Scores the pairs of a bitext of any length as they stream by: all of ``interlingua score`` but its filter.
+"""Scores the pairs of a bitext of any length as they stream by: all of ``interlingua score`` but
+its filter.
 
-A pair is scored by its cosine, compared with the mean cosines of its source and of its target to their k nearest on
-the other side (``functional.margin``), as mining does, with one difference: neighbors are searched among the texts of
-a window of w pairs. The first w pairs are scored among themselves; from there on w/2 pairs at a time are read and
-scored among the w latest, themselves included. So every pair meets the texts of w pairs, or of all where there are
-fewer, and what is held is one window, whatever the length of the stream.
+A pair is scored by its cosine, compared with the mean cosines of its source and of its target to
+their k nearest on the other side (``functional.margin``), as mining does, with one difference:
+neighbors are searched among the texts of a window of w pairs. The first w pairs are scored among
+themselves; from there on w/2 pairs at a time are read and scored among the w latest, themselves
+included. So every pair meets the texts of w pairs, or of all where there are fewer, and what is
+held is one window, whatever the length of the stream.
 """
 
 from __future__ import annotations
@@ -78,8 +80,9 @@ class ScoreConfig:
     def too_few(self, pairs: int) -> bool:
         """Whether a margin tells little because so few pairs have met.
 
-        With k pairs or fewer all texts are neighbors, with one pair the ratio is 1 whatever the pair; some tens of
-        unrelated texts make the k nearest of them a measure of what unrelated ones have.
+        With k pairs or fewer all texts are neighbors, with one pair the ratio is 1 whatever the
+        pair; some tens of unrelated texts make the k nearest of them a measure of what unrelated
+        ones have.
         """
         return self.margin != "absolute" and min(pairs, self.window) < LEAST_PAIRS * self.k
 
@@ -101,7 +104,10 @@ class ScoreConfig:
             return cls(margin="absolute")
         found = _SCORING.fullmatch(scoring)
         if found is None:
-            raise ConfigError(f"{scoring!r} is not how interlingua score makes scores; learn from scores of that verb")
+            raise ConfigError(
+                f"{scoring!r} is not how interlingua score makes scores; learn from scores of that"
+                " verb"
+            )
         margin: Any = found["margin"]
         return cls(margin=margin, k=int(found["k"]), window=int(found["window"]))
 
@@ -185,10 +191,17 @@ class PairScorer:
         fresh = list(itertools.islice(stream, self.config.window))
         if not fresh:
             return
-        sides = _Side(self.encode, fresh[0].source_language), _Side(self.encode, fresh[0].target_language)
+        sides = (
+            _Side(self.encode, fresh[0].source_language),
+            _Side(self.encode, fresh[0].target_language),
+        )
         window: list[TextPair] = []
         while fresh:
-            window = fresh if self.config.margin == "absolute" else [*window, *fresh][-self.config.window :]
+            window = (
+                fresh
+                if self.config.margin == "absolute"
+                else [*window, *fresh][-self.config.window :]
+            )
             new = [side.missing(texts) for side, texts in zip(sides, _texts(window), strict=True)]
             share = len(fresh) / max(1, sum(map(len, new)))
             for side, texts in zip(sides, new, strict=True):
@@ -201,7 +214,9 @@ class PairScorer:
     def _scored(self, pairs: list[TextPair], sides: tuple[_Side, _Side]) -> ScoredPairs:
         """Scores of some pairs among all texts of a window."""
         whole = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in pairs])
-        found = ScoredPairs(pairs, np.zeros(len(pairs)), np.zeros(len(pairs)), np.zeros(len(pairs), np.int64))
+        found = ScoredPairs(
+            pairs, np.zeros(len(pairs)), np.zeros(len(pairs)), np.zeros(len(pairs), np.int64)
+        )
         if not whole.any():
             return found
         texts = _texts(itertools.compress(pairs, whole))
@@ -217,7 +232,9 @@ class PairScorer:
             similar, indices = exact_topk(side.vectors[queries], other.vectors, k=self.config.k)
             means.append(similar.double().mean(dim=1)[torch.from_numpy(place)])
             hubs.append(np.bincount(indices[:, 0].numpy(), minlength=len(other.rows)))
-        scores = margin_score(torch.from_numpy(cosines), means[0], means[1], margin=self.config.margin)
+        scores = margin_score(
+            torch.from_numpy(cosines), means[0], means[1], margin=self.config.margin
+        )
         found.scores[whole] = torch.nan_to_num(scores).numpy()
         found.hubs[whole] = np.maximum(hubs[1][x], hubs[0][y])
         return found
@@ -243,8 +260,8 @@ def _one_language_pair(pairs: Iterable[TextPair]) -> Iterator[TextPair]:
         first = first or found
         if found != first:
             raise DataError(
-                f"holds several language pairs, {'-'.join(first)} and then {'-'.join(found)}; score one at a time: name"
-                " it with --source-language and --target-language"
+                f"holds several language pairs, {'-'.join(first)} and then {'-'.join(found)};"
+                " score one at a time: name it with --source-language and --target-language"
             )
         yield pair
 
@@ -272,7 +289,9 @@ class Stream(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreJob:
-    """What ``interlingua score --help`` says of the options of these names; ``format`` is that of the output.
+    """What ``interlingua score --help`` says of the options of these names.
+
+    ``format`` is that of the output.
 
     ``input`` is None where the pairs are in memory.
     """
@@ -301,10 +320,17 @@ class ScoreJob:
             *(["probability"] if "probability" in (self.columns or ()) else []),
         ]
         if self.calibration is None and needed:
-            raise ConfigError(f"{needed[0]} needs --calibration; make one with interlingua score --learn")
-        keep_inputs((self.output, self.rejected, self._bad_lines().path), (self.input, self.calibration))
+            raise ConfigError(
+                f"{needed[0]} needs --calibration; make one with interlingua score --learn"
+            )
+        keep_inputs(
+            (self.output, self.rejected, self._bad_lines().path), (self.input, self.calibration)
+        )
         if self.config.margin == "absolute" and "hub" in self.selection.checks.columns:
-            raise ConfigError("plain cosines look at no neighbors, so hubs are not known; drop the check or --cosine")
+            raise ConfigError(
+                "plain cosines look at no neighbors, so hubs are not known; drop the check or"
+                " --cosine"
+            )
 
     def open(self) -> Stream:
         """The stream; its first pair is read.
@@ -314,7 +340,11 @@ class ScoreJob:
         """
         assert self.input is not None
         return open_stream(
-            self.input, self.input_format, self.source_language, self.target_language, bad=self._bad_lines()
+            self.input,
+            self.input_format,
+            self.source_language,
+            self.target_language,
+            bad=self._bad_lines(),
         )
 
     def _bad_lines(self) -> BadLines:
@@ -365,7 +395,8 @@ class ScoreJob:
                 if self.output is not None:
                     raise
                 raise InterlinguaError(
-                    f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again for the rest"
+                    f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again"
+                    " for the rest"
                 ) from None
         return self._report(kept, stream, time.perf_counter() - started)
 
@@ -409,7 +440,10 @@ class ScoreJob:
         lines = kept.report()
         lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
         if +stream.skipped:
-            lines.append("left out: " + ", ".join(f"{reason} {count:,}" for reason, count in (+stream.skipped).items()))
+            lines.append(
+                "left out: "
+                + ", ".join(f"{reason} {count:,}" for reason, count in (+stream.skipped).items())
+            )
         lines += stream.bad.lines()
         if self.config.too_few(kept.read):
             lines.append(few_pairs(self.config, kept.read))
@@ -421,8 +455,8 @@ def few_pairs(config: ScoreConfig, pairs: int) -> str:
     least = LEAST_PAIRS * config.k
     met = min(pairs, config.window)
     return (
-        f"warning: a margin needs neighbors, and {met:,} pairs at a time have too few of them for k = {config.k}; give"
-        f" {least:,} or more, in a --window of as many, or choose --cosine"
+        f"warning: a margin needs neighbors, and {met:,} pairs at a time have too few of them for"
+        f" k = {config.k}; give {least:,} or more, in a --window of as many, or choose --cosine"
     )
 
 
@@ -438,7 +472,8 @@ def open_stream(
 
     Args:
         path: as in ``read_pairs``, or ``-`` for standard input.
-        format: a name of ``registry.FORMATS``; by the file's name by default, TSV on standard input.
+        format: a name of ``registry.FORMATS``; by the file's name by default, TSV on standard
+            input.
         source_language: in any code.
         target_language: code of the target's language, or None.
         bad: what becomes of lines that can't be read; by default the first one stops.
@@ -448,7 +483,8 @@ def open_stream(
     """
     if path == STANDARD_INPUT and format in ("moses", "opus", "gettext", "huggingface", "xlsx"):
         raise ConfigError(
-            f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste a.de a.en | ..."
+            f"{format} can't come from standard input; give tsv, jsonl, csv or tmx, e.g. paste"
+            " a.de a.en | ..."
         )
     skipped: Counter[str] = Counter()
     bad = bad or BadLines()
@@ -462,13 +498,25 @@ def open_stream(
     )
     first = next(pairs, None)
     if first is None:
-        also = f" ({bad.count:,} lines could not be read; the first: {bad.first[0]})" if bad.count else ""
+        also = (
+            f" ({bad.count:,} lines could not be read; the first: {bad.first[0]})"
+            if bad.count
+            else ""
+        )
         raise DataError(f"holds no pair{also}; there is nothing to score", path=path)
     total = count_pairs(path, format, source_language, target_language)
-    return Stream(itertools.chain([first], pairs), (first.source_language, first.target_language), total, skipped, bad)
+    return Stream(
+        itertools.chain([first], pairs),
+        (first.source_language, first.target_language),
+        total,
+        skipped,
+        bad,
+    )
 
 
-def pair_stream(pairs: Iterable[tuple[str, str]], source_language: str | None, target_language: str | None) -> Stream:
+def pair_stream(
+    pairs: Iterable[tuple[str, str]], source_language: str | None, target_language: str | None
+) -> Stream:
     """Pairs in memory as a bitext to be read once.
 
     Args:
@@ -481,42 +529,63 @@ def pair_stream(pairs: Iterable[tuple[str, str]], source_language: str | None, t
         DataError: a pair does not hold two texts; when its turn comes.
     """
     refuse_container(pairs, PAIRS)
-    source, target = (resolve(code).code if code else "" for code in (source_language, target_language))
-    return Stream(_checked_pairs(pairs, source, target), (source, target), None, Counter(), BadLines())
+    source, target = (
+        resolve(code).code if code else "" for code in (source_language, target_language)
+    )
+    return Stream(
+        _checked_pairs(pairs, source, target), (source, target), None, Counter(), BadLines()
+    )
 
 
-def _checked_pairs(pairs: Iterable[tuple[str, str]], source: str, target: str) -> Iterator[TextPair]:
+def _checked_pairs(
+    pairs: Iterable[tuple[str, str]], source: str, target: str
+) -> Iterator[TextPair]:
     for row, pair in enumerate(pairs):
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise DataError(
-                f"pairs: row {row:,} (counted from 0): expected a source and a target, got {repr(pair)[:60]}"
+                f"pairs: row {row:,} (counted from 0): expected a source and a target, got"
+                f" {repr(pair)[:60]}"
             )
         one, other = pair
-        yield TextPair(check_text(one, row, "source"), check_text(other, row, "target"), source, target)
+        yield TextPair(
+            check_text(one, row, "source"), check_text(other, row, "target"), source, target
+        )
 
 
 def count_pairs(
-    path: str, format: str | None = None, source_language: str | None = None, target_language: str | None = None
+    path: str,
+    format: str | None = None,
+    source_language: str | None = None,
+    target_language: str | None = None,
 ) -> int | None:
-    """Counts the pairs of a file, fast compared with embedding them; None for an input that can be read only once."""
+    """Counts the pairs of a file, fast compared with embedding them.
+
+    None for an input that can be read only once.
+    """
     if path == STANDARD_INPUT:
         return None
     name = format or guess_format(path)
     try:
         if name == "moses":
-            codes = [resolve(code).code if code else None for code in (source_language, target_language)]
+            codes = [
+                resolve(code).code if code else None for code in (source_language, target_language)
+            ]
             path = str(moses_files(path, codes[0], codes[1]).paths[0])
         if not os.path.isfile(path):  # a pipe, or data that are streamed
             return None
         if name in ("tsv", "jsonl", "moses"):
             return count_lines(path)
-        pairs = read_pairs(path, format=name, source_language=source_language, target_language=target_language)
+        pairs = read_pairs(
+            path, format=name, source_language=source_language, target_language=target_language
+        )
         return sum(map(bool, pairs))
     except (DataError, OSError):  # reported when it is read
         return None
 
 
-def counted(progress: Callable[[float, int | None], None], total: int | None) -> Callable[[float], None]:
+def counted(
+    progress: Callable[[float, int | None], None], total: int | None
+) -> Callable[[float], None]:
     """Sums what is done, for those who show all of it."""
     done = 0.0
 

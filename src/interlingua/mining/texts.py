@@ -1,11 +1,13 @@
-"""One side of a corpus to mine: its texts, each once, on disk, and all the lines that each stands in.
+"""One side of a corpus to mine: its texts, each once, on disk, and all the lines that each stands
+in.
 
-``read_lines`` reads the lines of files, ``build_side`` lays them down in a few plain files. Strings lie one behind
-the other in one file, and where each ends in another (``Strings``): any of them is at hand, and memory does not grow.
+``read_lines`` reads the lines of files, ``build_side`` lays them down in a few plain files. Strings
+lie one behind the other in one file, and where each ends in another (``Strings``): any of them is
+at hand, and memory does not grow.
 
-``side.json`` is written last, when the files are on the disk, and has the size and the SHA-256 of each. A side that was
-cut or changed since is noticed when it is opened, and read again from its input; that takes about as long as the digest
-of the input, which each run makes anyway.
+``side.json`` is written last, when the files are on the disk, and has the size and the SHA-256 of
+each. A side that was cut or changed since is noticed when it is opened, and read again from its
+input; that takes about as long as the digest of the input, which each run makes anyway.
 """
 
 from __future__ import annotations
@@ -63,7 +65,12 @@ class StringsWriter:
     def __enter__(self) -> StringsWriter:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         for file in (self._texts, self._ends):
             file.flush()
             os.fsync(file.fileno())
@@ -183,8 +190,8 @@ class SideRecord:
         if not has_vectors(folder):
             return None
         raise DataError(
-            f"{problem}, so it is not known what texts the vectors are of; remove {folder} or choose another --work"
-            " folder",
+            f"{problem}, so it is not known what texts the vectors are of; remove {folder} or"
+            " choose another --work folder",
             path=path,
         )
 
@@ -215,10 +222,12 @@ def describe(folder: Path) -> dict[str, list[int | str]]:
 
 
 def remove_files(folder: Path) -> None:
-    """Removes the files of a side; its record, and what depends on it, only if no vectors are finished.
+    """Removes the files of a side.
 
-    The record of finished vectors stays until the next one takes its place, so that a run that is killed while it reads
-    damaged texts again does not lose them.
+    Its record, and what depends on it, only if no vectors are finished.
+
+    The record of finished vectors stays until the next one takes its place, so that a run that is
+    killed while it reads damaged texts again does not lose them.
     """
     names = [*FILES, *SCRATCH]
     if not has_vectors(folder):
@@ -260,12 +269,12 @@ def read_lines(
 
     Args:
         paths: files, also .gz, .xz or .zst.
-        layout: ``lines``, a text each, called by its number from 1 in all of them; ``ids``, id TAB text;
-            ``documents``, document TAB text or document TAB id TAB text, the document being anything that tells it,
-            such as its URL.
+        layout: ``lines``, a text each, called by its number from 1 in all of them; ``ids``, id TAB
+            text; ``documents``, document TAB text or document TAB id TAB text, the document being
+            anything that tells it, such as its URL.
         strip: take the white space at both ends of a text away.
-        bad: what becomes of lines that can't be read; those that are left out come as blank ones, as vectors that are
-            known go by lines.
+        bad: what becomes of lines that can't be read; those that are left out come as blank ones,
+            as vectors that are known go by lines.
 
     Raises:
         DataError: a line has no tab, where there must be one.
@@ -304,18 +313,24 @@ def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLi
 
 
 def guess_layout(path: PathLike) -> Layout:
-    """``ids`` where each of the first lines is a word without white space, a tab and a text; else ``lines``.
+    """``ids`` where each of the first lines is a word without white space, a tab and a text.
+
+    Else ``lines``.
 
     Raises:
         DataError: the file is missing or empty.
     """
     if is_table(path):
         return "lines"
-    with open_text(path, errors="surrogateescape") as lines:  # bad bytes are reported when all is read
+    with open_text(
+        path, errors="surrogateescape"
+    ) as lines:  # bad bytes are reported when all is read
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
     if not first:
         raise DataError("the file is empty; expected a sentence per line", path=path)
-    named = all(len(cells) == 2 and cells[0] and not any(map(str.isspace, cells[0])) for cells in first)
+    named = all(
+        len(cells) == 2 and cells[0] and not any(map(str.isspace, cells[0])) for cells in first
+    )
     return "ids" if named and len({cells[0] for cells in first}) == len(first) else "lines"
 
 
@@ -385,17 +400,20 @@ def build_side(
     replace: bool = False,
     progress: Counted = silent,
 ) -> Side:
-    """Reads a side twice and lays it down in a folder; what an earlier run finished is taken as it is.
+    """Reads a side twice and lays it down in a folder.
 
-    Texts are compared by 64-bit keys: ten million differing ones hold two of one key with a probability of 3e-6.
+    What an earlier run finished is taken as it is.
+
+    Texts are compared by 64-bit keys: ten million differing ones hold two of one key with a
+    probability of 3e-6.
 
     Args:
         folder: made; what an unfinished run left there is removed.
         read: begins anew with each call.
         what: tells this side and settings from others, kept with it.
         path: what errors call it by; the folder by default.
-        equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that differ in case,
-            punctuation or white space (``folded``), or none (``never``).
+        equal: which lines hold the same text: those that are ``exact``-ly equal, or also those that
+            differ in case, punctuation or white space (``folded``), or none (``never``).
         keep_blank: take blank lines for texts as well.
         memory: bytes that the comparison may take.
         replace: another side that is in the folder is removed.
@@ -413,16 +431,20 @@ def build_side(
             return Side.load(folder)
         log.warning("%s: %s; the texts are read again", folder, damage)
     elif record is not None and not replace:
-        raise ConfigError(f"{folder} holds other texts or settings; choose another --work folder or remove it")
-    rows = _lay_down(folder, read, equal=equal, keep_blank=keep_blank, memory=memory, progress=progress)
+        raise ConfigError(
+            f"{folder} holds other texts or settings; choose another --work folder or remove it"
+        )
+    rows = _lay_down(
+        folder, read, equal=equal, keep_blank=keep_blank, memory=memory, progress=progress
+    )
     side = Side.load(folder)
     if not len(side):
         raise DataError("holds no text; expected a sentence per line", path=path or folder)
     made = SideRecord(what=what, lines=rows, texts=len(side), files=describe(folder))
     if record is not None and is_same and made != record and has_vectors(folder):
         raise DataError(
-            "its texts or side.json were damaged, and the texts come out otherwise now, so the vectors may not be"
-            " theirs; remove the folder or choose another --work folder",
+            "its texts or side.json were damaged, and the texts come out otherwise now, so the"
+            " vectors may not be theirs; remove the folder or choose another --work folder",
             path=folder,
         )
     made.write(folder)
@@ -455,9 +477,15 @@ def exact_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
 
 
 def _write_keys(
-    folder: Path, lines: Iterable[Line], equal: Equal, keep_blank: bool, progress: Callable[[int], None]
+    folder: Path,
+    lines: Iterable[Line],
+    equal: Equal,
+    keep_blank: bool,
+    progress: Callable[[int], None],
 ) -> int:
-    """Names of the lines, keys of their texts and documents, and which are blank: -1 in ``text_of_line``."""
+    """Names of the lines, keys of their texts and documents, and which are blank: -1 in
+    ``text_of_line``.
+    """
     rows = 0
     with (
         StringsWriter(folder, "names") as names,
@@ -468,7 +496,9 @@ def _write_keys(
         for chunk in portions(lines, CHUNK):
             texts = [line.text for line in chunk]
             keys.write(_keys(texts, equal).tobytes())
-            numbers.write(np.array([0 if text or keep_blank else -1 for text in texts], np.int64).tobytes())
+            numbers.write(
+                np.array([0 if text or keep_blank else -1 for text in texts], np.int64).tobytes()
+            )
             names.extend(line.name for line in chunk)
             if chunk[0].document:
                 documents.write(exact_keys([line.document for line in chunk]).tobytes())
@@ -482,11 +512,16 @@ def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
     if equal != "folded":
         return exact
     folded = text_keys(texts)
-    return np.where(folded == EMPTY_KEY, exact, folded)  # of dots and dashes alone nothing would be left
+    return np.where(
+        folded == EMPTY_KEY, exact, folded
+    )  # of dots and dashes alone nothing would be left
 
 
 def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
-    """Numbers the texts, and makes the list of the lines of each; what is as long as the side is mapped."""
+    """Numbers the texts, and makes the list of the lines of each.
+
+    What is as long as the side is mapped.
+    """
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64), mode="r+")
     if equal != "never":
         _find_first_lines(mapped(folder / "keys.u64", np.dtype(np.uint64)), number, memory)
@@ -516,15 +551,23 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
     (folder / "cursor.i64").unlink()
 
 
-def _find_first_lines(keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int) -> None:
-    """Puts the first line with its key in the place of each filled line; as many keys at once as memory holds."""
+def _find_first_lines(
+    keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int
+) -> None:
+    """Puts the first line with its key in the place of each filled line.
+
+    As many keys at once as memory holds.
+    """
     parts = max(1, ceil_div(len(keys) * 40, memory))
     for part in range(parts):
         found = [np.zeros(0, np.int64)]
         for start in range(0, len(keys), CHUNK):
             chunk = keys[start : start + CHUNK]
             found.append(
-                start + np.flatnonzero((chunk % np.uint64(parts) == part) & (number[start : start + CHUNK] >= 0))
+                start
+                + np.flatnonzero(
+                    (chunk % np.uint64(parts) == part) & (number[start : start + CHUNK] >= 0)
+                )
             )
         rows = np.concatenate(found)
         order = np.argsort(keys[rows], kind="stable")
@@ -536,14 +579,23 @@ def _find_first_lines(keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"],
 
 def _grouped(
     number: Int64[ndarray, " n"],
-) -> Iterator[tuple[Int64[ndarray, " p"], Int64[ndarray, " q"], Int64[ndarray, " q"], Int64[ndarray, " p"]]]:
-    """Filled lines of a chunk by their text, the texts, how many of each, and the place of each line among them."""
+) -> Iterator[
+    tuple[Int64[ndarray, " p"], Int64[ndarray, " q"], Int64[ndarray, " q"], Int64[ndarray, " p"]]
+]:
+    """Filled lines of a chunk by their text, the texts, how many of each, and the place of each
+    line among them.
+    """
     for start in range(0, len(number), CHUNK):
         part = number[start : start + CHUNK]
         filled = np.flatnonzero(part >= 0)
         rows = filled[np.argsort(part[filled], kind="stable")]
         at, counts = np.unique(part[rows], return_counts=True)
-        yield rows + start, at, counts, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        yield (
+            rows + start,
+            at,
+            counts,
+            np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts),
+        )
 
 
 def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], None]) -> None:

@@ -1,8 +1,10 @@
-"""Vectors of the texts of a side in one .npy file, a portion at a time, on from where a killed run stopped.
+"""Vectors of the texts of a side in one .npy file, a portion at a time, on from where a killed run
+stopped.
 
-A portion's vectors depend on nothing but its texts: done again, or on another machine of the same kind, they are the
-same bytes. A journal of each shard names the portions that are on the disk, each with a checksum; ``drop_damaged``
-compares them at the start of a run, and what does not agree is embedded again.
+A portion's vectors depend on nothing but its texts: done again, or on another machine of the same
+kind, they are the same bytes. A journal of each shard names the portions that are on the disk, each
+with a checksum; ``drop_damaged`` compares them at the start of a run, and what does not agree is
+embedded again.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class Portion(NamedTuple):
 
 def portion_line(start: int, vectors: Float32[ndarray, "n d"]) -> str:
     """The line of a journal for vectors that are on the disk."""
-    return str(Portion(start, vectors.shape[1], zlib.crc32(np.ascontiguousarray(vectors, "<f4").data)))
+    return str(
+        Portion(start, vectors.shape[1], zlib.crc32(np.ascontiguousarray(vectors, "<f4").data))
+    )
 
 
 def journaled(folder: Path) -> dict[Path, list[Portion]]:
@@ -65,7 +69,9 @@ def journaled(folder: Path) -> dict[Path, list[Portion]]:
     found: dict[Path, list[Portion]] = {}
     for path in sorted(folder.glob(JOURNALS)):
         matches = [match for match in map(_LINE.fullmatch, Journal(path).read()) if match]
-        found[path] = [Portion(int(match[1]), int(match[2]), int(match[3], 16)) for match in matches]
+        found[path] = [
+            Portion(int(match[1]), int(match[2]), int(match[3], 16)) for match in matches
+        ]
     return found
 
 
@@ -78,7 +84,10 @@ def header_of(rows: int, width: int) -> bytes:
 
 
 def rewrite(path: Path, header: bytes) -> None:
-    """Puts the right header into a file where another is; the vectors are checked for themselves."""
+    """Puts the right header into a file where another is.
+
+    The vectors are checked for themselves.
+    """
     with path.open("r+b") as file:
         if file.read(len(header)) != header:
             file.seek(0)
@@ -133,7 +142,8 @@ def embed_side(
         side: the texts.
         encode: gives the vectors of a portion.
         folder: of ``vectors.npy`` and its journals.
-        known: vectors of the first lines of the side, in their order, which are scaled to length 1 and not computed.
+        known: vectors of the first lines of the side, in their order, which are scaled to length 1
+            and not computed.
         last: take the known vector of a text's last line, in place of the first.
         path: what errors call the side by; nothing by default.
         shard: which portions, ``(2, 8)`` every eighth from the second on.
@@ -155,7 +165,9 @@ def embed_side(
     count = sum(size for start, size in texts.items() if start in done)
     progress(count, sum(texts.values()))
     left = [start for start in own if start not in done]
-    unknown = ((encode, _without_vector(side, start, start + texts[start], known, last)) for start in left)
+    unknown = (
+        (encode, _without_vector(side, start, start + texts[start], known, last)) for start in left
+    )
     made = (workers or Here()).run(encoded, unknown, encodes=True)
     journal = Journal(folder / f"vectors-{number}of{shards}.journal")
     with open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
@@ -177,7 +189,8 @@ def finished(folder: Path) -> set[int]:
 
 
 def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> None:
-    """Compares finished vectors with their checksums, and takes those that differ out of the journal.
+    """Compares finished vectors with their checksums, and takes those that differ out of the
+    journal.
 
     Reads all vectors once: 1 GB or so in a second, plus the disk's time.
 
@@ -206,12 +219,16 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
     foreign = [start for start in damaged if start // PORTION % shards != number - 1]
     if foreign:
         raise DataError(
-            f"{len(foreign)} portions of vectors that other shards made are damaged; run those shards again, or without"
-            " --shard",
+            f"{len(foreign)} portions of vectors that other shards made are damaged; run those"
+            " shards again, or without --shard",
             path=path,
         )
     if damaged:
-        log.warning("%s: %d portions of vectors were cut or changed, and are embedded again", path, len(damaged))
+        log.warning(
+            "%s: %d portions of vectors were cut or changed, and are embedded again",
+            path,
+            len(damaged),
+        )
     for journal, of_journal in found.items():
         if any(portion.start in damaged for portion in of_journal):
             kept = [portion for portion in of_journal if portion.start not in damaged]
@@ -244,7 +261,9 @@ class KnownVectors:
         paths: their files, which errors name.
     """
 
-    def __init__(self, parts: Sequence[NDArray[np.floating]], paths: Sequence[PathLike] = ()) -> None:
+    def __init__(
+        self, parts: Sequence[NDArray[np.floating]], paths: Sequence[PathLike] = ()
+    ) -> None:
         self.parts = parts
         self.paths = paths
         self.ends = np.cumsum([len(part) for part in parts])
@@ -281,11 +300,15 @@ class KnownVectors:
         what = "is too long for float32; scale it to length 1"
         if not np.isfinite(part[row]).all():
             what = "holds NaN or infinity; embed that line again"
-        raise DataError(f"row {row} (counted from 0) {what}", path=self.paths[number] if self.paths else None)
+        raise DataError(
+            f"row {row} (counted from 0) {what}", path=self.paths[number] if self.paths else None
+        )
 
 
 def check_known(side: Side, known: KnownVectors, *, last: bool = False) -> None:
-    """Looks at all known vectors that texts will have, before anything is made of them; see ``embed_side``.
+    """Looks at all known vectors that texts will have, before anything is made of them.
+
+    See ``embed_side``.
 
     Raises:
         DataError: one is not finite, or longer than float32 tells.
@@ -296,7 +319,9 @@ def check_known(side: Side, known: KnownVectors, *, last: bool = False) -> None:
 
 
 def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
-    """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers; the number of rows gives their width.
+    """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers.
+
+    The number of rows gives their width.
 
     Args:
         paths: the file, or several, which must be ``.npy``.
@@ -311,8 +336,8 @@ def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
     if found != rows or len(shapes) != 1:
         shape = " and ".join(str((found, *rest)) for rest in sorted(shapes))
         raise DataError(
-            f"expected {rows} rows of floating-point numbers, one per line of the text, got shape {shape} of"
-            f" {tables[0].dtype}",
+            f"expected {rows} rows of floating-point numbers, one per line of the text, got shape"
+            f" {shape} of {tables[0].dtype}",
             path=paths[0],
         )
     return KnownVectors(tables, paths)
@@ -329,19 +354,29 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
         elif rows and size and not size % (4 * rows):
             vectors = np.memmap(path, np.float32, "r", shape=(rows, size // (4 * rows)))
         else:
-            lines = f"for {rows} lines" if rows else "of a known number, as one of several files has"
-            raise DataError(f"is no .npy file, and its {size} bytes are no float32 rows {lines}", path=path)
+            lines = (
+                f"for {rows} lines" if rows else "of a known number, as one of several files has"
+            )
+            raise DataError(
+                f"is no .npy file, and its {size} bytes are no float32 rows {lines}", path=path
+            )
     except OSError as error:
-        raise DataError(f"can't be read: {error.strerror or error}; check the path", path=path) from error
+        raise DataError(
+            f"can't be read: {error.strerror or error}; check the path", path=path
+        ) from error
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise DataError(
-            f"expected rows of floating-point numbers, got shape {vectors.shape} of {vectors.dtype}", path=path
+            f"expected rows of floating-point numbers, got shape {vectors.shape} of"
+            f" {vectors.dtype}",
+            path=path,
         )
     found: NDArray[np.floating] = vectors
     return found
 
 
-def _without_vector(side: Side, start: int, stop: int, known: KnownVectors | None, last: bool) -> list[str]:
+def _without_vector(
+    side: Side, start: int, stop: int, known: KnownVectors | None, last: bool
+) -> list[str]:
     """The texts of a portion that no vector is known of."""
     is_known = _is_known(side, start, stop, known, last)
     if is_known.all():
@@ -356,8 +391,12 @@ def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | N
         return np.asarray(encode(texts), dtype=np.float32) if texts else None
 
 
-def _is_known(side: Side, start: int, stop: int, known: KnownVectors | None, last: bool) -> Bool[ndarray, " n"]:
-    return np.asarray(side.first_lines(start, stop, last=last) < (0 if known is None else len(known)))
+def _is_known(
+    side: Side, start: int, stop: int, known: KnownVectors | None, last: bool
+) -> Bool[ndarray, " n"]:
+    return np.asarray(
+        side.first_lines(start, stop, last=last) < (0 if known is None else len(known))
+    )
 
 
 def _vectors(
@@ -377,7 +416,10 @@ def _vectors(
         parts.append((~is_known, new))
     widths = {part.shape[1] for _, part in parts}
     if len(widths) > 1:
-        raise ConfigError(f"the vectors given and the model's have widths {sorted(widths)}; name the model they are of")
+        raise ConfigError(
+            f"the vectors given and the model's have widths {sorted(widths)}; name the model they"
+            " are of"
+        )
     vectors = np.empty((stop - start, widths.pop()), np.float32)
     for at, part in parts:
         vectors[at] = part
@@ -395,7 +437,9 @@ def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -
     header = header_of(rows, width)
     found = os.pread(file, len(header), 0)
     if len(found) == len(header) and found != header:
-        raise ConfigError("vectors of another shape are there; choose another --work folder or remove it")
+        raise ConfigError(
+            "vectors of another shape are there; choose another --work folder or remove it"
+        )
     os.pwrite(file, header, 0)
     size = len(header) + rows * width * 4
     if os.fstat(file).st_size != size:

@@ -1,8 +1,9 @@
-"""The work folder of mining: which files in it are ours, which run is at work there, and how it is removed.
+"""The work folder of mining: which files in it are ours, which run is at work there, and how it is
+removed.
 
-A run claims its work folder by a file, before it makes anything in it. A folder that holds files under our names and
-has no such file is refused. Only files that we know by folder and name are ever removed, so whatever else a user keeps
-in a work folder stays there.
+A run claims its work folder by a file, before it makes anything in it. A folder that holds files
+under our names and has no such file is refused. Only files that we know by folder and name are ever
+removed, so whatever else a user keeps in a work folder stays there.
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ def claim(folder: Path) -> None:
     """Marks a work folder as ours before anything is made in it.
 
     Raises:
-        ConfigError: it holds files under our names, and none of our runs has claimed it; or links under our names,
-            through which files elsewhere would be written.
+        ConfigError: it holds files under our names, and none of our runs has claimed it; or links
+            under our names, through which files elsewhere would be written.
     """
     link = next(_links(folder), None)
     if link is not None:
-        raise ConfigError(f"{link} is a link, and what it points at would be written to; remove it or {REMEDY}")
+        raise ConfigError(
+            f"{link} is a link, and what it points at would be written to; remove it or {REMEDY}"
+        )
     if has_format(folder, RECORD, FORMAT):
         return
     names = [path.name for path in _folders(folder) if path.parent == folder and _is_filled(path)]
@@ -59,16 +62,20 @@ def claim(folder: Path) -> None:
         names.append(RECORD)
     if names:
         raise ConfigError(
-            f"{folder} holds {', '.join(sorted(names))}, which this version of interlingua did not make and would"
-            f" replace; {REMEDY}"
+            f"{folder} holds {', '.join(sorted(names))}, which this version of interlingua did not"
+            f" make and would replace; {REMEDY}"
         )
     with atomic_write(folder / RECORD) as file:
         json.dump({"format": FORMAT}, file)
 
 
 @contextlib.contextmanager
-def at_work(folder: Path, shard: tuple[int, int] | None = None, *, keep: bool = True) -> Iterator[None]:
-    """Claims a work folder and keeps other runs out of it until the block ends; shards of one job share it.
+def at_work(
+    folder: Path, shard: tuple[int, int] | None = None, *, keep: bool = True
+) -> Iterator[None]:
+    """Claims a work folder and keeps other runs out of it until the block ends.
+
+    Shards of one job share it.
 
     Args:
         folder: made if it is missing.
@@ -96,7 +103,9 @@ def at_work(folder: Path, shard: tuple[int, int] | None = None, *, keep: bool = 
 
 @contextlib.contextmanager
 def one_at_a_time(folder: Path, shard: tuple[int, int] | None) -> Iterator[None]:
-    """Claims a work folder; shards of a job wait for one another, where each would make what all of them share."""
+    """Claims a work folder; shards of a job wait for one another, where each would make what all of
+    them share.
+    """
     if shard is None:
         claim(folder)
         yield
@@ -129,7 +138,11 @@ def _links(folder: Path) -> Iterator[Path]:
             yield own
         elif own.is_dir():
             pattern = _pattern_of(own.relative_to(folder).as_posix()) or ""
-            yield from (path for path in own.iterdir() if path.is_symlink() and re.fullmatch(pattern, path.name))
+            yield from (
+                path
+                for path in own.iterdir()
+                if path.is_symlink() and re.fullmatch(pattern, path.name)
+            )
 
 
 def _folders(folder: Path) -> list[Path]:

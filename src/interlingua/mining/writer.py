@@ -1,7 +1,8 @@
-"""Scored pairs to files: the one place where ``score`` and ``mine`` write what they keep and what they reject.
+"""Scored pairs to files: the one place where ``score`` and ``mine`` write what they keep and what
+they reject.
 
-A row is a pair with named values. Formats that have columns hold these values, the others hold the two texts and, where
-they can, the score.
+A row is a pair with named values. Formats that have columns hold these values, the others hold the
+two texts and, where they can, the score.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class PairRow(NamedTuple):
         pair: with its score.
         columns: name -> value.
         reasons: why it is rejected; empty where it is kept.
-        lines: numbers, from 0, of the first line of the source and of the target, where both are texts to mine.
+        lines: numbers, from 0, of the first line of the source and of the target, where both are
+            texts to mine.
         measured: values of the checks, which are columns too.
     """
 
@@ -58,7 +60,8 @@ class PairRow(NamedTuple):
 def columns_of(format: str, columns: Sequence[str] | None) -> Sequence[str]:
     """The columns of a file: those that are wanted, or else the format's.
 
-    A spreadsheet has the languages too: a file that goes from hand to hand keeps its content, and not its name.
+    A spreadsheet has the languages too: a file that goes from hand to hand keeps its content, and
+    not its name.
     """
     if columns is not None:
         return columns
@@ -154,7 +157,11 @@ def open_rows(
 
 @contextlib.contextmanager
 def _open_sheet(
-    path: PathLike | None, format: str, columns: Sequence[str], stdout: TextIO | None, digits: Digits
+    path: PathLike | None,
+    format: str,
+    columns: Sequence[str],
+    stdout: TextIO | None,
+    digits: Digits,
 ) -> Iterator[Callable[[PairRow], None]]:
     with contextlib.ExitStack() as stack:
         if path is None:
@@ -166,7 +173,9 @@ def _open_sheet(
 
         def write(row: PairRow) -> None:
             values = row.values
-            write_cells([_cell(column, values.get(column, ""), format, digits) for column in columns])
+            write_cells(
+                [_cell(column, values.get(column, ""), format, digits) for column in columns]
+            )
 
         yield write
 

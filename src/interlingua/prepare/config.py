@@ -48,12 +48,13 @@ class SourceConfig:
     """A collection of bitext files of one origin and license."""
 
     paths: tuple[Path, ...]
-    """Files, globs, Moses prefixes, or ``hf:NAME[:CONFIG[:SPLIT]]``; ``~`` and ``$VARIABLES`` are expanded."""
+    """Files, globs, Moses prefixes, or ``hf:NAME[:CONFIG[:SPLIT]]``; ``~`` and ``$VARIABLES`` are
+    expanded."""
     name: str = ""
     """In the manifest; the first path's name when empty."""
     format: str | None = None
-    """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext, huggingface or ``package.module:Class``; guessed from each
-    file's name."""
+    """tsv, csv, xlsx, jsonl, moses, opus, tmx, gettext, huggingface or ``package.module:Class``;
+    guessed from each file's name."""
     languages: tuple[str, str] | None = None
     """Source and target, any codes; else from the files' content or names (``news.de-en.tsv``)."""
     license: str = "unknown"
@@ -61,15 +62,18 @@ class SourceConfig:
     weight: float = 1.0
     """Share (0 to 1] of the source's pairs to keep; narrow domains deserve less than 1."""
     min_score: float | None = None
-    """Least score of a pair, by the file's own column: WikiMatrix's margin (the papers use 1.04), or the score or the
-    probability that ``interlingua score`` wrote. Pairs without a score are refused."""
+    """Least score of a pair, by the file's own column: WikiMatrix's margin (the papers use 1.04),
+    or the score or the probability that ``interlingua score`` wrote. Pairs without a score are
+    refused."""
     max_pairs: int = 0
     """Pairs kept per language pair; 0 = all."""
     max_pairs_by: Literal["draw", "score"] = "draw"
-    """Which pairs ``max_pairs`` and ``fill_to`` keep: drawn by the seed, or those with the best scores."""
+    """Which pairs ``max_pairs`` and ``fill_to`` keep: drawn by the seed, or those with the best
+    scores."""
     fill_to: int = 0
-    """Pairs of a language pair that the sources up to this one may reach: this one gives only what the earlier ones
-    lack, as MEXMA fills its languages up to 15 million with mined text. 0 = no limit."""
+    """Pairs of a language pair that the sources up to this one may reach: this one gives only what
+    the earlier ones lack, as MEXMA fills its languages up to 15 million with mined text. 0 = no
+    limit."""
     only_missing: bool = False
     """Use it only for language pairs that no earlier source has, as EMS uses Tatoeba."""
     heldout: bool = True
@@ -80,9 +84,14 @@ class SourceConfig:
             raise ConfigError("a source has no paths; name files or globs")
         if not 0 < self.weight <= 1:
             raise ConfigError(f"weight is {self.weight}, expected a share above 0 and at most 1")
-        check_bounds(self, "", {"max_pairs": (0, MANY), "fill_to": (0, MANY), "min_score": (-MANY, MANY)})
+        check_bounds(
+            self, "", {"max_pairs": (0, MANY), "fill_to": (0, MANY), "min_score": (-MANY, MANY)}
+        )
         if self.max_pairs_by == "score" and not (self.max_pairs or self.fill_to):
-            raise ConfigError("max_pairs_by is score, but max_pairs and fill_to are 0 and keep all; set one of them")
+            raise ConfigError(
+                "max_pairs_by is score, but max_pairs and fill_to are 0 and keep all; set one of"
+                " them"
+            )
         if self.max_pairs < 0:
             raise ConfigError(f"max_pairs is {self.max_pairs}, expected 0 (all) or more")
         codes = known_languages(self.languages or ())
@@ -134,7 +143,9 @@ class SplitConfig:
                 f"pairs {self.pairs} and short_pairs {self.short_pairs} must be 0 or more, "
                 f"max_share {self.max_share} in [0, 1)"
             )
-        check_bounds(self, "", {"pairs": (0, MANY), "short_pairs": (0, MANY), "min_words": (0, MANY)})
+        check_bounds(
+            self, "", {"pairs": (0, MANY), "short_pairs": (0, MANY), "min_words": (0, MANY)}
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,14 +153,15 @@ class VocabularyConfig:
     """The vocabulary: trained here, or taken over."""
 
     path: PathText = ""
-    """A vocabulary, a model (folder, ``mini``, ``hf:owner/name``) or ``tokenizer.json`` to take; empty: train one."""
+    """A vocabulary, a model (folder, ``mini``, ``hf:owner/name``) or ``tokenizer.json`` to take;
+    empty: train one."""
     trim: bool = False
-    """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the output is the model
-    to train from, smaller and equal on these texts."""
+    """Keep of the model at ``path`` only the vocabulary that the pairs need; ``backbone/`` in the
+    output is the model to train from, smaller and equal on these texts."""
     max_size: int | None = None
-    """With ``trim``: ids to keep, those that are most frequent in text sampled at ``temperature``; rarer pieces are
-    spelled by shorter ones. None = all that the pairs need. BPE also keeps the parts that the kept pieces are merged
-    from."""
+    """With ``trim``: ids to keep, those that are most frequent in text sampled at ``temperature``;
+    rarer pieces are spelled by shorter ones. None = all that the pairs need. BPE also keeps the
+    parts that the kept pieces are merged from."""
     size: int = 32_000
     """Ids."""
     model_type: Literal["bpe", "unigram"] = "bpe"
@@ -165,13 +177,19 @@ class VocabularyConfig:
     sample_sentences: int = 500_000
     """Distinct sentences to train on."""
     pre_tokenizer: PreTokenizer = "none"
-    """Word segmentation that comes first, by language as in EMS; needs the extra ``pretokenizers``."""
+    """Word segmentation that comes first, by language as in EMS; needs the extra
+    ``pretokenizers``."""
 
     def __post_init__(self) -> None:
         if self.trim and not self.path:
-            raise ConfigError("vocabulary: trim is set, but path names no model with a vocabulary to trim")
+            raise ConfigError(
+                "vocabulary: trim is set, but path names no model with a vocabulary to trim"
+            )
         if self.max_size is not None and not self.trim:
-            raise ConfigError("vocabulary: max_size needs trim = true; a vocabulary that is trained here takes size")
+            raise ConfigError(
+                "vocabulary: max_size needs trim = true; a vocabulary that is trained here takes"
+                " size"
+            )
         check_bounds(self, "vocabulary", VOCABULARY_BOUNDS)
 
 
@@ -198,18 +216,20 @@ class PrepareConfig:
     vocabulary: VocabularyConfig = dataclasses.field(default_factory=VocabularyConfig)
     """Trained on the training pairs, or taken over."""
     prompt: str | None = None
-    """Put in front of every stored text before it is tokenized, for a backbone that was trained with one: a text
-    (``query: ``), or the name of a prompt of the model at ``vocabulary.path``. Training measures with it, and the model
-    puts it before texts by itself. Default: the model's own default prompt, if it has one; "" = none."""
+    """Put in front of every stored text before it is tokenized, for a backbone that was trained
+    with one: a text (``query: ``), or the name of a prompt of the model at ``vocabulary.path``.
+    Training measures with it, and the model puts it before texts by itself. Default: the model's
+    own default prompt, if it has one; "" = none."""
     max_tokens: int = 256
     """Tokens a stored text has at most."""
     long_pairs: Literal["cut", "drop"] = "cut"
-    """What becomes of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``, or the pair is left
-    out (``drop``) before the limits of the sources, so that these count what is left. ``drop`` needs a vocabulary that
-    is taken over (``vocabulary.path``), and tokenizes every pair once more."""
+    """What becomes of a pair with a side of more than ``max_tokens`` tokens: the side is ``cut``,
+    or the pair is left out (``drop``) before the limits of the sources, so that these count what is
+    left. ``drop`` needs a vocabulary that is taken over (``vocabulary.path``), and tokenizes every
+    pair once more."""
     on_error: Literal["stop", "skip"] = "stop"
-    """What a line that can't be read does: ``stop`` the work, or be left out (``skip``), counted, and kept in
-    ``rejected_lines.tsv``."""
+    """What a line that can't be read does: ``stop`` the work, or be left out (``skip``), counted,
+    and kept in ``rejected_lines.tsv``."""
     max_line_characters: int = MAX_LINE_CHARACTERS
     """Characters that a line of a source may have."""
     seed: int = 0
@@ -223,9 +243,12 @@ class PrepareConfig:
         known_languages(self.languages)
         if self.long_pairs == "drop" and not self.vocabulary.path:
             raise ConfigError(
-                "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is taken"
-                " over; set vocabulary.path, or use cut"
+                "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is"
+                " taken over; set vocabulary.path, or use cut"
             )
         if self.max_tokens < 2 or self.processes < 1:
-            raise ConfigError(f"max_tokens {self.max_tokens} must be 2 or more, processes {self.processes} 1 or more")
+            raise ConfigError(
+                f"max_tokens {self.max_tokens} must be 2 or more, processes {self.processes} 1 or"
+                " more"
+            )
         check_bounds(self, "", BOUNDS)

@@ -1,4 +1,6 @@
-"""First stage: reads and cleans every source (in several processes), leaves shards of clean pairs and keys."""
+"""First stage: reads and cleans every source (in several processes), leaves shards of clean pairs
+and keys.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,14 @@ from interlingua.errors import DataError
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import Progress
 from interlingua.prepare.shards import Shard
-from interlingua.prepare.sources import ENGLISH, Chunk, LanguagePair, describe_file, find_files, read_chunks
+from interlingua.prepare.sources import (
+    ENGLISH,
+    Chunk,
+    LanguagePair,
+    describe_file,
+    find_files,
+    read_chunks,
+)
 
 SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
 UNREADABLE = "unreadable line"
@@ -47,7 +56,9 @@ class SourceCounts:
 
 
 class CleanBlock(NamedTuple):
-    """A cleaned chunk: lines of text, keys of both sides, words, and what was dropped by which rule."""
+    """A cleaned chunk: lines of text, keys of both sides, words, and what was dropped by which
+    rule.
+    """
 
     source_index: int
     language_pair: LanguagePair
@@ -78,14 +89,20 @@ class _Worker:
         pairs = cls.cleaner.clean_many(chunk.pairs())
         sources = [pair.source for pair in pairs]
         targets = [pair.target for pair in pairs]
-        dropped = {rule: count - before[rule] for rule, count in cls.cleaner.counts.items() if count > before[rule]}
+        dropped = {
+            rule: count - before[rule]
+            for rule, count in cls.cleaner.counts.items()
+            if count > before[rule]
+        }
         if chunk.below:
             dropped[BELOW_MIN_SCORE] = chunk.below
         return CleanBlock(
             chunk.source_index,
             chunk.language_pair,
             chunk.read,
-            "".join(f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)).encode(),
+            "".join(
+                f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)
+            ).encode(),
             text_keys(sources),
             text_keys(targets),
             _words(sources, targets, chunk.language_pair),
@@ -95,7 +112,10 @@ class _Worker:
 
 
 def _end_with_parent() -> None:
-    """Ends this process when the one that started it has ended, even by SIGKILL; else it would wait forever."""
+    """Ends this process when the one that started it has ended, even by SIGKILL.
+
+    Else it would wait forever.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()  # waits for the end of a pipe, which the system closes
@@ -126,13 +146,19 @@ def ingest(
         parts = shards.setdefault((block.language_pair, block.source_index), [])
         if not parts or parts[-1].rows >= SHARD_ROWS:
             parts.append(Shard(folder, next(numbers), block.source_index, block.language_pair))
-        parts[-1].append(block.text, block.source_keys, block.target_keys, block.words, block.scores)
+        parts[-1].append(
+            block.text, block.source_keys, block.target_keys, block.words, block.scores
+        )
     return [shard for place in sorted(shards) for shard in shards[place]], counts
 
 
-def _chunks(config: PrepareConfig, counts: list[SourceCounts], progress: Progress, bad: BadLines) -> Iterator[Chunk]:
+def _chunks(
+    config: PrepareConfig, counts: list[SourceCounts], progress: Progress, bad: BadLines
+) -> Iterator[Chunk]:
     wanted = frozenset(languages.resolve(code).code for code in config.languages)
-    files = [(index, path) for index, source in enumerate(config.sources) for path in find_files(source)]
+    files = [
+        (index, path) for index, source in enumerate(config.sources) for path in find_files(source)
+    ]
     stage = progress.stage("reading and cleaning", total=len(files), unit="pairs")
     for index, path in files:
         source = config.sources[index]
@@ -159,10 +185,13 @@ def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBl
         config.processes, mp_context=context, initializer=_Worker.start, initargs=(config.clean,)
     ) as pool:
         try:
-            yield from ordered_map(pool.submit, _Worker.clean, chunks, ahead=AHEAD * config.processes)
+            yield from ordered_map(
+                pool.submit, _Worker.clean, chunks, ahead=AHEAD * config.processes
+            )
         except BrokenProcessPool as error:
             raise DataError(
-                "a cleaning process was killed (is the memory full?); try again with --set processes=1"
+                "a cleaning process was killed (is the memory full?); try again with --set"
+                " processes=1"
             ) from error
 
 
@@ -173,7 +202,9 @@ def ordered_map(
     *,
     ahead: int,
 ) -> Iterator[CleanBlock]:
-    """``pool.map`` that keeps the order and reads at most ``ahead`` items beyond the one it yields."""
+    """``pool.map`` that keeps the order and reads at most ``ahead`` items beyond the one it
+    yields.
+    """
     waiting: deque[Future[CleanBlock]] = deque()
     for item in items:
         waiting.append(submit(function, item))
@@ -183,7 +214,9 @@ def ordered_map(
         yield waiting.popleft().result()
 
 
-def _words(sources: list[str], targets: list[str], language_pair: LanguagePair) -> UInt8[ndarray, " n"]:
+def _words(
+    sources: list[str], targets: list[str], language_pair: LanguagePair
+) -> UInt8[ndarray, " n"]:
     # Cleaned text has single spaces only.
     target = [min(text.count(" ") + 1, 255) for text in targets]
     if language_pair[1] == ENGLISH:

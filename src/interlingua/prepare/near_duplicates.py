@@ -11,7 +11,9 @@ from interlingua.prepare.progress import Progress
 from interlingua.prepare.shards import Fate, Shard
 
 
-def drop_near_duplicates(shards: list[Shard], threshold: float, folder: Path, progress: Progress) -> None:
+def drop_near_duplicates(
+    shards: list[Shard], threshold: float, folder: Path, progress: Progress
+) -> None:
     """Gives ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
 
     Args:
@@ -24,7 +26,9 @@ def drop_near_duplicates(shards: list[Shard], threshold: float, folder: Path, pr
     with NearDuplicates(folder, threshold=threshold) as index:
         for shard in shards:
             for sources, targets in shard.blocks(shard.fates == Fate.train):
-                index.add([f"{source}\n{target}" for source, target in zip(sources, targets, strict=True)])
+                index.add(
+                    [f"{source}\n{target}" for source, target in zip(sources, targets, strict=True)]
+                )
                 stage.count(len(sources))
             stage.advance()
         found = index.duplicates()

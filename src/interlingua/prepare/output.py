@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 
 def write_store(
-    path: Path, shards: list[Shard], fate: Fate, vocabulary: Vocabulary, config: PrepareConfig, progress: Progress
+    path: Path,
+    shards: list[Shard],
+    fate: Fate,
+    vocabulary: Vocabulary,
+    config: PrepareConfig,
+    progress: Progress,
 ) -> dict[str, int]:
     """Tokenizes all rows of a fate into a token store.
 
@@ -31,7 +36,9 @@ def write_store(
 
     tokens: Counter[str] = Counter()
     chosen = [shard for shard in shards if shard.count(fate)]
-    stage = progress.stage(f"tokenising {path.name}", total=sum(shard.count(fate) for shard in chosen), unit="tokens")
+    stage = progress.stage(
+        f"tokenising {path.name}", total=sum(shard.count(fate) for shard in chosen), unit="tokens"
+    )
     with TokenStoreWriter(
         path,
         vocabulary_size=vocabulary.size,
@@ -44,8 +51,12 @@ def write_store(
                 if config.prompt:
                     sources = [config.prompt + text for text in sources]
                     targets = [config.prompt + text for text in targets]
-                source_ids = vocabulary.encode(sources, language=source, max_tokens=config.max_tokens)
-                target_ids = vocabulary.encode(targets, language=target, max_tokens=config.max_tokens)
+                source_ids = vocabulary.encode(
+                    sources, language=source, max_tokens=config.max_tokens
+                )
+                target_ids = vocabulary.encode(
+                    targets, language=target, max_tokens=config.max_tokens
+                )
                 writer.append(shard.language_pair, source_ids, target_ids)
                 written = sum(map(len, source_ids)), sum(map(len, target_ids))
                 tokens[source] += written[0]
@@ -57,7 +68,9 @@ def write_store(
 
 
 def write_texts(folder: Path, shards: list[Shard], fate: Fate) -> None:
-    """Writes all rows of a fate as ``<iso3>-eng.tsv`` (text TAB English), the layout of LASER's Tatoeba set."""
+    """Writes all rows of a fate as ``<iso3>-eng.tsv`` (text TAB English), the layout of LASER's
+    Tatoeba set.
+    """
     folder.mkdir()
     names = file_names({shard.language_pair for shard in shards})
     for language_pair, group in groupby(shards, key=lambda shard: shard.language_pair):
@@ -66,14 +79,21 @@ def write_texts(folder: Path, shards: list[Shard], fate: Fate) -> None:
             with open_text_writer(folder / names[language_pair]) as file:
                 for shard in chosen:
                     for sources, targets in shard.blocks(shard.fates == fate):
-                        file.writelines(f"{a}\t{b}\n" for a, b in zip(sources, targets, strict=True))
+                        file.writelines(
+                            f"{a}\t{b}\n" for a, b in zip(sources, targets, strict=True)
+                        )
 
 
 def file_names(language_pairs: set[LanguagePair]) -> dict[LanguagePair, str]:
-    """A file name per language pair by ISO 639-3, or by full code where a language occurs in two scripts."""
+    """A file name per language pair by ISO 639-3, or by full code where a language occurs in two
+    scripts.
+    """
     found = {code: languages.resolve(code) for pair in language_pairs for code in pair}
     uses = Counter(language.iso3 for language in found.values())
-    short = {code: code if uses[item.iso3] > 1 and code != ENGLISH else item.iso3 for code, item in found.items()}
+    short = {
+        code: code if uses[item.iso3] > 1 and code != ENGLISH else item.iso3
+        for code, item in found.items()
+    }
     return {pair: f"{short[pair[0]]}-{short[pair[1]]}.tsv" for pair in language_pairs}
 
 

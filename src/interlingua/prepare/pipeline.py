@@ -1,4 +1,7 @@
-"""``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenize. Texts stay on the disk."""
+"""``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenize.
+
+Texts stay on the disk.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,15 @@ REJECTED_LINES = "rejected_lines.tsv"
 log = logging.getLogger("interlingua")
 
 
-def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bool = True) -> Manifest:
+def prepare(
+    config: PrepareConfig, *, overwrite: bool = False, show_progress: bool = True
+) -> Manifest:
     """Makes a corpus to train on; its folder appears whole or not at all.
 
-    The folder holds ``manifest.json``, ``vocabulary/`` (and ``backbone/`` if trimmed), the token stores ``train/`` and
-    ``valid/``, the texts ``valid_text/`` and ``heldout/``, and ``rejected_lines.tsv`` if lines were skipped. With more
-    than one process, a script must call this below ``if __name__ == "__main__":``, as all that starts processes.
+    The folder holds ``manifest.json``, ``vocabulary/`` (and ``backbone/`` if trimmed), the token
+    stores ``train/`` and ``valid/``, the texts ``valid_text/`` and ``heldout/``, and
+    ``rejected_lines.tsv`` if lines were skipped. With more than one process, a script must call
+    this below ``if __name__ == "__main__":``, as all that starts processes.
 
     Args:
         config: what to read, what to keep, where to put it.
@@ -48,15 +54,18 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
         show_progress: bars on stderr.
 
     Raises:
-        DataError: a file is missing or broken (with its line), nothing is left, there is no vocabulary to take over,
-            or the output exists.
+        DataError: a file is missing or broken (with its line), nothing is left, there is no
+            vocabulary to take over, or the output exists.
         ConfigError: another run is making the same folder.
     """
     config = with_prompt(config)  # a slip in the model's name shows before hours of reading, too
     check_sources(config)
     output = Path(os.path.realpath(config.output))  # one lock for all names of a folder
     lock = exclusive(
-        output.parent, name=f".{output.name}.lock", what=config.output, remedy="name another folder with --output"
+        output.parent,
+        name=f".{output.name}.lock",
+        what=config.output,
+        remedy="name another folder with --output",
     )
     with (
         lock,
@@ -65,7 +74,9 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
         progress_bars(show_progress) as progress,
     ):
         if config.vocabulary.path:
-            Vocabulary.of_model(config.vocabulary.path)  # a slip in its name shows before hours of reading
+            Vocabulary.of_model(
+                config.vocabulary.path
+            )  # a slip in its name shows before hours of reading
         work = folder / "work"
         work.mkdir()
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
@@ -84,7 +95,9 @@ def prepare(config: PrepareConfig, *, overwrite: bool = False, show_progress: bo
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             versions=_versions(),
             config=to_mapping(config),
-            sources=tuple(_source_record(config, index, found, shards) for index, found in enumerate(counts)),
+            sources=tuple(
+                _source_record(config, index, found, shards) for index, found in enumerate(counts)
+            ),
             language_pairs=_language_pair_records(shards, counts),
             dropped=dict(_lost(shards, counts)),
             decontaminated=decontaminated.pairs,
@@ -103,11 +116,19 @@ def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -
     for source, found in zip(config.sources, counts, strict=True):
         if not found.read:
             why = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
-            log.warning("source %s: no pairs%s; check its files", source.label, f" (skipped: {why})" if why else "")
+            log.warning(
+                "source %s: no pairs%s; check its files",
+                source.label,
+                f" (skipped: {why})" if why else "",
+            )
 
 
-def _check_what_is_left(config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]) -> None:
-    """Refuses an empty corpus, and names every language of ``languages`` that has no pair to train on."""
+def _check_what_is_left(
+    config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]
+) -> None:
+    """Refuses an empty corpus, and names every language of ``languages`` that has no pair to train
+    on.
+    """
     check_not_empty(shards)
     read: Counter[str] = Counter()
     for found in counts:
@@ -118,7 +139,8 @@ def _check_what_is_left(config: PrepareConfig, shards: list[Shard], counts: list
     for code in known_languages(config.languages):
         if code not in trained:
             log.warning(
-                "language %s: no pairs to train on (%s read); add a source that has it, or leave it out of languages",
+                "language %s: no pairs to train on (%s read); add a source that has it, or leave"
+                " it out of languages",
                 code,
                 f"{read[code]:,}",
             )
@@ -134,7 +156,9 @@ def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:
     return lost
 
 
-def _source_record(config: PrepareConfig, index: int, counts: SourceCounts, shards: list[Shard]) -> SourceRecord:
+def _source_record(
+    config: PrepareConfig, index: int, counts: SourceCounts, shards: list[Shard]
+) -> SourceRecord:
     own = [shard for shard in shards if shard.source_index == index]
     return SourceRecord(
         name=config.sources[index].label,
@@ -149,7 +173,9 @@ def _source_record(config: PrepareConfig, index: int, counts: SourceCounts, shar
     )
 
 
-def _language_pair_records(shards: list[Shard], counts: list[SourceCounts]) -> tuple[LanguagePairRecord, ...]:
+def _language_pair_records(
+    shards: list[Shard], counts: list[SourceCounts]
+) -> tuple[LanguagePairRecord, ...]:
     records = []
     for language_pair, group in groupby(shards, key=lambda shard: shard.language_pair):
         own = list(group)

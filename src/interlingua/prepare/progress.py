@@ -17,7 +17,9 @@ class Stage:
         self._unit = unit
         self._started = time.monotonic()
         self._counted = 0
-        self._task = progress.bar.add_task(name, total=total, note="") if progress.bar is not None else None
+        self._task = (
+            progress.bar.add_task(name, total=total, note="") if progress.bar is not None else None
+        )
 
     def advance(self, steps: int = 1) -> None:
         """So many more items are done."""

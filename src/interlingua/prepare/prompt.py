@@ -1,4 +1,6 @@
-"""The text before every text of a corpus: as the configuration says, or as the model that is to be trained has it."""
+"""The text before every text of a corpus: as the configuration says, or as the model that is to be
+trained has it.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,15 @@ def with_prompt(config: PrepareConfig) -> PrepareConfig:
     settings = _settings(config.vocabulary.path)
     if config.prompt is not None or settings is None:
         given = config.prompt or ""
-        return dataclasses.replace(config, prompt=settings.prompt_text(given) if given and settings else given)
+        return dataclasses.replace(
+            config, prompt=settings.prompt_text(given) if given and settings else given
+        )
     text = settings.prompt_text(None)
     if not text and settings.prompts:
         known = ", ".join(f"{name} ({prompt!r})" for name, prompt in settings.prompts.items())
         log.warning(
-            "%s knows prompts, and none is put before these pairs: %s; to train and use it with one: prompt = %r",
+            "%s knows prompts, and none is put before these pairs: %s; to train and use it with"
+            " one: prompt = %r",
             config.vocabulary.path,
             known,
             next(iter(settings.prompts)),
@@ -49,5 +54,7 @@ def _settings(path: str) -> EncodingSettings | None:
 
     try:
         return read_settings(locate(path), max_tokens=2)
-    except CheckpointError:  # a vocabulary alone; what is wrong with a model shows where it is loaded
+    except (
+        CheckpointError
+    ):  # a vocabulary alone; what is wrong with a model shows where it is loaded
         return None

@@ -26,9 +26,11 @@ def balanced_sentences(
     seed: int,
     count: Callable[[int], None],
 ) -> Iterator[tuple[str, str]]:
-    """Streams about ``sentences`` distinct training sentences as (language, text), temperature-balanced.
+    """Streams about ``sentences`` distinct training sentences as (language, text),
+    temperature-balanced.
 
-    A language gives a sentence with the probability quota / sentences it has, decided by the sentence's key.
+    A language gives a sentence with the probability quota / sentences it has, decided by the
+    sentence's key.
 
     Args:
         shards: with their fates.
@@ -45,13 +47,19 @@ def balanced_sentences(
             there[language] += int(np.count_nonzero(_unpacked(packed, shard)))
     share = dict.fromkeys(there, 1.0)
     if there.total() > sentences:
-        share |= {code: n / there[code] for code, n in quotas(there, sentences, temperature, held=there).items() if n}
+        share |= {
+            code: n / there[code]
+            for code, n in quotas(there, sentences, temperature, held=there).items()
+            if n
+        }
     for shard, masks in zip(shards, fresh, strict=True):
         for side, keys in enumerate((shard.source_keys, shard.target_keys)):
             language = shard.language_pair[side]
             chosen = _unpacked(masks[side], shard)
             if share[language] < 1:
-                chosen &= splitmix64(_keys(keys, language) + np.uint64(seed)) < np.uint64(int(share[language] * 2**64))
+                chosen &= splitmix64(_keys(keys, language) + np.uint64(seed)) < np.uint64(
+                    int(share[language] * 2**64)
+                )
             for block in shard.blocks(chosen):
                 count(len(block[side]))
                 for text in block[side]:
@@ -59,13 +67,17 @@ def balanced_sentences(
 
 
 def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray, ndarray]]:
-    """For both sides of every shard, which training rows hold a sentence of the language for the first time; packed."""
+    """For both sides of every shard, which training rows hold a sentence of the language for the
+    first time; packed.
+    """
     seen = ExactDeduplicator(folder / "sentences")
     found = []
     for shard in shards:
         train = shard.fates == Fate.train
         sides = []
-        for keys, language in zip((shard.source_keys, shard.target_keys), shard.language_pair, strict=True):
+        for keys, language in zip(
+            (shard.source_keys, shard.target_keys), shard.language_pair, strict=True
+        ):
             fresh = train.copy()
             fresh[train] = seen.first_seen(_keys(keys[train], language))
             sides.append(np.packbits(fresh))
@@ -75,7 +87,9 @@ def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray,
 
 def _keys(keys: UInt64[ndarray, " n"], language: str) -> UInt64[ndarray, " n"]:
     """The texts' keys, apart by language."""
-    apart: UInt64[ndarray, " n"] = keys ^ splitmix64(np.array([crc32(language.encode())], np.uint64))
+    apart: UInt64[ndarray, " n"] = keys ^ splitmix64(
+        np.array([crc32(language.encode())], np.uint64)
+    )
     return apart
 
 

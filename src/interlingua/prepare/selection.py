@@ -28,7 +28,9 @@ class Decontaminated(NamedTuple):
     """Files below the evaluation sets' folders that hold no text and were not compared."""
 
 
-def select(shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress) -> Decontaminated:
+def select(
+    shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress
+) -> Decontaminated:
     """Gives every row of every shard its fate: trained on, held out, or dropped by a named rule.
 
     Args:
@@ -74,7 +76,9 @@ def _pair_keys(shard: Shard) -> UInt64[ndarray, " rows"]:
     return combine_keys(shard.source_keys, shard.target_keys, *shard.language_pair)
 
 
-def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Progress) -> Decontaminated:
+def _decontaminate(
+    shards: list[Shard], config: PrepareConfig, progress: Progress
+) -> Decontaminated:
     stage = progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
     evaluation = EvaluationKeys.from_folders(config.decontaminate, markup=config.clean.markup)
     for shard in shards:
@@ -112,9 +116,11 @@ def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Progress) -
 
 
 def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:
-    """Keeps of the rows that a source has for a language pair those that its weight and its limits allow.
+    """Keeps of the rows that a source has for a language pair those that its weight and its limits
+    allow.
 
-    A random share comes first. ``max_pairs`` and ``fill_to`` then take of these the drawn or the best-scored ones.
+    A random share comes first. ``max_pairs`` and ``fill_to`` then take of these the drawn or the
+    best-scored ones.
 
     Args:
         shards: of one source and one language pair.
@@ -130,23 +136,34 @@ def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -
     if source.max_pairs:
         _keep_first(shards, source.max_pairs, Fate.over_max_pairs, seed, by_score=by_score)
     if source.fill_to:
-        _keep_first(shards, max(0, source.fill_to - earlier), Fate.over_fill_to, seed, by_score=by_score)
+        _keep_first(
+            shards, max(0, source.fill_to - earlier), Fate.over_fill_to, seed, by_score=by_score
+        )
 
 
 def _training_rows(shards: list[Shard]) -> int:
     return sum(shard.count(Fate.train) for shard in shards)
 
 
-def _keep_first(shards: list[Shard], limit: int, fate: Fate, seed: int, *, by_score: bool = False) -> None:
-    """Gives the fate to all training rows but the first, in the order of a draw, or of scores and the draw."""
+def _keep_first(
+    shards: list[Shard], limit: int, fate: Fate, seed: int, *, by_score: bool = False
+) -> None:
+    """Gives the fate to all training rows but the first, in the order of a draw, or of scores and
+    the draw.
+    """
     rows = [np.flatnonzero(shard.fates == Fate.train) for shard in shards]
     if sum(map(len, rows)) <= limit:
         return
     # The keys of one language pair are distinct by now, so that no two rows are equal in the draw.
-    draws = [splitmix64(_pair_keys(s)[own] ^ np.uint64(seed)) for s, own in zip(shards, rows, strict=True)]
+    draws = [
+        splitmix64(_pair_keys(s)[own] ^ np.uint64(seed))
+        for s, own in zip(shards, rows, strict=True)
+    ]
     keys: list[ndarray] = [np.concatenate(draws)]
     if by_score:
-        keys.append(-np.concatenate([shard.scores[own] for shard, own in zip(shards, rows, strict=True)]))
+        keys.append(
+            -np.concatenate([shard.scores[own] for shard, own in zip(shards, rows, strict=True)])
+        )
     over = np.ones(len(keys[0]), bool)
     over[np.lexsort(keys)[:limit]] = False
     ends = np.cumsum([len(own) for own in rows])

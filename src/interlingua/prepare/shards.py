@@ -1,4 +1,6 @@
-"""The texts between the stages of preparation: on disk, in shards of one source and language pair."""
+"""The texts between the stages of preparation: on disk, in shards of one source and language
+pair.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,18 @@ DROPPED = tuple(fate for fate in Fate if fate not in (Fate.train, Fate.heldout, 
 
 @dataclasses.dataclass(slots=True)
 class Shard:
-    """Clean pairs of one source and one language pair: text lines and, per row, the keys of both sides."""
+    """Clean pairs of one source and one language pair: text lines and, per row, the keys of both
+    sides.
+    """
 
     folder: Path
     number: int
     source_index: int
     language_pair: LanguagePair
     rows: int = 0
-    fates: UInt8[ndarray, " rows"] = dataclasses.field(default_factory=lambda: np.zeros(0, np.uint8))
+    fates: UInt8[ndarray, " rows"] = dataclasses.field(
+        default_factory=lambda: np.zeros(0, np.uint8)
+    )
     """A ``Fate`` per row; here from the selection stage on."""
 
     def append(
@@ -57,9 +63,17 @@ class Shard:
         words: UInt8[ndarray, " n"],
         scores: Float64[ndarray, " n"] | None = None,
     ) -> None:
-        """Adds rows; ``text`` is a line ``source<TAB>target`` each, and a score is NaN where there is none."""
+        """Adds rows; ``text`` is a line ``source<TAB>target`` each, and a score is NaN where there
+        is none.
+        """
         scores = np.full(len(words), np.nan) if scores is None else scores
-        columns = (("tsv", text), ("source", source_keys), ("target", target_keys), ("words", words), ("score", scores))
+        columns = (
+            ("tsv", text),
+            ("source", source_keys),
+            ("target", target_keys),
+            ("words", words),
+            ("score", scores),
+        )
         for kind, content in columns:
             with self._path(kind).open("ab") as file:
                 file.write(content if isinstance(content, bytes) else content.data)

@@ -19,7 +19,10 @@ from interlingua.prepare.config import PrepareConfig, SourceConfig
 CHUNK_PAIRS = 10_000
 ENGLISH = "eng_Latn"
 LanguagePair = tuple[str, str]
-NO_SCORE = "a pair has no score, which min_score and max_pairs_by go by; score the file with interlingua score"
+NO_SCORE = (
+    "a pair has no score, which min_score and max_pairs_by go by; score the file with interlingua"
+    " score"
+)
 
 
 @dataclasses.dataclass(slots=True)
@@ -69,14 +72,17 @@ def describe_file(path: str, source: SourceConfig) -> SourceFile:
     """Size and digest of a file for the manifest; of data read from a hub only the name."""
     files = _files_of(path, source)
     digests = [sha256_file(file) for file in files]
-    return SourceFile(path=path, bytes=sum(file.stat().st_size for file in files), sha256="+".join(digests))
+    return SourceFile(
+        path=path, bytes=sum(file.stat().st_size for file in files), sha256="+".join(digests)
+    )
 
 
 def check_sources(config: PrepareConfig) -> None:
-    """Finds out before any work whether every file is there, of a known format and in known languages.
+    """Finds out before any work whether every file is there, of a known format and in known
+    languages.
 
-    The first pair of each file is read. Data of a hub are left alone, as they would be fetched, and so are pipes, which
-    give their pairs only once.
+    The first pair of each file is read. Data of a hub are left alone, as they would be fetched, and
+    so are pipes, which give their pairs only once.
 
     Raises:
         DataError: one can't be read, or has no scores where they are needed.
@@ -113,14 +119,16 @@ def read_chunks(
     wanted: frozenset[str] = frozenset(),
     bad: BadLines | None = None,
 ) -> Iterator[Chunk]:
-    """Streams a file in chunks, every pair turned so that English is the target (else in the order of the codes).
+    """Streams a file in chunks, every pair turned so that English is the target (else in the order
+    of the codes).
 
     Args:
         path: one of ``find_files``.
         source: where the format and the languages may be given.
         index: of the source, passed on.
         skipped: counts what the reader left out.
-        wanted: language codes to keep; empty = all. What is left out counts as ``"other language"``.
+        wanted: language codes to keep; empty = all. What is left out counts as
+            ``"other language"``.
         bad: what becomes of lines that can't be read; by default the first one stops.
     """
     languages = source.languages or (None, None)
@@ -161,7 +169,9 @@ def read_chunks(
 
 
 def is_turned(source_language: str, target_language: str) -> bool:
-    """Whether a pair is stored the other way round: English is always the target, other languages are in code order."""
+    """Whether a pair is stored the other way round: English is always the target, other languages
+    are in code order.
+    """
     if target_language == ENGLISH:
         return False
     return source_language == ENGLISH or source_language > target_language

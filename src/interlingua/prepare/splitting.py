@@ -17,7 +17,9 @@ from interlingua.prepare.progress import Progress
 from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.sources import ENGLISH
 
-CANDIDATES = 100_000  # pairs a language pair's set is drawn from, where it has as many: bounds memory
+CANDIDATES = (
+    100_000  # pairs a language pair's set is drawn from, where it has as many: bounds memory
+)
 
 
 class _Candidates(NamedTuple):
@@ -32,7 +34,8 @@ class _Candidates(NamedTuple):
 
 
 def split(shards: list[Shard], config: PrepareConfig, progress: Progress) -> None:
-    """Gives rows the fate ``heldout`` or ``valid``, and those that share a sentence with one ``in_heldout_or_valid``.
+    """Gives rows the fate ``heldout`` or ``valid``, and those that share a sentence with one
+    ``in_heldout_or_valid``.
 
     Args:
         shards: in the order of their language pairs; every other rule has been applied.
@@ -41,13 +44,23 @@ def split(shards: list[Shard], config: PrepareConfig, progress: Progress) -> Non
     """
     stage = progress.stage("held-out and validation", total=2 + len(shards), unit="pairs")
     taken = np.zeros(0, np.uint64)
-    for fate, settings, salt in ((Fate.heldout, config.heldout, 1), (Fate.valid, config.validation, 2)):
+    for fate, settings, salt in (
+        (Fate.heldout, config.heldout, 1),
+        (Fate.valid, config.validation, 2),
+    ):
         for number, short in ((settings.pairs, False), (settings.short_pairs, True)):
-            drawn = _draw(shards, config, settings, number, short, config.seed + salt, taken) if number else []
+            drawn = (
+                _draw(shards, config, settings, number, short, config.seed + salt, taken)
+                if number
+                else []
+            )
             for part, chosen in drawn:
                 part.shard.fates[part.rows[chosen]] = fate
-                # What is taken once is no candidate again, so that validation shares no sentence with the test set.
-                taken = np.unique(np.concatenate((taken, part.source_keys[chosen], part.target_keys[chosen])))
+                # What is taken once is no candidate again, so that validation shares no sentence
+                # with the test set.
+                taken = np.unique(
+                    np.concatenate((taken, part.source_keys[chosen], part.target_keys[chosen]))
+                )
                 stage.count(int(np.count_nonzero(chosen)))
         stage.advance()
     for shard in shards:
@@ -68,7 +81,9 @@ def _draw(
 ) -> list[tuple[_Candidates, Bool[ndarray, " n"]]]:
     parts: list[_Candidates] = []
     groups: list[ndarray] = []
-    for group, (language_pair, members) in enumerate(groupby(shards, key=lambda shard: shard.language_pair)):
+    for group, (language_pair, members) in enumerate(
+        groupby(shards, key=lambda shard: shard.language_pair)
+    ):
         if settings.english_only and ENGLISH not in language_pair:
             continue
         own = list(members)
@@ -93,7 +108,9 @@ def _draw(
 
 
 def _share(rows: int, number: int, max_share: float) -> float:
-    """The share of a language pair's rows that takes part: all, or enough for ``max_share`` not to bind."""
+    """The share of a language pair's rows that takes part: all, or enough for ``max_share`` not to
+    bind.
+    """
     enough = max(CANDIDATES, 2 * number / max_share) if max_share else 0
     return min(1.0, enough / rows) if rows else 0.0
 
@@ -110,11 +127,14 @@ def _candidates(
     among = shard.fates == Fate.train
     target_keys = shard.target_keys
     if share < 1:
-        # By the random number `hold_out` gives the target sentence: of a sample those that it prefers.
+        # By the random number `hold_out` gives the target sentence: of a sample those that it
+        # prefers.
         ranks = splitmix64(target_keys ^ splitmix64(np.array([seed], np.uint64)))
         among &= ranks < np.uint64(int(share * 2**64))
     rows = np.flatnonzero(among)
     sources = shard.source_keys[rows]
     targets = target_keys[rows]
-    eligible = ((shard.words[rows] < min_words) == short) & ~(is_in(taken, sources) | is_in(taken, targets))
+    eligible = ((shard.words[rows] < min_words) == short) & ~(
+        is_in(taken, sources) | is_in(taken, targets)
+    )
     return _Candidates(shard, rows, sources, targets, eligible & allowed)

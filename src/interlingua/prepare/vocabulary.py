@@ -1,4 +1,6 @@
-"""The corpus's vocabulary: trained on its pairs, taken over from a model, or a model's trimmed to the pairs."""
+"""The corpus's vocabulary: trained on its pairs, taken over from a model, or a model's trimmed to
+the pairs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ SHOWN_LANGUAGES = 5
 def make_vocabulary(
     shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: Progress
 ) -> Vocabulary:
-    """Makes ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``, the model that goes with it.
+    """Makes ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``, the model that goes
+    with it.
 
     Args:
         shards: the cleaned pairs.
@@ -38,7 +41,8 @@ def make_vocabulary(
 
     Raises:
         ConfigError: a vocabulary that is no model's is to be trimmed with it, or can't be.
-        DataError: nothing is left to train on, or there is no tokenizer where the configuration says.
+        DataError: nothing is left to train on, or there is no tokenizer where the configuration
+            says.
     """
     from interlingua.encoder.vocabulary import Vocabulary
 
@@ -52,7 +56,9 @@ def make_vocabulary(
     return vocabulary
 
 
-def _trimmed(shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress) -> Vocabulary:
+def _trimmed(
+    shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress
+) -> Vocabulary:
     from interlingua.encoder.encoder import Encoder
 
     encoder = Encoder.load(config.vocabulary.path)
@@ -66,8 +72,8 @@ def _trimmed(shards: list[Shard], config: PrepareConfig, folder: Path, progress:
     small = encoder.trim(used)
     if rows < SMALL_CORPUS:
         log.warning(
-            "trimming keeps %s of %s pieces, those of %s pairs: other text will be cut into smaller pieces or lost;"
-            " remove trim unless the model is for such texts alone",
+            "trimming keeps %s of %s pieces, those of %s pairs: other text will be cut into"
+            " smaller pieces or lost; remove trim unless the model is for such texts alone",
             *(f"{number:,}" for number in (small.vocabulary.size, encoder.vocabulary.size, rows)),
         )
     small.save(folder / TRIMMED_FOLDER)
@@ -75,7 +81,9 @@ def _trimmed(shards: list[Shard], config: PrepareConfig, folder: Path, progress:
     return small.vocabulary
 
 
-def _all_ids(shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: Stage) -> set[int]:
+def _all_ids(
+    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: Stage
+) -> set[int]:
     """Every id that the pairs need."""
     from interlingua.encoder.vocabulary_trimming import ids_in_use
 
@@ -86,7 +94,9 @@ def _all_ids(shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary,
     return used
 
 
-def _frequent_ids(shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: Stage) -> set[int]:
+def _frequent_ids(
+    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: Stage
+) -> set[int]:
     """The ``max_size`` ids that are most frequent in the pairs."""
     from interlingua.encoder.vocabulary_trimming import id_counts, most_frequent_ids
 
@@ -95,7 +105,9 @@ def _frequent_ids(shards: list[Shard], config: PrepareConfig, vocabulary: Vocabu
         counts[language] = counts.get(language, 0) + id_counts(vocabulary, texts, language=language)
         stage.advance(len(texts))
     settings = config.vocabulary
-    kept = most_frequent_ids(vocabulary, counts, settings.max_size or 0, temperature=settings.temperature)
+    kept = most_frequent_ids(
+        vocabulary, counts, settings.max_size or 0, temperature=settings.temperature
+    )
     _log_lost_tokens(counts, kept)
     return kept
 
@@ -104,8 +116,13 @@ def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
     """Logs the share of tokens that are not kept, and the languages where it is largest."""
     rows = sorted(kept)
     totals = {language: int(of_language.sum()) for language, of_language in counts.items()}
-    lost = {language: totals[language] - int(of_language[rows].sum()) for language, of_language in counts.items()}
-    shares = {language: 100 * lost[language] / totals[language] for language in counts if totals[language]}
+    lost = {
+        language: totals[language] - int(of_language[rows].sum())
+        for language, of_language in counts.items()
+    }
+    shares = {
+        language: 100 * lost[language] / totals[language] for language in counts if totals[language]
+    }
     worst = sorted(shares, key=shares.__getitem__, reverse=True)[:SHOWN_LANGUAGES]
     log.info(
         "%.2f %% of all tokens will be spelled by shorter pieces; most in %s",
@@ -128,7 +145,9 @@ def _texts(shard: Shard) -> Iterator[tuple[str, list[str]]]:
             yield from zip(shard.language_pair, sides, strict=True)
 
 
-def _trained(shards: list[Shard], config: PrepareConfig, work: Path, progress: Progress) -> Vocabulary:
+def _trained(
+    shards: list[Shard], config: PrepareConfig, work: Path, progress: Progress
+) -> Vocabulary:
     from interlingua.encoder.vocabulary_training import train_vocabulary
 
     settings = config.vocabulary

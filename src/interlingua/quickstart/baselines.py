@@ -1,4 +1,6 @@
-"""What a model must beat: chance, and character n-grams, which match names, loans and punctuation across languages."""
+"""What a model must beat: chance, and character n-grams, which match names, loans and punctuation
+across languages.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ def random_accuracy(candidates: int) -> float:
 def tfidf_accuracy(sources: Sequence[str], targets: Sequence[str]) -> tuple[float, float]:
     """P@1 of TF-IDF cosines over character n-grams, from sources to targets and back.
 
-    The weights are learned from both sides' texts, without their alignment: the most this baseline can know.
+    The weights are learned from both sides' texts, without their alignment: the most this baseline
+    can know.
 
     Args:
         sources: texts.

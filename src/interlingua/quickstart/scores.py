@@ -1,4 +1,6 @@
-"""How good the encoder is on the held-out messages compared with the baselines, per language and on average."""
+"""How good the encoder is on the held-out messages compared with the baselines, per language and on
+average.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ MIN_MESSAGES = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LanguageScore:
-    """P@1 in one language: each message's translation is sought among all held-out ones of the language and kind."""
+    """P@1 in one language: each message's translation is sought among all held-out ones of the
+    language and kind.
+    """
 
     code: str
     """``deu_Latn``."""
@@ -54,7 +58,9 @@ class LanguageScore:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Average:
-    """Unweighted means over the languages of one kind of script that have ``MIN_MESSAGES`` or more."""
+    """Unweighted means over the languages of one kind of script that have ``MIN_MESSAGES`` or
+    more.
+    """
 
     script: Script
     kind: Kind
@@ -70,7 +76,12 @@ class Average:
 
 
 def score(
-    encoder: TextEncoder, folders: Mapping[Kind, Path], *, name: str, output: Path, progress: Progress = silent
+    encoder: TextEncoder,
+    folders: Mapping[Kind, Path],
+    *,
+    name: str,
+    output: Path,
+    progress: Progress = silent,
 ) -> list[LanguageScore]:
     """Scores the encoder with the ``tatoeba`` task, and the baselines on the same texts.
 
@@ -84,7 +95,9 @@ def score(
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():
         model = describe(encoder, name=name)
-        result = evaluate(encoder, ["tatoeba"], folder, output=output, model=model, progress=progress)[0]
+        result = evaluate(
+            encoder, ["tatoeba"], folder, output=output, model=model, progress=progress
+        )[0]
         scores += _baseline_scores(result, kind, folder)
     return scores
 
@@ -96,7 +109,11 @@ def averages(scores: Sequence[LanguageScore]) -> list[Average]:
     scripts: tuple[Script, ...] = ("other", "latin")
     for kind in kinds:
         for script in scripts:
-            group = [s for s in scores if s.kind == kind and s.script == script and s.messages >= MIN_MESSAGES]
+            group = [
+                s
+                for s in scores
+                if s.kind == kind and s.script == script and s.messages >= MIN_MESSAGES
+            ]
             if group:
                 means = [sum(column) / len(group) for column in zip(*map(_row, group), strict=True)]
                 found.append(

@@ -21,7 +21,9 @@ def heading(console: Console, number: int, text: str) -> None:
     console.print(f"\n[bold]{number}/4  {text}[/bold]")
 
 
-def show_sources(console: Console, sources: Sequence[Source], unavailable: Mapping[str, str]) -> None:
+def show_sources(
+    console: Console, sources: Sequence[Source], unavailable: Mapping[str, str]
+) -> None:
     """Where the text comes from, under which license."""
     table = _table("source", "version", "license", "catalogues", "translations", numbers=2)
     for source in sources:
@@ -35,8 +37,8 @@ def show_corpus(console: Console, manifest: Manifest) -> None:
     """What preparing kept, and what it dropped by which rule."""
     heldout = sum(pair.heldout for pair in manifest.language_pairs)
     console.print(
-        f"{manifest.train:,} pairs to train on in {len(manifest.languages) - 1} languages; {heldout:,} held out: "
-        "neither side of them is in training, in any language"
+        f"{manifest.train:,} pairs to train on in {len(manifest.languages) - 1} languages;"
+        f" {heldout:,} held out: neither side of them is in training, in any language"
     )
     rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
     dropped = ", ".join(f"{rule} {count:,}" for rule, count in rules)
@@ -48,7 +50,10 @@ def show_findings(console: Console, findings: Findings, output: Path) -> None:
     console.print(_languages(findings.scores))
     console.print(_averages(findings))
     console.print(verdict(findings), markup=False)
-    console.print("\n[bold]Nearest neighbors[/bold] of sentences it never saw, among other languages' held-out ones:")
+    console.print(
+        "\n[bold]Nearest neighbors[/bold] of sentences it never saw, among other languages'"
+        " held-out ones:"
+    )
     for demonstration in findings.demonstrations:
         _show_demonstration(console, demonstration)
     console.print(f"\n[bold]{headline(findings)}.[/bold]")
@@ -56,25 +61,50 @@ def show_findings(console: Console, findings: Findings, output: Path) -> None:
     console.print(f"{duration(seconds)} in all. Report: {output / 'report.html'}", markup=False)
     console.print("\n[bold]Next[/bold]")
     for command in findings.commands:
-        console.print(command, markup=False, soft_wrap=True, style="dim" if command.startswith("#") else None)
+        console.print(
+            command, markup=False, soft_wrap=True, style="dim" if command.startswith("#") else None
+        )
 
 
 def _languages(scores: Sequence[LanguageScore]) -> Table:
-    table = _table("language", "sentences", "random", "TF-IDF", "encoder", "to English", "from English", numbers=6)
-    shown = [score for score in scores if score.kind == "sentences" and score.messages >= MIN_MESSAGES]
+    table = _table(
+        "language",
+        "sentences",
+        "random",
+        "TF-IDF",
+        "encoder",
+        "to English",
+        "from English",
+        numbers=6,
+    )
+    shown = [
+        score for score in scores if score.kind == "sentences" and score.messages >= MIN_MESSAGES
+    ]
     for script in SCRIPTS:
         for score in sorted((s for s in shown if s.script == script), key=lambda s: -s.model_mean):
             measures = (score.random, score.tfidf_mean, score.model_mean, *score.model)
-            table.add_row(score.name, str(score.messages), *(f"{measure:.3f}" for measure in measures))
+            table.add_row(
+                score.name, str(score.messages), *(f"{measure:.3f}" for measure in measures)
+            )
         table.add_section()
-    table.title = f"P@1 on held-out sentences, languages with {MIN_MESSAGES} or more (all of a language are candidates)"
+    table.title = (
+        f"P@1 on held-out sentences, languages with {MIN_MESSAGES} or more (all of a language are"
+        " candidates)"
+    )
     return table
 
 
 def _averages(findings: Findings) -> Table:
-    table = _table("mean P@1", "script", "languages", "random", "TF-IDF", "encoder", "ratio", numbers=5)
+    table = _table(
+        "mean P@1", "script", "languages", "random", "TF-IDF", "encoder", "ratio", numbers=5
+    )
     for average in findings.averages:
-        measures = (f"{average.random:.3f}", f"{average.tfidf:.3f}", f"{average.model:.3f}", f"{average.ratio:.1f}x")
+        measures = (
+            f"{average.random:.3f}",
+            f"{average.tfidf:.3f}",
+            f"{average.model:.3f}",
+            f"{average.ratio:.1f}x",
+        )
         table.add_row(average.kind, SCRIPTS[average.script], str(average.languages), *measures)
     return table
 
@@ -84,12 +114,18 @@ def _show_demonstration(console: Console, demonstration: Demonstration) -> None:
     for neighbor in demonstration.neighbors:
         mark = "✓" if neighbor.right else "✗"
         line = f"    {mark} {neighbor.cosine:.2f} {neighbor.language:<22} {neighbor.text}"
-        console.print(line, markup=False, style="green" if neighbor.right else "red", soft_wrap=True)
+        console.print(
+            line, markup=False, style="green" if neighbor.right else "red", soft_wrap=True
+        )
 
 
 def _table(*columns: str, numbers: int) -> Table:
     """A table with ``numbers`` columns of numbers at its end."""
     table = Table(title_justify="left", title_style="")
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place >= len(columns) - numbers else "left", no_wrap=place == 0)
+        table.add_column(
+            column,
+            justify="right" if place >= len(columns) - numbers else "left",
+            no_wrap=place == 0,
+        )
     return table

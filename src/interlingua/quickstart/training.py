@@ -32,10 +32,11 @@ class RunLength(NamedTuple):
 def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
     """The training run.
 
-    Differs from EMS's own settings where minutes have to do for days: one narrow layer (two learn more from a pair, one
-    more in a minute), embeddings that begin small (N(0, 0.02); from N(0, 1) the same run finds a fourth as many
-    translations), a learning rate to match, and no dropout, since no pair is seen more than a few times. The catalogues
-    are n-way parallel, so other translations of a batch's sentence are not counted as its negatives.
+    Differs from EMS's own settings where minutes have to do for days: one narrow layer (two learn
+    more from a pair, one more in a minute), embeddings that begin small (N(0, 0.02); from N(0, 1)
+    the same run finds a fourth as many translations), a learning rate to match, and no dropout,
+    since no pair is seen more than a few times. The catalogues are n-way parallel, so other
+    translations of a batch's sentence are not counted as its negatives.
 
     Args:
         corpus: the prepared corpus.
@@ -57,7 +58,9 @@ def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
         ),
         method=MethodConfig(
             name="ems",
-            options=EMSConfig(mlp=False, xtr_weight=0.5, temperature=0.05, exclude_repeats=True, language_dim=64),
+            options=EMSConfig(
+                mlp=False, xtr_weight=0.5, temperature=0.05, exclude_repeats=True, language_dim=64
+            ),
         ),
         optimizer=OptimizerConfig(learning_rate=5e-3, betas=(0.9, 0.98), weight_decay=0.0),
         schedule=ScheduleConfig(name="linear", warmup_steps=0.05),

@@ -1,7 +1,8 @@
 """Pages that need no other file: Jinja2 templates with one base, one style sheet and shared macros.
 
-A page extends ``base.html`` and gets plain values; what it shows is decided by its caller, how by the template. Texts
-are escaped wherever they are put in. Style sheet, script and data stand in the page itself, so that it loads nothing.
+A page extends ``base.html`` and gets plain values; what it shows is decided by its caller, how by
+the template. Texts are escaped wherever they are put in. Style sheet, script and data stand in the
+page itself, so that it loads nothing.
 """
 
 from __future__ import annotations
@@ -62,13 +63,18 @@ def resource(name: str) -> Markup:
 def breakable(text: str) -> Markup:
     """A text in parts that a line may end after; none so short that it says nothing."""
     parts = BREAK.sub(r"\1" + "\n", text).split("\n")
-    whole = [Markup('<span class="whole">{}</span>').format(part) if len(part) < LONG else part for part in parts]
+    whole = [
+        Markup('<span class="whole">{}</span>').format(part) if len(part) < LONG else part
+        for part in parts
+    ]
     return Markup("<wbr/>").join(whole)
 
 
 def embedded_json(data: Any) -> Markup:
     """JSON that can't end its script element: no <, so no tag and no comment either."""
-    return Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
+    return Markup(
+        json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    )
 
 
 def _source(name: str) -> str:

@@ -27,9 +27,11 @@ class Table:
     Attributes:
         title: above it.
         head: the columns' names.
-        rows: each with as many cells as the head; in a terminal an empty row is a line between rows.
+        rows: each with as many cells as the head; in a terminal an empty row is a line between
+            rows.
         notes: below it.
-        words: indices of columns that hold words, aligned left, in a terminal; in the other forms it is the first.
+        words: indices of columns that hold words, aligned left, in a terminal; in the other forms
+            it is the first.
     """
 
     title: str
@@ -60,7 +62,12 @@ class Table:
 
     def markdown(self) -> str:
         """A heading, the table, and a list of notes."""
-        lines = [f"### {self.title}", "", _markdown_row(self.head), "|---|" + "---:|" * (len(self.head) - 1)]
+        lines = [
+            f"### {self.title}",
+            "",
+            _markdown_row(self.head),
+            "|---|" + "---:|" * (len(self.head) - 1),
+        ]
         lines += [_markdown_row(row) for row in self.rows]
         if self.notes:
             lines.append("")

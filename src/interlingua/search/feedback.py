@@ -1,8 +1,10 @@
-"""Finding a question's answers in other languages by its best passage: pseudo-relevance feedback (Rocchio 1971).
+"""Finding a question's answers in other languages by its best passage: pseudo-relevance feedback
+(Rocchio 1971).
 
-A question is short, and often far from what answers it in another language. The passage that it finds first is mostly
-in its own language and right; what says the same in other languages is nearer to that passage than to the question. So
-the other languages are searched with both, q' = (q + p) / |q + p|, where q is the question and p the best passage.
+A question is short, and often far from what answers it in another language. The passage that it
+finds first is mostly in its own language and right; what says the same in other languages is nearer
+to that passage than to the question. So the other languages are searched with both, q' = (q + p) /
+|q + p|, where q is the question and p the best passage.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ def rankings_with_feedback(
 ) -> list[list[Hit]]:
     """A ranking for every language, found by the question and its best passage.
 
-    The language of the best passage is ranked by the question alone, so that it loses nothing. Scores are cosines with
-    q', and can be compared between languages.
+    The language of the best passage is ranked by the question alone, so that it loses nothing.
+    Scores are cosines with q', and can be compared between languages.
 
     Args:
         index: of the passages.

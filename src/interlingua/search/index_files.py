@@ -1,8 +1,9 @@
-"""The files that an index is made of: what it calls them, and whether all their passages can go into it.
+"""The files that an index is made of: what it calls them, and whether all their passages can go
+into it.
 
-A passage without an id of its own belongs to its file: its id is the file's name and the number of its line. Here a
-file is named by its place, so that files of equal names in two folders do not share ids, and so that a file has the
-same ids from whatever folder it is added.
+A passage without an id of its own belongs to its file: its id is the file's name and the number of
+its line. Here a file is named by its place, so that files of equal names in two folders do not
+share ids, and so that a file has the same ids from whatever folder it is added.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ class IndexFile(NamedTuple):
 
 
 def file_name(path: PathLike, folder: PathLike) -> str:
-    """What an index calls a file: its path with slashes, from the folder that the index is in if the file is below it.
+    """What an index calls a file: its path with slashes, from the folder that the index is in if
+    the file is below it.
 
-    So a folder can be moved with its texts and its index. A file elsewhere has its absolute path. Links to folders are
-    followed; a file that is a link keeps its own name.
+    So a folder can be moved with its texts and its index. A file elsewhere has its absolute path.
+    Links to folders are followed; a file that is a link keeps its own name.
 
     Args:
         path: of the file.
@@ -41,7 +43,8 @@ def file_name(path: PathLike, folder: PathLike) -> str:
     Raises:
         DataError: UTF-8 can't write the path.
     """
-    # A file that is a link may point at a name without a language or a suffix: only its folder is resolved.
+    # A file that is a link may point at a name without a language or a suffix: only its folder is
+    # resolved.
     place = Path(os.path.realpath(Path(path).parent)) / Path(path).name
     base = Path(os.path.realpath(folder)).parent
     name = place.relative_to(base) if place.is_relative_to(base) else place
@@ -66,10 +69,15 @@ def named_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
         if not Path(path).exists():
             raise DataError("no such file; check the path", path=path)
         if is_special(path):
-            raise DataError("is no regular file, so its passages get no lasting ids; save it as one first", path=path)
+            raise DataError(
+                "is no regular file, so its passages get no lasting ids; save it as one first",
+                path=path,
+            )
         name = file_name(path, folder)
         if name in files:
-            raise DataError(f"is given twice, also as {os.fspath(files[name].path)}; name it once", path=path)
+            raise DataError(
+                f"is given twice, also as {os.fspath(files[name].path)}; name it once", path=path
+            )
         files[name] = IndexFile(path, name)
     return list(files.values())
 
@@ -81,7 +89,8 @@ def read_files(files: Sequence[IndexFile], *, language: str | None = None) -> It
 
 
 def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> None:
-    """Reads all files, so that a fault in the last one is found before the first passage is embedded.
+    """Reads all files, so that a fault in the last one is found before the first passage is
+    embedded.
 
     Memory: about 100 bytes for each passage.
 
@@ -90,7 +99,8 @@ def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> N
         language: see ``read_passages``.
 
     Raises:
-        DataError: a file can't be read or has no passage, or an id occurs twice, in one file or in two.
+        DataError: a file can't be read or has no passage, or an id occurs twice, in one file or in
+            two.
     """
     file_of: dict[int, int] = {}
     for number, file in enumerate(files):
@@ -105,5 +115,9 @@ def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> N
 
 
 def _twice(name: str, first: PathLike, second: PathLike) -> str:
-    places = f"in {os.fspath(first)}" if first == second else f"in {os.fspath(first)} and in {os.fspath(second)}"
+    places = (
+        f"in {os.fspath(first)}"
+        if first == second
+        else f"in {os.fspath(first)} and in {os.fspath(second)}"
+    )
     return f"the id {name!r} occurs twice, {places}; ids must differ"

@@ -1,4 +1,6 @@
-"""An encoder as an index needs it: passages and questions with their prompts, and a language map on both."""
+"""An encoder as an index needs it: passages and questions with their prompts, and a language map on
+both.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,15 @@ class IndexedModel:
     Args:
         encoder: the model.
         path: where it was read from, for the index's record.
-        prompt: of passages: a prompt's name or a text; None = the model's own for passages, if it has one.
+        prompt: of passages: a prompt's name or a text; None = the model's own for passages, if it
+            has one.
         question_prompt: of questions, in the same way.
         language_map: applied to all vectors; None = none.
         dtype: to compute in.
 
     Raises:
-        ConfigError: the model has no such prompt, the dtype is unknown, or the map is of another width.
+        ConfigError: the model has no such prompt, the dtype is unknown, or the map is of another
+            width.
     """
 
     def __init__(
@@ -49,7 +53,8 @@ class IndexedModel:
             raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
         if language_map is not None and len(language_map.bias) != encoder.dim:
             raise ConfigError(
-                f"the map takes vectors of {len(language_map.bias)} elements, the model has {encoder.dim}"
+                f"the map takes vectors of {len(language_map.bias)} elements, the model has"
+                f" {encoder.dim}"
             )
         self.encoder = encoder
         self.path = path
@@ -74,7 +79,11 @@ class IndexedModel:
     def needs_language(self) -> bool:
         """Whether the vector of a text depends on its language's code."""
         by_shift = self.language_map is not None and self.language_map.shifts is not None
-        return by_shift or self.encoder.vocabulary.pre_tokenizer != "none" or self.encoder.language_shift is not None
+        return (
+            by_shift
+            or self.encoder.vocabulary.pre_tokenizer != "none"
+            or self.encoder.language_shift is not None
+        )
 
     def embed_passages(self, passages: Sequence[Passage]) -> Float32[ndarray, "n d"]:
         """One vector of length 1 for each passage.
@@ -83,12 +92,16 @@ class IndexedModel:
             DataError: the model needs a language that a passage lacks.
         """
         if not self.needs_language:
-            return self._embed([passage.embedded_text for passage in passages], self.passage_prompt, None)
+            return self._embed(
+                [passage.embedded_text for passage in passages], self.passage_prompt, None
+            )
         vectors = np.empty((len(passages), self.encoder.dim), dtype=np.float32)
         for language in sorted({passage.language for passage in passages}):
             rows = [row for row, passage in enumerate(passages) if passage.language == language]
             if not language:
-                raise DataError(f"{passages[rows[0]].id}: no language, which this model needs; give --language")
+                raise DataError(
+                    f"{passages[rows[0]].id}: no language, which this model needs; give --language"
+                )
             texts = [passages[row].embedded_text for row in rows]
             vectors[rows] = self._embed(texts, self.passage_prompt, language)
         return vectors
@@ -115,7 +128,9 @@ class IndexedModel:
         given = role_prompt(self.encoder, role, {}, None) if prompt is None else prompt
         return self.encoder.settings.prompt_text(given)
 
-    def map_vectors(self, vectors: Float32[ndarray, "n d"], language: str | None) -> Float32[ndarray, "n d"]:
+    def map_vectors(
+        self, vectors: Float32[ndarray, "n d"], language: str | None
+    ) -> Float32[ndarray, "n d"]:
         """The encoder's vectors after the language map, if there is one.
 
         Args:
@@ -127,7 +142,9 @@ class IndexedModel:
         languages = None if language is None else [language] * len(vectors)
         return self.language_map.apply(vectors, languages=languages)
 
-    def _embed(self, texts: list[str], prompt: str, language: str | None) -> Float32[ndarray, "n d"]:
+    def _embed(
+        self, texts: list[str], prompt: str, language: str | None
+    ) -> Float32[ndarray, "n d"]:
         # The prompt is put in front here: a text such as "query" would be looked up as a name.
         prompted = [prompt + text for text in texts]
         vectors = self.encoder.encode(prompted, prompt="", language=language, dtype=self.dtype)

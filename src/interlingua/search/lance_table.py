@@ -46,19 +46,23 @@ def table_rows(passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) ->
 
 @contextlib.contextmanager
 def lance_writes(folder: Path) -> Iterator[None]:
-    """LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's words."""
+    """LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's
+    words.
+    """
     try:
         yield
     except (RuntimeError, OSError) as error:
         first = str(error).splitlines()[0][:200]
         raise DataError(
-            f"LanceDB can't write: {first}; check the disk, then run the same command again", path=folder
+            f"LanceDB can't write: {first}; check the disk, then run the same command again",
+            path=folder,
         ) from (error)
 
 
 @contextlib.contextmanager
 def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
-    """LanceDB reports a damaged file, and a condition that it does not understand, with Rust's words.
+    """LanceDB reports a damaged file, and a condition that it does not understand, with Rust's
+    words.
 
     Args:
         folder: of the index.
@@ -75,7 +79,9 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
         is_damage = isinstance(error, OSError) or "LanceError(IO)" in first or "Not found" in first
         if where is not None and not is_damage:
             raise ConfigError(f"--where {where!r} is not a valid condition: {first}") from error
-        raise CheckpointError(f"{folder}: a file is missing or damaged ({first}); build the index again") from error
+        raise CheckpointError(
+            f"{folder}: a file is missing or damaged ({first}); build the index again"
+        ) from error
 
 
 def sql_strings(values: Iterable[str]) -> str:

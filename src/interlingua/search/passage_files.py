@@ -1,8 +1,8 @@
 """Passages to search in, out of files: lines of text, JSON Lines, Parquet.
 
-A line of a text file is a passage. A record of JSON Lines or Parquet has a ``text``, and may have an ``id``, a
-``title`` and a ``language``; everything else in it is metadata, kept with the passage and usable in filters. Files are
-read as a stream, so their size does not matter.
+A line of a text file is a passage. A record of JSON Lines or Parquet has a ``text``, and may have
+an ``id``, a ``title`` and a ``language``; everything else in it is metadata, kept with the passage
+and usable in filters. Files are read as a stream, so their size does not matter.
 """
 
 from __future__ import annotations
@@ -48,12 +48,16 @@ class Passage(NamedTuple):
         return f"{self.title} {self.text}" if self.title else self.text
 
 
-def read_passages(path: PathLike, *, language: str | None = None, name: str | None = None) -> Iterator[Passage]:
+def read_passages(
+    path: PathLike, *, language: str | None = None, name: str | None = None
+) -> Iterator[Passage]:
     """The passages of a file.
 
     Args:
-        path: ``.jsonl`` or ``.ndjson``, ``.parquet``, or text, a passage a line; all but Parquet also .gz, .xz, .zst.
-        language: any code, of passages that name none; by default that in the file's name (``de.txt``), if any.
+        path: ``.jsonl`` or ``.ndjson``, ``.parquet``, or text, a passage a line; all but Parquet
+            also .gz, .xz, .zst.
+        language: any code, of passages that name none; by default that in the file's name
+            (``de.txt``), if any.
         name: of the file, with which the ids of its passages begin; by default without its folder.
 
     Raises:
@@ -131,7 +135,9 @@ def _passage(record: Any, file: str, number: int, default_language: str) -> Pass
         raise DataError(f"no text; expected a string called {', '.join(TEXT_KEYS)}")
     own_id = _taken(fields, ID_KEYS)
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):
-        raise DataError(f"its id is of type {type(own_id).__name__}; expected a string or a whole number")
+        raise DataError(
+            f"its id is of type {type(own_id).__name__}; expected a string or a whole number"
+        )
     named = _taken(fields, LANGUAGE_KEYS)
     title = fields.pop("title", "")
     if not isinstance(title, str):

@@ -1,9 +1,10 @@
 """An index of passages on disk: LanceDB's table, and the model that its vectors are of.
 
-``DIR/index.json`` names the model with the digest of its weights, and the prompts. ``DIR/passages.lance`` holds the
-passages with their vectors of length 1. Passages are added in commits of some thousand rows: a killed run loses the
-commit that it was working on, and the same command goes on behind the last one. Full text is split into words by
-Unicode's rules (ICU), which suits an index of many languages; stemming would suit one.
+``DIR/index.json`` names the model with the digest of its weights, and the prompts.
+``DIR/passages.lance`` holds the passages with their vectors of length 1. Passages are added in
+commits of some thousand rows: a killed run loses the commit that it was working on, and the same
+command goes on behind the last one. Full text is split into words by Unicode's rules (ICU), which
+suits an index of many languages; stemming would suit one.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ def read_settings(folder: PathLike) -> IndexSettings:
     """
     path = Path(folder) / SETTINGS_FILE
     if not path.is_file():
-        raise ConfigError(f"{folder}: no index; make one: interlingua index build MODEL FILES -o {folder}")
+        raise ConfigError(
+            f"{folder}: no index; make one: interlingua index build MODEL FILES -o {folder}"
+        )
     content = load_json(path)
     names = {field.name for field in dataclasses.fields(IndexSettings)}
     if not isinstance(content, dict) or content.get("format") != FORMAT or names - content.keys():
@@ -124,8 +127,8 @@ def require_same(folder: PathLike, ours: IndexSettings, given: IndexSettings) ->
             called = {"digest": "the model", "dim": "the model", "map_digest": "the language map"}
             what = called.get(name, name.replace("_", " "))
             raise ConfigError(
-                f"{folder} was built with another value of {what} ({str(built)[:40]!r}, not {str(other)[:40]!r}); use"
-                " that, or build another index"
+                f"{folder} was built with another value of {what} ({str(built)[:40]!r}, not"
+                f" {str(other)[:40]!r}); use that, or build another index"
             )
 
 
@@ -143,7 +146,9 @@ class PassageIndex:
     """
 
     def __init__(self, folder: PathLike, *, create: bool = False) -> None:
-        os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are of no use to the user of an index
+        os.environ.setdefault(
+            "LANCEDB_LOG", "error"
+        )  # its warnings are of no use to the user of an index
         try:
             import lancedb
         except ImportError as error:
@@ -168,7 +173,12 @@ class PassageIndex:
             require_same(path, read_settings(path), settings)
             return cls(path, create=True)
         with atomic_write(path / SETTINGS_FILE) as file:
-            json.dump({"format": FORMAT, **dataclasses.asdict(settings)}, file, ensure_ascii=False, indent=1)
+            json.dump(
+                {"format": FORMAT, **dataclasses.asdict(settings)},
+                file,
+                ensure_ascii=False,
+                indent=1,
+            )
         return cls(path, create=True)
 
     @contextlib.contextmanager
@@ -191,14 +201,16 @@ class PassageIndex:
     ) -> Added:
         """Embeds the passages that are new or changed, and commits them some thousand at a time.
 
-        What is left of an earlier state of the files is deleted last, so that a killed run loses nothing.
+        What is left of an earlier state of the files is deleted last, so that a killed run loses
+        nothing.
 
         Memory: one commit, and about 200 bytes for each passage that is indexed or given.
 
         Args:
             passages: any number.
             embed: their vectors, of length 1.
-            files: names of files of which all passages are given; what else the index has of them is deleted.
+            files: names of files of which all passages are given; what else the index has of them
+                is deleted.
             progress: is called with the number of passages that are committed.
 
         Raises:
@@ -219,7 +231,13 @@ class PassageIndex:
                     kept = f"{committed:,} passages before it are in the index"
                     raise DataError(f"the id {passage.id!r} occurs twice; ids must differ; {kept}")
                 seen.add(key)
-                state = "added" if key not in known else "unchanged" if known[key] == content else "replaced"
+                state = (
+                    "added"
+                    if key not in known
+                    else "unchanged"
+                    if known[key] == content
+                    else "replaced"
+                )
                 counts[state] += 1
                 if state != "unchanged":
                     wanted.append(passage)
@@ -228,7 +246,8 @@ class PassageIndex:
                 self._commit(wanted, embed(wanted), replaces=replaces)
             committed = sum(counts.values())
             progress(committed)
-        # A killed run has not come here: the same command finds what is left, as the files still name it.
+        # A killed run has not come here: the same command finds what is left, as the files still
+        # name it.
         deleted = self._delete_ids(self._rest_of_files(files, seen))
         return Added(counts["added"], counts["replaced"], counts["unchanged"], deleted)
 
@@ -237,13 +256,16 @@ class PassageIndex:
 
         Args:
             ids: of passages; those that are not there are left out.
-            where: a condition in SQL on ``id``, ``file``, ``language``, ``title``, ``text`` or ``metadata``.
+            where: a condition in SQL on ``id``, ``file``, ``language``, ``title``, ``text`` or
+                ``metadata``.
 
         Raises:
             ConfigError: the condition is not valid; nothing was deleted.
             DataError: the disk is full.
         """
-        if where is not None:  # read alone first, so that a failure below is never the condition's fault
+        if (
+            where is not None
+        ):  # read alone first, so that a failure below is never the condition's fault
             with lance_reads(self.folder, where):
                 self._table.count_rows(where)
         deleted = self._delete_ids(ids)
@@ -265,21 +287,26 @@ class PassageIndex:
         return before - self.count()
 
     def _rest_of_files(self, files: Collection[str], seen: Collection[int]) -> list[str]:
-        """Ids of passages that belong to one of the files, other than those that have just been read."""
+        """Ids of passages that belong to one of the files, other than those that have just been
+        read.
+        """
         if not files:
             return []
         rest: list[str] = []
         query = self._table.search().where(f"file IN ({sql_strings(files)})").select(["id"])
         with lance_reads(self.folder):
             for batch in query.to_batches():
-                rest += [name for name in batch.column("id").to_pylist() if text_key(name) not in seen]
+                rest += [
+                    name for name in batch.column("id").to_pylist() if text_key(name) not in seen
+                ]
         return rest
 
     def finish(self, *, approximate: bool = False) -> None:
         """Brings the indexes of words and of vectors up to date and joins the commits.
 
         Args:
-            approximate: make an index of vectors (IVF-PQ), by which ``nearest`` is approximate and many times faster.
+            approximate: make an index of vectors (IVF-PQ), by which ``nearest`` is approximate and
+                many times faster.
 
         Raises:
             ConfigError: there are too few passages for an index of vectors.
@@ -289,8 +316,8 @@ class PassageIndex:
 
         if approximate and self.count() < LEAST_APPROXIMATE:
             raise ConfigError(
-                f"an approximate search takes at least {LEAST_APPROXIMATE:,} passages, the index has {self.count():,};"
-                " the exact one is fast for so few"
+                f"an approximate search takes at least {LEAST_APPROXIMATE:,} passages, the index"
+                f" has {self.count():,}; the exact one is fast for so few"
             )
         with lance_writes(self.folder):
             indexed = self._indexed_columns()
@@ -333,8 +360,9 @@ class PassageIndex:
     ) -> list[Hit]:
         """The passages of largest cosine.
 
-        Without an index of vectors the question is compared with all of them. With one, the vectors of the nearest
-        cells are compared by their codes, and the best of these by their true cosines.
+        Without an index of vectors the question is compared with all of them. With one, the vectors
+        of the nearest cells are compared by their codes, and the best of these by their true
+        cosines.
 
         Args:
             vector: of the question, of length 1.
@@ -348,11 +376,17 @@ class PassageIndex:
         """
         query = self._table.search(vector).distance_type("dot").select([*SHOWN, "_distance"])
         refined = max(REFINED, math.ceil(LEAST_REFINED / top))
-        query = query.bypass_vector_index() if exact else query.nprobes(PROBED_CELLS).refine_factor(refined)
+        query = (
+            query.bypass_vector_index()
+            if exact
+            else query.nprobes(PROBED_CELLS).refine_factor(refined)
+        )
         # LanceDB's "dot" distance is 1 - x'y.
         return self._hits(query, top, languages, where, lambda row: 1.0 - row["_distance"])
 
-    def matching(self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None) -> list[Hit]:
+    def matching(
+        self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None
+    ) -> list[Hit]:
         """The passages of largest BM25 score for the words of a text; see ``nearest``."""
         if not self.count():
             return []
@@ -391,13 +425,16 @@ class PassageIndex:
     def _open_table(self, database: Any, *, create: bool) -> Any:
         if not self._has_table():
             if not create:
-                raise CheckpointError(f"{self.folder}: its passages are missing; build the index again")
+                raise CheckpointError(
+                    f"{self.folder}: its passages are missing; build the index again"
+                )
             self._create_table(database)
         with lance_reads(self.folder):
             return database.open_table(TABLE)
 
     def _has_table(self) -> bool:
-        # A run that was killed while it made the table has left a folder without a version, and so without a row.
+        # A run that was killed while it made the table has left a folder without a version, and so
+        # without a row.
         return any((self.folder / f"{TABLE}.lance" / "_versions").glob("*.manifest"))
 
     def _create_table(self, database: Any) -> None:
@@ -406,11 +443,17 @@ class PassageIndex:
                 shutil.rmtree(self.folder / f"{TABLE}.lance", ignore_errors=True)
                 database.create_table(TABLE, schema=table_schema(self.settings.dim))
 
-    def _commit(self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool) -> None:
+    def _commit(
+        self, passages: Sequence[Passage], vectors: Float32[ndarray, "n d"], *, replaces: bool
+    ) -> None:
         rows = table_rows(passages, vectors)
         with lance_writes(self.folder):
             if replaces:
-                upsert = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+                upsert = (
+                    self._table.merge_insert("id")
+                    .when_matched_update_all()
+                    .when_not_matched_insert_all()
+                )
                 upsert.execute(rows)
             else:
                 self._table.add(rows)

@@ -1,8 +1,9 @@
-"""Rankings of passages: joined, shared out between languages, and described by the languages in them.
+"""Rankings of passages: joined, shared out between languages, and described by the languages in
+them.
 
-A multilingual encoder may prefer passages in the question's own language, so that a pool of many languages hides
-answers in the others. Two things help: a map that takes the language out of the vectors, and a ranking that begins
-with the best passages of every language.
+A multilingual encoder may prefer passages in the question's own language, so that a pool of many
+languages hides answers in the others. Two things help: a map that takes the language out of the
+vectors, and a ranking that begins with the best passages of every language.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ class LanguageShare(NamedTuple):
 
 
 def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
-    """The best hits of several rankings with comparable scores; of equal scores the smaller id comes first."""
+    """The best hits of several rankings with comparable scores.
+
+    Of equal scores the smaller id comes first.
+    """
     hits = [hit for ranking in rankings for hit in ranking]
     hits.sort(key=lambda hit: (-hit.score, hit.id))
     return hits[:top]
@@ -52,7 +56,8 @@ def followed(hits: Sequence[Hit], others: Sequence[Hit], top: int) -> list[Hit]:
 
 
 def fused(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): score(d) = sum over rankings of 1 / (60 + rank(d)).
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): score(d) = sum over rankings of 1
+    / (60 + rank(d)).
 
     Args:
         rankings: with scores that can't be compared, best first.
@@ -69,7 +74,8 @@ def fused(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
 
 
 def language_shares(hits: Sequence[Hit], indexed: Mapping[str, int]) -> list[LanguageShare]:
-    """Every language's share of a ranking next to its share of the passages searched, largest first.
+    """Every language's share of a ranking next to its share of the passages searched, largest
+    first.
 
     Args:
         hits: the ranking.

@@ -62,7 +62,8 @@ def build_index(
         folder: of the index.
         prompt: of passages: a prompt's name or a text; by default the model's own.
         question_prompt: of questions, in the same way.
-        language_map: folder that ``interlingua debias --vectors`` wrote, or its file; applied to all vectors.
+        language_map: folder that ``interlingua debias --vectors`` wrote, or its file; applied to
+            all vectors.
         language: any code, of passages that name none; by default that in a file's name.
         approximate: make an index of vectors too, see ``PassageIndex.finish``.
         dtype: to compute in.
@@ -78,7 +79,12 @@ def build_index(
     map_read = None if language_map is None else read_map(language_map)
     encoder = Encoder.load(model, device=device)
     embedder = IndexedModel(
-        encoder, _absolute(model), prompt=prompt, question_prompt=question_prompt, language_map=map_read, dtype=dtype
+        encoder,
+        _absolute(model),
+        prompt=prompt,
+        question_prompt=question_prompt,
+        language_map=map_read,
+        dtype=dtype,
     )
     check_files(named, language=language)
     index = PassageIndex.create(folder, embedder.settings)
@@ -102,8 +108,8 @@ def add_to_index(
 ) -> Added:
     """Adds the passages of files to an index; see ``build_index``.
 
-    A passage with the same id is replaced. A file that is in the index already is replaced as a whole: passages that
-    belong to it and are not in it any more are deleted.
+    A passage with the same id is replaced. A file that is in the index already is replaced as a
+    whole: passages that belong to it and are not in it any more are deleted.
     """
     index = PassageIndex(folder)
     named = named_files(files, folder)
@@ -137,7 +143,11 @@ def delete_from_index(folder: PathLike, ids: Sequence[str] = (), where: str | No
 
 
 def model_of(
-    index: PassageIndex, *, model: str | None = None, dtype: Dtype = "float32", device: str | None = None
+    index: PassageIndex,
+    *,
+    model: str | None = None,
+    dtype: Dtype = "float32",
+    device: str | None = None,
 ) -> IndexedModel:
     """The model that an index was built with.
 
@@ -155,7 +165,9 @@ def model_of(
     return model_for(index.folder, Encoder.load(path, device=device), path, dtype=dtype)
 
 
-def model_for(folder: PathLike, encoder: Encoder, path: str, *, dtype: Dtype = "float32") -> IndexedModel:
+def model_for(
+    folder: PathLike, encoder: Encoder, path: str, *, dtype: Dtype = "float32"
+) -> IndexedModel:
     """An encoder with the prompts and the map of an index.
 
     Args:
@@ -199,7 +211,9 @@ class _Query:
         if mode != "hybrid":
             return self._of_one_kind(mode, top, per_language)
         depth = min(FUSED_DEPTH * top, MOST_HITS)
-        return fused([self._of_one_kind(kind, depth, per_language) for kind in ("vector", "text")], top)
+        return fused(
+            [self._of_one_kind(kind, depth, per_language) for kind in ("vector", "text")], top
+        )
 
     def _of_one_kind(self, kind: str, top: int, per_language: int | None) -> list[Hit]:
         most = top if per_language is None else min(per_language, top)
@@ -213,7 +227,9 @@ class _Query:
     def _nearest(self, kind: str, most: int, languages: Sequence[str]) -> list[Hit]:
         if kind == "text" or self.vector is None:
             return self.index.matching(self.question, most, languages=languages, where=self.where)
-        return self.index.nearest(self.vector, most, languages=languages, where=self.where, exact=self.exact)
+        return self.index.nearest(
+            self.vector, most, languages=languages, where=self.where, exact=self.exact
+        )
 
 
 class Searcher:
@@ -280,16 +296,18 @@ class Searcher:
             question: its words are read by the modes text and hybrid.
             vector: of length 1; None is for the mode text.
             top: hits at most.
-            mode: by vectors, by the words of the text (BM25), by both with reciprocal rank fusion, or by vectors with
-                feedback, see ``rankings_with_feedback``.
+            mode: by vectors, by the words of the text (BM25), by both with reciprocal rank fusion,
+                or by vectors with feedback, see ``rankings_with_feedback``.
             languages: codes of the languages to search in; () = all.
-            per_language: begin with the best so many hits of each language, so that none fills the ranking; up to
-                ``top``, they are followed by the other hits in the order that they have without this option.
+            per_language: begin with the best so many hits of each language, so that none fills the
+                ranking; up to ``top``, they are followed by the other hits in the order that they
+                have without this option.
             where: a condition in SQL, such as ``json_extract(metadata, '$.year') = '2024'``.
             exact: see ``PassageIndex.nearest``.
 
         Raises:
-            ConfigError: the mode is unknown, a number is out of range, or the condition is not valid.
+            ConfigError: the mode is unknown, a number is out of range, or the condition is not
+                valid.
             DataError: the index has no passage in one of the languages.
         """
         if mode not in MODES:
@@ -298,12 +316,15 @@ class Searcher:
             if number is not None and not 1 <= number <= MOST_HITS:
                 raise ConfigError(f"{name} is {number}; it must be from 1 to {MOST_HITS}")
         if vector is None and mode != "text":
-            raise ConfigError(f"mode {mode} needs the question's vector; give it, or choose the mode text")
+            raise ConfigError(
+                f"mode {mode} needs the question's vector; give it, or choose the mode text"
+            )
         searched = self._searched(languages)
         query = _Query(self.index, question, vector, list(searched), bool(languages), where, exact)
         hits = query.ranking(mode, top, per_language)
         if per_language is not None and len(hits) < top:
-            # Behind the best passages of every language, feedback has nothing to add: the question alone ranks.
+            # Behind the best passages of every language, feedback has nothing to add: the question
+            # alone ranks.
             hits = followed(hits, query.ranking("vector" if mode == "feedback" else mode, top), top)
         return Ranking(hits, language_shares(hits, searched))
 

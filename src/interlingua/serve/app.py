@@ -35,7 +35,10 @@ PAGE_FILES = {
     "/page.js": ("page.js", "text/javascript"),
     "/page.css": ("page.css", "text/css"),
 }
-CONTENT_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'"
+    " data:"
+)
 """The page loads nothing from elsewhere and runs no script but its own."""
 STATUSES = {
     400: "The body is no JSON, or not of this form",
@@ -81,7 +84,8 @@ def make_app(
             # No request is left but those that were cut off when the time to stop in was over.
             await asyncio.to_thread(service.batcher.close, drop=True)
 
-    # A redirect to the path without a final slash would name http:// behind a proxy that speaks https.
+    # A redirect to the path without a final slash would name http:// behind a proxy that speaks
+    # https.
     app = FastAPI(
         title="interlingua",
         version=__version__,
@@ -90,7 +94,9 @@ def make_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    documented: dict[int | str, dict[str, Any]] = {code: {"description": text} for code, text in STATUSES.items()}
+    documented: dict[int | str, dict[str, Any]] = {
+        code: {"description": text} for code, text in STATUSES.items()
+    }
     routers = [
         openai_router(service, documented),
         inference_router(service, documented),
@@ -104,7 +110,9 @@ def make_app(
         app.include_router(router)
     app.include_router(status_router(service, searcher, calibrations))
     for path, (name, kind) in PAGE_FILES.items():
-        app.add_api_route(path, _page_file(name, kind), methods=["GET", "HEAD"], include_in_schema=False)
+        app.add_api_route(
+            path, _page_file(name, kind), methods=["GET", "HEAD"], include_in_schema=False
+        )
     app.openapi_schema = described(app.openapi(), model, searcher.languages if searcher else ())
     app.add_exception_handler(RequestError, _on_request_error)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -116,7 +124,9 @@ def _page_file(name: str, kind: str) -> Callable[[], Any]:
     content = resources.files("interlingua.serve").joinpath("page", name).read_bytes()
 
     async def read() -> Response:
-        return Response(content, media_type=kind, headers={"content-security-policy": CONTENT_POLICY})
+        return Response(
+            content, media_type=kind, headers={"content-security-policy": CONTENT_POLICY}
+        )
 
     return read
 
@@ -127,7 +137,8 @@ async def _on_request_error(request: Request, error: Any) -> Response:
 
 async def _on_http_error(request: Request, error: Any) -> Response:
     return error_response(
-        request.url.path, RequestError(error.status_code, str(error.detail), dict(error.headers or {}))
+        request.url.path,
+        RequestError(error.status_code, str(error.detail), dict(error.headers or {})),
     )
 
 

@@ -1,9 +1,10 @@
 """Requests of many clients in common batches.
 
-One thread owns the encoder. While it embeds a batch, new requests wait in a queue. Then it takes the next batch: one
-text of each waiting request in turn, until the batch has its tokens. So a request of one text is answered after the
-running batch and its own, even if a request of 2,000 texts came first, and a large request that is alone gets whole
-batches. The queue is bounded: what does not fit is refused at once, with an estimate of when to come back.
+One thread owns the encoder. While it embeds a batch, new requests wait in a queue. Then it takes
+the next batch: one text of each waiting request in turn, until the batch has its tokens. So a
+request of one text is answered after the running batch and its own, even if a request of 2,000
+texts came first, and a large request that is alone gets whole batches. The queue is bounded: what
+does not fit is refused at once, with an estimate of when to come back.
 """
 
 from __future__ import annotations
@@ -105,7 +106,9 @@ class Batcher:
         """Starts the thread; to be called in the process that serves, after any fork."""
         self._thread.start()
 
-    def submit(self, sequences: Sequence[list[int]], language: str | None = None) -> Future[Vectors]:
+    def submit(
+        self, sequences: Sequence[list[int]], language: str | None = None
+    ) -> Future[Vectors]:
         """Puts a request in the queue.
 
         Args:
@@ -127,7 +130,8 @@ class Batcher:
         with self._changed:
             if self._closed:
                 raise ClosedError("the server is stopping")
-            # A request larger than the whole queue is taken when nothing waits; its size has a limit of its own.
+            # A request larger than the whole queue is taken when nothing waits; its size has a
+            # limit of its own.
             if self._waiting and self._waiting_tokens + tokens > self._queue_tokens:
                 raise QueueFullError(max(1, ceil(self._waiting_tokens / self._tokens_per_second)))
             if sequences:
@@ -139,7 +143,9 @@ class Batcher:
         return request.future
 
     def submit_work(self, sequences: Sequence[list[int]], work: Callable[[], Any]) -> Future[Any]:
-        """Puts in the queue what needs more of the encoder than vectors of texts; it has a turn by itself.
+        """Puts in the queue what needs more of the encoder than vectors of texts.
+
+        It has a turn by itself.
 
         Args:
             sequences: token ids, for the size of it.
@@ -192,7 +198,11 @@ class Batcher:
             self._waiting_tokens -= sum(map(len, first.sequences))
             return [(first, len(first.sequences))]
         language = first.language
-        turn = deque(request for request in self._waiting if request.work is None and request.language == language)
+        turn = deque(
+            request
+            for request in self._waiting
+            if request.work is None and request.language == language
+        )
         counts: dict[_Request, int] = dict.fromkeys(turn, 0)
         tokens = 0
         while turn:
@@ -219,7 +229,9 @@ class Batcher:
 
     def _embed_batch(self, batch: list[tuple[_Request, int]]) -> None:
         sequences = [
-            ids for request, count in batch for ids in request.sequences[request.taken : request.taken + count]
+            ids
+            for request, count in batch
+            for ids in request.sequences[request.taken : request.taken + count]
         ]
         started = time.perf_counter()
         try:
@@ -227,8 +239,12 @@ class Batcher:
         except Exception as error:  # one bad batch must not end the service
             self._fail(batch, error)
             return
-        record = BatchRecord(len(sequences), sum(map(len, sequences)), time.perf_counter() - started)
-        self._tokens_per_second = 0.9 * self._tokens_per_second + 0.1 * record.tokens / max(record.seconds, 1e-6)
+        record = BatchRecord(
+            len(sequences), sum(map(len, sequences)), time.perf_counter() - started
+        )
+        self._tokens_per_second = 0.9 * self._tokens_per_second + 0.1 * record.tokens / max(
+            record.seconds, 1e-6
+        )
         self._observe(record)
         first = 0
         for request, count in batch:
@@ -243,7 +259,9 @@ class Batcher:
             for request, count in batch:
                 if request in self._waiting:
                     self._waiting.remove(request)
-                    self._waiting_tokens -= sum(map(len, request.sequences[request.taken + count :]))
+                    self._waiting_tokens -= sum(
+                        map(len, request.sequences[request.taken + count :])
+                    )
         for request, _ in batch:
             with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
                 request.future.set_exception(error)

@@ -1,7 +1,9 @@
-"""What the OpenAPI document says of fields beyond their types: all that a server can state before it sees a request.
+"""What the OpenAPI document says of fields beyond their types: all that a server can state before
+it sees a request.
 
-Languages and sentences are the same on every server. The names of the model and of its prompts and the number of its
-dimensions are not: their fields carry a mark in the document that FastAPI makes, and ``described`` puts the values in.
+Languages and sentences are the same on every server. The names of the model and of its prompts and
+the number of its dimensions are not: their fields carry a mark in the document that FastAPI makes,
+and ``described`` puts the values in.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from interlingua.serve.model import ServedModel
 
 MARK = "x-interlingua"
 NOT_BLANK = r"\S"
-LANGUAGE_CODES = sorted({code for one in languages.known() for code in (one.code, one.iso1) if code is not None})
+LANGUAGE_CODES = sorted(
+    {code for one in languages.known() for code in (one.code, one.iso1) if code is not None}
+)
 Language = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "language"})]
 Sentence = Annotated[StrictStr, WithJsonSchema({"type": "string", "pattern": NOT_BLANK})]
 Sentences = Annotated[
@@ -36,11 +40,14 @@ ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]
 ENDS_WITHOUT_WORD = r"(^|[\x00-/:-@\[-`{-\xa9\xab-\xb1\xb4\xb6-\xb8\xbb\xbf\xd7\xf7])$"
-"""Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter for a wrong name.
-Programs differ in which classes of Unicode a pattern may name, so those of Latin-1 are listed; the server takes all."""
+"""Of a prompt that is a text: ``EncodingSettings.prompt_text`` takes one that ends with a letter
+for a wrong name. Programs differ in which classes of Unicode a pattern may name, so those of
+Latin-1 are listed; the server takes all."""
 
 
-def described(document: dict[str, Any], model: ServedModel, searched: Collection[str] = ()) -> dict[str, Any]:
+def described(
+    document: dict[str, Any], model: ServedModel, searched: Collection[str] = ()
+) -> dict[str, Any]:
     """The document with the marked fields of one model.
 
     Args:
@@ -61,7 +68,8 @@ def described(document: dict[str, Any], model: ServedModel, searched: Collection
     _fill(document, values)
     document["components"]["schemas"]["Language"] = {
         "type": "string",
-        "pattern": f"^({'|'.join(LANGUAGE_CODES)})$",  # with an enum, testers would try each of the codes in each field
+        # with an enum, testers would try each of the codes in each field
+        "pattern": f"^({'|'.join(LANGUAGE_CODES)})$",
         "description": "A code; other usual codes and English names are understood too.",
     }
     return document

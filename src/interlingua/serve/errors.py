@@ -1,4 +1,6 @@
-"""Errors that clients see: a status, one line, and the shape of the protocol that the path belongs to."""
+"""Errors that clients see: a status, one line, and the shape of the protocol that the path belongs
+to.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,19 @@ import orjson
 from starlette.responses import Response
 
 OPENAI_PREFIX = "/v1/"
-OPENAI_TYPES = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 503: "server_error"}
-INFERENCE_TYPES = {413: "Validation", 422: "Validation", 424: "Backend", 429: "Overloaded", 500: "Backend"}
+OPENAI_TYPES = {
+    401: "authentication_error",
+    429: "rate_limit_error",
+    500: "server_error",
+    503: "server_error",
+}
+INFERENCE_TYPES = {
+    413: "Validation",
+    422: "Validation",
+    424: "Backend",
+    429: "Overloaded",
+    500: "Backend",
+}
 
 
 class RequestError(Exception):

@@ -1,4 +1,7 @@
-"""What every request passes before it is parsed: its id, the key, limits of size and time; and its line in the log."""
+"""What every request passes before it is parsed: its id, the key, limits of size and time.
+
+And its line in the log.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,9 @@ class Guards:
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         request_id = _request_id(headers)
         details: dict[str, Any] = {}
         body = _Body()
@@ -84,7 +89,10 @@ class Guards:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-request-id", request_id.encode()),
+                ]
             await send(message)
 
         try:
@@ -95,7 +103,9 @@ class Guards:
             if not status:
                 await error_response(scope["path"], error)(scope, receive, send_with_id)
         except asyncio.CancelledError:  # the time to stop in is over
-            late = RequestError(503, "the server stopped before this request had its turn; send it to another one")
+            late = RequestError(
+                503, "the server stopped before this request had its turn; send it to another one"
+            )
             if not status:
                 await error_response(scope["path"], late)(scope, receive, send_with_id)
         except _DisconnectedError:
@@ -111,11 +121,15 @@ class Guards:
         sent = key.strip().encode("latin-1")  # the bytes as they came
         is_right = sum(hmac.compare_digest(sent, form) for form in self._key_forms) > 0
         if scheme.lower() != "bearer" or not is_right:
-            raise RequestError(401, "send the key of this server as 'Authorization: Bearer KEY'", _ASK_FOR_KEY)
+            raise RequestError(
+                401, "send the key of this server as 'Authorization: Bearer KEY'", _ASK_FOR_KEY
+            )
 
     async def _read_body(self, headers: dict[str, str], receive: Receive, body: _Body) -> None:
         limit = self.settings.max_body
-        too_large = RequestError(413, f"the body has more than {limit:,} bytes; send fewer texts at a time", _CLOSE)
+        too_large = RequestError(
+            413, f"the body has more than {limit:,} bytes; send fewer texts at a time", _CLOSE
+        )
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > limit:
             raise too_large
@@ -135,12 +149,18 @@ class Guards:
                         raise too_large
                     if self._held > MOST_BODIES * limit:
                         raise RequestError(
-                            429, f"other requests hold {self._held:,} bytes; try again", {"retry-after": "1", **_CLOSE}
+                            429,
+                            f"other requests hold {self._held:,} bytes; try again",
+                            {"retry-after": "1", **_CLOSE},
                         )
         except TimeoutError:
-            raise RequestError(408, f"the body did not arrive within {seconds:g} s", _CLOSE) from None
+            raise RequestError(
+                408, f"the body did not arrive within {seconds:g} s", _CLOSE
+            ) from None
 
-    def _record(self, scope: Scope, status: int, seconds: float, request_id: str, details: dict[str, Any]) -> None:
+    def _record(
+        self, scope: Scope, status: int, seconds: float, request_id: str, details: dict[str, Any]
+    ) -> None:
         # Clients may make up any number of paths; those without a route are counted together.
         path = getattr(scope.get("route"), "path", "other")
         self.metrics.requests.labels(path, str(status)).inc()
@@ -161,7 +181,10 @@ class Guards:
 
 
 def _key_forms(key: str | None) -> list[bytes]:
-    """The bytes of a key in a header: clients write one beyond ASCII in UTF-8 or in Latin-1; none without a key."""
+    """The bytes of a key in a header: clients write one beyond ASCII in UTF-8 or in Latin-1.
+
+    None without a key.
+    """
     if key is None:
         return []
     forms = [key.strip().encode()]
@@ -184,7 +207,9 @@ def _request_id(headers: dict[str, str]) -> str:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body at once, then what comes from the client, which is its leaving."""
+    """What the application receives: the body at once, then what comes from the client, which is
+    its leaving.
+    """
     is_sent = False
 
     async def receive_again() -> Message:

@@ -1,4 +1,6 @@
-"""The protocol of Hugging Face's text-embeddings-inference: ``/embed``, ``/similarity`` and ``/info``."""
+"""The protocol of Hugging Face's text-embeddings-inference: ``/embed``, ``/similarity`` and
+``/info``.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,16 @@ class EmbedRequest(BaseModel):
 
     inputs: StrictStr | Texts
     normalize: StrictBool = Field(True, description="Scale the vectors to length 1.")
-    truncate: StrictBool | None = Field(None, description="Cut texts that are too long; default: as the server does.")
-    prompt_name: Prompt | None = Field(None, description="Name of a prompt of the model.")
-    dimensions: Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE] | None = Field(
-        None, description="First dimensions to keep."
+    truncate: StrictBool | None = Field(
+        None, description="Cut texts that are too long; default: as the server does."
     )
-    language: Language | None = Field(None, description="Language of the texts, for models that need it.")
+    prompt_name: Prompt | None = Field(None, description="Name of a prompt of the model.")
+    dimensions: (
+        Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE] | None
+    ) = Field(None, description="First dimensions to keep.")
+    language: Language | None = Field(
+        None, description="Language of the texts, for models that need it."
+    )
 
 
 class SimilarityInput(BaseModel):
@@ -65,7 +71,9 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
         service: what embeds.
         documented: replies other than 200, for the OpenAPI document.
     """
-    router = APIRouter(route_class=StrictRoute, tags=["text-embeddings-inference"], responses=documented)
+    router = APIRouter(
+        route_class=StrictRoute, tags=["text-embeddings-inference"], responses=documented
+    )
 
     @router.post("/embed")
     async def embed(request: Request, body: EmbedRequest) -> Response:
@@ -125,7 +133,9 @@ def status_router(
                 "max_client_batch_size": settings.max_texts,
                 "auto_truncate": settings.auto_truncate,
                 "prompts": sorted(model.encoder.settings.prompts),
-                "calibrated_languages": calibrations.language_pairs if calibrations is not None else [],
+                "calibrated_languages": calibrations.language_pairs
+                if calibrations is not None
+                else [],
                 "needs_language": not model.takes_any_language,
                 "question_needs_language": searcher is not None and searcher.model.needs_language,
                 "indexed_passages": searcher.languages if searcher is not None else None,

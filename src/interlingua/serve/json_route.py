@@ -1,8 +1,9 @@
-"""JSON in and out by orjson: strict UTF-8, no half characters, and vectors without a Python number for each element.
+"""JSON in and out by orjson: strict UTF-8, no half characters, and vectors without a Python number
+for each element.
 
-A request of one short text costs more in the layers of a web framework than in tokenization. So ``DirectRoutes`` looks
-up the routes of this module by their path and calls them itself. FastAPI describes them in the OpenAPI document, and
-answers all other requests.
+A request of one short text costs more in the layers of a web framework than in tokenization. So
+``DirectRoutes`` looks up the routes of this module by their path and calls them itself. FastAPI
+describes them in the OpenAPI document, and answers all other requests.
 """
 
 from __future__ import annotations
@@ -41,9 +42,12 @@ class StrictRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            # A page of another site can send other kinds, but not this one, without asking this server first.
+            # A page of another site can send other kinds, but not this one, without asking this
+            # server first.
             if kind != "application/json":
-                raise RequestError(415, "send the body as JSON, with the header 'content-type: application/json'")
+                raise RequestError(
+                    415, "send the body as JSON, with the header 'content-type: application/json'"
+                )
             if request.headers.get("content-encoding", "identity").lower() != "identity":
                 raise RequestError(415, "send the body as it is, without a content-encoding")
             response: Response = await self.endpoint(request, _read(model, await request.body()))
@@ -62,7 +66,9 @@ class DirectRoutes:
 
     def __init__(self, app: ASGIApp, routers: Iterable[APIRouter]) -> None:
         self.app = app
-        self._routes: dict[str, tuple[StrictRoute, Callable[[Request], Coroutine[Any, Any, Response]]]] = {}
+        self._routes: dict[
+            str, tuple[StrictRoute, Callable[[Request], Coroutine[Any, Any, Response]]]
+        ] = {}
         for router in routers:
             for route in router.routes:
                 if isinstance(route, StrictRoute) and route.methods == {"POST"}:
@@ -116,7 +122,9 @@ def _first_fault(model: type[BaseModel], error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     first = faults[0]
     name = str(first["loc"][0])
-    if sum(fault["loc"][:1] == first["loc"][:1] for fault in faults) > 1:  # one for each of the forms of the field
+    if (
+        sum(fault["loc"][:1] == first["loc"][:1] for fault in faults) > 1
+    ):  # one for each of the forms of the field
         field = model.model_fields.get(name)
         if field is None or field.description is None:
             return f"{name}: has none of its forms; see /openapi.json"

@@ -1,8 +1,10 @@
-"""Probabilities of the links that ``/align`` finds, from a file that ``interlingua score --learn`` wrote.
+"""Probabilities of the links that ``/align`` finds, from a file that ``interlingua score --learn``
+wrote.
 
-The linked texts are scored as ``interlingua score`` scores pairs, and the score's calibration gives the probability
-that both texts are translations. A calibration holds for one language pair, one model with its prompt and data type,
-and one way of scoring. Where a request has none that fits, its links have no probability, and the reply says why.
+The linked texts are scored as ``interlingua score`` scores pairs, and the score's calibration gives
+the probability that both texts are translations. A calibration holds for one language pair, one
+model with its prompt and data type, and one way of scoring. Where a request has none that fits, its
+links have no probability, and the reply says why.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ LEAST_LINKS = 40
 """From fewer the share of right ones is not estimated; that of the calibration is taken."""
 DTYPE = "dtype="
 """Opens the name of a data type in a model's identity."""
-NO_FILE = "this server has no calibration; start it with --calibration FILE, which interlingua score --learn writes"
+NO_FILE = (
+    "this server has no calibration; start it with --calibration FILE, which interlingua score"
+    " --learn writes"
+)
 NO_LANGUAGES = "name both languages, as a calibration holds for one language pair"
 
 
@@ -64,8 +69,8 @@ class LinkCalibrations:
         self._known = {pair: one for pair, one in read.items() if _digest(one) == model.digest}
         if not self._known:
             raise ConfigError(
-                f"{path}: all calibrations are of other models; make one: interlingua score MODEL BITEXT --learn {path}"
-                " --parallel TRUSTED"
+                f"{path}: all calibrations are of other models; make one: interlingua score MODEL"
+                f" BITEXT --learn {path} --parallel TRUSTED"
             )
         for pair, one in self._known.items():
             try:
@@ -105,7 +110,10 @@ class LinkCalibrations:
             return _none(pairs, str(error))
         if config.too_few(len(pairs)):
             least = LEAST_PAIRS * config.k
-            return _none(pairs, f"a margin needs {least} pairs or more; learn with --cosine for shorter texts")
+            return _none(
+                pairs,
+                f"a margin needs {least} pairs or more; learn with --cosine for shorter texts",
+            )
         rows = [TextPair(one, other, source, target) for one, other in pairs]
         blocks = [block.scores for block in PairScorer(encode, config).score(rows)]
         if not blocks:
@@ -114,16 +122,21 @@ class LinkCalibrations:
         prior = calibration.prior
         if len(scores) >= LEAST_LINKS and calibration.basis != "gold":
             prior = calibration.estimate_prior(scores)
-        return LinkProbabilities(calibration.probability(scores, prior=prior).round(6).tolist(), prior)
+        return LinkProbabilities(
+            calibration.probability(scores, prior=prior).round(6).tolist(), prior
+        )
 
     def _check_way(self, calibration: Calibration, prompt: str | None) -> None:
-        """Raises ConfigError if the calibration's vectors were made with another prompt or data type."""
+        """Raises ConfigError if the calibration's vectors were made with another prompt or data
+        type.
+        """
         dtype, made = _way(calibration)
         here = self.model.prompt_text(prompt).strip()
         if dtype not in self.model.close_dtypes or made != here:
             raise ConfigError(
-                f"{self.name} was learned with {_described(dtype, made)}, and this request is embedded with"
-                f" {_described(self.model.dtype, here)}; learn again with the same --dtype and --prompt"
+                f"{self.name} was learned with {_described(dtype, made)}, and this request is"
+                f" embedded with {_described(self.model.dtype, here)}; learn again with the same"
+                " --dtype and --prompt"
             )
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
 
 from interlingua.serve.batching import BatchRecord
 
@@ -14,27 +21,43 @@ class ServerMetrics:
     """All counters of one process.
 
     Args:
-        shared_folder: where several processes keep theirs, so that each reports the sum; None = one process.
+        shared_folder: where several processes keep theirs, so that each reports the sum; None = one
+            process.
     """
 
     def __init__(self, shared_folder: str | None = None) -> None:
         self._shared_folder = shared_folder
         self._registry = None if shared_folder else CollectorRegistry()
         registry = self._registry
-        self.requests = Counter("interlingua_requests", "Requests answered", ["path", "status"], registry=registry)
+        self.requests = Counter(
+            "interlingua_requests", "Requests answered", ["path", "status"], registry=registry
+        )
         self.seconds = Histogram(
-            "interlingua_request_seconds", "Time to answer a request", ["path"], buckets=SECONDS, registry=registry
+            "interlingua_request_seconds",
+            "Time to answer a request",
+            ["path"],
+            buckets=SECONDS,
+            registry=registry,
         )
         self.texts = Counter("interlingua_texts", "Texts embedded", registry=registry)
         self.tokens = Counter("interlingua_tokens", "Tokens embedded", registry=registry)
-        self.truncated = Counter("interlingua_texts_truncated", "Texts cut at the model's limit", registry=registry)
-        self.refused = Counter("interlingua_requests_refused", "Requests refused with a full queue", registry=registry)
-        self.batch_texts = Histogram("interlingua_batch_texts", "Texts of a batch", buckets=TEXTS, registry=registry)
+        self.truncated = Counter(
+            "interlingua_texts_truncated", "Texts cut at the model's limit", registry=registry
+        )
+        self.refused = Counter(
+            "interlingua_requests_refused", "Requests refused with a full queue", registry=registry
+        )
+        self.batch_texts = Histogram(
+            "interlingua_batch_texts", "Texts of a batch", buckets=TEXTS, registry=registry
+        )
         self.batch_seconds = Histogram(
             "interlingua_batch_seconds", "Time to embed a batch", buckets=SECONDS, registry=registry
         )
         self.queue_tokens = Gauge(
-            "interlingua_queue_tokens", "Tokens waiting", multiprocess_mode="livesum", registry=registry
+            "interlingua_queue_tokens",
+            "Tokens waiting",
+            multiprocess_mode="livesum",
+            registry=registry,
         )
 
     def observe_batch(self, batch: BatchRecord) -> None:

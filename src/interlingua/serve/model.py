@@ -1,4 +1,6 @@
-"""The encoder of a server: from the texts of a request to token ids, and from vectors to what the request wants."""
+"""The encoder of a server: from the texts of a request to token ids, and from vectors to what the
+request wants.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class ServedModel:
         ConfigError: the model has no such prompt.
     """
 
-    def __init__(self, encoder: Encoder, name: str, *, prompt: str | None = None, dtype: Dtype = "float32") -> None:
+    def __init__(
+        self, encoder: Encoder, name: str, *, prompt: str | None = None, dtype: Dtype = "float32"
+    ) -> None:
         self.encoder = encoder
         self.name = name
         self.dtype = dtype if dtype != "auto" else automatic_dtype_name(encoder)
@@ -66,7 +70,9 @@ class ServedModel:
     @property
     def takes_any_language(self) -> bool:
         """Whether texts need no language."""
-        return self.encoder.vocabulary.pre_tokenizer == "none" and self.encoder.language_shift is None
+        return (
+            self.encoder.vocabulary.pre_tokenizer == "none" and self.encoder.language_shift is None
+        )
 
     @functools.cached_property
     def digest(self) -> str:
@@ -98,7 +104,8 @@ class ServedModel:
 
         Args:
             texts: of a request.
-            prompt: name of one of the model's prompts, or a text to put in front; None = the server's.
+            prompt: name of one of the model's prompts, or a text to put in front; None = the
+                server's.
             language: code of their language, see ``language_code``.
             auto_truncate: cut texts that are too long, or refuse them.
 
@@ -109,10 +116,14 @@ class ServedModel:
         before = self.prompt_text(prompt)
         prompted = [before + check_text(text, row, "input") for row, text in enumerate(texts)]
         limit = self.encoder.max_tokens
-        ids = self.encoder.vocabulary.encode(prompted, language=language, max_tokens=limit + 1)  # one more shows a cut
+        ids = self.encoder.vocabulary.encode(
+            prompted, language=language, max_tokens=limit + 1
+        )  # one more shows a cut
         return self._within_limit(ids, auto_truncate=auto_truncate)
 
-    def wrap_tokens(self, sequences: Sequence[Sequence[int]], *, auto_truncate: bool = True) -> TokenizedTexts:
+    def wrap_tokens(
+        self, sequences: Sequence[Sequence[int]], *, auto_truncate: bool = True
+    ) -> TokenizedTexts:
         """Token ids that a client sent, with the special tokens around them.
 
         Args:
@@ -124,12 +135,15 @@ class ServedModel:
             ConfigError: the model needs the language of texts, which ids don't have.
         """
         if not self.takes_any_language:
-            raise ConfigError("this model needs texts with their language; send texts in place of token ids")
+            raise ConfigError(
+                "this model needs texts with their language; send texts in place of token ids"
+            )
         size = self.encoder.vocabulary.size
         for row, ids in enumerate(sequences):
             if ids and not 0 <= min(ids) <= max(ids) < size:
                 raise DataError(
-                    f"input: row {row}: token ids must be from 0 to {size - 1}, as in the model's vocabulary"
+                    f"input: row {row}: token ids must be from 0 to {size - 1}, as in the model's"
+                    " vocabulary"
                 )
         wrapped = [[*self._opening_ids, *ids, *self._closing_ids] for ids in sequences]
         return self._within_limit(wrapped, auto_truncate=auto_truncate)
@@ -140,7 +154,8 @@ class ServedModel:
         too_long = [row for row, ids in enumerate(sequences) if len(ids) > limit]
         if too_long and not auto_truncate:
             raise DataError(
-                f"input: row {too_long[0]}: the text has more than {limit} tokens; shorten it or let it be cut"
+                f"input: row {too_long[0]}: the text has more than {limit} tokens; shorten it or"
+                " let it be cut"
             )
         for row in too_long:
             sequences[row] = truncate(sequences[row], limit, closing_tokens=closing)
@@ -148,7 +163,9 @@ class ServedModel:
 
     def embed(self, sequences: list[list[int]], language: str | None) -> Float32[ndarray, "n d"]:
         """Vectors as pooling gives them, before ``shape_vectors``; see ``batching.Embed``."""
-        return encode_tokens(self.encoder, sequences, normalize=False, dtype=self.dtype, language=language)
+        return encode_tokens(
+            self.encoder, sequences, normalize=False, dtype=self.dtype, language=language
+        )
 
     def vector_format(self, *, dim: int | None = None, normalize: bool = True) -> VectorFormat:
         """What is done to vectors before they are sent.
@@ -161,7 +178,11 @@ class ServedModel:
             ConfigError: the vectors have fewer dimensions.
         """
         return VectorFormat.of(
-            self.encoder.settings, self.encoder.full_dim, dim=dim, normalize=normalize, precision="float32"
+            self.encoder.settings,
+            self.encoder.full_dim,
+            dim=dim,
+            normalize=normalize,
+            precision="float32",
         )
 
 

@@ -40,12 +40,16 @@ class EmbeddingsRequest(BaseModel):
     )
     model: ModelName = Field(description="The name that the server was started with.")
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE] | None = Field(
-        None, description="How many of the first dimensions to keep, for models trained so."
-    )
+    dimensions: (
+        Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE] | None
+    ) = Field(None, description="How many of the first dimensions to keep, for models trained so.")
     user: StrictStr | None = Field(None, description="Accepted and not used.")
-    prompt: Prompt | None = Field(None, description="Name of a prompt of the model, or text put before every input.")
-    language: Language | None = Field(None, description="Language of the texts, for models that need it.")
+    prompt: Prompt | None = Field(
+        None, description="Name of a prompt of the model, or text put before every input."
+    )
+    language: Language | None = Field(
+        None, description="Language of the texts, for models that need it."
+    )
 
 
 def openai_router(service: Service, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
@@ -63,7 +67,9 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
     async def embeddings(request: Request, body: EmbeddingsRequest) -> Response:
         """Embeds texts."""
         if body.model != name:
-            raise RequestError(404, f"this server has no model {body.model[:100]!r}; its model is {name!r}")
+            raise RequestError(
+                404, f"this server has no model {body.model[:100]!r}; its model is {name!r}"
+            )
         options: dict[str, Any] = {"dim": body.dimensions}
         texts, token_lists = _inputs(body.input)
         if token_lists is None:
@@ -73,13 +79,19 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
         else:
             service.check_count(len(token_lists))
             try:
-                tokenized = service.model.wrap_tokens(token_lists, auto_truncate=service.settings.auto_truncate)
+                tokenized = service.model.wrap_tokens(
+                    token_lists, auto_truncate=service.settings.auto_truncate
+                )
             except InterlinguaError as error:
                 raise RequestError(422, str(error)) from error
             vectors = await service.embed_tokens(request, tokenized, **options)
         is_base64 = body.encoding_format == "base64"
         data = [
-            {"object": "embedding", "index": row, "embedding": _base64(vector) if is_base64 else vector}
+            {
+                "object": "embedding",
+                "index": row,
+                "embedding": _base64(vector) if is_base64 else vector,
+            }
             for row, vector in enumerate(vectors)
         ]
         usage = {"prompt_tokens": tokenized.tokens, "total_tokens": tokenized.tokens}
@@ -95,7 +107,9 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
     async def model_by_name(model: ModelName) -> Response:
         """The model, if it is called so."""
         if model != name:
-            raise RequestError(404, f"this server has no model {model[:100]!r}; its model is {name!r}")
+            raise RequestError(
+                404, f"this server has no model {model[:100]!r}; its model is {name!r}"
+            )
         return json_response(described)
 
     return router

@@ -31,17 +31,25 @@ class SearchRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: Annotated[StrictStr, Field(min_length=1, max_length=MAX_QUESTION, json_schema_extra={"pattern": NOT_BLANK})]
+    query: Annotated[
+        StrictStr,
+        Field(min_length=1, max_length=MAX_QUESTION, json_schema_extra={"pattern": NOT_BLANK}),
+    ]
     top: Hits = Field(10, description="Passages found at most.")
     mode: SearchMode = "vector"
-    languages: Annotated[list[IndexedLanguage], Field(max_length=1000)] = Field([], description="Search in these only.")
+    languages: Annotated[list[IndexedLanguage], Field(max_length=1000)] = Field(
+        [], description="Search in these only."
+    )
     per_language: Hits | None = Field(
-        None, description="Begin with so many passages of each language; the other best ones follow."
+        None,
+        description="Begin with so many passages of each language; the other best ones follow.",
     )
     language: Language | None = Field(None, description="Of the question, for models that need it.")
 
 
-def search_router(service: Service, searcher: Searcher, documented: dict[int | str, dict[str, Any]]) -> APIRouter:
+def search_router(
+    service: Service, searcher: Searcher, documented: dict[int | str, dict[str, Any]]
+) -> APIRouter:
     """The route.
 
     Args:
@@ -62,7 +70,9 @@ def search_router(service: Service, searcher: Searcher, documented: dict[int | s
             if model.needs_language and body.language is None:
                 raise RequestError(422, "this model needs the question's language; send language")
             text = model.question_prompt + body.query
-            vectors, _ = await service.embed_texts(request, [text], prompt="", language=body.language)
+            vectors, _ = await service.embed_texts(
+                request, [text], prompt="", language=body.language
+            )
             try:
                 vector = model.map_vectors(vectors, language_code(body.language))[0]
             except InterlinguaError as error:  # a language that a map does not know
@@ -83,6 +93,8 @@ def search_router(service: Service, searcher: Searcher, documented: dict[int | s
         except InterlinguaError as error:
             raise RequestError(422, str(error)) from error
         hits = [{**hit._asdict(), "metadata": json.loads(hit.metadata)} for hit in ranking.hits]
-        return json_response({"hits": hits, "languages": [share._asdict() for share in ranking.shares]})
+        return json_response(
+            {"hits": hits, "languages": [share._asdict() for share in ranking.shares]}
+        )
 
     return router

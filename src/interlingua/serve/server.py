@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 BACKLOG = 2048
 """Connections that wait to be accepted."""
 RESTART_SECONDS = 1.0
-"""A process that died is replaced after this pause, so that a fault at each start does not use up the machine."""
+"""A process that died is replaced after this pause, so that a fault at each start does not use up
+the machine."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -70,20 +71,24 @@ def served_model(
     encoder = Encoder.load(path, device=device)
     called = name or path.rstrip("/").removeprefix("hf:").rpartition("/")[2]
     all_threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # "auto" is measured before workers are forked, and threads do not survive a fork
+    torch.set_num_threads(
+        1
+    )  # "auto" is measured before workers are forked, and threads do not survive a fork
     try:
         return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
     finally:
         torch.set_num_threads(all_threads)
 
 
-def calibrations_for(model: ServedModel, path: str, calibration: PathLike | None = None) -> LinkCalibrations | None:
+def calibrations_for(
+    model: ServedModel, path: str, calibration: PathLike | None = None
+) -> LinkCalibrations | None:
     """The calibrations that give links their probabilities.
 
     Args:
         model: that is served.
-        path: where it was read from; ``calibration.json`` in that folder is read where no file is named. Where it does
-            not fit the model, a line says so, and links have no probabilities.
+        path: where it was read from; ``calibration.json`` in that folder is read where no file is
+            named. Where it does not fit the model, a line says so, and links have no probabilities.
         calibration: a file, which must fit.
 
     Raises:
@@ -121,8 +126,8 @@ def serve_forever(
         settings: limits and the key.
         host: address to listen on.
         port: to listen on; 0 = any free one, which is printed.
-        workers: processes, each with its share of the threads. They are forked after the weights are laid out, and so
-            share their memory.
+        workers: processes, each with its share of the threads. They are forked after the weights
+            are laid out, and so share their memory.
         index: folder of an index of the same model, which /search reads.
         calibrations: give the links of /align their probabilities.
 
@@ -152,7 +157,15 @@ def serve_forever(
 
             def work() -> None:
                 torch.set_num_threads(threads)
-                _run(model, settings, listener, folder, index=index, indexed=indexed, calibrations=calibrations)
+                _run(
+                    model,
+                    settings,
+                    listener,
+                    folder,
+                    index=index,
+                    indexed=indexed,
+                    calibrations=calibrations,
+                )
 
             _supervise(work, workers)
 
@@ -172,7 +185,9 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         remedy = "choose another --host or --port"
-        raise InterlinguaError(f"can't listen on {host} port {port}: {error.strerror or error}; {remedy}") from error
+        raise InterlinguaError(
+            f"can't listen on {host} port {port}: {error.strerror or error}; {remedy}"
+        ) from error
 
 
 def _warm_up(model: ServedModel) -> None:
@@ -201,7 +216,8 @@ def _run(
 
     searcher = None
     if index is not None and indexed is not None:
-        # LanceDB starts threads when it is imported, which do not survive a fork, so that is here too.
+        # LanceDB starts threads when it is imported, which do not survive a fork, so that is here
+        # too.
         from interlingua.search.passage_index import PassageIndex
         from interlingua.search.searcher import Searcher
 
@@ -240,7 +256,10 @@ def _supervise(work: Callable[[], None], count: int) -> None:
         child, status = os.wait()
         children.discard(child)
         if not is_stopping:
-            print(f"a worker ended with status {os.waitstatus_to_exitcode(status)}; starting another", file=sys.stderr)
+            print(
+                f"a worker ended with status {os.waitstatus_to_exitcode(status)}; starting another",
+                file=sys.stderr,
+            )
             time.sleep(RESTART_SECONDS)
         if not is_stopping:
             _fork(work, children, life)
@@ -252,8 +271,8 @@ def _stop_with_parent(life: tuple[int, int]) -> None:
     Otherwise it would hold the port for ever, and nothing would replace it or stop it.
 
     Args:
-        life: a pipe's ends for reading and for writing. The system closes the latter with its last process, and only
-            the parent keeps it open.
+        life: a pipe's ends for reading and for writing. The system closes the latter with its last
+            process, and only the parent keeps it open.
     """
     reading, writing = life
     os.close(writing)
@@ -266,7 +285,10 @@ def _stop_with_parent(life: tuple[int, int]) -> None:
 
 
 def _fork(work: Callable[[], None], children: set[int], life: tuple[int, int]) -> None:
-    """Starts a process and adds it to the children; a signal to stop waits until both know of it."""
+    """Starts a process and adds it to the children.
+
+    A signal to stop waits until both know of it.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     child = os.fork()
     if child:

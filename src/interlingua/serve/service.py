@@ -1,4 +1,6 @@
-"""The way of a request's texts through the server: tokenized, put in the queue, awaited, cut to the wanted format."""
+"""The way of a request's texts through the server: tokenized, put in the queue, awaited, cut to the
+wanted format.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ INLINE_CHARACTERS = 2000
 WATCH_SECONDS = 1.0
 """A request that takes longer is watched: if its client leaves, its texts are dropped."""
 LIST_THREADS = 8
-"""Requests to mine or to align that are worked on at a time; their threads mostly wait for the queue."""
+"""Requests to mine or to align that are worked on at a time; their threads mostly wait for the
+queue."""
 Vectors = Float32[ndarray, "n d"]
 Result = TypeVar("Result")
 
@@ -110,11 +113,15 @@ class Service:
             form = self.model.vector_format(dim=dim, normalize=normalize)
         except InterlinguaError as error:
             raise RequestError(422, str(error)) from error
-        vectors = await self._result(request, tokenized, lambda: self.batcher.submit(tokenized.sequences, language))
+        vectors = await self._result(
+            request, tokenized, lambda: self.batcher.submit(tokenized.sequences, language)
+        )
         refuse_not_finite(vectors)
         return shape_vectors(vectors, form)
 
-    async def with_encoder(self, request: Request, tokenized: TokenizedTexts, work: Callable[[], Result]) -> Result:
+    async def with_encoder(
+        self, request: Request, tokenized: TokenizedTexts, work: Callable[[], Result]
+    ) -> Result:
         """What only the encoder's thread may do; it waits in the queue as texts do.
 
         Args:
@@ -122,7 +129,9 @@ class Service:
             tokenized: what it is done with.
             work: to call.
         """
-        return await self._result(request, tokenized, lambda: self.batcher.submit_work(tokenized.sequences, work))
+        return await self._result(
+            request, tokenized, lambda: self.batcher.submit_work(tokenized.sequences, work)
+        )
 
     async def in_list_thread(self, work: Callable[[], Result]) -> Result:
         """Work on two lists of texts, in a thread of its own, which may wait for the queue itself.
@@ -131,12 +140,15 @@ class Service:
             work: to call.
 
         Raises:
-            RequestError: so many such requests are at work already, or the work found a mistake in its request.
+            RequestError: so many such requests are at work already, or the work found a mistake in
+                its request.
         """
         if self._lists_at_work == LIST_THREADS:
             self.metrics.refused.inc()
             raise RequestError(
-                429, f"{LIST_THREADS} requests of lists are being worked on; try again in 1 s", {"retry-after": "1"}
+                429,
+                f"{LIST_THREADS} requests of lists are being worked on; try again in 1 s",
+                {"retry-after": "1"},
             )
         self._lists_at_work += 1
         try:
@@ -150,7 +162,9 @@ class Service:
         """Refuses a request of too many texts, before anything is done for it."""
         if texts > self.settings.max_texts:
             raise RequestError(
-                413, f"the request has {texts:,} texts; send at most {self.settings.max_texts:,} at a time"
+                413,
+                f"the request has {texts:,} texts; send at most {self.settings.max_texts:,} at a"
+                " time",
             )
 
     async def _result(
@@ -158,7 +172,10 @@ class Service:
     ) -> Result:
         limit = self.settings.max_request_tokens
         if tokenized.tokens > limit:
-            raise RequestError(413, f"the request has {tokenized.tokens:,} tokens; send at most {limit:,} at a time")
+            raise RequestError(
+                413,
+                f"the request has {tokenized.tokens:,} tokens; send at most {limit:,} at a time",
+            )
         self._note(request, tokenized)
         try:
             future = submit()
@@ -166,7 +183,9 @@ class Service:
             self.metrics.refused.inc()
             raise RequestError(429, str(error), {"retry-after": str(error.retry_after)}) from error
         except ClosedError as error:
-            raise RequestError(503, "the server is stopping; send the request to another one") from error
+            raise RequestError(
+                503, "the server is stopping; send the request to another one"
+            ) from error
         self.metrics.queue_tokens.set(self.batcher.waiting_tokens)
         waiting = asyncio.wrap_future(future)
         try:
@@ -202,4 +221,6 @@ def refuse_not_finite(numbers: Float32[ndarray, "n m"]) -> None:
         RequestError: one is not finite.
     """
     if not np.isfinite(numbers).all():
-        raise RequestError(500, "the model gave NaN or infinity for this text; are its weights whole?")
+        raise RequestError(
+            500, "the model gave NaN or infinity for this text; are its weights whole?"
+        )

@@ -1,4 +1,6 @@
-"""Limits of a server; every field is a flag of ``interlingua serve`` and an environment variable."""
+"""Limits of a server; every field is a flag of ``interlingua serve`` and an environment
+variable.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ class ServeSettings(Options):
         ConfigError: a number is too small, or the key is empty.
     """
 
-    batch_tokens: int = option(4096, "Tokens of a batch at most; with fewer a new request waits less.", minimum=1)
+    batch_tokens: int = option(
+        4096, "Tokens of a batch at most; with fewer a new request waits less.", minimum=1
+    )
     queue_tokens: int = option(1_000_000, "Tokens that may wait; then status 429.", minimum=1)
     max_texts: int = option(2048, "Texts of a request at most.", minimum=1)
     max_request_tokens: int = option(300_000, "Tokens of a request at most.", minimum=1)
@@ -27,11 +31,15 @@ class ServeSettings(Options):
     )
     auto_truncate: bool = option(True, "Cut texts that are too long, or refuse them.")
     api_key: str | None = option(
-        None, "That requests must carry; the variable keeps it out of process lists; without one, open to all."
+        None,
+        "That requests must carry; the variable keeps it out of process lists; without one, open"
+        " to all.",
     )
 
     def __post_init__(self) -> None:
         """Checks ranges and the key."""
         super().__post_init__()
         if self.api_key is not None and not self.api_key.strip():
-            raise ConfigError("api_key is empty, which would admit everyone; give a key, or drop the option")
+            raise ConfigError(
+                "api_key is empty, which would admit everyone; give a key, or drop the option"
+            )

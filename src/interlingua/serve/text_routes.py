@@ -29,7 +29,11 @@ from interlingua.mining.pipeline import text_side
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
-from interlingua.serve.link_probabilities import LinkCalibrations, LinkProbabilities, without_calibration
+from interlingua.serve.link_probabilities import (
+    LinkCalibrations,
+    LinkProbabilities,
+    without_calibration,
+)
 from interlingua.serve.model import language_code
 from interlingua.serve.service import Service, refuse_not_finite
 from interlingua.serve.token_matches import token_cosines, tokenized_pair
@@ -43,9 +47,15 @@ class PairOfTexts(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    prompt: Prompt | None = Field(None, description="Name of a prompt of the model, or text put before every text.")
-    source_language: Language | None = Field(None, description="In any code or name, for models that need it.")
-    target_language: Language | None = Field(None, description="In any code or name, for models that need it.")
+    prompt: Prompt | None = Field(
+        None, description="Name of a prompt of the model, or text put before every text."
+    )
+    source_language: Language | None = Field(
+        None, description="In any code or name, for models that need it."
+    )
+    target_language: Language | None = Field(
+        None, description="In any code or name, for models that need it."
+    )
 
 
 class MineRequest(PairOfTexts):
@@ -56,7 +66,9 @@ class MineRequest(PairOfTexts):
     k: Annotated[StrictInt, Field(ge=1, le=64), WHOLE] = 4
     margin: Literal["ratio", "distance", "absolute"] = "ratio"
     retrieval: Literal["max", "intersection", "forward", "backward"] = "max"
-    threshold: StrictFloat | StrictInt | None = Field(None, description="Least score, in the margin's unit.")
+    threshold: StrictFloat | StrictInt | None = Field(
+        None, description="Least score, in the margin's unit."
+    )
 
 
 class AlignRequest(PairOfTexts):
@@ -81,7 +93,9 @@ class TokensRequest(BaseModel):
 
 
 def text_router(
-    service: Service, documented: dict[int | str, dict[str, Any]], calibrations: LinkCalibrations | None = None
+    service: Service,
+    documented: dict[int | str, dict[str, Any]],
+    calibrations: LinkCalibrations | None = None,
 ) -> APIRouter:
     """The routes.
 
@@ -102,12 +116,16 @@ def text_router(
 
     @router.post("/align")
     async def align_documents(request: Request, body: AlignRequest) -> Response:
-        """Links between the sentences of two documents (Thompson and Koehn 2019), with their probabilities."""
+        """Links between the sentences of two documents (Thompson and Koehn 2019), with their
+        probabilities.
+        """
         source = _sentences(body.source, body.source_language)
         target = _sentences(body.target, body.target_language)
         _check_counts(service, source, target)
         encode = _rows_of_length_1(_embed_in_queue(service, request, body.prompt))
-        links, probabilities = await service.in_list_thread(lambda: _align(body, source, target, encode, calibrations))
+        links, probabilities = await service.in_list_thread(
+            lambda: _align(body, source, target, encode, calibrations)
+        )
         return json_response(
             {
                 "links": _described(links, source, target, probabilities),
@@ -125,7 +143,9 @@ def text_router(
         truncate = service.settings.auto_truncate
         try:
             codes = language_code(body.source_language), language_code(body.target_language)
-            sentences = await asyncio.to_thread(tokenized_pair, service.model, texts, codes, auto_truncate=truncate)
+            sentences = await asyncio.to_thread(
+                tokenized_pair, service.model, texts, codes, auto_truncate=truncate
+            )
         except InterlinguaError as error:
             raise RequestError(422, str(error)) from error
         found = await service.with_encoder(
@@ -149,9 +169,15 @@ def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> M
         sides.append(text_side(texts, name, code, functools.partial(embed, language=code)))
     with tempfile.TemporaryDirectory(prefix="interlingua-serve-") as folder:
         job = MineJob(
-            k=body.k, margin=body.margin, retrieval=body.retrieval, threshold=body.threshold, check=",".join(CHEAP),
-            drop=DROPPED, work=Path(folder), device="cpu",
-        )  # fmt: skip
+            k=body.k,
+            margin=body.margin,
+            retrieval=body.retrieval,
+            threshold=body.threshold,
+            check=",".join(CHEAP),
+            drop=DROPPED,
+            work=Path(folder),
+            device="cpu",
+        )
         return job.run(sides[0], sides[1], "served", progress=lambda what, done, total: None)
 
 
@@ -217,20 +243,31 @@ def _check_counts(service: Service, *sides: list[str]) -> None:
         service.check_count(len(side))
 
 
-def _embed_in_queue(service: Service, request: Request, prompt: str | None) -> Callable[..., Float32[ndarray, "n d"]]:
-    """What mining and alignment embed with: the texts wait in the common queue, and so does the calling thread."""
+def _embed_in_queue(
+    service: Service, request: Request, prompt: str | None
+) -> Callable[..., Float32[ndarray, "n d"]]:
+    """What mining and alignment embed with: the texts wait in the common queue, and so does the
+    calling thread.
+    """
     loop = asyncio.get_running_loop()
 
     def embed(texts: list[str], *, language: str | None = None) -> Float32[ndarray, "n d"]:
-        coroutine = service.embed_texts(request, texts, prompt=prompt, language=language, counted=False)
+        coroutine = service.embed_texts(
+            request, texts, prompt=prompt, language=language, counted=False
+        )
         vectors, _ = asyncio.run_coroutine_threadsafe(coroutine, loop).result()
         return vectors
 
     return embed
 
 
-def _rows_of_length_1(embed: Callable[..., Float32[ndarray, "n d"]]) -> Callable[..., Float32[ndarray, "n d"]]:
-    """As an ``Aligner`` embeds, each text once; what is cut off of long texts is not reported to a client."""
+def _rows_of_length_1(
+    embed: Callable[..., Float32[ndarray, "n d"]],
+) -> Callable[..., Float32[ndarray, "n d"]]:
+    """As an ``Aligner`` embeds, each text once.
+
+    What is cut off of long texts is not reported to a client.
+    """
     known: dict[tuple[str | None, str], Float32[ndarray, " d"]] = {}
 
     def encode(

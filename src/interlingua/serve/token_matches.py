@@ -1,4 +1,6 @@
-"""Which tokens of two sentences mean the same, by their last-layer states (as in MEXMA, Janeiro et al. 2024)."""
+"""Which tokens of two sentences mean the same, by their last-layer states (as in MEXMA, Janeiro et
+al. 2024).
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def tokenized_pair(
     found = SentencePair(TokenizedTexts([], 0), [], [])
     truncated = 0
     for text, language in zip(texts, languages, strict=True):
-        tokenized = model.tokenize([text], prompt="", language=language, auto_truncate=auto_truncate)
+        tokenized = model.tokenize(
+            [text], prompt="", language=language, auto_truncate=auto_truncate
+        )
         (ids,) = tokenized.sequences
         truncated += tokenized.truncated
         offsets = model.encoder.vocabulary.tokenizer.encode(text).offsets[: len(ids)]
@@ -80,7 +84,8 @@ def tokenized_pair(
 
 @torch.inference_mode()
 def token_cosines(model: ServedModel, pair: SentencePair) -> Float[Tensor, "s t"]:
-    """How similar the states of two sentences' tokens are: of each source token (row) with each target token (column).
+    """How similar the states of two sentences' tokens are: of each source token (row) with each
+    target token (column).
 
     Args:
         model: the encoder.
@@ -89,7 +94,11 @@ def token_cosines(model: ServedModel, pair: SentencePair) -> Float[Tensor, "s t"
     encoder = model.encoder
     batch = TokenBatch.from_lists(pair.tokenized.sequences, ("", "")).to(encoder.device)
     states = encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])(batch.input_ids, batch.cu_seqlens)
-    directions = torch.split(F.normalize(states.float(), dim=1).cpu(), [len(kept) for kept in pair.is_text])
-    one, other = (rows[torch.tensor(kept)] for rows, kept in zip(directions, pair.is_text, strict=True))
+    directions = torch.split(
+        F.normalize(states.float(), dim=1).cpu(), [len(kept) for kept in pair.is_text]
+    )
+    one, other = (
+        rows[torch.tensor(kept)] for rows, kept in zip(directions, pair.is_text, strict=True)
+    )
     cosines: Tensor = one @ other.T
     return cosines

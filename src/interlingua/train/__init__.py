@@ -1,4 +1,7 @@
-"""Training: an explicit loop over an engine; step t depends on (state, seed, t) and nothing else."""
+"""Training: an explicit loop over an engine.
+
+Step t depends on (state, seed, t) and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainConfig", "TrainResult", "load_train_config", "train"]
 
-_HOMES = {"TrainConfig": "config", "TrainResult": "result", "load_train_config": "config", "train": "loop"}
+_HOMES = {
+    "TrainConfig": "config",
+    "TrainResult": "result",
+    "load_train_config": "config",
+    "train": "loop",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,10 @@
 """Fills the bank of a frozen teacher's vectors before the first step, once, part by part.
 
-What a run will read is known before it begins, as each batch is a pure function of (seed, step). So the bank holds the
-sentences that this run reads and no others, unless they are fewer than the negatives of a step: then the steps that
-would follow the run's last add theirs. Parts of ``PART`` sentences are shared out over the processes, and each is
-written by itself; a run that is killed meanwhile goes on behind the parts that are there.
+What a run will read is known before it begins, as each batch is a pure function of (seed, step). So
+the bank holds the sentences that this run reads and no others, unless they are fewer than the
+negatives of a step: then the steps that would follow the run's last add theirs. Parts of ``PART``
+sentences are shared out over the processes, and each is written by itself; a run that is killed
+meanwhile goes on behind the parts that are there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ from interlingua.batches.sentences import by_pivot, meaning_groups, sentence_key
 from interlingua.batches.tokens import ParallelBatch, TokenBatch
 from interlingua.encoder.anchors import Anchors
 from interlingua.encoder.encode import Dtype
-from interlingua.encoder.teacher_bank import BankRecord, BankRequest, TeacherBank, read_record, write_bank
+from interlingua.encoder.teacher_bank import (
+    BankRecord,
+    BankRequest,
+    TeacherBank,
+    read_record,
+    write_bank,
+)
 from interlingua.encoder.teachers import Teacher, VectorTeacher
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import atomic_write
@@ -52,7 +59,8 @@ def fill_banks(
     folder: Path,
     new_dense: bool = False,
 ) -> float:
-    """Gives each part of an objective that learns from a bank its bank, made now unless it is there.
+    """Gives each part of an objective that learns from a bank its bank, made now unless it is
+    there.
 
     Args:
         objective: as it is before the first step.
@@ -111,7 +119,8 @@ def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
 
 
 class RunSentences:
-    """The distinct sentences of a run, by their keys: negatives, and others that are only looked up.
+    """The distinct sentences of a run, by their keys: negatives, and others that are only looked
+    up.
 
     Args:
         request: says which.
@@ -124,7 +133,9 @@ class RunSentences:
         self._pairs: list[Int64[ndarray, "n 2"]] = []
 
     def read_run(self, plan: ParallelPlan, steps: int) -> None:
-        """Reads the pairs of all steps, then those that would follow until there are enough negatives."""
+        """Reads the pairs of all steps, then those that would follow until there are enough
+        negatives.
+        """
         size = plan.global_batch_size
         self._read(plan, np.arange(steps * size))
         first = steps * size
@@ -144,8 +155,12 @@ class RunSentences:
         """Token ids of the negatives, in the order of their keys."""
         return [self._negatives[key].tolist() for key in sorted(self._negatives)]
 
-    def arranged(self) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " n"], int, list[tuple[str, list[int]]]]:
-        """Keys, groups, the number of negatives, and language and token ids of all sentences, negatives first."""
+    def arranged(
+        self,
+    ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " n"], int, list[tuple[str, list[int]]]]:
+        """Keys, groups, the number of negatives, and language and token ids of all sentences,
+        negatives first.
+        """
         pivot = self._request.pivot
         others = {key: value for key, value in self._others.items() if key not in self._negatives}
         first = sorted(self._negatives)
@@ -169,7 +184,9 @@ class RunSentences:
             a = TokenBatch.from_flat(found.source_ids, found.source_lengths, codes[:, 0].tolist())
             b = TokenBatch.from_flat(found.target_ids, found.target_lengths, codes[:, 1].tolist())
             translations, originals = by_pivot(ParallelBatch(a, b, step=0), self._request.pivot)
-            self._pairs.append(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1).numpy())
+            self._pairs.append(
+                torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1).numpy()
+            )
             for key, _, ids in _sentences(originals):
                 self._negatives.setdefault(key, ids)
             self._look_up(translations, self._request.known_languages)
@@ -182,7 +199,9 @@ class RunSentences:
 
 
 def _sentences(batch: TokenBatch) -> Iterator[tuple[int, str, ndarray]]:
-    ids = np.split(batch.input_ids.cpu().numpy().astype(np.int32), batch.cu_seqlens.cpu().numpy()[1:-1])
+    ids = np.split(
+        batch.input_ids.cpu().numpy().astype(np.int32), batch.cu_seqlens.cpu().numpy()[1:-1]
+    )
     yield from zip(sentence_keys(batch).tolist(), batch.languages, ids, strict=True)
 
 
@@ -205,8 +224,8 @@ class BankBuilder:
         self.widths = tuple(teacher.width for teacher in teachers)
         if sum(self.widths) < width:
             raise ConfigError(
-                f"teachers: vectors of width {sum(self.widths)} can't be made {width} wide, as the encoder's are; add a"
-                " teacher or choose a smaller encoder"
+                f"teachers: vectors of width {sum(self.widths)} can't be made {width} wide, as the"
+                " encoder's are; add a teacher or choose a smaller encoder"
             )
         identity = repr(([teacher.digest() for teacher in teachers], width, self.negatives))
         content = self.keys.tobytes() + self.groups.tobytes()
@@ -214,7 +233,9 @@ class BankBuilder:
 
     @property
     def joined(self) -> bool:
-        """Whether the teachers' vectors are projected: there are several, or they are wider than the student's."""
+        """Whether the teachers' vectors are projected: there are several, or they are wider than
+        the student's.
+        """
         return self.widths != (self.width,)
 
     def fill(self, path: Path, engine: Engine) -> BankRecord:
@@ -247,16 +268,24 @@ class BankBuilder:
 
     def _make_part(self, file: Path, sentences: Sequence[tuple[str, list[int]]]) -> None:
         began = time.process_time()
-        vectors = np.concatenate([self._embed(teacher, sentences) for teacher in self.teachers], axis=1)
+        vectors = np.concatenate(
+            [self._embed(teacher, sentences) for teacher in self.teachers], axis=1
+        )
         with atomic_write(file, "wb") as opened:
-            np.savez(opened, vectors=vectors.astype(np.float16), seconds=time.process_time() - began)
+            np.savez(
+                opened, vectors=vectors.astype(np.float16), seconds=time.process_time() - began
+            )
 
-    def _embed(self, teacher: Teacher, sentences: Sequence[tuple[str, list[int]]]) -> Float32[ndarray, "n d"]:
+    def _embed(
+        self, teacher: Teacher, sentences: Sequence[tuple[str, list[int]]]
+    ) -> Float32[ndarray, "n d"]:
         found = np.empty((len(sentences), teacher.width), dtype=np.float32)
         for language in sorted({language for language, _ in sentences}):
             rows = [row for row, (code, _) in enumerate(sentences) if code == language]
             found[rows] = teacher.embed([sentences[row][1] for row in rows], language)
-        if self.joined:  # so that each teacher has the same say, whatever the lengths of its vectors
+        if (
+            self.joined
+        ):  # so that each teacher has the same say, whatever the lengths of its vectors
             return normalize_rows(found)
         return found
 
@@ -268,7 +297,9 @@ class BankBuilder:
         for file in files:
             vectors, spent = _read_part(file)
             seconds += spent
-            parts.append(vectors if projection is None else (vectors - projection.mean) @ projection.basis)
+            parts.append(
+                vectors if projection is None else (vectors - projection.mean) @ projection.basis
+            )
         _, counts = np.unique(self.groups[: self.negatives], return_counts=True)
         record = BankRecord(
             digest=self.digest,
@@ -288,7 +319,9 @@ class BankBuilder:
         total = np.zeros(width)
         products = np.zeros((width, width))
         for number, file in enumerate(files):
-            vectors = _read_part(file)[0][: max(0, self.negatives - number * PART)].astype(np.float64)
+            vectors = _read_part(file)[0][: max(0, self.negatives - number * PART)].astype(
+                np.float64
+            )
             total += vectors.sum(axis=0)
             products += vectors.T @ vectors
         mean = total / self.negatives
@@ -297,7 +330,10 @@ class BankBuilder:
         return Projection(basis.float().numpy(), mean.astype(np.float32), explained)
 
     def _need_all_sentences(self, path: Path) -> None:
-        """Refuses ready vectors that lack sentences; these are written to a file, for the model to embed."""
+        """Refuses ready vectors that lack sentences.
+
+        These are written to a file, for the model to embed.
+        """
         for teacher in self.teachers:
             if not isinstance(teacher, VectorTeacher):
                 continue
@@ -305,10 +341,12 @@ class BankBuilder:
             if missing:
                 file = path.with_name(f"{path.name}-missing.txt")
                 with atomic_write(file) as opened:
-                    opened.writelines(f"{teacher.text(self.sentences[row][1])}\n" for row in missing)
+                    opened.writelines(
+                        f"{teacher.text(self.sentences[row][1])}\n" for row in missing
+                    )
                 raise DataError(
-                    f"has no vectors for {len(missing):,} of {len(self.sentences):,} sentences of this run; they stand"
-                    f" in {file}: embed them and add vectors and lines",
+                    f"has no vectors for {len(missing):,} of {len(self.sentences):,} sentences of"
+                    f" this run; they stand in {file}: embed them and add vectors and lines",
                     path=teacher.name,
                 )
 

@@ -1,4 +1,6 @@
-"""The smallest and the largest number that each option of a run may be: beyond them nothing can work, or all breaks."""
+"""The smallest and the largest number that each option of a run may be: beyond them nothing can
+work, or all breaks.
+"""
 
 from __future__ import annotations
 
@@ -60,5 +62,8 @@ def check_method(options: Any, where: str) -> None:
     for option in dataclasses.fields(options):
         value = getattr(options, option.name)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            bounds = next((bounds for end, bounds in METHOD_BOUNDS.items() if option.name.endswith(end)), (-MANY, MANY))
+            bounds = next(
+                (bounds for end, bounds in METHOD_BOUNDS.items() if option.name.endswith(end)),
+                (-MANY, MANY),
+            )
             check_bounds(options, where, {option.name: bounds})

@@ -1,4 +1,6 @@
-"""How many steps fit into a time budget: measured on a throwaway copy, then fixed, so that the run can be repeated."""
+"""How many steps fit into a time budget: measured on a throwaway copy, then fixed, so that the run
+can be repeated.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ SPACED = (0.2, 0.25, 0.34, 0.5)
 """Shares of the run, one of which is enough; else both are made at the end alone."""
 FEW_STEPS = 50
 SPARE = 1.2
-"""Times the least seconds that were measured, so that a budget of that size is enough the next time."""
+"""Times the least seconds that were measured, so that a budget of that size is enough the next
+time."""
 SHARE_FOR_MEASURING = 0.04
 """Of the budget, spent on timing steps."""
 
@@ -56,7 +59,9 @@ class BudgetError(ConfigError):
         self.needed_seconds = needed_seconds
 
 
-def fix_length(config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None) -> TrainConfig:
+def fix_length(
+    config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None
+) -> TrainConfig:
     """The config with ``max_steps`` in place of ``num_train_epochs`` or ``budget_seconds``.
 
     Raises:
@@ -66,21 +71,29 @@ def fix_length(config: TrainConfig, data: TrainingData, engine: Engine, evaluate
     if run.max_steps is not None:
         return config
     if run.num_train_epochs is not None:
-        pairs = run.num_train_epochs * MicroBatches(config, data.train, UNBOUNDED, engine).epoch_size
-        return config.replace_run(max_steps=max(1, round(pairs / run.global_batch_size)), num_train_epochs=None)
+        pairs = (
+            run.num_train_epochs * MicroBatches(config, data.train, UNBOUNDED, engine).epoch_size
+        )
+        return config.replace_run(
+            max_steps=max(1, round(pairs / run.global_batch_size)), num_train_epochs=None
+        )
     assert run.budget_seconds is not None
     fitted = engine.share(_measured_steps(config, data, engine, evaluate, run.budget_seconds))
     if fitted.steps < 1:
         raise BudgetError(
-            f"run: budget_seconds {run.budget_seconds:g} is too small for one step with an evaluation and a checkpoint,"
-            f" which take {fitted.least_seconds:.1f} s here; give at least {math.ceil(fitted.least_seconds * SPARE)}",
+            f"run: budget_seconds {run.budget_seconds:g} is too small for one step with an"
+            f" evaluation and a checkpoint, which take {fitted.least_seconds:.1f} s here; give at"
+            f" least {math.ceil(fitted.least_seconds * SPARE)}",
             needed_seconds=fitted.least_seconds * SPARE,
         )
     for line in fitted.warnings:
         warn(line)
     kept = run.budget_seconds if run.stop_at_budget else None
     return config.replace_run(
-        max_steps=fitted.steps, budget_seconds=kept, eval_steps=fitted.eval_steps, save_steps=fitted.save_steps
+        max_steps=fitted.steps,
+        budget_seconds=kept,
+        eval_steps=fitted.eval_steps,
+        save_steps=fitted.save_steps,
     )
 
 
@@ -106,7 +119,9 @@ class Fitted(NamedTuple):
 
 
 def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
-    """The steps that fit into the time; evaluations and checkpoints that would take most of it are spaced.
+    """The steps that fit into the time.
+
+    Evaluations and checkpoints that would take most of it are spaced.
 
     Args:
         seconds: for steps, evaluations and checkpoints.
@@ -123,15 +138,21 @@ def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
             steps = steps_within(seconds, spaced, costs)
             if _overhead(steps, spaced, costs) <= MOST_OVERHEAD * seconds:
                 break
-        times = f"every {100 * spaced.eval_steps:.0f} % of the run" if spaced.eval_steps < 1 else "at the end alone"
+        times = (
+            f"every {100 * spaced.eval_steps:.0f} % of the run"
+            if spaced.eval_steps < 1
+            else "at the end alone"
+        )
         warnings.append(
-            f"an evaluation takes {costs.evaluation:.1f} s and a checkpoint {costs.checkpoint:.1f} s,"
-            f" {100 * share:.0f} % of the budget as often as run.eval_steps and save_steps say; they are made {times}"
+            f"an evaluation takes {costs.evaluation:.1f} s and a checkpoint {costs.checkpoint:.1f}"
+            f" s, {100 * share:.0f} % of the budget as often as run.eval_steps and save_steps say;"
+            f" they are made {times}"
         )
     if 0 < steps < FEW_STEPS:
         warnings.append(
-            f"{steps} steps of {costs.step:.2f} s fit into the budget, and fewer than {FEW_STEPS} teach little; give"
-            " more budget_seconds, or lower run.global_batch_size or data.valid_pairs"
+            f"{steps} steps of {costs.step:.2f} s fit into the budget, and fewer than {FEW_STEPS}"
+            " teach little; give more budget_seconds, or lower run.global_batch_size or"
+            " data.valid_pairs"
         )
     return Fitted(steps, spaced.eval_steps, spaced.save_steps, tuple(warnings))
 
@@ -140,7 +161,9 @@ def _every(run: RunConfig, every: float) -> RunConfig:
     """The run with evaluations and checkpoints no more often than that."""
     length = 1 << 20  # to compare shares with numbers of steps
     rarer: dict[str, Any] = {
-        name: every for name in ("eval_steps", "save_steps") if steps_of(getattr(run, name), length) < length * every
+        name: every
+        for name in ("eval_steps", "save_steps")
+        if steps_of(getattr(run, name), length) < length * every
     }
     return dataclasses.replace(run, **rarer)
 
@@ -150,7 +173,10 @@ def _overhead(steps: int, run: RunConfig, costs: Costs) -> float:
     if steps < 1:
         return costs.evaluation + costs.checkpoint
     evaluations = ceil_div(steps, steps_of(run.eval_steps, steps)) + costs.evaluates_start
-    return evaluations * costs.evaluation + ceil_div(steps, steps_of(run.save_steps, steps)) * costs.checkpoint
+    return (
+        evaluations * costs.evaluation
+        + ceil_div(steps, steps_of(run.save_steps, steps)) * costs.checkpoint
+    )
 
 
 def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
@@ -168,18 +194,29 @@ def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
 
 
 def _measured_steps(
-    config: TrainConfig, data: TrainingData, engine: Engine, evaluate: Evaluate | None, budget_seconds: float
+    config: TrainConfig,
+    data: TrainingData,
+    engine: Engine,
+    evaluate: Evaluate | None,
+    budget_seconds: float,
 ) -> Fitted:
     started = time.perf_counter()
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device)
     unsharded = engine.unsharded_copy(objective)
     model = engine.setup(objective)
-    optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
+    optimizer = build_optimizer(
+        objective, config.optimizer, sparse_gradients=engine.sparse_gradients
+    )
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     build_seconds = time.perf_counter() - started
     model_and_objective = (model, objective)
     step_seconds = _time_steps(
-        config, model_and_objective, optimizer, batches, engine, SHARE_FOR_MEASURING * budget_seconds
+        config,
+        model_and_objective,
+        optimizer,
+        batches,
+        engine,
+        SHARE_FOR_MEASURING * budget_seconds,
     )
     evaluation_seconds = _time_evaluation(config, unsharded, data, batches, engine, evaluate)
     with tempfile.TemporaryDirectory(dir=_existing(config.run.output)) as folder:
@@ -202,7 +239,10 @@ def _time_steps(
     engine: Engine,
     seconds: float,
 ) -> float:
-    with freed_memory_kept(), Prefetcher(batches, stop_step=WARMUP_STEPS + MOST_STEPS) as prefetched:
+    with (
+        freed_memory_kept(),
+        Prefetcher(batches, stop_step=WARMUP_STEPS + MOST_STEPS) as prefetched,
+    ):
         first = time.perf_counter()
         for step, made in enumerate(prefetched):
             losses = gradients(*model_and_objective, made, engine, seed=config.run.seed, step=step)

@@ -30,17 +30,20 @@ CORPUS_PROMPT = "trained"
 """Name of the prompt of a corpus, where the model has none of that text."""
 
 
-def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequence[str] = ()) -> Objective:
+def build_objective(
+    config: TrainConfig, vocabulary: Vocabulary, languages: Sequence[str] = ()
+) -> Objective:
     """Encoder and method, with the weights that the seed decides.
 
     Args:
         config: of the run.
         vocabulary: of the corpus.
-        languages: of the corpus, for a method that tells them apart, with a vocabulary that names none.
+        languages: of the corpus, for a method that tells them apart, with a vocabulary that names
+            none.
 
     Raises:
-        ConfigError: the pretrained backbone has another vocabulary than the corpus, or the method can't do what [run]
-            asks for.
+        ConfigError: the pretrained backbone has another vocabulary than the corpus, or the method
+            can't do what [run] asks for.
     """
     torch.manual_seed(seed_for(config.run.seed, "weights"))
     method: type[Objective] = resolve(METHODS, config.method.name)
@@ -56,10 +59,14 @@ def build_objective(config: TrainConfig, vocabulary: Vocabulary, languages: Sequ
             module.gradcache_sentences = config.run.gradcache_sentences
         elif isinstance(module, Layer):
             module.recomputes = config.run.gradient_checkpointing
-        elif isinstance(module, Objective) and not module.in_parts and config.run.gradcache_sentences is not None:
+        elif (
+            isinstance(module, Objective)
+            and not module.in_parts
+            and config.run.gradcache_sentences is not None
+        ):
             raise ConfigError(
-                f"run: gradcache_sentences is set, but {config.method.name} computes its passes whole; remove it, and"
-                " lower micro_batch_size if memory is short"
+                f"run: gradcache_sentences is set, but {config.method.name} computes its passes"
+                " whole; remove it, and lower micro_batch_size if memory is short"
             )
     return objective
 
@@ -71,7 +78,8 @@ def feeds_of(method: MethodConfig) -> tuple[FeedName, ...]:
 
 
 def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
-    """The encoder from a preset or from a pretrained backbone, with the prompts that it is trained with.
+    """The encoder from a preset or from a pretrained backbone, with the prompts that it is trained
+    with.
 
     Raises:
         ConfigError: see ``build_objective``.
@@ -81,12 +89,18 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         encoder = encoder.with_dense()
     if config.encoder.freeze_embeddings:
         encoder.backbone.word_embeddings.requires_grad_(False)
-    # Whole vectors are trained, and what was measured or learnt of cut ones does not hold for the weights to come.
-    encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(), truncate_dim=None, int8_ranges={})
+    # Whole vectors are trained, and what was measured or learnt of cut ones does not hold for the
+    # weights to come.
+    encoder.settings = dataclasses.replace(
+        encoder.settings, matryoshka_dims=(), truncate_dim=None, int8_ranges={}
+    )
     if config.data.corpus is not None and config.data.questions is None:
         encoder.settings = with_default_prompt(encoder.settings, prompt_of(config.data.corpus))
     if question_config := config.data.questions:
-        named = {QUERY_PROMPT: question_config.question_prompt, PASSAGE_PROMPT: question_config.passage_prompt}
+        named = {
+            QUERY_PROMPT: question_config.question_prompt,
+            PASSAGE_PROMPT: question_config.passage_prompt,
+        }
         prompts = {**encoder.settings.prompts, **named}
         kept = {name: text for name, text in prompts.items() if text}
         encoder.settings = dataclasses.replace(encoder.settings, prompts=kept)
@@ -96,8 +110,9 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
 def remember_lengths(objective: Objective, config: TrainConfig) -> None:
     """Cuts texts at what questions and passages were cut to, from now on and in the saved model.
 
-    Training itself has its own limits for each feed. A model that learned from 256 tokens of a passage is then also
-    measured and used on so many, and not on all that its backbone can take. One encoder of both keeps the longer limit.
+    Training itself has its own limits for each feed. A model that learned from 256 tokens of a
+    passage is then also measured and used on so many, and not on all that its backbone can take.
+    One encoder of both keeps the longer limit.
 
     Args:
         objective: its batches are built already, which may be longer than passages.
@@ -111,8 +126,13 @@ def remember_lengths(objective: Objective, config: TrainConfig) -> None:
         if questions
         else max(question_config.max_passage_tokens, question_config.max_question_tokens)
     )
-    for tower, limit in ((passages, own), *((tower, question_config.max_question_tokens) for tower in questions)):
-        tower.settings = dataclasses.replace(tower.settings, max_tokens=min(limit, tower.max_tokens))
+    for tower, limit in (
+        (passages, own),
+        *((tower, question_config.max_question_tokens) for tower in questions),
+    ):
+        tower.settings = dataclasses.replace(
+            tower.settings, max_tokens=min(limit, tower.max_tokens)
+        )
 
 
 def with_default_prompt(settings: EncodingSettings, text: str | None) -> EncodingSettings:
@@ -120,23 +140,30 @@ def with_default_prompt(settings: EncodingSettings, text: str | None) -> Encodin
 
     Args:
         settings: with prompts of other names, which stay.
-        text: the prompt of the training texts; None or empty for none, which is then the default too.
+        text: the prompt of the training texts; None or empty for none, which is then the default
+            too.
     """
     if not text:
         return dataclasses.replace(settings, default_prompt=None)
     known = next((name for name, prompt in settings.prompts.items() if prompt == text), None)
     name = known or CORPUS_PROMPT
-    return dataclasses.replace(settings, prompts={**settings.prompts, name: text}, default_prompt=name)
+    return dataclasses.replace(
+        settings, prompts={**settings.prompts, name: text}, default_prompt=name
+    )
 
 
 def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
     choice = config.encoder
     if choice.preset is not None:
-        preset = BackboneConfig.preset(choice.preset, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id)
+        preset = BackboneConfig.preset(
+            choice.preset, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id
+        )
         backbone = dataclasses.replace(preset, **choice.sizes())
         _check_memory(backbone)
         initialization = choice.initialization or "torch"
-        return Encoder.from_scratch(backbone, vocabulary, choice.pooling or "mean", initialization=initialization)
+        return Encoder.from_scratch(
+            backbone, vocabulary, choice.pooling or "mean", initialization=initialization
+        )
     encoder = Encoder.load(str(choice.path))
     if encoder.vocabulary.digest() != vocabulary.digest():
         remedy = f"prepare the corpus with the vocabulary of {choice.path}"
@@ -146,7 +173,8 @@ def _chosen_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
                 f" {config.data.corpus / TRIMMED_FOLDER}: set encoder.path to that"
             )
         raise ConfigError(
-            f"encoder: {choice.path} has another vocabulary than the corpus {config.data.corpus}; {remedy}"
+            f"encoder: {choice.path} has another vocabulary than the corpus {config.data.corpus};"
+            f" {remedy}"
         )
     if choice.attention_probs_dropout_prob is not None:
         encoder.backbone.set_attention_dropout(choice.attention_probs_dropout_prob)
@@ -164,13 +192,14 @@ def _check_memory(backbone: BackboneConfig) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if backbone.weight_bytes > memory:
         raise ConfigError(
-            f"encoder: its weights take {backbone.weight_bytes >> 30:,} GiB, but this machine has {memory >> 30:,} GiB;"
-            " choose smaller sizes"
+            f"encoder: its weights take {backbone.weight_bytes >> 30:,} GiB, but this machine has"
+            f" {memory >> 30:,} GiB; choose smaller sizes"
         )
 
 
 class MicroBatches:
-    """The training batches of this process: called with a step, the list of its micro-batches, on the host.
+    """The training batches of this process: called with a step, the list of its micro-batches, on
+    the host.
 
     A micro-batch is a feed's batch, or a dict of them for a method of several feeds.
 
@@ -182,7 +211,11 @@ class MicroBatches:
     """
 
     def __init__(
-        self, config: TrainConfig, sources: Mapping[FeedName, Source], max_tokens: int, engine: Engine
+        self,
+        config: TrainConfig,
+        sources: Mapping[FeedName, Source],
+        max_tokens: int,
+        engine: Engine,
     ) -> None:
         self.accumulation = config.run.accumulation(engine.world_size)
         sizes = batch_sizes(config, list(sources))
@@ -190,12 +223,18 @@ class MicroBatches:
         for feed, size in sizes.items():
             if size % slices:
                 raise ConfigError(
-                    f"data: a step has {size} rows of {feed} data, which its {slices} micro-batches can't share evenly;"
-                    f" make the feed's batch_size a multiple of {slices}"
+                    f"data: a step has {size} rows of {feed} data, which its {slices}"
+                    " micro-batches can't share evenly; make the feed's batch_size a multiple of"
+                    f" {slices}"
                 )
         self.plans: dict[FeedName, Plan] = {
             feed: make_plan(
-                feed, source, config.data, batch_size=sizes[feed], max_tokens=max_tokens, seed=config.run.seed
+                feed,
+                source,
+                config.data,
+                batch_size=sizes[feed],
+                max_tokens=max_tokens,
+                seed=config.run.seed,
             )
             for feed, source in sources.items()
         }
@@ -209,7 +248,9 @@ class MicroBatches:
 
     def seen(self, step: int) -> dict[str, int]:
         """Rows in the steps before ``step``, by language pair or feed."""
-        return {name: count for plan in self.plans.values() for name, count in plan.seen(step).items()}
+        return {
+            name: count for plan in self.plans.values() for name, count in plan.seen(step).items()
+        }
 
     def expected(self, step: int) -> dict[str, float]:
         """``seen`` on average, at no cost."""
@@ -223,7 +264,11 @@ class MicroBatches:
         """Rows that there are to be seen, by the same names."""
         rows: dict[str, int] = {}
         for plan in self.plans.values():
-            own = plan.available if isinstance(plan, ParallelPlan) else dict.fromkeys(plan.seen(0), plan.epoch_size)
+            own = (
+                plan.available
+                if isinstance(plan, ParallelPlan)
+                else dict.fromkeys(plan.seen(0), plan.epoch_size)
+            )
             rows |= own
         return rows
 
@@ -231,27 +276,37 @@ class MicroBatches:
         """This process's consecutive part of the step's batch."""
         slices = self._engine.world_size * self.accumulation
         first = self._engine.rank * self.accumulation
-        return [batch_of(self.plans, step, rank=first + i, world_size=slices) for i in range(self.accumulation)]
+        return [
+            batch_of(self.plans, step, rank=first + i, world_size=slices)
+            for i in range(self.accumulation)
+        ]
 
 
 def fewer_negatives(config: TrainConfig, batches: MicroBatches, engine: Engine) -> str | None:
-    """A warning where a loss compares fewer rows with one another than a step has; to be called after a step.
+    """A warning where a loss compares fewer rows with one another than a step has.
 
-    Accumulated micro-batches give the gradient of a larger batch, but not its negatives. Of a loss that is meant to
-    stay within a process's micro-batch, such as EMS's, there is no warning.
+    To be called after a step.
+
+    Accumulated micro-batches give the gradient of a larger batch, but not its negatives. Of a loss
+    that is meant to stay within a process's micro-batch, such as EMS's, there is no warning.
     """
     if not engine.compares_rows or batches.accumulation == 1:
         return None
     whole = config.run.global_batch_size
     return (
-        f"the loss compares {whole // batches.accumulation:,} of a step's {whole:,} rows with one another, since each"
-        f" of {batches.accumulation} accumulated micro-batches has its own negatives; set run.devices ="
-        f" {engine.world_size * batches.accumulation}, or raise run.micro_batch_size, with run.gradcache_sentences or"
-        " run.gradient_checkpointing where memory is short"
+        f"the loss compares {whole // batches.accumulation:,} of a step's {whole:,} rows with one"
+        f" another, since each of {batches.accumulation} accumulated micro-batches has its own"
+        f" negatives; set run.devices = {engine.world_size * batches.accumulation}, or raise"
+        " run.micro_batch_size, with run.gradcache_sentences or run.gradient_checkpointing where"
+        " memory is short"
     )
 
 
-def batch_of(plans: Mapping[FeedName, Plan], step: int, *, rank: int = 0, world_size: int = 1) -> Any:
+def batch_of(
+    plans: Mapping[FeedName, Plan], step: int, *, rank: int = 0, world_size: int = 1
+) -> Any:
     """The batch of a step: that of the only feed, or a dict of the feeds' batches."""
-    batches = {feed: plan.batch_at(step, rank=rank, world_size=world_size) for feed, plan in plans.items()}
+    batches = {
+        feed: plan.batch_at(step, rank=rank, world_size=world_size) for feed, plan in plans.items()
+    }
     return batches if len(batches) > 1 else next(iter(batches.values()))

@@ -1,7 +1,9 @@
-"""Checkpoints that are whole or not there: safetensors for weights and optimizer, JSON for the rest, never pickle.
+"""Checkpoints that are whole or not there: safetensors for weights and optimizer, JSON for the
+rest, never pickle.
 
-``checkpoints/step-00000100/`` holds ``model.safetensors`` (all weights of the objective, heads and teachers included),
-``optimizer.safetensors`` and ``state.json``, which also keeps the SHA-256 of the other two and one of itself.
+``checkpoints/step-00000100/`` holds ``model.safetensors`` (all weights of the objective, heads and
+teachers included), ``optimizer.safetensors`` and ``state.json``, which also keeps the SHA-256 of
+the other two and one of itself.
 """
 
 from __future__ import annotations
@@ -60,12 +62,17 @@ class TrainState:
 
 
 def save_checkpoint(
-    folder: Path, objective: nn.Module, optimizer: torch.optim.Optimizer, state: TrainState, *, write: bool = True
+    folder: Path,
+    objective: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: TrainState,
+    *,
+    write: bool = True,
 ) -> Path:
     """Writes ``folder/step-<step>`` under a temporary name, syncs it to the disk and renames it.
 
-    Sharded weights are put together, so all processes of a sharded run must call it, one of them with ``write``; the
-    checkpoint is the same whatever the number of processes.
+    Sharded weights are put together, so all processes of a sharded run must call it, one of them
+    with ``write``; the checkpoint is the same whatever the number of processes.
 
     Returns:
         the checkpoint's folder.
@@ -88,18 +95,26 @@ def save_checkpoint(
                 "sha256": {name: sha256_file(temporary / name) for name in TENSOR_FILES},
             }
             record["checksum"] = _checksum(record)
-            (temporary / "state.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            (temporary / "state.json").write_text(
+                json.dumps(record, indent=1) + "\n", encoding="utf-8"
+            )
     except DataError as error:
         kept = checkpoints_in(folder)
-        before = f"the checkpoint of step {_step(kept[-1])} is kept" if kept else "there is no earlier one"
+        before = (
+            f"the checkpoint of step {_step(kept[-1])} is kept"
+            if kept
+            else "there is no earlier one"
+        )
         raise CheckpointError(
-            f"the checkpoint of step {state.step} can't be written: {error}; {before}; free some space and run the same"
-            " command again"
+            f"the checkpoint of step {state.step} can't be written: {error}; {before}; free some"
+            " space and run the same command again"
         ) from error
     return target
 
 
-def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Optimizer) -> TrainState:
+def load_checkpoint(
+    path: Path, objective: nn.Module, optimizer: torch.optim.Optimizer
+) -> TrainState:
     """Puts a checkpoint's content into an objective and an optimizer built from the same config.
 
     Raises:
@@ -113,22 +128,34 @@ def load_checkpoint(path: Path, objective: nn.Module, optimizer: torch.optim.Opt
         weights = load_file(path / "model.safetensors")
         moments = load_file(path / "optimizer.safetensors")
     except SafetensorError as error:
-        raise CheckpointError(f"{path}: not safetensors ({error}); resume from another checkpoint") from error
+        raise CheckpointError(
+            f"{path}: not safetensors ({error}); resume from another checkpoint"
+        ) from error
     shapes = {name: tensor.shape for name, tensor in _weights(objective)}
-    wrong = shapes.keys() ^ weights.keys() or {name for name in weights if weights[name].shape != shapes[name]}
+    wrong = shapes.keys() ^ weights.keys() or {
+        name for name in weights if weights[name].shape != shapes[name]
+    }
     if wrong:
-        raise CheckpointError(f"{path}: {min(wrong)} does not fit the config; use the config it was trained with")
+        raise CheckpointError(
+            f"{path}: {min(wrong)} does not fit the config; use the config it was trained with"
+        )
     own = objective.state_dict()
-    objective.load_state_dict({name: _shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False)
+    objective.load_state_dict(
+        {name: _shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False
+    )
     parameters = dict(objective.named_parameters())
     states: dict[int, dict[str, Tensor]] = {}
     places = {name: place for place, name in enumerate(_names(objective, optimizer))}
     for key, tensor in moments.items():
         name, _, moment = key.partition("/")
         if name not in places or tensor.shape not in ((), parameters[name].shape):
-            raise CheckpointError(f"{path}: {key} does not fit the config; use the config it was trained with")
+            raise CheckpointError(
+                f"{path}: {key} does not fit the config; use the config it was trained with"
+            )
         states.setdefault(places[name], {})[moment] = _shared_out(tensor, parameters[name])
-    optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
+    optimizer.load_state_dict(
+        {"state": states, "param_groups": optimizer.state_dict()["param_groups"]}
+    )
     return TrainState(**record["state"])
 
 
@@ -150,7 +177,9 @@ def damage(path: Path) -> str | None:
         return "state.json is missing or cut short"
     found = record.get("format") if isinstance(record, dict) else None
     if found == "interlingua-checkpoint-1":
-        return "state.json is of interlingua 0.1 and has no digest of itself; go on with that version"
+        return (
+            "state.json is of interlingua 0.1 and has no digest of itself; go on with that version"
+        )
     if found != FORMAT:
         return f"format {found!r} where {FORMAT!r} is read"
     if record.get("checksum") != _checksum(record):
@@ -169,18 +198,33 @@ def damage(path: Path) -> str | None:
 
 
 def _is_state(state: Any) -> bool:
-    """Whether names and types are those of a ``TrainState``; its checksum does not tell who made it."""
+    """Whether names and types are those of a ``TrainState``.
+
+    Its checksum does not tell who made it.
+    """
     plain = dataclasses.asdict(TrainState())
     if not isinstance(state, dict) or state.keys() != plain.keys():
         return False
-    kinds = {"sums": dict, "counts": dict, "best_step": int | None, "best_metric": float | int | None}
+    kinds = {
+        "sums": dict,
+        "counts": dict,
+        "best_step": int | None,
+        "best_metric": float | int | None,
+    }
     for name, value in state.items():
         kind = kinds.get(name, int if isinstance(plain[name], int) else float | int)
         if isinstance(value, bool) or not isinstance(value, kind):
             return False
-        if isinstance(value, dict) and not all(isinstance(number, float | int) for number in value.values()):
+        if isinstance(value, dict) and not all(
+            isinstance(number, float | int) for number in value.values()
+        ):
             return False
-    counts = (state["step"], state["tokens"], state["evaluations_since_best"], *state["counts"].values())
+    counts = (
+        state["step"],
+        state["tokens"],
+        state["evaluations_since_best"],
+        *state["counts"].values(),
+    )
     return bool(state["sums"].keys() == state["counts"].keys() and min(counts) >= 0)
 
 
@@ -203,11 +247,17 @@ def weights_of(objective: nn.Module) -> dict[str, Tensor]:
 
 def _weights(objective: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """The same, sharded as they are."""
-    once = {name for named in (objective.named_parameters, objective.named_buffers) for name, _ in named()}
+    once = {
+        name
+        for named in (objective.named_parameters, objective.named_buffers)
+        for name, _ in named()
+    }
     return ((name, tensor) for name, tensor in objective.state_dict().items() if name in once)
 
 
-def _moments(objective: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[tuple[str, Tensor]]:
+def _moments(
+    objective: nn.Module, optimizer: torch.optim.Optimizer
+) -> Iterator[tuple[str, Tensor]]:
     names = _names(objective, optimizer)
     for place, moments in optimizer.state_dict()["state"].items():
         for moment, tensor in moments.items():

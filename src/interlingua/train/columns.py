@@ -1,4 +1,6 @@
-"""Texts into columns of tokens, a chunk at a time: neither all texts nor all Python integers are held at once."""
+"""Texts into columns of tokens, a chunk at a time: neither all texts nor all Python integers are
+held at once.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ class ColumnBuilder:
             rows = [row for row, code in enumerate(languages) if code == language]
             texts = [self._texts[row] for row in rows]
             encoded = self._vocabulary.encode(texts, language=language, max_tokens=self._max_tokens)
-            found |= {row: np.asarray(ids, dtype=np.int32) for row, ids in zip(rows, encoded, strict=True)}
+            found |= {
+                row: np.asarray(ids, dtype=np.int32) for row, ids in zip(rows, encoded, strict=True)
+            }
         self._sequences += [found[row] for row in range(len(languages))]
         self._texts.clear()
 

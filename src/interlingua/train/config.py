@@ -1,7 +1,8 @@
-"""The configuration of a training run: six TOML sections as frozen dataclasses, and how they are read and written.
+"""The configuration of a training run: six TOML sections as frozen dataclasses, and how they are
+read and written.
 
-Options are called as in Hugging Face's ``TrainingArguments`` where they mean the same. A number of steps may be given
-as a fraction below 1, which means that share of the whole run.
+Options are called as in Hugging Face's ``TrainingArguments`` where they mean the same. A number of
+steps may be given as a fraction below 1, which means that share of the whole run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from interlingua.config import PathText, check_bounds, config_to_toml, from_mapping, load_toml, to_mapping
+from interlingua.config import (
+    PathText,
+    check_bounds,
+    config_to_toml,
+    from_mapping,
+    load_toml,
+    to_mapping,
+)
 from interlingua.encoder.schema import SIZES as SIZE_KINDS
 from interlingua.encoder.schema import Maybe, Table
 from interlingua.errors import ConfigError
@@ -44,20 +52,27 @@ OF_ANY_BACKBONE = ("attention_probs_dropout_prob",)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EncoderConfig:
-    """[encoder]: a preset to train from scratch, with sizes that may be overridden, or a pretrained backbone."""
+    """[encoder]: a preset to train from scratch, with sizes that may be overridden, or a pretrained
+    backbone.
+    """
 
     preset: str | None = None
     """ems-base (the paper's), ems-small or ems-tiny."""
     path: PathText | None = None
-    """A pretrained backbone: folder, ``mini`` or ``hf:owner/name``. The corpus must have its vocabulary."""
+    """A pretrained backbone: folder, ``mini`` or ``hf:owner/name``. The corpus must have its
+    vocabulary."""
     pooling: Literal["cls", "mean", "max"] | None = None
-    """How token states become a sentence vector; default: mean, or what the pretrained model says."""
+    """How token states become a sentence vector; default: mean, or what the pretrained model
+    says."""
     dense: bool = False
-    """A new linear layer behind pooling: at first the identity, or the least-squares map to a bank of teachers."""
+    """A new linear layer behind pooling: at first the identity, or the least-squares map to a bank
+    of teachers."""
     freeze_embeddings: bool = False
-    """Leave the vectors of tokens as they are: most of a small model's weights, which then need no optimizer state."""
+    """Leave the vectors of tokens as they are: most of a small model's weights, which then need no
+    optimizer state."""
     initialization: Literal["torch", "bert"] | None = None
-    """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0, 0.02)."""
+    """Weights from scratch: torch's own with N(0, 1) embeddings as in EMS (default), or BERT's N(0,
+    0.02)."""
     hidden_size: int | None = None
     """Width D of the hidden states."""
     num_hidden_layers: int | None = None
@@ -71,23 +86,28 @@ class EncoderConfig:
     hidden_dropout_prob: float | None = None
     """Probability of zeroing an activation."""
     attention_probs_dropout_prob: float | None = None
-    """Probability of zeroing an attention weight in training; of a pretrained backbone in place of its own."""
+    """Probability of zeroing an attention weight in training; of a pretrained backbone in place of
+    its own."""
     max_position_embeddings: int | None = None
     """Rows of the position table."""
 
     def __post_init__(self) -> None:
-        problem = Table({name: Maybe(kind) for name, kind in SIZE_KINDS.items() if name in SIZES}).problem(
-            self.sizes(), "encoder"
-        )
+        problem = Table(
+            {name: Maybe(kind) for name, kind in SIZE_KINDS.items() if name in SIZES}
+        ).problem(self.sizes(), "encoder")
         if problem is not None:
             key, found, expected = problem
             raise ConfigError(f"{key.replace('.', ': ')} is {found}, expected {expected}")
         if (self.preset is None) == (self.path is None):
-            raise ConfigError("encoder: give either preset (train from scratch) or path (a pretrained backbone)")
+            raise ConfigError(
+                "encoder: give either preset (train from scratch) or path (a pretrained backbone)"
+            )
         fixed = [name for name in self.sizes() if name not in OF_ANY_BACKBONE]
         fixed += ["initialization"] if self.initialization else []
         if self.path is not None and fixed:
-            raise ConfigError(f"encoder: {fixed[0]} can't be changed in a pretrained backbone; remove it")
+            raise ConfigError(
+                f"encoder: {fixed[0]} can't be changed in a pretrained backbone; remove it"
+            )
 
     def sizes(self) -> dict[str, Any]:
         """The sizes that are set here and override the preset's."""
@@ -96,28 +116,39 @@ class EncoderConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MethodConfig:
-    """[method]: a name of ``registry.METHODS`` and that method's own options, which stand next to it in the file."""
+    """[method]: a name of ``registry.METHODS`` and that method's own options, which stand next to
+    it in the file.
+    """
 
     name: str
     """The method, e.g. ems, or ``package.module:Class``."""
     options: Any
     """The method's own options, which stand next to its name; see the sections below."""
     matryoshka: tuple[int, ...] = ()
-    """Widths that embeddings shall be cut to, the whole one first, such as [384, 256, 128, 64]: the loss is that of
-    each of these prefixes, see docs/methods/matryoshka.md; () = whole embeddings alone."""
+    """Widths that embeddings shall be cut to, the whole one first, such as [384, 256, 128, 64]: the
+    loss is that of each of these prefixes, see docs/methods/matryoshka.md; () = whole embeddings
+    alone."""
     matryoshka_weights: tuple[float, ...] = ()
     """What the loss of each width counts, in the same order; () = 1 each."""
 
     def __post_init__(self) -> None:
         if self.matryoshka:
-            Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)  # raises where the widths can't be
+            Matryoshka(
+                dims=self.matryoshka, weights=self.matryoshka_weights
+            )  # raises where the widths can't be
         elif self.matryoshka_weights:
-            raise ConfigError("matryoshka_weights is set, but nothing reads it without matryoshka; remove it")
+            raise ConfigError(
+                "matryoshka_weights is set, but nothing reads it without matryoshka; remove it"
+            )
 
     @property
     def prefixes(self) -> Matryoshka | None:
         """The widths with their weights, if there are any."""
-        return Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights) if self.matryoshka else None
+        return (
+            Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)
+            if self.matryoshka
+            else None
+        )
 
     def to_mapping(self) -> dict[str, Any]:
         """The section as a file holds it: the method's own options and those of every method."""
@@ -133,14 +164,15 @@ class OptimizerConfig:
     """Keys of other tools, and ours."""
 
     name: Literal["adam", "adamw", "lars"] = "adamw"
-    """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight; lars adds it to the gradient
-    and scales each weight matrix's step to the matrix's norm."""
+    """adam adds weight decay to the gradient (coupled L2), adamw takes it off the weight; lars adds
+    it to the gradient and scales each weight matrix's step to the matrix's norm."""
     learning_rate: float | None = None
-    """Peak learning rate, per step; default: 3e-4 from scratch, and 5e-5 for a pretrained encoder, which forgets what
-    it knows at higher ones."""
+    """Peak learning rate, per step; default: 3e-4 from scratch, and 5e-5 for a pretrained encoder,
+    which forgets what it knows at higher ones."""
     learning_rate_steps: int = 0
-    """Length of the run, in steps, that ``learning_rate`` is meant for: a run of K steps keeps learning_rate *
-    learning_rate_steps, so its own is that divided by K. 0 = ``learning_rate`` as it is."""
+    """Length of the run, in steps, that ``learning_rate`` is meant for: a run of K steps keeps
+    learning_rate * learning_rate_steps, so its own is that divided by K. 0 = ``learning_rate`` as
+    it is."""
     betas: tuple[float, float] = (0.9, 0.999)
     """Decay per step of the averages of gradient and squared gradient; adam and adamw."""
     eps: float = 1e-8
@@ -152,22 +184,37 @@ class OptimizerConfig:
     momentum: float = 0.9
     """Share of the last step that is made again, per step; lars."""
     trust_coefficient: float = 1e-3
-    """Length of a weight matrix's step before momentum, as a share of the matrix's norm times the rate; lars."""
+    """Length of a weight matrix's step before momentum, as a share of the matrix's norm times the
+    rate; lars."""
     decay_bias_and_norm: bool | None = None
-    """Whether weight decay (and, with lars, the scaling) also acts on biases and LayerNorms; default: unless lars."""
+    """Whether weight decay (and, with lars, the scaling) also acts on biases and LayerNorms;
+    default: unless lars."""
 
     def __post_init__(self) -> None:
         if self.rate <= 0 or self.weight_decay < 0 or self.learning_rate_steps < 0:
             raise ConfigError(
-                "optimizer: learning_rate must be above 0, weight_decay and learning_rate_steps at least 0"
+                "optimizer: learning_rate must be above 0, weight_decay and learning_rate_steps at"
+                " least 0"
             )
         if not 0 <= self.momentum < 1 or self.trust_coefficient <= 0:
-            raise ConfigError("optimizer: momentum must be at least 0 and below 1, trust_coefficient above 0")
+            raise ConfigError(
+                "optimizer: momentum must be at least 0 and below 1, trust_coefficient above 0"
+            )
         check_bounds(self, "optimizer", OPTIMIZER_BOUNDS)
-        foreign = ("betas", "eps", "amsgrad") if self.name == "lars" else ("momentum", "trust_coefficient")
-        changed = [key for key in foreign if getattr(self, key) != type(self).__dataclass_fields__[key].default]
+        foreign = (
+            ("betas", "eps", "amsgrad")
+            if self.name == "lars"
+            else ("momentum", "trust_coefficient")
+        )
+        changed = [
+            key
+            for key in foreign
+            if getattr(self, key) != type(self).__dataclass_fields__[key].default
+        ]
         if changed:
-            raise ConfigError(f"optimizer: {changed[0]} is set, but {self.name} does not read it; remove it")
+            raise ConfigError(
+                f"optimizer: {changed[0]} is set, but {self.name} does not read it; remove it"
+            )
 
     @property
     def rate(self) -> float:
@@ -180,23 +227,34 @@ class ScheduleConfig:
     """[schedule]: the learning rate as a function of the step; see ``train/schedules.py``."""
 
     name: Literal["constant", "linear", "cosine", "ems", "ramp"] = "linear"
-    """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left at the end);
-    ramp: the warm-up is as long as the run, as MEXMA's."""
+    """What follows the warm-up: constant, linear to 0, cosine to 0, or EMS's slow cosine (90 % left
+    at the end); ramp: the warm-up is as long as the run, as MEXMA's."""
     warmup_steps: float = 0.1
-    """Steps of linear warm-up, or a share of the run; ramp takes none, as its warm-up is the run."""
+    """Steps of linear warm-up, or a share of the run; ramp takes none, as its warm-up is the
+    run."""
     warmup_start: float | None = None
-    """Share of the peak in step 0 (0 as in BYOL, 0.1 as in MEXMA's code), from which the peak is reached in step
-    ``warmup_steps``; default: the peak is reached in the last step of the warm-up, and none is spent at 0."""
+    """Share of the peak in step 0 (0 as in BYOL, 0.1 as in MEXMA's code), from which the peak is
+    reached in step ``warmup_steps``; default: the peak is reached in the last step of the warm-up,
+    and none is spent at 0."""
 
     def __post_init__(self) -> None:
         if self.warmup_steps < 0:
-            raise ConfigError(f"schedule: warmup_steps must be at least 0, got {self.warmup_steps:g}")
+            raise ConfigError(
+                f"schedule: warmup_steps must be at least 0, got {self.warmup_steps:g}"
+            )
         check_bounds(self, "schedule", {"warmup_steps": (0, MANY)})
         _check_steps("schedule", warmup_steps=self.warmup_steps)
-        if self.name == "ramp" and self.warmup_steps != type(self).__dataclass_fields__["warmup_steps"].default:
-            raise ConfigError("schedule: warmup_steps is set, but ramp warms up during the whole run; remove it")
+        if (
+            self.name == "ramp"
+            and self.warmup_steps != type(self).__dataclass_fields__["warmup_steps"].default
+        ):
+            raise ConfigError(
+                "schedule: warmup_steps is set, but ramp warms up during the whole run; remove it"
+            )
         if self.warmup_start is not None and not 0 <= self.warmup_start <= 1:
-            raise ConfigError(f"schedule: warmup_start is a share of the peak, 0 to 1, got {self.warmup_start:g}")
+            raise ConfigError(
+                f"schedule: warmup_start is a share of the peak, 0 to 1, got {self.warmup_start:g}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -204,9 +262,12 @@ class RunConfig:
     """[run]: where, how long, on what, and what is kept."""
 
     MEANT_BY: ClassVar[Mapping[str, str]] = {
-        "batch_size": "global_batch_size", "per_device_train_batch_size": "micro_batch_size",
-        "epochs": "num_train_epochs", "steps": "max_steps", "budget": "budget_seconds",
-    }  # fmt: skip
+        "batch_size": "global_batch_size",
+        "per_device_train_batch_size": "micro_batch_size",
+        "epochs": "num_train_epochs",
+        "steps": "max_steps",
+        "budget": "budget_seconds",
+    }
     """Keys of other tools, and ours."""
 
     output: Path
@@ -214,41 +275,50 @@ class RunConfig:
     seed: int = 0
     """Decides initial weights, batches and dropout."""
     max_steps: int | None = None
-    """Optimizer steps of the whole run. Give this, or one of the next two, which are turned into it at the start."""
+    """Optimizer steps of the whole run. Give this, or one of the next two, which are turned into it
+    at the start."""
     num_train_epochs: float | None = None
     """Passes over the corpus."""
     budget_seconds: float | None = None
-    """Wall time of the whole run, evaluations included; the speed is measured on a throwaway copy first."""
+    """Wall time of the whole run, evaluations included; the speed is measured on a throwaway copy
+    first."""
     stop_at_budget: bool = False
-    """End when the time of budget_seconds is over, whatever else the machine does meanwhile: the learning rate then
-    decays with the time where that is ahead of the steps. Two such runs differ. Default: make all steps, however long
-    they take."""
+    """End when the time of budget_seconds is over, whatever else the machine does meanwhile: the
+    learning rate then decays with the time where that is ahead of the steps. Two such runs differ.
+    Default: make all steps, however long they take."""
     global_batch_size: int = 128
-    """Pairs (questions, for retrieval) per step, over all processes and accumulated micro-batches."""
+    """Pairs (questions, for retrieval) per step, over all processes and accumulated
+    micro-batches."""
     micro_batch_size: int | None = None
-    """Pairs in one forward pass of one process; in-batch negatives are within it. Default: a process's share."""
+    """Pairs in one forward pass of one process; in-batch negatives are within it. Default: a
+    process's share."""
     gradcache_sentences: int | None = None
-    """Sentences to hold encoder activations of at a time, for in-batch negatives beyond the memory: each pass is
-    computed twice, with the same gradients. Default: all of them, computed once."""
+    """Sentences to hold encoder activations of at a time, for in-batch negatives beyond the memory:
+    each pass is computed twice, with the same gradients. Default: all of them, computed once."""
     gradient_checkpointing: bool = False
-    """Keep of each transformer layer only what it is given, and compute its activations a second time on the way back:
-    a fraction of the memory, a third more time, the same gradients."""
+    """Keep of each transformer layer only what it is given, and compute its activations a second
+    time on the way back: a fraction of the memory, a third more time, the same gradients."""
     compile: bool = False
-    """Compile what stands between matrix products and the cross-entropy over the vocabulary (torch.compile), for GPUs:
-    a minute at the start, then fewer passes over memory, and bfloat16 states between layers. Other roundings."""
+    """Compile what stands between matrix products and the cross-entropy over the vocabulary
+    (torch.compile), for GPUs: a minute at the start, then fewer passes over memory, and bfloat16
+    states between layers. Other roundings."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
-    """bf16 = autocast with float32 weights; fp16 = the same with loss scaling, for GPUs without bf16 such as V100;
-    auto = bf16 where the hardware computes in it, else fp16 on such a GPU, else fp32."""
+    """bf16 = autocast with float32 weights; fp16 = the same with loss scaling, for GPUs without
+    bf16 such as V100; auto = bf16 where the hardware computes in it, else fp16 on such a GPU, else
+    fp32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
     devices: int = 1
-    """Processes, one per GPU (on the CPU: per group of cores), or what torchrun or srun has started."""
+    """Processes, one per GPU (on the CPU: per group of cores), or what torchrun or srun has
+    started."""
     strategy: Literal["ddp", "fsdp"] = "ddp"
-    """What several processes share: ddp = each has all weights; fsdp = weights and optimizer are sharded (FSDP2)."""
+    """What several processes share: ddp = each has all weights; fsdp = weights and optimizer are
+    sharded (FSDP2)."""
     threads: int | None = None
     """CPU threads of a process; default: torch's."""
     deterministic: bool = False
-    """On a GPU take algorithms alone that give the same bytes each time, some of them slower; on the CPU all do."""
+    """On a GPU take algorithms alone that give the same bytes each time, some of them slower; on
+    the CPU all do."""
     max_grad_norm: float | None = None
     """Gradients are scaled down to this norm; default: never."""
     logging_steps: float = 10
@@ -264,26 +334,44 @@ class RunConfig:
     greater_is_better: bool | None = None
     """Whether a larger value of it is better; default: unless its name ends in "loss"."""
     early_stopping_patience: int | None = None
-    """Evaluations in a row without a better value after which the run ends; default: it goes to max_steps."""
+    """Evaluations in a row without a better value after which the run ends; default: it goes to
+    max_steps."""
     tensorboard: bool = False
     """Also write event files for TensorBoard (needs the extra of that name)."""
 
     def __post_init__(self) -> None:
         given = [value for name in LENGTHS if (value := getattr(self, name)) is not None]
         if self.stop_at_budget and self.budget_seconds is None:
-            raise ConfigError("run: stop_at_budget is set, but there is no budget_seconds to stop at; give it")
+            raise ConfigError(
+                "run: stop_at_budget is set, but there is no budget_seconds to stop at; give it"
+            )
         # a run that has begun knows its steps, and needs the budget to stop at
         alone = self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
         if len(given) != (2 if alone else 1) or min(given) <= 0:
             raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}, above 0")
-        for name in ("global_batch_size", "micro_batch_size", "gradcache_sentences", "devices", "threads",
-                     "save_total_limit", "max_grad_norm", "logging_steps", "eval_steps", "save_steps",
-                     "early_stopping_patience"):  # fmt: skip
+        for name in (
+            "global_batch_size",
+            "micro_batch_size",
+            "gradcache_sentences",
+            "devices",
+            "threads",
+            "save_total_limit",
+            "max_grad_norm",
+            "logging_steps",
+            "eval_steps",
+            "save_steps",
+            "early_stopping_patience",
+        ):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f"run: {name} must be above 0, got {value:g}")
         check_bounds(self, "run", RUN_BOUNDS)
-        _check_steps("run", logging_steps=self.logging_steps, eval_steps=self.eval_steps, save_steps=self.save_steps)
+        _check_steps(
+            "run",
+            logging_steps=self.logging_steps,
+            eval_steps=self.eval_steps,
+            save_steps=self.save_steps,
+        )
 
     def accumulation(self, world_size: int) -> int:
         """Micro-batches that a process goes through in a step.
@@ -293,16 +381,20 @@ class RunConfig:
         """
         if self.micro_batch_size is None and self.global_batch_size % world_size:
             raise ConfigError(
-                f"run: global_batch_size {self.global_batch_size} can't be shared evenly by {world_size} processes;"
-                f" choose a multiple of {world_size}"
+                f"run: global_batch_size {self.global_batch_size} can't be shared evenly by"
+                f" {world_size} processes; choose a multiple of {world_size}"
             )
         micro = self.micro_batch_size or self.global_batch_size // world_size
         if micro == 0 or self.global_batch_size % (micro * world_size):
-            fitting = [n for n in range(1, world_size) if micro and self.global_batch_size % (micro * n) == 0]
+            fitting = [
+                n
+                for n in range(1, world_size)
+                if micro and self.global_batch_size % (micro * n) == 0
+            ]
             remedy = f"; {', '.join(map(str, fitting))} processes would do" if fitting else ""
             raise ConfigError(
-                f"run: global_batch_size {self.global_batch_size} is not a multiple of micro_batch_size {micro} x"
-                f" {world_size} processes; change one of them{remedy}"
+                f"run: global_batch_size {self.global_batch_size} is not a multiple of"
+                f" micro_batch_size {micro} x {world_size} processes; change one of them{remedy}"
             )
         return self.global_batch_size // (micro * world_size)
 
@@ -310,7 +402,9 @@ class RunConfig:
 def _check_steps(section: str, **values: float) -> None:
     for name, value in values.items():
         if value >= 1 and value != int(value):
-            raise ConfigError(f"{section}: {name} is {value:g}; give a whole number of steps, or a share below 1")
+            raise ConfigError(
+                f"{section}: {name} is {value:g}; give a whole number of steps, or a share below 1"
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -327,7 +421,9 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.optimizer.learning_rate is None:
             rate = LEARNING_RATE if self.encoder.path is None else FINE_TUNING_RATE
-            object.__setattr__(self, "optimizer", dataclasses.replace(self.optimizer, learning_rate=rate))
+            object.__setattr__(
+                self, "optimizer", dataclasses.replace(self.optimizer, learning_rate=rate)
+            )
 
     @property
     def length(self) -> int:
@@ -367,8 +463,8 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
 
     Args:
         path: the file.
-        overrides: ``"section.key=value"`` strings. One that sets the run's length takes the place of the file's,
-            whichever of the three keys that is.
+        overrides: ``"section.key=value"`` strings. One that sets the run's length takes the place
+            of the file's, whichever of the three keys that is.
 
     Raises:
         ConfigError: see ``interlingua.config.load_config``; also an unknown method.
@@ -377,12 +473,16 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
     overridden = {text.partition("=")[0].strip() for text in overrides}
     chosen = {key for key in LENGTHS if f"run.{key}" in overridden}
     if chosen and isinstance(table.get("run"), dict):
-        table["run"] = {key: value for key, value in table["run"].items() if key not in LENGTHS or key in chosen}
+        table["run"] = {
+            key: value for key, value in table["run"].items() if key not in LENGTHS or key in chosen
+        }
     return train_config_from(table, where=str(path))
 
 
 def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> TrainConfig:
-    """Builds the config from nested mappings; [method] is read as the ``Config`` of the method it names.
+    """Builds the config from nested mappings.
+
+    [method] is read as the ``Config`` of the method it names.
 
     Raises:
         ConfigError: see ``load_train_config``.

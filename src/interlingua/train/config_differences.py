@@ -8,7 +8,9 @@ from typing import Any
 from interlingua.train.config import TrainConfig
 
 
-def differences(a: TrainConfig, b: TrainConfig, *, ignore: frozenset[str] = frozenset()) -> list[str]:
+def differences(
+    a: TrainConfig, b: TrainConfig, *, ignore: frozenset[str] = frozenset()
+) -> list[str]:
     """The keys in which two configs differ, with both values: ``"run.seed (0, 1)"``.
 
     Args:
@@ -19,11 +21,19 @@ def differences(a: TrainConfig, b: TrainConfig, *, ignore: frozenset[str] = froz
     flat_a = dict(_flat(a.to_mapping()))
     flat_b = dict(_flat(b.to_mapping()))
     keys = sorted((flat_a.keys() | flat_b.keys()) - ignore)
-    return [f"{key} ({flat_a.get(key)}, {flat_b.get(key)})" for key in keys if flat_a.get(key) != flat_b.get(key)]
+    return [
+        f"{key} ({flat_a.get(key)}, {flat_b.get(key)})"
+        for key in keys
+        if flat_a.get(key) != flat_b.get(key)
+    ]
 
 
 def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
     for key, value in table.items():
-        pairs += _flat(value, f"{path}{key}.") if isinstance(value, Mapping) else [(f"{path}{key}", value)]
+        pairs += (
+            _flat(value, f"{path}{key}.")
+            if isinstance(value, Mapping)
+            else [(f"{path}{key}", value)]
+        )
     return pairs

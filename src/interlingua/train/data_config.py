@@ -29,7 +29,10 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LabeledConfig:
-    """[data.labeled]: pairs of sentences with a class or a score; ``run.global_batch_size`` pairs a step."""
+    """[data.labeled]: pairs of sentences with a class or a score.
+
+    ``run.global_batch_size`` pairs a step.
+    """
 
     paths: tuple[Path, ...]
     """Files; see ``interlingua.corpus.labeled`` for the formats."""
@@ -49,7 +52,10 @@ class LabeledConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuestionsConfig:
-    """[data.questions]: questions with the passages that answer them; ``run.global_batch_size`` questions a step."""
+    """[data.questions]: questions with the passages that answer them.
+
+    ``run.global_batch_size`` questions a step.
+    """
 
     paths: tuple[Path, ...]
     """Files; see ``interlingua.corpus.questions`` for the formats."""
@@ -58,11 +64,13 @@ class QuestionsConfig:
     languages: tuple[str, ...] = ()
     """Only questions of these languages; default: all."""
     held_out: int = 0
-    """Questions of paths to validate on instead of training, with all that share a passage; not together with valid."""
+    """Questions of paths to validate on instead of training, with all that share a passage; not
+    together with valid."""
     hard_negatives: int = 0
     """Hard negatives a question, where the files have some."""
     question_prompt: str = ""
-    """Put in front of questions, for backbones that were trained with a prompt; kept with the model."""
+    """Put in front of questions, for backbones that were trained with a prompt; kept with the
+    model."""
     passage_prompt: str = ""
     """Put in front of passages."""
     max_question_tokens: int = 256
@@ -73,9 +81,16 @@ class QuestionsConfig:
     def __post_init__(self) -> None:
         _refuse_no_files("questions", self.paths)
         if self.valid and self.held_out:
-            raise ConfigError("data.questions: valid and held_out are both given; remove one of them")
-        if min(self.hard_negatives, self.held_out) < 0 or min(self.max_question_tokens, self.max_passage_tokens) < 1:
-            raise ConfigError("data.questions: a number of questions or tokens is out of range; see its keys")
+            raise ConfigError(
+                "data.questions: valid and held_out are both given; remove one of them"
+            )
+        if (
+            min(self.hard_negatives, self.held_out) < 0
+            or min(self.max_question_tokens, self.max_passage_tokens) < 1
+        ):
+            raise ConfigError(
+                "data.questions: a number of questions or tokens is out of range; see its keys"
+            )
         check_bounds(self, "data.questions", BOUNDS)
 
 
@@ -84,8 +99,8 @@ class MonolingualConfig:
     """[data.monolingual]: sentences without translations."""
 
     paths: tuple[Path, ...]
-    """Text files of one sentence a line, or tables (``.csv``, ``.xlsx``), called by their language (``ru.txt``,
-    ``news.swh_Latn.txt.gz``)."""
+    """Text files of one sentence a line, or tables (``.csv``, ``.xlsx``), called by their language
+    (``ru.txt``, ``news.swh_Latn.txt.gz``)."""
     column: str | None = None
     """Column of tables; default: the one called by the language of the file's name, or ``text``."""
     batch_size: int = 48
@@ -93,7 +108,8 @@ class MonolingualConfig:
     max_sentences: int = 0
     """Per file, drawn by ``seed``; 0 = all."""
     decontaminate: tuple[Path, ...] = ()
-    """Evaluation folders; a sentence of theirs is left out, as ``interlingua prepare`` does with pairs."""
+    """Evaluation folders; a sentence of theirs is left out, as ``interlingua prepare`` does with
+    pairs."""
     seed: int = 0
     """Of the draw."""
     max_tokens: int = 128
@@ -102,33 +118,41 @@ class MonolingualConfig:
     def __post_init__(self) -> None:
         _refuse_no_files("monolingual", self.paths)
         if min(self.batch_size, self.max_tokens) < 1 or self.max_sentences < 0:
-            raise ConfigError("data.monolingual: a number of sentences or tokens is out of range; see its keys")
+            raise ConfigError(
+                "data.monolingual: a number of sentences or tokens is out of range; see its keys"
+            )
         check_bounds(self, "data.monolingual", BOUNDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataConfig:
-    """[data]: what to train on. A method takes some of these feeds, most of them the parallel corpus alone."""
+    """[data]: what to train on. A method takes some of these feeds, most of them the parallel
+    corpus alone.
+    """
 
     corpus: Path | None = None
     """Folder that ``interlingua prepare`` wrote: the parallel pairs, and the vocabulary."""
     batch_size: int = 0
     """Parallel pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
     temperature: float = 1.0
-    """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all equal."""
+    """T of the language pairs' shares, proportional to count^(1/T): 1 = as they are, large = all
+    equal."""
     caps: Caps = field(default_factory=Caps)
     """Limits to what a language pair gets, e.g. ``caps.max_pairs = 100000``."""
     language_pairs: tuple[str, ...] = ()
-    """Only these language pairs of the corpus, sides in either order, e.g. "eng_Latn-kor_Hang"; default: all."""
+    """Only these language pairs of the corpus, sides in either order, e.g. "eng_Latn-kor_Hang";
+    default: all."""
     max_pairs: int | None = None
-    """Only this many pairs of each language pair, drawn by run.seed; default: all. ``caps`` limits their share only."""
+    """Only this many pairs of each language pair, drawn by run.seed; default: all. ``caps`` limits
+    their share only."""
     max_tokens: int | None = None
     """Longer sentences are cut to this many tokens; default: what the encoder can take."""
     valid_pairs: int = 1024
     """Rows of the validation set on which loss and collapse are measured."""
     valid_batch_size: int | None = None
-    """Rows of a validation batch, which decide how many in-batch negatives ``valid_loss`` has, on any number of devices
-    and with any micro_batch_size; default: run.global_batch_size. No gradient is kept; lower it if memory is short."""
+    """Rows of a validation batch, which decide how many in-batch negatives ``valid_loss`` has, on
+    any number of devices and with any micro_batch_size; default: run.global_batch_size. No gradient
+    is kept; lower it if memory is short."""
     labeled: LabeledConfig | None = None
     """Labeled pairs, for methods that learn from them."""
     questions: QuestionsConfig | None = None
@@ -136,13 +160,15 @@ class DataConfig:
     monolingual: MonolingualConfig | None = None
     """Sentences without translations, for methods that use them."""
     similarity: tuple[Path, ...] = ()
-    """Files of pairs with similarity scores on which each evaluation measures ``valid_spearman``, whatever the method;
-    default: ``labeled.valid`` where it holds scores."""
+    """Files of pairs with similarity scores on which each evaluation measures ``valid_spearman``,
+    whatever the method; default: ``labeled.valid`` where it holds scores."""
 
     def __post_init__(self) -> None:
         check_bounds(self, "data", BOUNDS)
         if not any((self.corpus, self.labeled, self.questions, self.monolingual)):
-            raise ConfigError("data: nothing to train on; give corpus, the folder that interlingua prepare wrote")
+            raise ConfigError(
+                "data: nothing to train on; give corpus, the folder that interlingua prepare wrote"
+            )
         for name in self.language_pairs:
             named_pair(name)
 

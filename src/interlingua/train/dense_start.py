@@ -1,8 +1,9 @@
-"""A student's new linear layer begins as the least-squares map from its own vectors to its teachers'.
+"""A student's new linear layer begins as the least-squares map from its own vectors to its
+teachers'.
 
-Several teachers joined by their principal components span a space that no encoder starts in: its vectors and the
-targets differ by a rotation at least, which the transformer would have to learn layer by layer. That rotation is known
-before the first step, from the sentences of the bank alone.
+Several teachers joined by their principal components span a space that no encoder starts in: its
+vectors and the targets differ by a rotation at least, which the transformer would have to learn
+layer by layer. That rotation is known before the first step, from the sentences of the bank alone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ RIDGE = 1e-3
 
 
 @torch.no_grad()
-def fit_dense(encoder: Encoder, sentences: Sequence[list[int]], language: str, bank: TeacherBank) -> None:
+def fit_dense(
+    encoder: Encoder, sentences: Sequence[list[int]], language: str, bank: TeacherBank
+) -> None:
     """Sets the encoder's last linear layer, which is the identity so far.
 
     Args:
@@ -58,11 +61,14 @@ def fit_dense(encoder: Encoder, sentences: Sequence[list[int]], language: str, b
 def least_squares(
     x: Float[Tensor, "n d"], y: Float[Tensor, "n e"], *, ridge: float = RIDGE
 ) -> tuple[Float[Tensor, "e d"], Float[Tensor, " e"]]:
-    r"""The affine map from x to y of least squared error, with a penalty where directions of x hardly vary.
+    r"""The affine map from x to y of least squared error, with a penalty where directions of x
+    hardly vary.
 
-    .. math:: W = Y_c^\top X_c (X_c^\top X_c + \lambda \bar v n I)^{-1}, \qquad b = \bar y - W \bar x
+    .. math:: W = Y_c^\top X_c (X_c^\top X_c + \lambda \bar v n I)^{-1}, \qquad b = \bar y - W \bar
+    x
 
-    *Symbols*: X_c and Y_c are x and y without their means, lambda ``ridge``, v the mean variance of x's dimensions.
+    *Symbols*: X_c and Y_c are x and y without their means, lambda ``ridge``, v the mean variance of
+    x's dimensions.
 
     Args:
         x: one row for each sample.

@@ -43,10 +43,12 @@ class Engine:
     """One process's place in a run.
 
     Args:
-        config: the [run] section; ``devices`` processes are started unless torchrun or srun has started them.
+        config: the [run] section; ``devices`` processes are started unless torchrun or srun has
+            started them.
 
     Raises:
-        ConfigError: there is no such device, or torchrun or srun has started another number of processes.
+        ConfigError: there is no such device, or torchrun or srun has started another number of
+            processes.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -96,16 +98,22 @@ class Engine:
 
     @property
     def sparse_gradients(self) -> bool:
-        """Whether gradients of embedding tables may be sparse: in one process, on the CPU, where it pays."""
+        """Whether gradients of embedding tables may be sparse: in one process, on the CPU, where it
+        pays.
+        """
         return self.world_size == 1 and self.device_kind == "cpu"
 
     def resolve_hardware(self, config: TrainConfig) -> TrainConfig:
-        """The config with what depends on the machine written out, so that a run of it repeats this one.
+        """The config with what depends on the machine written out, so that a run of it repeats this
+        one.
 
-        The size of the validation batches too: a run on another machine is to have comparable losses.
+        The size of the validation batches too: a run on another machine is to have comparable
+        losses.
         """
         size = config.data.valid_batch_size or config.run.global_batch_size
-        config = dataclasses.replace(config, data=dataclasses.replace(config.data, valid_batch_size=size))
+        config = dataclasses.replace(
+            config, data=dataclasses.replace(config.data, valid_batch_size=size)
+        )
         return config.replace_run(
             device=self.device_kind,
             devices=self.world_size,
@@ -114,13 +122,16 @@ class Engine:
         )
 
     def setup(self, objective: Objective) -> nn.Module:
-        """The objective as it is called in training: under autocast, its gradients averaged over the processes.
+        """The objective as it is called in training: under autocast, its gradients averaged over
+        the processes.
 
         With fsdp its weights are sharded from here on, so an optimizer must be built afterwards.
         """
         objective.all_gather = self.all_gather_grad
         model: nn.Module = self._fabric.setup_module(objective, move_to_device=False)
-        self._averaged += [part for part in model.modules() if isinstance(part, DistributedDataParallel)]
+        self._averaged += [
+            part for part in model.modules() if isinstance(part, DistributedDataParallel)
+        ]
         return model
 
     def unsharded_copy(self, objective: Objective) -> Objective:
@@ -138,11 +149,15 @@ class Engine:
                 unsharded.load_state_dict(weights, strict=False)
 
     def seed(self, seed: int, *purpose: str | int) -> None:
-        """Starts torch's random numbers anew: what is drawn next depends on the arguments and the rank alone."""
+        """Starts torch's random numbers anew: what is drawn next depends on the arguments and the
+        rank alone.
+        """
         torch.manual_seed(seed_for(seed, *purpose, "rank", self.rank))
 
     def accumulate(self, model: nn.Module, *, more: bool) -> AbstractContextManager[None]:
-        """Spares the processes the averaging of gradients while more micro-batches of the step follow."""
+        """Spares the processes the averaging of gradients while more micro-batches of the step
+        follow.
+        """
         return self._fabric.no_backward_sync(cast(Any, model), enabled=more)
 
     def backward(self, loss: Float[Tensor, ""]) -> None:
@@ -150,7 +165,9 @@ class Engine:
         self._fabric.backward(loss)
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
-        """Norm of all gradients together, which are scaled down to ``max_norm`` if one is given and they exceed it."""
+        """Norm of all gradients together, which are scaled down to ``max_norm`` if one is given and
+        they exceed it.
+        """
         weights = [weight for weight in objective.parameters() if weight.grad is not None]
         norm = get_total_norm([_numbers(weight.grad) for weight in weights])
         if max_norm is not None:
@@ -159,7 +176,9 @@ class Engine:
 
     @contextmanager
     def alone(self, objective: Objective) -> Iterator[None]:
-        """Lets one process call the objective while the others wait: it gathers nothing from them."""
+        """Lets one process call the objective while the others wait: it gathers nothing from
+        them.
+        """
         gather = objective.all_gather
         objective.all_gather = _itself
         try:
@@ -172,12 +191,16 @@ class Engine:
         return self._fabric.autocast()
 
     def all_gather_grad(self, tensor: Shaped[Tensor, "b ..."]) -> Shaped[Tensor, "w*b ..."]:
-        """Concatenates the processes' tensors, of equal shape, in the order of ranks; gradients flow back to each.
+        """Concatenates the processes' tensors, of equal shape, in the order of ranks.
 
-        Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes whole has the
-        gradient of one process on the concatenated batch.
+        Gradients flow back to each.
+
+        Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes
+        whole has the gradient of one process on the concatenated batch.
         """
-        if tensor.device != self.device and self.world_size > 1:  # keys of sentences, which are made on the host
+        if (
+            tensor.device != self.device and self.world_size > 1
+        ):  # keys of sentences, which are made on the host
             return self.all_gather_grad(tensor.to(self.device)).to(tensor.device)
         self.compares_rows |= tensor.requires_grad
         gathered: Tensor = _Gather.apply(tensor) if self.world_size > 1 else tensor  # type: ignore[no-untyped-call]
@@ -195,10 +218,16 @@ class Engine:
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is raised in any process."""
-        return flag if self.world_size == 1 else bool(self.mean(torch.tensor(float(flag), device=self.device)) > 0)
+        return (
+            flag
+            if self.world_size == 1
+            else bool(self.mean(torch.tensor(float(flag), device=self.device)) > 0)
+        )
 
     def any_at(self, flag: bool, step: int) -> bool:
-        """``any``, but several processes ask one another only every few steps, as each time a GPU has to wait."""
+        """``any``, but several processes ask one another only every few steps, as each time a GPU
+        has to wait.
+        """
         return (self.world_size == 1 or step % AGREE_EVERY_STEPS == 0) and self.any(flag)
 
     def barrier(self) -> None:
@@ -209,7 +238,9 @@ class Engine:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """Ends the group of processes; otherwise its threads would abort this process at the interpreter's end.
+        """Ends the group of processes.
+
+        Otherwise its threads would abort this process at the interpreter's end.
 
         All meet first; but not where one met an error, of which the others may not know.
         """
@@ -226,7 +257,8 @@ class Engine:
 def same_bytes_each_time() -> Iterator[None]:
     """In this block torch's GPU operations repeat to the bit; one that can't raises.
 
-    cuBLAS reads the size of its workspace when it is first used, so the process must not have multiplied on the GPU.
+    cuBLAS reads the size of its workspace when it is first used, so the process must not have
+    multiplied on the GPU.
     """
     before = torch.are_deterministic_algorithms_enabled()
     memory: Any = torch.utils.deterministic
@@ -242,11 +274,17 @@ def same_bytes_each_time() -> Iterator[None]:
 
 
 class _Gather(torch.autograd.Function):
-    """Concatenation over the processes. A rank's own part gets the sum of what all ranks ask of it."""
+    """Concatenation over the processes.
+
+    A rank's own part gets the sum of what all ranks ask of it.
+    """
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        parts = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for _ in range(dist.get_world_size())]
+        parts = [
+            torch.empty_like(tensor, memory_format=torch.contiguous_format)
+            for _ in range(dist.get_world_size())
+        ]
         dist.all_gather(parts, tensor.contiguous())
         return torch.cat(parts)
 
@@ -268,7 +306,9 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def gathered(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, Tensor]:
-    """Tensors by name, put together one by one: no device holds two of them whole; all processes must call it.
+    """Tensors by name, put together one by one: no device holds two of them whole.
+
+    All processes must call it.
 
     Args:
         tensors: with their names, in the same order everywhere.
@@ -292,8 +332,8 @@ def _numbers(gradient: Tensor | None) -> Tensor:
 def _let_go(model: DistributedDataParallel) -> None:
     """Takes the group of processes from DDP; its model can't be called any more.
 
-    Its reducer, as the group's last holder, would wait for the group's threads without giving up the interpreter's
-    lock, for which these threads may wait to free a tensor.
+    Its reducer, as the group's last holder, would wait for the group's threads without giving up
+    the interpreter's lock, for which these threads may wait to free a tensor.
     """
     del model.reducer, model.logger, model.process_group
 
@@ -303,9 +343,11 @@ def _itself(tensor: Tensor) -> Tensor:
 
 
 class _Averaging(DDPStrategy):
-    """DDP that looks for weights without a gradient only where the objective leaves some, as that costs time.
+    """DDP that looks for weights without a gradient only where the objective leaves some, as that
+    costs time.
 
-    Without ids of devices it leaves batches on the host, see ``devices.py``; the model is on its device already.
+    Without ids of devices it leaves batches on the host, see ``devices.py``; the model is on its
+    device already.
     """
 
     def _determine_ddp_device_ids(self) -> None:
@@ -314,7 +356,9 @@ class _Averaging(DDPStrategy):
     def setup_module(self, module: nn.Module) -> DistributedDataParallel:
         """See ``DDPStrategy``."""
         objectives = [part for part in module.modules() if isinstance(part, Objective)]
-        self._ddp_kwargs["find_unused_parameters"] = not all(one.reads_all_weights for one in objectives)
+        self._ddp_kwargs["find_unused_parameters"] = not all(
+            one.reads_all_weights for one in objectives
+        )
         return super().setup_module(module)
 
 
@@ -322,13 +366,16 @@ def _strategy(strategy: str, processes: int) -> Any:
     if processes == 1:
         return "auto"
     if strategy != "fsdp":
-        # buffers, such as a queue of keys, are the same in all processes, as all do the same to them
+        # buffers, such as a queue of keys, are the same in all processes, as all do the same to
+        # them
         return _Averaging(broadcast_buffers=False, gradient_as_bucket_view=True)
     return ModelParallelStrategy(_shard, data_parallel_size=processes, tensor_parallel_size=1)
 
 
 def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """FSDP2: a transformer layer is put together while it computes, everything else while the objective does."""
+    """FSDP2: a transformer layer is put together while it computes, everything else while the
+    objective does.
+    """
     for module in list(objective.modules()):
         if isinstance(module, Layer):
             fully_shard(module, mesh=mesh["data_parallel"])
@@ -339,15 +386,17 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
 def _device(device: str) -> Literal["cpu", "cuda"]:
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
-        raise ConfigError("run: device 'cuda' is requested and there is none; use --set run.device=cpu")
+        raise ConfigError(
+            "run: device 'cuda' is requested and there is none; use --set run.device=cpu"
+        )
     return "cuda" if available and device != "cpu" else "cpu"
 
 
 class _Autocast(MixedPrecision):
     """Computes in 16 bits where that loses little, and leaves batches as they are.
 
-    Fabric rounds all numbers of a batch, labels of similarity among them, and looks at each of its words for that.
-    Its own loss scaling needs Fabric's optimizer; see ``loss_scale``.
+    Fabric rounds all numbers of a batch, labels of similarity among them, and looks at each of its
+    words for that. Its own loss scaling needs Fabric's optimizer; see ``loss_scale``.
     """
 
     def __init__(self, precision: Literal["bf16-mixed", "16-mixed"], device: str) -> None:

@@ -1,4 +1,6 @@
-"""The feeds of a run: from the [data] section to sources on disk or in memory, and from those to plans of batches."""
+"""The feeds of a run: from the [data] section to sources on disk or in memory, and from those to
+plans of batches.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from interlingua.train.data_config import DataConfig, LabeledConfig
 log = logging.getLogger("interlingua")
 
 Source = Any
-"""A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory ``longest``, tokens."""
+"""A ``TokenStore``, or rows in memory; all have a ``digest`` and a length, rows in memory
+``longest``, tokens."""
 
 
 class TrainingData(NamedTuple):
@@ -41,7 +44,11 @@ class TrainingData(NamedTuple):
     def languages(self) -> tuple[str, ...]:
         """Codes of the languages of the parallel text, sorted; none without a corpus."""
         store = self.train.get("parallel")
-        return () if store is None else tuple(sorted({code for pair in store.language_pairs for code in pair}))
+        return (
+            ()
+            if store is None
+            else tuple(sorted({code for pair in store.language_pairs for code in pair}))
+        )
 
     @property
     def digest(self) -> str:
@@ -49,10 +56,14 @@ class TrainingData(NamedTuple):
         digests = {name: source.digest for name, source in self.train.items()}
         if digests.keys() == {"parallel"}:
             return str(digests["parallel"])
-        return hashlib.sha256(repr((sorted(digests.items()), self.vocabulary.digest())).encode()).hexdigest()
+        return hashlib.sha256(
+            repr((sorted(digests.items()), self.vocabulary.digest())).encode()
+        ).hexdigest()
 
     def digests(self, data: DataConfig) -> dict[str, str]:
-        """Identifies all that a run reads, by the keys of its manifest: what it trains on, what it is measured on."""
+        """Identifies all that a run reads, by the keys of its manifest: what it trains on, what it
+        is measured on.
+        """
         measured = [f"{name} {source.digest}" for name, source in sorted(self.valid.items())]
         measured += [f"similarity {sha256_file(path)}" for path in data.similarity]
         if data.corpus is not None and (data.corpus / "valid_text").is_dir():
@@ -61,7 +72,9 @@ class TrainingData(NamedTuple):
         return {"data_digest": self.digest, "validation_digest": valid}
 
     def verify(self) -> None:
-        """Reads the token stores whole; their digests are of what was written, and this is of what is there.
+        """Reads the token stores whole.
+
+        Their digests are of what was written, and this is of what is there.
 
         Raises:
             DataError: a file has changed since it was written.
@@ -80,18 +93,27 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
     """
     data = config.data
     name = config.method.name
-    given = {"parallel": data.corpus, "labeled": data.labeled, "questions": data.questions,
-             "monolingual": data.monolingual}  # fmt: skip
+    given = {
+        "parallel": data.corpus,
+        "labeled": data.labeled,
+        "questions": data.questions,
+        "monolingual": data.monolingual,
+    }
     for feed in feeds:
         if given[feed] is None:
             key = "corpus" if feed == "parallel" else feed
             raise ConfigError(f"data: the method {name} needs {feed} data; give data.{key}")
     for feed in ("labeled", "questions", "monolingual"):
         if given[feed] is not None and feed not in feeds:
-            raise ConfigError(f"data: the method {name} does not read {feed} data; remove data.{feed}")
+            raise ConfigError(
+                f"data: the method {name} does not read {feed} data; remove data.{feed}"
+            )
     kind = resolve(METHODS, name).label_kind_for(config.method.options)
     if data.labeled is not None and kind not in (None, data.labeled.kind):
-        raise ConfigError(f"data.labeled: kind is {data.labeled.kind!r}, but the method {name} learns from {kind!r}")
+        raise ConfigError(
+            f"data.labeled: kind is {data.labeled.kind!r}, but the method {name} learns from"
+            f" {kind!r}"
+        )
     vocabulary = _vocabulary(config)
     train: dict[FeedName, Source] = {}
     valid: dict[FeedName, Source] = {}
@@ -107,15 +129,21 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
 def _need_pivot(config: TrainConfig, store: TokenStore) -> None:
     pivot = language(config.method.options.pivot).code
     chosen = selected(store, config.data.language_pairs)
-    wrong = [pair for pair, taken in zip(store.language_pairs, chosen, strict=True) if taken and pivot not in pair]
+    wrong = [
+        pair
+        for pair, taken in zip(store.language_pairs, chosen, strict=True)
+        if taken and pivot not in pair
+    ]
     if wrong:
         raise ConfigError(
-            f"method: the pairs {'-'.join(wrong[0])} have no side in the pivot language {pivot}; set method.pivot,"
-            " or name the others in data.language_pairs"
+            f"method: the pairs {'-'.join(wrong[0])} have no side in the pivot language {pivot};"
+            " set method.pivot, or name the others in data.language_pairs"
         )
 
 
-def make_plan(feed: FeedName, source: Source, data: DataConfig, *, batch_size: int, max_tokens: int, seed: int) -> Plan:
+def make_plan(
+    feed: FeedName, source: Source, data: DataConfig, *, batch_size: int, max_tokens: int, seed: int
+) -> Plan:
     """The plan of a feed's batches.
 
     Args:
@@ -142,8 +170,8 @@ def make_plan(feed: FeedName, source: Source, data: DataConfig, *, batch_size: i
         )
     if source.longest > max_tokens:
         raise ConfigError(
-            f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens}; lower the section's"
-            " limit of tokens"
+            f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens};"
+            " lower the section's limit of tokens"
         )
     if feed == "labeled":
         return LabeledPlan(source, global_batch_size=batch_size, seed=seed)
@@ -155,7 +183,9 @@ def make_plan(feed: FeedName, source: Source, data: DataConfig, *, batch_size: i
 
 
 def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName, int]:
-    """Rows of a step by feed: the first goes by ``run.global_batch_size``, the others by a size of their own."""
+    """Rows of a step by feed: the first goes by ``run.global_batch_size``, the others by a size of
+    their own.
+    """
     whole = config.run.global_batch_size
     own = {
         "parallel": config.data.batch_size or whole,
@@ -167,42 +197,62 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
 def _vocabulary(config: TrainConfig) -> Vocabulary:
     if config.data.corpus is not None:
         if not config.data.corpus.is_dir():
-            raise DataError("no such folder; run: interlingua prepare CONFIG", path=config.data.corpus)
+            raise DataError(
+                "no such folder; run: interlingua prepare CONFIG", path=config.data.corpus
+            )
         return Vocabulary.load(config.data.corpus / "vocabulary")
     if config.encoder.path is None:
-        raise ConfigError("data: without data.corpus there is no vocabulary for encoder.preset; give one of them")
+        raise ConfigError(
+            "data: without data.corpus there is no vocabulary for encoder.preset; give one of them"
+        )
     return Vocabulary.of_model(config.encoder.path)
 
 
-def _open_parallel(config: TrainConfig, vocabulary: Vocabulary) -> tuple[TokenStore, TokenStore | None]:
+def _open_parallel(
+    config: TrainConfig, vocabulary: Vocabulary
+) -> tuple[TokenStore, TokenStore | None]:
     data = config.data
     path = data.corpus
     assert path is not None
     train = TokenStore.open(path / "train")
     if len(train) == 0:
-        raise DataError("there are no pairs to train on; see the counts in manifest.json", path=path)
+        raise DataError(
+            "there are no pairs to train on; see the counts in manifest.json", path=path
+        )
     _check_vocabulary(train, vocabulary)
     selected(train, data.language_pairs)  # refuses a corpus that has none of them
     there = {frozenset(pair) for pair in train.language_pairs}
     missing = [name for name in data.language_pairs if named_pair(name) not in there]
     if missing:
-        log.warning("%s has no pairs of %s, named in data.language_pairs; training goes on without", path, missing)
+        log.warning(
+            "%s has no pairs of %s, named in data.language_pairs; training goes on without",
+            path,
+            missing,
+        )
     valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
     if valid is not None:
         _check_vocabulary(valid, vocabulary)
     wanted = {named_pair(name) for name in data.language_pairs}
-    if valid is None or not any(not wanted or frozenset(pair) in wanted for pair in valid.language_pairs):
+    if valid is None or not any(
+        not wanted or frozenset(pair) in wanted for pair in valid.language_pairs
+    ):
         return train, None
     return train, valid
 
 
 def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
-    """Raises DataError where ids of a store may mean something else, or nothing, in the vocabulary."""
+    """Raises DataError where ids of a store may mean something else, or nothing, in the
+    vocabulary.
+    """
     if store.vocabulary_digest != vocabulary.digest() or store.vocabulary_size != vocabulary.size:
-        raise DataError("its tokens come from another vocabulary; prepare the corpus again", path=store.path)
+        raise DataError(
+            "its tokens come from another vocabulary; prepare the corpus again", path=store.path
+        )
 
 
-def _open_labeled(config: TrainConfig, vocabulary: Vocabulary) -> tuple[LabeledRows, LabeledRows | None]:
+def _open_labeled(
+    config: TrainConfig, vocabulary: Vocabulary
+) -> tuple[LabeledRows, LabeledRows | None]:
     section = config.data.labeled
     assert section is not None
     train = _labeled_rows(section.paths, section, vocabulary, split="train")
@@ -222,8 +272,18 @@ def _labeled_rows(
     if not pairs:
         return None
     sides = (
-        token_column([pair.a for pair in pairs], [pair.language_a for pair in pairs], vocabulary, section.max_tokens),
-        token_column([pair.b for pair in pairs], [pair.language_b for pair in pairs], vocabulary, section.max_tokens),
+        token_column(
+            [pair.a for pair in pairs],
+            [pair.language_a for pair in pairs],
+            vocabulary,
+            section.max_tokens,
+        ),
+        token_column(
+            [pair.b for pair in pairs],
+            [pair.language_b for pair in pairs],
+            vocabulary,
+            section.max_tokens,
+        ),
     )
     return LabeledRows(*sides, np.asarray([pair.label for pair in pairs], dtype=np.float32))
 
@@ -237,8 +297,14 @@ def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source
 
 
 def _has_two_towers(options: Any) -> bool:
-    """Whether a method's options, or those of a term of a combination, give the questions an encoder of their own."""
-    terms = [term.options for term in options.resolved().values()] if hasattr(options, "resolved") else [options]
+    """Whether a method's options, or those of a term of a combination, give the questions an
+    encoder of their own.
+    """
+    terms = (
+        [term.options for term in options.resolved().values()]
+        if hasattr(options, "resolved")
+        else [options]
+    )
     return any(getattr(term, "towers", None) == "separate" for term in terms)
 
 

@@ -9,7 +9,10 @@ from typing import Self
 
 
 class Interrupts:
-    """In the block, the first SIGINT or SIGTERM only sets ``is_requested``; outside the main thread none is caught."""
+    """In the block, the first SIGINT or SIGTERM only sets ``is_requested``.
+
+    Outside the main thread none is caught.
+    """
 
     def __init__(self) -> None:
         self.is_requested = False
@@ -17,7 +20,10 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+            self._before = {
+                number: signal.signal(number, self._ask)
+                for number in (signal.SIGINT, signal.SIGTERM)
+            }
         return self
 
     def __exit__(self, *_: object) -> None:

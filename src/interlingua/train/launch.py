@@ -1,8 +1,9 @@
-"""Who starts a run's processes, this command, torchrun or Slurm's srun, and whether that is what the run asks for.
+"""Who starts a run's processes, this command, torchrun or Slurm's srun, and whether that is what
+the run asks for.
 
-A job script of Slurm sets the same variables as its steps do, but only ``srun`` starts processes: in the script itself
-this command starts them, as it does without Slurm. Fabric's own class for Slurm refuses ``--ntasks``, so a task of
-srun passes its place on in torch's variables.
+A job script of Slurm sets the same variables as its steps do, but only ``srun`` starts processes:
+in the script itself this command starts them, as it does without Slurm. Fabric's own class for
+Slurm refuses ``--ntasks``, so a task of srun passes its place on in torch's variables.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Launch:
     Attributes:
         per_node: processes on each machine.
         nodes: machines.
-        environment: where Fabric finds the ranks; it starts the processes that nothing else has started.
+        environment: where Fabric finds the ranks; it starts the processes that nothing else has
+            started.
     """
 
     per_node: int
@@ -46,7 +48,8 @@ def find_launch(devices: int) -> Launch:
     """The launch for a number of processes, from this process's environment.
 
     Args:
-        devices: the processes that the run asks for; 1 takes as many as torchrun or srun have started.
+        devices: the processes that the run asks for; 1 takes as many as torchrun or srun have
+            started.
 
     Raises:
         ConfigError: another number was started.
@@ -59,7 +62,10 @@ def find_launch(devices: int) -> Launch:
         _refuse_other_number(devices, started, "torchrun", "--nproc-per-node")
         return Launch(per_node, started // per_node, TorchElasticEnvironment())
     if started > 1 and "LOCAL_RANK" not in os.environ:
-        raise ConfigError(f"WORLD_SIZE is {started} in the environment and LOCAL_RANK is not there; start by torchrun")
+        raise ConfigError(
+            f"WORLD_SIZE is {started} in the environment and LOCAL_RANK is not there; start by"
+            " torchrun"
+        )
     # the processes that this command starts find their number in the environment
     return Launch(max(started, devices), 1, LightningEnvironment())
 
@@ -69,7 +75,10 @@ def _of_srun(devices: int) -> Launch:
     nodes = int(os.environ.get("SLURM_NNODES", "1"))
     per_node = tasks // nodes
     if tasks % nodes:
-        raise ConfigError(f"srun started {tasks} tasks on {nodes} nodes; give every node as many: --ntasks-per-node")
+        raise ConfigError(
+            f"srun started {tasks} tasks on {nodes} nodes; give every node as many:"
+            " --ntasks-per-node"
+        )
     _refuse_other_number(devices, tasks, "srun", "--ntasks")
     node = int(os.environ.get("SLURM_NODEID", "0"))
     local_rank = int(os.environ["SLURM_LOCALID"])
@@ -87,6 +96,6 @@ def _of_srun(devices: int) -> Launch:
 def _refuse_other_number(devices: int, started: int, by: str, option: str) -> None:
     if devices not in (1, started):
         raise ConfigError(
-            f"run: devices is {devices}, but {by} started {started} processes; leave devices out, or change"
-            f" {by}'s {option}"
+            f"run: devices is {devices}, but {by} started {started} processes; leave devices out,"
+            f" or change {by}'s {option}"
         )

@@ -1,4 +1,6 @@
-"""The output of a run: progress bar or plain lines, a JSON record per line in metrics.jsonl, TensorBoard files."""
+"""The output of a run: progress bar or plain lines, a JSON record per line in metrics.jsonl,
+TensorBoard files.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class NotFiniteError(InterlinguaError):
 
 
 class Meter:
-    """Means of the loss terms since the last record; the first value that is not finite ends the run.
+    """Means of the loss terms since the last record.
+
+    The first value that is not finite ends the run.
 
     Args:
         engine: averages over the processes.
@@ -56,7 +60,9 @@ class Meter:
         Raises:
             NotFiniteError: one of them is not finite (on a GPU some steps later).
         """
-        self._waiting.append((step, tuple(measured), torch.stack([value.float() for value in measured.values()])))
+        self._waiting.append(
+            (step, tuple(measured), torch.stack([value.float() for value in measured.values()]))
+        )
         if len(self._waiting) >= self._late:
             self.flush()
 
@@ -98,7 +104,8 @@ class Meter:
 
 
 def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step: int) -> None:
-    """Looks at all weights before they are evaluated or saved: a loss only tells of those before the step.
+    """Looks at all weights before they are evaluated or saved: a loss only tells of those before
+    the step.
 
     Args:
         objective: with whole or sharded weights; then all processes must call it.
@@ -111,7 +118,9 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
     """
     names = [name for name, _ in objective.named_parameters()]
     own = [local(weight.detach()) for weight in objective.parameters()]
-    largest = torch._foreach_norm([part if part.numel() else part.new_zeros(1) for part in own], ord=math.inf)
+    largest = torch._foreach_norm(
+        [part if part.numel() else part.new_zeros(1) for part in own], ord=math.inf
+    )
     wrong = engine.mean((~torch.stack([norm.float() for norm in largest]).isfinite()).float()) > 0
     if wrong.any():
         name = names[int(wrong.int().argmax())]
@@ -120,7 +129,8 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
 
 @contextlib.contextmanager
 def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
-    """Turns an evaluation's error on vectors that are not finite into one that says what to change in the run.
+    """Turns an evaluation's error on vectors that are not finite into one that says what to change
+    in the run.
 
     Args:
         checkpoints: where they are, for the message.
@@ -133,14 +143,17 @@ def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
         yield
     except InterlinguaError as error:
         if error.vectors_not_finite:
-            raise _not_finite(f"the encoder's vectors are not finite after step {step}", checkpoints) from error
+            raise _not_finite(
+                f"the encoder's vectors are not finite after step {step}", checkpoints
+            ) from error
         raise
 
 
 def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
     kept = checkpoints_in(checkpoints)
+    good = f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
     return NotFiniteError(
-        f"{what}; {f'the last good checkpoint is {kept[-1]}' if kept else 'there is no checkpoint yet'};"
+        f"{what}; {good};"
         " try a lower optimizer.learning_rate, run.max_grad_norm = 1.0 or run.precision = fp32"
     )
 
@@ -180,7 +193,12 @@ class RunLog:
         self._bar: Progress | None = None
         self._task = TaskID(0)
         if progress and self._console.is_terminal:
-            columns = (SpinnerColumn(), BarColumn(24), MofNCompleteColumn(), TextColumn("{task.description}"))
+            columns = (
+                SpinnerColumn(),
+                BarColumn(24),
+                MofNCompleteColumn(),
+                TextColumn("{task.description}"),
+            )
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._task = self._bar.add_task("", total=max_steps, completed=step)
 
@@ -204,11 +222,17 @@ class RunLog:
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
         """Records and shows the losses since the last record, learning rate and speed."""
         self._record("train", step, {**losses, **rates})
-        left = (time.perf_counter() - self._started) / (step - self._first) * (self._max_steps - step)
-        terms = " + ".join(f"{name} {value:.3f}" for name, value in losses.items() if name not in ("loss", "grad_norm"))
+        left = (
+            (time.perf_counter() - self._started) / (step - self._first) * (self._max_steps - step)
+        )
+        terms = " + ".join(
+            f"{name} {value:.3f}"
+            for name, value in losses.items()
+            if name not in ("loss", "grad_norm")
+        )
         line = (
-            f"loss {losses['loss']:.3f}{f' = {terms}' if terms else ''} | {rates['pairs_per_second']:,.0f} pairs/s |"
-            f" {duration(left)} left"
+            f"loss {losses['loss']:.3f}{f' = {terms}' if terms else ''} |"
+            f" {rates['pairs_per_second']:,.0f} pairs/s | {duration(left)} left"
         )
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=line)
@@ -216,16 +240,26 @@ class RunLog:
             self._console.print(f"step {step}/{self._max_steps} | {line}", soft_wrap=True)
 
     def evaluation(
-        self, step: int, metrics: Mapping[str, float], *, best: bool, term_grad_norms: Mapping[str, float] | None = None
+        self,
+        step: int,
+        metrics: Mapping[str, float],
+        *,
+        best: bool,
+        term_grad_norms: Mapping[str, float] | None = None,
     ) -> None:
         """Records and shows an evaluation."""
         norms = dict(term_grad_norms or {})
         measured = {**metrics, "best": best}
-        self._record("evaluation", step, {**measured, "term_grad_norms": norms} if norms else measured)
+        self._record(
+            "evaluation", step, {**measured, "term_grad_norms": norms} if norms else measured
+        )
         shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
         self.say(f"step {step} | {shown}{' | best so far' if best else ''}")
         if len(norms) > 1:
-            self.say(f"step {step} | gradient norms: {', '.join(f'{k} {norm:.2g}' for k, norm in norms.items())}")
+            self.say(
+                f"step {step} | gradient norms:"
+                f" {', '.join(f'{k} {norm:.2g}' for k, norm in norms.items())}"
+            )
 
     def final(self, step: int, facts: Mapping[str, Any]) -> None:
         """Records how the run ended."""
@@ -241,17 +275,23 @@ class RunLog:
         self._console.print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
 
     def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
-        line = (json.dumps(_strict({"kind": kind, "step": step, **values}), ensure_ascii=False) + "\n").encode()
+        line = (
+            json.dumps(_strict({"kind": kind, "step": step, **values}), ensure_ascii=False) + "\n"
+        ).encode()
         try:
             while line:
                 line = line[self._file.write(line) :]
         except OSError as error:
             raise DataError(
-                f"can't write: {error.strerror or error}; free some space and run the same command again",
+                f"can't write: {error.strerror or error}; free some space and run the same command"
+                " again",
                 path=self._metrics,
             ) from error
         if self._board is not None:
-            norms = {f"term_grad_norms/{name}": norm for name, norm in values.get("term_grad_norms", {}).items()}
+            norms = {
+                f"term_grad_norms/{name}": norm
+                for name, norm in values.get("term_grad_norms", {}).items()
+            }
             for name, value in {**values, **norms}.items():
                 if isinstance(value, int | float):
                     self._board.add_scalar(f"{kind}/{name}", value, step)
@@ -279,7 +319,9 @@ class SilentLog(RunLog):
         return
 
 
-def open_log(folder: RunFolder, config: TrainConfig, engine: Engine, *, step: int, progress: bool) -> RunLog:
+def open_log(
+    folder: RunFolder, config: TrainConfig, engine: Engine, *, step: int, progress: bool
+) -> RunLog:
     """The log of this process.
 
     Args:
@@ -292,7 +334,9 @@ def open_log(folder: RunFolder, config: TrainConfig, engine: Engine, *, step: in
     if not engine.is_main:
         return SilentLog()
     board = folder.tensorboard if config.run.tensorboard else None
-    return RunLog(folder.metrics, tensorboard=board, max_steps=config.length, step=step, progress=progress)
+    return RunLog(
+        folder.metrics, tensorboard=board, max_steps=config.length, step=step, progress=progress
+    )
 
 
 def say(text: str) -> None:
@@ -303,11 +347,15 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """A warning before there is a log."""
     if is_first_process():
-        Console(stderr=True, highlight=False).print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
+        Console(stderr=True, highlight=False).print(
+            f"warning: {text}", soft_wrap=True, markup=False, style="yellow"
+        )
 
 
 def _drop_records_after(metrics: Path, step: int) -> None:
-    """Keeps whole records up to ``step``: what comes after was not in the checkpoint and is computed again."""
+    """Keeps whole records up to ``step``: what comes after was not in the checkpoint and is
+    computed again.
+    """
     if not metrics.exists():
         return
     kept = []

@@ -1,8 +1,8 @@
 """The training loop: read ``train`` from top to bottom.
 
-Step t is a pure function of (state, seed, t): its batch comes from the plan, its random numbers from a seed of its own,
-its learning rate from the schedule. So a checkpoint needs neither loader nor generator state, and a run that was killed
-and resumed ends with the bytes of one that was not.
+Step t is a pure function of (state, seed, t): its batch comes from the plan, its random numbers
+from a seed of its own, its learning rate from the schedule. So a checkpoint needs neither loader
+nor generator state, and a run that was killed and resumed ends with the bytes of one that was not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from interlingua.config import with_absolute_paths
 from interlingua.processes import is_first_process
 from interlingua.train.banks import fill_banks
 from interlingua.train.budget import fix_length
-from interlingua.train.build import MicroBatches, build_objective, feeds_of, fewer_negatives, remember_lengths
+from interlingua.train.build import (
+    MicroBatches,
+    build_objective,
+    feeds_of,
+    fewer_negatives,
+    remember_lengths,
+)
 from interlingua.train.checkpoint import TrainState, load_checkpoint, rotate, save_checkpoint
 from interlingua.train.config import TrainConfig
 from interlingua.train.engine import Engine
@@ -35,26 +41,39 @@ from interlingua.train.run_folder import RunFolder, Start
 from interlingua.train.schedules import due, learning_rate_factor, notes, peak_learning_rate
 from interlingua.train.step import gradients
 from interlingua.train.term_gradients import TermGradients
-from interlingua.train.validation import Evaluate, check_metric, measure, out_of_patience, update_best, valid_batches
+from interlingua.train.validation import (
+    Evaluate,
+    check_metric,
+    measure,
+    out_of_patience,
+    update_best,
+    valid_batches,
+)
 
 
 def train(
-    config: TrainConfig, *, evaluate: Evaluate | None = None, resume: str | Path = "auto", progress: bool = True
+    config: TrainConfig,
+    *,
+    evaluate: Evaluate | None = None,
+    resume: str | Path = "auto",
+    progress: bool = True,
 ) -> TrainResult:
     """Trains an encoder, or goes on where the run in the output folder stopped.
 
     Args:
         config: the whole run.
-        evaluate: is given the encoder and the step at each evaluation, and returns further metrics by name.
-        resume: "auto" goes on from the newest whole checkpoint of the output folder, "never" starts over and removes
-            what is there, a path goes on from that checkpoint.
+        evaluate: is given the encoder and the step at each evaluation, and returns further metrics
+            by name.
+        resume: "auto" goes on from the newest whole checkpoint of the output folder, "never" starts
+            over and removes what is there, a path goes on from that checkpoint.
         progress: whether to show progress on stderr.
 
     Returns:
         what was written; ``interrupted`` says whether Ctrl-C ended it early.
 
     Raises:
-        ConfigError: settings contradict each other, or the output folder holds another run or is in use by one.
+        ConfigError: settings contradict each other, or the output folder holds another run or is in
+            use by one.
         DataError: the corpus can't be read, or was changed since it was written.
         CheckpointError: a checkpoint can't be read or written.
         NotFiniteError: a loss term became NaN or infinite; the last checkpoint is kept.
@@ -62,9 +81,15 @@ def train(
     # Where does it begin, and how long is it?
     given = with_absolute_paths(config)
     folder = RunFolder(given.run.output)
-    with folder.alone() if is_first_process() else contextlib.nullcontext():  # one process locks for all
+    with (
+        folder.alone() if is_first_process() else contextlib.nullcontext()
+    ):  # one process locks for all
         start = folder.start(given, resume, warn)
-        if resume == "auto" and start.checkpoint is not None and (finished := read_result(folder)) is not None:
+        if (
+            resume == "auto"
+            and start.checkpoint is not None
+            and (finished := read_result(folder)) is not None
+        ):
             return finished
         data = open_data(given, feeds_of(given.method))
         digests = data.digests(given.data)
@@ -73,7 +98,9 @@ def train(
         if is_first_process():
             data.verify()
         with Engine(start.config.run) as engine:
-            return _train(engine, given, start, data, digests=digests, evaluate=evaluate, progress=progress)
+            return _train(
+                engine, given, start, data, digests=digests, evaluate=evaluate, progress=progress
+            )
 
 
 def _train(  # noqa: C901 - one function that one reads from top to bottom
@@ -90,7 +117,10 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     folder = RunFolder(given.run.output)
     config = fix_length(engine.resolve_hardware(start.config), data, engine, evaluate)
     if start.devices not in (None, engine.world_size):
-        warn(f"this run began with {start.devices} processes (now {engine.world_size}): it may round otherwise")
+        warn(
+            f"this run began with {start.devices} processes (now {engine.world_size}): it may"
+            " round otherwise"
+        )
     if engine.is_main:
         folder.begin(given, config, digests=digests, fresh=start.checkpoint is None)
     engine.barrier()
@@ -103,11 +133,19 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     remember_lengths(objective, config)
     new_dense = config.encoder.dense and start.checkpoint is None
     bank_seconds = fill_banks(
-        objective, batches, validation, engine, steps=max_steps, folder=folder.path, new_dense=new_dense
+        objective,
+        batches,
+        validation,
+        engine,
+        steps=max_steps,
+        folder=folder.path,
+        new_dense=new_dense,
     )
     unsharded = engine.unsharded_copy(objective)
     model = engine.setup(objective)
-    optimizer = build_optimizer(objective, config.optimizer, sparse_gradients=engine.sparse_gradients)
+    optimizer = build_optimizer(
+        objective, config.optimizer, sparse_gradients=engine.sparse_gradients
+    )
     check_metric(unsharded, validation, engine, evaluate=evaluate, config=run)
     state = TrainState(cpu_seconds=bank_seconds)
     if start.checkpoint:
@@ -117,7 +155,9 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     meter = Meter(engine, folder.checkpoints)
     clock = Clock(state.seconds, state.cpu_seconds, state.tokens)
     spent_before = engine.share(time.perf_counter() - began_at)
-    pace = Pace(given.run.budget_seconds, max_steps, stops=run.stop_at_budget, spent_before=spent_before)
+    pace = Pace(
+        given.run.budget_seconds, max_steps, stops=run.stop_at_budget, spent_before=spent_before
+    )
     loss_scale = LossScale(enabled=engine.precision == "fp16")
     term_gradients = TermGradients(engine, loss_scale)
     metrics = dict[str, float]()
@@ -136,7 +176,9 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
         for note in (*objective.notes(), *notes(config.optimizer, max_steps), *exposure):
             log.say(note)
         if state.best_step is not None and not folder.best.is_dir():
-            log.say(f"the best model so far, of step {state.best_step}, stays with the run that made it")
+            log.say(
+                f"the best model so far, of step {state.best_step}, stays with the run that made it"
+            )
 
         def evaluated(done: int, batch: Any) -> dict[str, float]:
             began = clock.seconds
@@ -149,7 +191,9 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                 unsharded.save(folder.best)
             norms = term_gradients.measure(unsharded, batch)
             log.evaluation(done, measured.metrics, best=best, term_grad_norms=norms)
-            if done:  # before the first step a student may be equal to its teacher, with a gradient of 0
+            if (
+                done
+            ):  # before the first step a student may be equal to its teacher, with a gradient of 0
                 for line in term_gradients.warnings(norms):
                     log.warn(line)
             if measured.spread is not None and (warning := measured.spread.warning()):
@@ -157,7 +201,9 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             pace.evaluation_seconds = clock.seconds - began
             return measured.metrics
 
-        if state.step == 0 and config.encoder.path is not None:  # training has to be better than what there was
+        if (
+            state.step == 0 and config.encoder.path is not None
+        ):  # training has to be better than what there was
             metrics = evaluated(0, batches(0)[0])
             clock.leave_out()
         for step, micro_batches in enumerate(prefetcher, start=state.step):
@@ -168,10 +214,20 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             evaluates = due(run.eval_steps, done, max_steps) or ends
             saves = due(run.save_steps, done, max_steps) or ends
             position = pace.position(step, seconds)
-            learning_rate = peak * learning_rate_factor(position, config=config.schedule, max_steps=max_steps)
+            learning_rate = peak * learning_rate_factor(
+                position, config=config.schedule, max_steps=max_steps
+            )
             set_learning_rate(optimizer, learning_rate)
 
-            losses = gradients(model, objective, micro_batches, engine, seed=run.seed, step=step, loss_scale=loss_scale)
+            losses = gradients(
+                model,
+                objective,
+                micro_batches,
+                engine,
+                seed=run.seed,
+                step=step,
+                loss_scale=loss_scale,
+            )
             loss_scale.unscale(objective)
             finite = True
             if run.max_grad_norm is not None or logs or loss_scale.enabled:
@@ -204,18 +260,29 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                 require_finite(objective, engine, folder.checkpoints, done)
                 meter.save(state)
                 loss_scale.save(state)
-                state.seconds, state.cpu_seconds, state.tokens = clock.seconds, clock.cpu_seconds, clock.tokens
-                save_checkpoint(folder.checkpoints, objective, optimizer, state, write=engine.is_main)
+                state.seconds, state.cpu_seconds, state.tokens = (
+                    clock.seconds,
+                    clock.cpu_seconds,
+                    clock.tokens,
+                )
+                save_checkpoint(
+                    folder.checkpoints, objective, optimizer, state, write=engine.is_main
+                )
                 if engine.is_main:
                     rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)
                 engine.barrier()
             if interrupted and done < max_steps:
                 return result_of(folder, config, state, clock, batches, metrics, interrupted=True)
             if stop:
-                log.say(f"step {done} | no better evaluation since step {state.best_step}: stopping early")
+                log.say(
+                    f"step {done} | no better evaluation since step {state.best_step}: stopping"
+                    " early"
+                )
                 break
             if ends:
-                log.say(f"step {done} | the budget of {pace.budget_seconds:,.0f} s is spent: stopping")
+                log.say(
+                    f"step {done} | the budget of {pace.budget_seconds:,.0f} s is spent: stopping"
+                )
                 break
             clock.leave_out()
 

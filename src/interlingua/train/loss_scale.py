@@ -1,9 +1,10 @@
 """Loss scaling for fp16 (Micikevicius et al. 2018), as torch's ``GradScaler`` does it.
 
-In fp16 small gradients round to 0. The loss is multiplied by a large number before the backward pass and the gradients
-are divided by it afterwards. If one of them is not finite, the number was too large: the step is skipped and the number
-halved; after 2,000 steps without that it is doubled. Both numbers belong to the state of a run, so that a resumed run
-repeats the one that was not interrupted.
+In fp16 small gradients round to 0. The loss is multiplied by a large number before the backward
+pass and the gradients are divided by it afterwards. If one of them is not finite, the number was
+too large: the step is skipped and the number halved; after 2,000 steps without that it is doubled.
+Both numbers belong to the state of a run, so that a resumed run repeats the one that was not
+interrupted.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class LossScale:
                     weight.grad.mul_(1 / self.value)
 
     def adapt(self, *, finite: bool) -> None:
-        """Halves the number after a step with a gradient that is not finite, doubles it after many without."""
+        """Halves the number after a step with a gradient that is not finite, doubles it after many
+        without.
+        """
         if not self.enabled:
             return
         self._good_steps = self._good_steps + 1 if finite else 0

@@ -13,15 +13,18 @@ M_MMAP_THRESHOLD = -3
 M_MMAP_MAX = -4
 """Of malloc.h."""
 USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 32 << 20, M_TRIM_THRESHOLD: 64 << 20}
-"""Where glibc's thresholds come to rest by themselves once large blocks are freed; one that was set rests for good."""
+"""Where glibc's thresholds come to rest by themselves once large blocks are freed; one that was set
+rests for good."""
 
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Lets glibc keep what is freed, in place of giving it back to the system page by page and asking for it again.
+    """Lets glibc keep what is freed, in place of giving it back to the system page by page and
+    asking for it again.
 
-    Each step frees all its activations, gigabytes, and the next one would wait for as many fresh pages, cleared by the
-    system. What is free at the end is given back, also where an error is the end. Without glibc nothing is done.
+    Each step frees all its activations, gigabytes, and the next one would wait for as many fresh
+    pages, cleared by the system. What is free at the end is given back, also where an error is the
+    end. Without glibc nothing is done.
     """
     library = _glibc()
     if library is None:

@@ -1,4 +1,6 @@
-"""Has the embedding space collapsed? Three numbers that tell, and the sentence that says what to do about it."""
+"""Has the embedding space collapsed? Three numbers that tell, and the sentence that says what to do
+about it.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +21,33 @@ class Spread(NamedTuple):
     """How embeddings of different sentences lie; all three are plain numbers."""
 
     std: float
-    """Standard deviation of the normalized embeddings times sqrt(D): 1 = spread evenly, 0 = all the same."""
+    """Standard deviation of the normalized embeddings times sqrt(D): 1 = spread evenly, 0 = all the
+    same."""
     effective_rank: float
-    """exp of the entropy of the covariance's normalized singular values: directions in use, 1 to D."""
+    """exp of the entropy of the covariance's normalized singular values: directions in use, 1 to
+    D."""
     mean_cosine: float
     """Mean cosine of two different sentences: 0 = unrelated, 1 = all the same."""
 
     def warning(self) -> str | None:
         """One line on what is wrong and what to try, or none."""
         if not math.isfinite(self.std):
-            return "the embeddings are not finite: try a lower learning_rate, a longer warm-up or max_grad_norm"
+            return (
+                "the embeddings are not finite: try a lower learning_rate, a longer warm-up or"
+                " max_grad_norm"
+            )
         if self.std < STD_FLOOR or self.mean_cosine > COSINE_CEILING:
             sign = f"std {self.std:.3f}, mean cosine of random pairs {self.mean_cosine:.3f}"
             return (
-                f"the embeddings are collapsing to one point ({sign}): try a lower learning_rate or longer warm-up, a"
-                " larger global_batch_size, or more weight on the contrastive term"
+                f"the embeddings are collapsing to one point ({sign}): try a lower learning_rate"
+                " or longer warm-up, a larger global_batch_size, or more weight on the contrastive"
+                " term"
             )
         if self.effective_rank < RANK_FLOOR:
             return (
-                f"the embeddings use hardly more than one direction (effective rank {self.effective_rank:.1f}): try a"
-                " lower learning_rate, a larger global_batch_size, or more weight on the contrastive term"
+                "the embeddings use hardly more than one direction (effective rank"
+                f" {self.effective_rank:.1f}): try a lower learning_rate, a larger"
+                " global_batch_size, or more weight on the contrastive term"
             )
         return None
 
@@ -46,8 +55,8 @@ class Spread(NamedTuple):
 def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
     """Measures the spread of at least two embeddings of different sentences, normalized first.
 
-    The effective rank is that of Roy & Vetterli (2007), of the centered embeddings, as what all sentences share
-    separates none. NaN where an embedding is not finite.
+    The effective rank is that of Roy & Vetterli (2007), of the centered embeddings, as what all
+    sentences share separates none. NaN where an embedding is not finite.
     """
     unit = F.normalize(embeddings.float(), dim=-1)
     if not unit.isfinite().all():

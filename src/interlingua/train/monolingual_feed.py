@@ -1,4 +1,6 @@
-"""The feed of sentences without translations: normalized and decontaminated as pairs are, and drawn by a seed."""
+"""The feed of sentences without translations: normalized and decontaminated as pairs are, and drawn
+by a seed.
+"""
 
 from __future__ import annotations
 
@@ -44,18 +46,26 @@ def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> Toke
         languages += [language_of(path)] * len(found)
     for name, count in evaluation.counts.items():
         if count:
-            log.warning("data.monolingual: left out %d sentences of the evaluation set %s", count, name)
+            log.warning(
+                "data.monolingual: left out %d sentences of the evaluation set %s", count, name
+            )
     return token_column(texts, languages, vocabulary, section.max_tokens)
 
 
-def drawn_sentences(path: Path, section: MonolingualConfig, evaluation: EvaluationKeys) -> list[str]:
+def drawn_sentences(
+    path: Path, section: MonolingualConfig, evaluation: EvaluationKeys
+) -> list[str]:
     """Up to ``max_sentences`` of a file's sentences, every one as likely as any other.
 
     Raises:
         DataError: none is left.
     """
     clean = _clean_sentences(path, section.column, evaluation)
-    texts = reservoir(clean, section.max_sentences, seed=section.seed) if section.max_sentences else list(clean)
+    texts = (
+        reservoir(clean, section.max_sentences, seed=section.seed)
+        if section.max_sentences
+        else list(clean)
+    )
     if not texts:
         raise DataError("no sentences in it, or all of them are in evaluation sets", path=path)
     return texts
@@ -64,5 +74,11 @@ def drawn_sentences(path: Path, section: MonolingualConfig, evaluation: Evaluati
 def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys) -> Iterator[str]:
     for chunk in portions(read_sentences(path, column=column), CHUNK):
         texts = normalize_texts(chunk)
-        known = evaluation.contaminated_keys(text_keys(texts)) if len(evaluation) else np.zeros(len(texts), bool)
-        yield from (text for text, is_known in zip(texts, known, strict=True) if text and not is_known)
+        known = (
+            evaluation.contaminated_keys(text_keys(texts))
+            if len(evaluation)
+            else np.zeros(len(texts), bool)
+        )
+        yield from (
+            text for text, is_known in zip(texts, known, strict=True) if text and not is_known
+        )

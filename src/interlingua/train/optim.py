@@ -1,4 +1,7 @@
-"""Optimizers in torch's fused form: one pass over the weights instead of one per operation; and LARS."""
+"""Optimizers in torch's fused form: one pass over the weights instead of one per operation.
+
+And LARS.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,30 @@ from interlingua.train.row_adamw import RowAdamW
 def build_optimizer(
     module: nn.Module, config: OptimizerConfig, *, sparse_gradients: bool = False
 ) -> torch.optim.Optimizer:
-    """Adam with coupled L2 (weight decay added to the gradient), AdamW or LARS, over the weights that are trained.
+    """Adam with coupled L2 (weight decay added to the gradient), AdamW or LARS, over the weights
+    that are trained.
 
     Args:
         module: the objective: encoder, heads and whatever else it trains.
         config: which, and with what numbers.
-        sparse_gradients: let embedding tables have sparse gradients from now on, where the optimizer gains by it:
-            AdamW, with the same numbers. The others move every row in every step.
+        sparse_gradients: let embedding tables have sparse gradients from now on, where the
+            optimizer gains by it: AdamW, with the same numbers. The others move every row in every
+            step.
     """
     groups = parameter_groups(module, config)
     if config.name == "lars":
-        return LARS(groups, lr=config.rate, momentum=config.momentum, trust_coefficient=config.trust_coefficient)
+        return LARS(
+            groups,
+            lr=config.rate,
+            momentum=config.momentum,
+            trust_coefficient=config.trust_coefficient,
+        )
     numbers: dict[str, Any] = {
-        "lr": config.rate, "betas": config.betas, "eps": config.eps, "amsgrad": config.amsgrad
-    }  # fmt: skip
+        "lr": config.rate,
+        "betas": config.betas,
+        "eps": config.eps,
+        "amsgrad": config.amsgrad,
+    }
     if config.name == "adam":
         return torch.optim.Adam(groups, **numbers, fused=True)
     for table in module.modules():
@@ -39,7 +52,8 @@ def build_optimizer(
 
 
 class LARS(torch.optim.Optimizer):
-    r"""Layer-wise adaptive rate scaling in BYOL's form (Grill et al. 2020), after You et al. (2017).
+    r"""Layer-wise adaptive rate scaling in BYOL's form (Grill et al. 2020), after You et al.
+    (2017).
 
     For each weight tensor p with gradient g:
 
@@ -48,8 +62,9 @@ class LARS(torch.optim.Optimizer):
     - mu = momentum mu + r u
     - p = p - lr mu
 
-    *Symbols*: eta ``trust_coefficient``. The learning rate stands outside of the momentum, where You et al. have it
-    inside, and there is no Nesterov step. A step overwrites the gradients, which saves one copy of the weights.
+    *Symbols*: eta ``trust_coefficient``. The learning rate stands outside of the momentum, where
+    You et al. have it inside, and there is no Nesterov step. A step overwrites the gradients, which
+    saves one copy of the weights.
 
     Args:
         groups: parameter groups; ``adapted`` says whether r is computed.
@@ -59,7 +74,12 @@ class LARS(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, groups: list[dict[str, Any]], *, lr: float, momentum: float = 0.9, trust_coefficient: float = 1e-3
+        self,
+        groups: list[dict[str, Any]],
+        *,
+        lr: float,
+        momentum: float = 0.9,
+        trust_coefficient: float = 1e-3,
     ) -> None:
         defaults = {"lr": lr, "momentum": momentum, "trust_coefficient": trust_coefficient}
         super().__init__(groups, {**defaults, "weight_decay": 0.0, "adapted": True})
@@ -78,7 +98,9 @@ class LARS(torch.optim.Optimizer):
             momenta = [self._momentum(weight) for weight in weights]
             torch._foreach_mul_(momenta, group["momentum"])
             if group["adapted"]:
-                torch._foreach_addcmul_(momenta, updates, trust_ratios(weights, updates, group["trust_coefficient"]))
+                torch._foreach_addcmul_(
+                    momenta, updates, trust_ratios(weights, updates, group["trust_coefficient"])
+                )
             else:
                 torch._foreach_add_(momenta, updates)
             torch._foreach_add_(weights, momenta, alpha=-group["lr"])
@@ -91,8 +113,13 @@ class LARS(torch.optim.Optimizer):
         return momentum
 
 
-def trust_ratios(weights: list[Tensor], updates: list[Tensor], coefficient: float) -> list[Float[Tensor, ""]]:
-    """The r of each tensor: coefficient |p| / |u|, or 1 where a norm is 0; nothing waits for the device."""
+def trust_ratios(
+    weights: list[Tensor], updates: list[Tensor], coefficient: float
+) -> list[Float[Tensor, ""]]:
+    """The r of each tensor: coefficient |p| / |u|, or 1 where a norm is 0.
+
+    Nothing waits for the device.
+    """
     lengths = torch.stack(torch._foreach_norm(weights))
     steps = torch.stack(torch._foreach_norm(updates))
     ratios = torch.where((lengths > 0) & (steps > 0), coefficient * lengths / steps, 1.0)
@@ -100,15 +127,22 @@ def trust_ratios(weights: list[Tensor], updates: list[Tensor], coefficient: floa
 
 
 def parameter_groups(module: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:
-    """All trained weights in one group, or biases and LayerNorms apart, without weight decay and LARS's scaling."""
+    """All trained weights in one group, or biases and LayerNorms apart, without weight decay and
+    LARS's scaling.
+    """
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    together = config.name != "lars" if config.decay_bias_and_norm is None else config.decay_bias_and_norm
+    together = (
+        config.name != "lars" if config.decay_bias_and_norm is None else config.decay_bias_and_norm
+    )
     if together:
         return [{"params": trained, "weight_decay": config.weight_decay}]
     spared = {id(parameter) for parameter in trained if parameter.ndim < 2}
     apart = {"adapted": False} if config.name == "lars" else {}
     groups = [
-        {"params": [p for p in trained if id(p) not in spared], "weight_decay": config.weight_decay},
+        {
+            "params": [p for p in trained if id(p) not in spared],
+            "weight_decay": config.weight_decay,
+        },
         {"params": [p for p in trained if id(p) in spared], "weight_decay": 0.0, **apart},
     ]
     return [group for group in groups if group["params"]]

@@ -1,4 +1,6 @@
-"""A run with a time budget, on a machine that may become slower than it was when the steps were counted."""
+"""A run with a time budget, on a machine that may become slower than it was when the steps were
+counted.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,17 @@ class Pace:
         budget_seconds: of the whole run, where it has a budget.
         max_steps: that were found to fit in.
         stops: whether the run ends with the budget.
-        spent_before: seconds of the budget that were spent before the run's clock starts: on measuring how many steps
-            fit in, and on building the model.
+        spent_before: seconds of the budget that were spent before the run's clock starts: on
+            measuring how many steps fit in, and on building the model.
     """
 
     def __init__(
-        self, budget_seconds: float | None, max_steps: int, *, stops: bool = False, spent_before: float = 0.0
+        self,
+        budget_seconds: float | None,
+        max_steps: int,
+        *,
+        stops: bool = False,
+        spent_before: float = 0.0,
     ) -> None:
         self.budget_seconds = budget_seconds
         self.max_steps = max_steps
@@ -32,7 +39,10 @@ class Pace:
         self.evaluation_seconds = 0.0
 
     def agreed(self, seconds: float, engine: Engine) -> float:
-        """The time spent as the main process has it, where anything depends on it; every process must call this."""
+        """The time spent as the main process has it, where anything depends on it.
+
+        Every process must call this.
+        """
         return engine.share(seconds) if self.stops else seconds
 
     def is_over(self, seconds: float) -> bool:
@@ -42,7 +52,8 @@ class Pace:
         return seconds >= self._last_step_at(self.budget_seconds)
 
     def position(self, step: int, seconds: float) -> int:
-        """The step of the learning rate that is due: the present one, or a later one where time runs ahead of steps.
+        """The step of the learning rate that is due: the present one, or a later one where time
+        runs ahead of steps.
 
         Args:
             step: from 0.
@@ -50,13 +61,16 @@ class Pace:
         """
         if not self.stops or self.budget_seconds is None:
             return step
-        # The share of the time until the last step, not of the budget: else the rate would end above its last value.
+        # The share of the time until the last step, not of the budget: else the rate would end
+        # above its last value.
         share = seconds / max(self._last_step_at(self.budget_seconds), 1e-9)
         by_time = int(min(share, 1.0) * self.max_steps)
         return min(max(step, by_time), self.max_steps - 1)
 
     def _last_step_at(self, budget_seconds: float) -> float:
-        """Seconds of the run's clock at which the last step begins, so that its evaluation fits in."""
+        """Seconds of the run's clock at which the last step begins, so that its evaluation fits
+        in.
+        """
         return budget_seconds - self.spent_before - self.evaluation_seconds
 
     def warning(self, done: int, seconds: float) -> str | None:
@@ -77,6 +91,6 @@ class Pace:
             else "it makes all its steps; run.stop_at_budget=true ends a run in time"
         )
         return (
-            f"the machine is slower than when the steps were counted: this run takes about {duration(expected)} instead"
-            f" of {duration(self.budget_seconds)}; {remedy}"
+            "the machine is slower than when the steps were counted: this run takes about"
+            f" {duration(expected)} instead of {duration(self.budget_seconds)}; {remedy}"
         )

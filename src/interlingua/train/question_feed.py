@@ -1,4 +1,6 @@
-"""The feed of questions: files read one question at a time, tokenized, and split into training and validation."""
+"""The feed of questions: files read one question at a time, tokenized, and split into training and
+validation.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def open_questions(
     Args:
         section: says where they are, and how many of them to hold out.
         vocabulary: makes their tokens.
-        two_towers: whether passages have an encoder of their own; it decides how titles are read, see ``with_title``.
+        two_towers: whether passages have an encoder of their own; it decides how titles are read,
+            see ``with_title``.
 
     Raises:
         ConfigError: more questions are to be held out than there are.
@@ -39,14 +42,16 @@ def open_questions(
     """
     train = _Reader(section, vocabulary, two_towers).read(section.paths)
     if train is None:
-        raise DataError("no question to train on in these languages; see data.questions", path=section.paths[0])
+        raise DataError(
+            "no question to train on in these languages; see data.questions", path=section.paths[0]
+        )
     if not section.held_out:
         return train.rows(), _Reader(section, vocabulary, two_towers).read_rows(section.valid)
     held_out = train.held_out(section.held_out)
     if held_out.all():
         raise ConfigError(
-            f"data.questions: held_out = {section.held_out} leaves none of {len(held_out)} questions to train on;"
-            " lower it"
+            f"data.questions: held_out = {section.held_out} leaves none of {len(held_out)}"
+            " questions to train on; lower it"
         )
     rows = train.rows()
     return _selected(rows, np.flatnonzero(~held_out)), _selected(rows, np.flatnonzero(held_out))
@@ -68,7 +73,9 @@ class _Reader:
         """Takes files in; none if no question is in them."""
         for path in paths:
             skipped: Counter[str] = Counter()
-            for question in read_questions(path, languages=self._section.languages, skipped=skipped):
+            for question in read_questions(
+                path, languages=self._section.languages, skipped=skipped
+            ):
                 self._add(question)
             for reason, count in skipped.items():
                 log.warning("%s: left out %d: %s", path, count, reason)
@@ -93,7 +100,9 @@ class _Reader:
         )
 
     def held_out(self, count: int) -> Bool[np.ndarray, " n"]:
-        """Which questions to hold out: those of whole passages, in the order of the passages' hashes."""
+        """Which questions to hold out: those of whole passages, in the order of the passages'
+        hashes.
+        """
         order = {place: rank for rank, (_, place) in enumerate(sorted(self._places.items()))}
         ranks = np.asarray([order[place] for place in self._positives])
         last = np.sort(ranks)[min(count, len(ranks)) - 1]
@@ -110,7 +119,9 @@ class _Reader:
         self._negatives.append([*places])
 
     def _place(self, passage: Passage, language: str) -> int:
-        text = self._section.passage_prompt + with_title(passage.text, passage.title, self._separating)
+        text = self._section.passage_prompt + with_title(
+            passage.text, passage.title, self._separating
+        )
         key = hashlib.blake2b(f"{language}\0{text}".encode(), digest_size=16).digest()
         if key not in self._places:
             self._places[key] = self._passages.add(text, language)
@@ -122,7 +133,9 @@ def _selected(rows: QuestionRows, chosen: Int64[np.ndarray, " n"]) -> QuestionRo
     firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
     sequences = np.split(questions.input_ids.numpy(), questions.cu_seqlens.numpy()[1:-1])
     counts = rows.negative_counts[chosen]
-    negatives = [rows.negatives[firsts[row] : firsts[row] + rows.negative_counts[row]] for row in chosen]
+    negatives = [
+        rows.negatives[firsts[row] : firsts[row] + rows.negative_counts[row]] for row in chosen
+    ]
     return QuestionRows(
         TokenColumn(sequences, questions.languages),
         rows.passages,

@@ -33,8 +33,8 @@ class TrainResult:
     model: Path | None = None
     """Directory of the last model; none if interrupted."""
     best: Path | None = None
-    """Directory of the model with the best evaluation; none where there was none, or where that lies in the folder of
-    the run that this one was begun from."""
+    """Directory of the model with the best evaluation; none where there was none, or where that
+    lies in the folder of the run that this one was begun from."""
     best_step: int | None = None
     """When that evaluation was made."""
     best_metric: float | None = None
@@ -42,7 +42,8 @@ class TrainResult:
     metrics: dict[str, float] = field(default_factory=dict)
     """The last evaluation."""
     cpu_seconds: float = 0.0
-    """Processor time of all processes over all their steps, evaluations and checkpoints not counted."""
+    """Processor time of all processes over all their steps, evaluations and checkpoints not
+    counted."""
     seconds: float = 0.0
     """Wall time of the whole run, evaluations and checkpoints included."""
     tokens: int = 0
@@ -70,7 +71,9 @@ class TrainResult:
     def to_record(self) -> dict[str, Any]:
         """As JSON, paths as text."""
         values = dataclasses.asdict(self)
-        return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+        return {
+            name: str(value) if isinstance(value, Path) else value for name, value in values.items()
+        }
 
 
 class Clock:
@@ -141,7 +144,10 @@ class Count:
     def rates(self) -> dict[str, float]:
         """Both per second; 0 where nothing was counted."""
         seconds = self.seconds or float("inf")
-        return {"pairs_per_second": self.pairs / seconds, "tokens_per_second": self.tokens / seconds}
+        return {
+            "pairs_per_second": self.pairs / seconds,
+            "tokens_per_second": self.tokens / seconds,
+        }
 
 
 def result_of(
@@ -178,13 +184,20 @@ def result_of(
 
 
 def read_result(folder: RunFolder) -> TrainResult | None:
-    """The result of a run that has ended, from its last record; none if it has not, or its model is gone."""
-    lines = folder.metrics.read_text(encoding="utf-8").splitlines() if folder.metrics.exists() else []
+    """The result of a run that has ended, from its last record.
+
+    None if it has not, or its model is gone.
+    """
+    lines = (
+        folder.metrics.read_text(encoding="utf-8").splitlines() if folder.metrics.exists() else []
+    )
     try:
         record = parse_json(lines[-1]) if lines else {}
     except ValueError:
         return None
     if record.pop("kind", None) != "final" or not folder.model.is_dir():
         return None
-    paths = {name: Path(record[name]) for name in ("run", "model", "best") if record[name] is not None}
+    paths = {
+        name: Path(record[name]) for name in ("run", "model", "best") if record[name] is not None
+    }
     return TrainResult(**{**record, **paths, "already": True})

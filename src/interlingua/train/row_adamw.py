@@ -1,4 +1,6 @@
-"""AdamW that goes through the rows of a table that were ever looked up, and leaves the others' zeros alone."""
+"""AdamW that goes through the rows of a table that were ever looked up, and leaves the others'
+zeros alone.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,15 @@ Group = dict[str, Any]
 
 
 class RowAdamW(torch.optim.AdamW):
-    """AdamW, number for number, at a cost that grows with the rows of its tables that have had a gradient so far.
+    """AdamW, number for number, at a cost that grows with the rows of its tables that have had a
+    gradient so far.
 
-    A row that never had one has moments of 0: AdamW decays it and moves it nowhere, which takes one product, and
-    neither gradient nor moments. Every row that had one moves on in every step, looked up or not, as its moments ask;
-    this is what ``torch.optim.SparseAdam`` leaves out.
+    A row that never had one has moments of 0: AdamW decays it and moves it nowhere, which takes one
+    product, and neither gradient nor moments. Every row that had one moves on in every step, looked
+    up or not, as its moments ask; this is what ``torch.optim.SparseAdam`` leaves out.
 
-    Tables are known by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. A dense gradient, of a table
-    that is also an output layer, is worked off as any other weight's.
+    Tables are known by the sparse gradients of an ``nn.Embedding`` with ``sparse=True``. A dense
+    gradient, of a table that is also an output layer, is worked off as any other weight's.
 
     Args:
         groups: parameter groups.
@@ -68,7 +71,9 @@ class RowAdamW(torch.optim.AdamW):
             state.update({name: _zeros(weight) for name in _moments(group)})
             self._moving[weight] = state["exp_avg"], torch.zeros(len(weight), dtype=torch.bool)
         of, moving = self._moving.get(weight, (None, None))
-        if moving is None or of is not state["exp_avg"]:  # from a checkpoint, or after dense gradients
+        if (
+            moving is None or of is not state["exp_avg"]
+        ):  # from a checkpoint, or after dense gradients
             moving = (state["exp_avg"] != 0).any(1) | (state["exp_avg_sq"] != 0).any(1)
             self._moving[weight] = state["exp_avg"], moving
         moving[gradient.indices()[0]] = True
@@ -86,14 +91,29 @@ class RowAdamW(torch.optim.AdamW):
         whole = [weight.detach(), *(state[name] for name in _moments(group))]
         for first in range(0, len(rows), ROWS_AT_ONCE):
             part = rows[first : first + ROWS_AT_ONCE]
-            here = slice(*torch.searchsorted(looked_up, torch.tensor([first, first + len(part)])).tolist())
+            here = slice(
+                *torch.searchsorted(looked_up, torch.tensor([first, first + len(part)])).tolist()
+            )
             dense = slopes.new_zeros(len(part), slopes.shape[1])
             dense[looked_up[here] - first] = slopes[here]
-            own, average, square, *largest = parts = [tensor.index_select(0, part) for tensor in whole]
+            own, average, square, *largest = parts = [
+                tensor.index_select(0, part) for tensor in whole
+            ]
             torch._fused_adamw_(
-                [own], [dense], [average], [square], largest, [state["step"]], amsgrad=group["amsgrad"], lr=group["lr"],
-                beta1=group["betas"][0], beta2=group["betas"][1], weight_decay=0.0, eps=group["eps"], maximize=False,
-            )  # fmt: skip
+                [own],
+                [dense],
+                [average],
+                [square],
+                largest,
+                [state["step"]],
+                amsgrad=group["amsgrad"],
+                lr=group["lr"],
+                beta1=group["betas"][0],
+                beta2=group["betas"][1],
+                weight_decay=0.0,
+                eps=group["eps"],
+                maximize=False,
+            )
             for tensor, new in zip(whole, parts, strict=True):
                 tensor.index_copy_(0, part, new)
 
@@ -104,4 +124,6 @@ def _moments(group: Group) -> tuple[str, ...]:
 
 def _zeros(like: Float32[Tensor, "v d"]) -> Float32[Tensor, "v d"]:
     """Zeros that take memory from when they are first written to, page by page."""
-    return torch.frombuffer(mmap.mmap(-1, like.numel() * like.element_size()), dtype=like.dtype).view(like.shape)
+    return torch.frombuffer(
+        mmap.mmap(-1, like.numel() * like.element_size()), dtype=like.dtype
+    ).view(like.shape)

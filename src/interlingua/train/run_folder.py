@@ -33,7 +33,8 @@ MAY_CHANGE: dict[str, Any] = {
     "save_total_limit": None,
     "tensorboard": None,
 }
-"""Keys of [run] that don't belong to what is computed, with the value that leaves them to the run."""
+"""Keys of [run] that don't belong to what is computed, with the value that leaves them to the
+run."""
 DEVICES = "devices"
 """Rounding apart, what is computed does not depend on it either; each start has its own."""
 
@@ -74,7 +75,8 @@ class RunFolder:
         """Keeps other runs out of the folder until the block ends.
 
         Raises:
-            ConfigError: another run is at work there, or the folder holds files that are not a run's.
+            ConfigError: another run is at work there, or the folder holds files that are not a
+                run's.
         """
         self._refuse_foreign()
         with exclusive(self.path, remedy="set run.output to another folder"):
@@ -85,7 +87,8 @@ class RunFolder:
 
         Args:
             config: what the user asks for, paths absolute.
-            resume: "auto" goes on from the newest whole checkpoint, "never" starts over, a path goes on from there.
+            resume: "auto" goes on from the newest whole checkpoint, "never" starts over, a path
+                goes on from there.
             warn: called with a message on damaged checkpoints.
 
         Returns:
@@ -102,7 +105,9 @@ class RunFolder:
             path = Path(resume).absolute()
             problem = damage(path)
             if problem:
-                raise CheckpointError(f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100")
+                raise CheckpointError(
+                    f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100"
+                )
             if self.manifest.exists():
                 self.continued(config)
             return RunFolder(path.parent.parent).start_at(path, config)
@@ -112,7 +117,9 @@ class RunFolder:
             return Start(config, None)
         checkpoint = latest_checkpoint(self.checkpoints, warn)
         if checkpoint is None:
-            raise CheckpointError(f"{self.checkpoints}: no checkpoint is whole; start over with --resume never")
+            raise CheckpointError(
+                f"{self.checkpoints}: no checkpoint is whole; start over with --resume never"
+            )
         return self.start_at(checkpoint, config)
 
     def start_at(self, checkpoint: Path, config: TrainConfig) -> Start:
@@ -124,9 +131,11 @@ class RunFolder:
         return Start(self.continued(config), checkpoint, load_train_config(self.config).run.devices)
 
     def continued(self, config: TrainConfig) -> TrainConfig:
-        """The settled config of the run in this folder, after making sure that ``config`` asks for the same.
+        """The settled config of the run in this folder, after making sure that ``config`` asks for
+        the same.
 
-        It may be the config as first given (``budget_seconds``, "auto") or as settled then (``max_steps``, "cpu").
+        It may be the config as first given (``budget_seconds``, "auto") or as settled then
+        (``max_steps``, "cpu").
 
         Raises:
             ConfigError: it asks for something else; the keys are named.
@@ -134,11 +143,14 @@ class RunFolder:
         settled = load_train_config(self.config)
         given = train_config_from(self.read_manifest()["asked"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))
-        unlike = min((differences(before, config, ignore=ignore) for before in (given, settled)), key=len)
+        unlike = min(
+            (differences(before, config, ignore=ignore) for before in (given, settled)), key=len
+        )
         if unlike:
             raise ConfigError(
-                f"{self.path} holds a run with another config: {', '.join(unlike[:3])}{' ...' if unlike[3:] else ''}"
-                " (then, now); set run.output to another folder, or start over with --resume never"
+                f"{self.path} holds a run with another config:"
+                f" {', '.join(unlike[:3])}{' ...' if unlike[3:] else ''} (then, now); set"
+                " run.output to another folder, or start over with --resume never"
             )
         values = {key: getattr(config.run, key) for key in MAY_CHANGE}
         changed = {key: value for key, value in values.items() if value != MAY_CHANGE[key]}
@@ -149,19 +161,32 @@ class RunFolder:
         for place in (self.path, *self.path.parents):
             if place.exists():
                 if not place.is_dir():
-                    raise ConfigError(f"run: output {self.path}: {place} is a file; name another folder")
+                    raise ConfigError(
+                        f"run: output {self.path}: {place} is a file; name another folder"
+                    )
                 break
-        own = (self.config, self.manifest, self.metrics, self.tensorboard, self.checkpoints, self.best, self.model)
+        own = (
+            self.config,
+            self.manifest,
+            self.metrics,
+            self.tensorboard,
+            self.checkpoints,
+            self.best,
+            self.model,
+        )
         there = [path.name for path in own if path.exists()]
         if there and not self.is_run():
             raise ConfigError(
-                f"run: output {self.path} holds other files ({', '.join(there)}), which would be lost; name another"
-                " folder"
+                f"run: output {self.path} holds other files ({', '.join(there)}), which would be"
+                " lost; name another folder"
             )
 
     def is_run(self) -> bool:
         """Whether a run of ours has begun in this folder."""
-        if any(has_format(path, "state.json", CHECKPOINT_FORMAT) for path in checkpoints_in(self.checkpoints)):
+        if any(
+            has_format(path, "state.json", CHECKPOINT_FORMAT)
+            for path in checkpoints_in(self.checkpoints)
+        ):
             return True
         try:
             return self.read_manifest().keys() >= {"asked", "data_digest", "versions"}
@@ -183,16 +208,28 @@ class RunFolder:
             if manifest.get(key, digest) != digest:
                 which = key.removesuffix("_digest").replace("data", "training")
                 raise DataError(
-                    f"its {which} data changed since it began; start over with --resume never", path=self.path
+                    f"its {which} data changed since it began; start over with --resume never",
+                    path=self.path,
                 )
         now = versions()
         began: dict[str, str] = manifest.get("versions", {})
-        others = [f"{name} {was} (now {now.get(name)})" for name, was in began.items() if was != now.get(name)]
+        others = [
+            f"{name} {was} (now {now.get(name)})"
+            for name, was in began.items()
+            if was != now.get(name)
+        ]
         if others:
-            warn(f"this run began with {', '.join(others)}: it may end otherwise than one that was not stopped")
+            warn(
+                f"this run began with {', '.join(others)}: it may end otherwise than one that was"
+                " not stopped"
+            )
 
-    def begin(self, given: TrainConfig, settled: TrainConfig, *, digests: Mapping[str, str], fresh: bool) -> None:
-        """Writes manifest.json and config.toml; a fresh start first removes what an earlier run left.
+    def begin(
+        self, given: TrainConfig, settled: TrainConfig, *, digests: Mapping[str, str], fresh: bool
+    ) -> None:
+        """Writes manifest.json and config.toml.
+
+        A fresh start first removes what an earlier run left.
 
         Args:
             given: the config as the user wrote it.
@@ -232,10 +269,15 @@ class RunFolder:
         try:
             manifest: dict[str, Any] = parse_json(read_json_text(self.manifest))
         except (OSError, ValueError) as error:
-            raise CheckpointError(f"{self.manifest}: missing or damaged; start over with --resume never") from error
+            raise CheckpointError(
+                f"{self.manifest}: missing or damaged; start over with --resume never"
+            ) from error
         return manifest
 
 
 def versions() -> dict[str, str]:
     """Of this package and those that compute."""
-    return {"interlingua": __version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}
+    return {
+        "interlingua": __version__,
+        **{name: importlib.metadata.version(name) for name in PACKAGES},
+    }

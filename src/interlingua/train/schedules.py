@@ -1,7 +1,8 @@
 r"""The learning rate as a pure function of the step.
 
-Steps count from 0 and the warm-up reaches the peak in its last step: the factor of step t is (t + 1) / W for t < W, so
-that no step is spent at a learning rate of 0 (unless ``warmup_start`` asks for another ramp).
+Steps count from 0 and the warm-up reaches the peak in its last step: the factor of step t is (t +
+1) / W for t < W, so that no step is spent at a learning rate of 0 (unless ``warmup_start`` asks for
+another ramp).
 """
 
 from __future__ import annotations
@@ -12,20 +13,24 @@ from collections.abc import Callable
 from interlingua.train.config import OptimizerConfig, ScheduleConfig
 
 LARS_DIVERGES = 0.01
-"""Length of a step before momentum, as a share of a matrix's norm, beyond which runs have diverged."""
+"""Length of a step before momentum, as a share of a matrix's norm, beyond which runs have
+diverged."""
 EMS_RUNS_PER_COSINE = 5
 """EMS anneals over 15 epochs and stops after 3."""
 
 
 def steps_of(value: float, max_steps: int) -> int:
-    """A number of steps, where a value below 1 means that share of the run (at least one step; 0 stays 0)."""
+    """A number of steps, where a value below 1 means that share of the run (at least one step; 0
+    stays 0).
+    """
     if value < 1:
         return max(1, round(value * max_steps)) if value > 0 else 0
     return int(value)
 
 
 def due(every: float, done: int, max_steps: int) -> bool:
-    """Whether something that is done every so many steps, and after the last one, is to be done now.
+    """Whether something that is done every so many steps, and after the last one, is to be done
+    now.
 
     Args:
         every: steps, or a share of the run.
@@ -63,14 +68,18 @@ def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -
 
 
 def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
-    """The learning rate that the factors multiply: as given, or so that its product with the run's length is kept."""
+    """The learning rate that the factors multiply: as given, or so that its product with the run's
+    length is kept.
+    """
     if not config.learning_rate_steps:
         return config.rate
     return config.rate * config.learning_rate_steps / max_steps
 
 
 def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
-    """Lines for the user where the run's length decides the peak, and where that is more than LARS bears."""
+    """Lines for the user where the run's length decides the peak, and where that is more than LARS
+    bears.
+    """
     if not config.learning_rate_steps:
         return []
     kept = config.rate * config.learning_rate_steps
@@ -83,8 +92,9 @@ def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
     if config.name == "lars" and share > LARS_DIVERGES:
         enough = math.ceil(kept * config.trust_coefficient / LARS_DIVERGES)
         lines.append(
-            f"warning: steps of {share:.1%} of a matrix's norm are likely to diverge; train {enough:,} steps at least,"
-            " or set optimizer.learning_rate_steps=0 and choose the rate on the validation loss"
+            f"warning: steps of {share:.1%} of a matrix's norm are likely to diverge; train"
+            f" {enough:,} steps at least, or set optimizer.learning_rate_steps=0 and choose the"
+            " rate on the validation loss"
         )
     return lines
 

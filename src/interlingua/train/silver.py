@@ -1,4 +1,6 @@
-"""A stage that trains nothing: silver pairs, found by a sentence encoder and scored by a cross-encoder."""
+"""A stage that trains nothing: silver pairs, found by a sentence encoder and scored by a
+cross-encoder.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,13 @@ class SilverConfig:
     gold: tuple[Path, ...]
     """Files of scored training pairs; their sentences are paired anew."""
     exclude: tuple[Path, ...] = ()
-    """Files of further scored pairs, none of which becomes a silver pair: the benchmark's dev and test split. Splits
-    inside of the gold files are left out in any case."""
+    """Files of further scored pairs, none of which becomes a silver pair: the benchmark's dev and
+    test split. Splits inside of the gold files are left out in any case."""
     sentence_encoder: PathText
     """Finds each sentence's neighbors: folder or ``hf:owner/name``, or ``{STAGE.best}``."""
     cross_encoder: PathText
-    """Scores the pairs: folder of a model trained with method cross_encoder, or ``{STAGE.best}``."""
+    """Scores the pairs: folder of a model trained with method cross_encoder, or
+    ``{STAGE.best}``."""
     neighbors: int = 10
     """Nearest sentences that each sentence is paired with."""
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
@@ -60,7 +63,10 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
 
     models = {
         "sentence_encoder": {"path": config.sentence_encoder, "digest": encoder.digest()},
-        "cross_encoder": {"path": config.cross_encoder, "digest": sha256_tree(config.cross_encoder)},
+        "cross_encoder": {
+            "path": config.cross_encoder,
+            "digest": sha256_tree(config.cross_encoder),
+        },
     }
     return make_silver(
         config.gold,

@@ -1,4 +1,5 @@
-"""Several runs in a row, from one file: a stage names a run's TOML, and a later one may start from its model.
+"""Several runs in a row, from one file: a stage names a run's TOML, and a later one may start from
+its model.
 
     output = "runs/calibrated"
 
@@ -9,10 +10,12 @@
     [[stage]]
     name = "sts"
     config = "sts.toml"
-    set.encoder.path = "{nli.best}"                # as in the file; {STAGE.best}, {STAGE.model}, {STAGE.silver}
+    set.encoder.path = "{nli.best}"                # as in the file; {STAGE.best}, {STAGE.model},
+    {STAGE.silver}
 
-A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps each stage's configuration and the digests of
-what it took from earlier ones: what is done is not repeated, and what has changed since is refused.
+A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps each stage's configuration and
+the digests of what it took from earlier ones: what is done is not repeated, and what has changed
+since is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from interlingua.config import apply_override, from_mapping, load_toml, to_mapping, with_absolute_paths
+from interlingua.config import (
+    apply_override,
+    from_mapping,
+    load_toml,
+    to_mapping,
+    with_absolute_paths,
+)
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.files import PathLike, atomic_write, sha256_file, sha256_tree
 from interlingua.json_text import parse_json
@@ -65,9 +74,13 @@ class StageConfig:
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
             raise ConfigError(f"stage {self.name!r}: a name has letters, digits, - and _ alone")
         if (self.config is None) == (self.silver is None):
-            raise ConfigError(f"stage {self.name}: give either config, the run's TOML file, or silver")
+            raise ConfigError(
+                f"stage {self.name}: give either config, the run's TOML file, or silver"
+            )
         if self.silver is not None and self.set:
-            raise ConfigError(f"stage {self.name}: set changes the keys of a run; this stage has none")
+            raise ConfigError(
+                f"stage {self.name}: set changes the keys of a run; this stage has none"
+            )
 
     @property
     def kind(self) -> str:
@@ -112,7 +125,11 @@ class Stage:
             ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
             return differences(train_config_from(earlier), self.run, ignore=ignore)
         now = self.mapping()
-        return [f"{key} ({earlier.get(key)}, {now.get(key)})" for key in now if now[key] != earlier.get(key)]
+        return [
+            f"{key} ({earlier.get(key)}, {now.get(key)})"
+            for key in now
+            if now[key] != earlier.get(key)
+        ]
 
 
 def is_staged(path: PathLike) -> bool:
@@ -125,24 +142,29 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
 
     Args:
         path: the file.
-        overrides: ``"section.key=value"`` changes every run, ``"STAGE.section.key=value"`` one stage, and
-            ``"output=DIR"`` the folder.
+        overrides: ``"section.key=value"`` changes every run, ``"STAGE.section.key=value"`` one
+            stage, and ``"output=DIR"`` the folder.
 
     Returns:
         the folder, and the stages in order.
 
     Raises:
-        ConfigError: a file has mistakes, or a stage refers to something that no earlier stage leaves.
+        ConfigError: a file has mistakes, or a stage refers to something that no earlier stage
+            leaves.
     """
     table = load_toml(path)
-    stages = {str(stage.get("name")): stage for stage in table.get("stage", []) if isinstance(stage, dict)}
+    stages = {
+        str(stage.get("name")): stage for stage in table.get("stage", []) if isinstance(stage, dict)
+    }
     for override in overrides:
         first, _, rest = override.partition(".")
         if override.partition("=")[0].strip() == "output":
             apply_override(table, override)
         elif first.strip() in stages:
             entry = stages[first.strip()]
-            apply_override(entry if rest.startswith("silver.") else entry.setdefault("set", {}), rest)
+            apply_override(
+                entry if rest.startswith("silver.") else entry.setdefault("set", {}), rest
+            )
         else:
             apply_override(table.setdefault("set", {}), override)
     config = from_mapping(StagesConfig, table, where=str(path))
@@ -154,7 +176,9 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
         where = f"{path}: stage {stage.name}"
         if stage.silver is not None:
             table = _resolved(to_mapping(stage.silver), output, kinds, inputs, where)
-            ready.append(Stage(stage.name, from_mapping(SilverConfig, table, where=where), tuple(inputs)))
+            ready.append(
+                Stage(stage.name, from_mapping(SilverConfig, table, where=where), tuple(inputs))
+            )
         else:
             assert stage.config is not None
             table = _changed(load_toml(stage.config), config.set)
@@ -187,14 +211,23 @@ def run_stages(
         the results of the training runs made now, up to one that was interrupted.
 
     Raises:
-        ConfigError: a stage was begun with another config or with other inputs, or another run is at work there.
+        ConfigError: a stage was begun with another config or with other inputs, or another run is
+            at work there.
     """
     if resume not in ("auto", "never"):
-        raise ConfigError(f"--resume {resume}: stages go on by themselves; give auto, or never to start all over")
+        raise ConfigError(
+            f"--resume {resume}: stages go on by themselves; give auto, or never to start all over"
+        )
     main = is_first_process()
-    lock = exclusive(output, remedy="set output to another folder") if main else contextlib.nullcontext()
+    lock = (
+        exclusive(output, remedy="set output to another folder")
+        if main
+        else contextlib.nullcontext()
+    )
     with lock:
-        return _run_stages(output, stages, evaluator=evaluator, resume=resume, progress=progress, main=main)
+        return _run_stages(
+            output, stages, evaluator=evaluator, resume=resume, progress=progress, main=main
+        )
 
 
 def _run_stages(
@@ -215,7 +248,8 @@ def _run_stages(
         if main and before is not None and before["inputs"] != inputs:
             changed = next(path for path in inputs if before["inputs"].get(path) != inputs[path])
             raise ConfigError(
-                f"{output}: stage {stage.name} was begun from another {changed}; start all over with --resume never"
+                f"{output}: stage {stage.name} was begun from another {changed}; start all over"
+                " with --resume never"
             )
         if before is not None and before["done"]:
             _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=main and progress)
@@ -225,7 +259,9 @@ def _run_stages(
             record[stage.name] = {"asked": stage.mapping(), "inputs": inputs, "done": False}
             _write_record(output, record)
         if isinstance(stage.run, TrainConfig):
-            results.append(train(stage.run, evaluate=evaluator(stage.run), resume=resume, progress=progress))
+            results.append(
+                train(stage.run, evaluate=evaluator(stage.run), resume=resume, progress=progress)
+            )
             if results[-1].interrupted:
                 break
         elif main:
@@ -241,24 +277,36 @@ def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping
     for stage in stages:
         if stage.name in record and (unlike := stage.unlike(record[stage.name]["asked"])):
             raise ConfigError(
-                f"{output}: stage {stage.name} was begun with another config: {', '.join(unlike[:3])} (then, now);"
-                " set output to another folder, or start all over with --resume never"
+                f"{output}: stage {stage.name} was begun with another config:"
+                f" {', '.join(unlike[:3])} (then, now); set output to another folder, or start all"
+                " over with --resume never"
             )
 
 
 def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested tables with some keys set; a length of the run takes the place of another, a model that of a preset."""
+    """Nested tables with some keys set.
+
+    A length of the run takes the place of another, a model that of a preset.
+    """
     table = copy.deepcopy(table)
     if "path" in changes and "preset" in table:
         table = {key: value for key, value in table.items() if key == "pooling"}
     for key, value in changes.items():
         old = table.get(key)
-        table[key] = _changed(old, value) if isinstance(value, Mapping) and isinstance(old, dict) else value
+        table[key] = (
+            _changed(old, value) if isinstance(value, Mapping) and isinstance(old, dict) else value
+        )
     lengths = [key for key in LENGTHS if key in changes]
-    return {key: value for key, value in table.items() if not lengths or key not in LENGTHS or key in lengths}
+    return {
+        key: value
+        for key, value in table.items()
+        if not lengths or key not in LENGTHS or key in lengths
+    }
 
 
-def _resolved(value: Any, output: Path, kinds: Mapping[str, str], inputs: list[Path], where: str) -> Any:
+def _resolved(
+    value: Any, output: Path, kinds: Mapping[str, str], inputs: list[Path], where: str
+) -> Any:
     """The same with paths in place of references; notes the paths."""
     if isinstance(value, Mapping):
         return {key: _resolved(part, output, kinds, inputs, where) for key, part in value.items()}
@@ -268,7 +316,9 @@ def _resolved(value: Any, output: Path, kinds: Mapping[str, str], inputs: list[P
         return value
     stage, product = match.groups()
     if stage not in kinds:
-        raise ConfigError(f"{where}: {value} names no earlier stage{did_you_mean(stage, list(kinds))}")
+        raise ConfigError(
+            f"{where}: {value} names no earlier stage{did_you_mean(stage, list(kinds))}"
+        )
     if product not in PRODUCTS[kinds[stage]]:
         offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])
         raise ConfigError(f"{where}: {value} is nothing that the stage leaves; there is: {offered}")
@@ -279,14 +329,18 @@ def _resolved(value: Any, output: Path, kinds: Mapping[str, str], inputs: list[P
 
 def _digest(path: Path) -> str:
     if not path.exists():
-        raise CheckpointError(f"{path}: an earlier stage should have left it; start all over with --resume never")
+        raise CheckpointError(
+            f"{path}: an earlier stage should have left it; start all over with --resume never"
+        )
     return sha256_tree(path) if path.is_dir() else sha256_file(path)
 
 
 def _read_record(output: Path) -> dict[str, Any]:
     path = output / STATE_FILE
     try:
-        record: dict[str, Any] = parse_json(path.read_text(encoding="utf-8")) if path.exists() else {}
+        record: dict[str, Any] = (
+            parse_json(path.read_text(encoding="utf-8")) if path.exists() else {}
+        )
     except ValueError as error:
         raise CheckpointError(f"{path}: damaged; start all over with --resume never") from error
     return record

@@ -1,4 +1,6 @@
-"""Token vectors trained on parallel text: from a transformer's vectors of single tokens, by any method of [method]."""
+"""Token vectors trained on parallel text: from a transformer's vectors of single tokens, by any
+method of [method].
+"""
 
 from __future__ import annotations
 
@@ -50,16 +52,25 @@ class WithPrompt:
 
     def encode(self, texts: Any, *, prompt: str | None = None, **options: Any) -> Any:
         """See ``Encoder.encode``."""
-        return self.encoder.encode(texts, prompt=self.prompt if prompt is None else prompt, **options)
+        return self.encoder.encode(
+            texts, prompt=self.prompt if prompt is None else prompt, **options
+        )
 
 
 def usual_prompt(encoder: Encoder) -> str | None:
-    """The prompt for texts that are compared with one another: the query's, where the model has one."""
+    """The prompt for texts that are compared with one another: the query's, where the model has
+    one.
+    """
     return QUERY_PROMPT if QUERY_PROMPT in encoder.settings.prompts else None
 
 
 def static_config(
-    start: Path, corpus: Path, output: Path, *, retrieval: bool = True, overrides: Sequence[str] = ()
+    start: Path,
+    corpus: Path,
+    output: Path,
+    *,
+    retrieval: bool = True,
+    overrides: Sequence[str] = (),
 ) -> TrainConfig:
     """The run that trains token vectors.
 
@@ -67,9 +78,10 @@ def static_config(
         start: directory of the encoder to begin with.
         corpus: folder that ``interlingua prepare`` wrote.
         output: folder of the run.
-        retrieval: whether the best model is the one that finds most translations, else the one of the lowest loss.
-        overrides: ``"section.key=value"``; another method takes none of the recipe's options, another length of the
-            run the place of the recipe's.
+        retrieval: whether the best model is the one that finds most translations, else the one of
+            the lowest loss.
+        overrides: ``"section.key=value"``; another method takes none of the recipe's options,
+            another length of the run the place of the recipe's.
 
     Raises:
         ConfigError: an override is wrong.
@@ -79,13 +91,18 @@ def static_config(
     table["encoder"] = {"path": str(start)}
     table["run"]["output"] = str(output)
     if not retrieval:
-        table["run"]["metric_for_best_model"], table["run"]["greater_is_better"] = "valid_loss", False
+        table["run"]["metric_for_best_model"], table["run"]["greater_is_better"] = (
+            "valid_loss",
+            False,
+        )
     sections: dict[str, Any] = {}
     for override in overrides:
         apply_override(sections, override)
     for section, values in sections.items():
         if not isinstance(values, dict):
-            raise ConfigError(f"--set {section}: expected SECTION.KEY=VALUE, e.g. run.max_steps=500")
+            raise ConfigError(
+                f"--set {section}: expected SECTION.KEY=VALUE, e.g. run.max_steps=500"
+            )
         if section == "method" and values.get("name", "infonce") != "infonce":
             table["method"] = {}
         if section == "run" and any(key in values for key in LENGTHS):
@@ -104,7 +121,8 @@ def train_static(
     evaluate: Evaluate | None = None,
     progress: bool = True,
 ) -> TrainResult:
-    """Distils token vectors of the corpus's vocabulary from a transformer and trains them on the corpus.
+    """Distils token vectors of the corpus's vocabulary from a transformer and trains them on the
+    corpus.
 
     Args:
         teacher: the transformer.
@@ -130,5 +148,7 @@ def train_static(
         store = TokenStore.open(corpus / "train")
         store.verify()
         counts = store.token_counts()
-        static_start(WithPrompt(teacher, usual_prompt(teacher)), vocabulary, counts, dim=dim).save(start)
+        static_start(WithPrompt(teacher, usual_prompt(teacher)), vocabulary, counts, dim=dim).save(
+            start
+        )
     return train(config, evaluate=evaluate, progress=progress)

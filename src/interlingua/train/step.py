@@ -25,8 +25,8 @@ def gradients(
 ) -> dict[str, Float[Tensor, ""]]:
     """Forward and backward over a step's micro-batches; each counts the same.
 
-    Parts of the loss are backpropagated in turn, which adds up to the gradient of their sum. The random numbers of a
-    micro-batch depend on (seed, step, its place, rank) and nothing else.
+    Parts of the loss are backpropagated in turn, which adds up to the gradient of their sum. The
+    random numbers of a micro-batch depend on (seed, step, its place, rank) and nothing else.
 
     Args:
         model: the objective as the engine has set it up.

@@ -1,4 +1,6 @@
-"""A commented TOML to begin with: every key of a run with its meaning and default, taken from where it is declared."""
+"""A commented TOML to begin with: every key of a run with its meaning and default, taken from where
+it is declared.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from typing import Any
 from interlingua.config import config_to_toml
 from interlingua.errors import ConfigError
 from interlingua.registry import METHODS, did_you_mean, resolve
-from interlingua.train.config import EncoderConfig, MethodConfig, OptimizerConfig, RunConfig, ScheduleConfig
+from interlingua.train.config import (
+    EncoderConfig,
+    MethodConfig,
+    OptimizerConfig,
+    RunConfig,
+    ScheduleConfig,
+)
 from interlingua.train.data_config import DataConfig
 
 WIDTH = 118
@@ -26,30 +34,36 @@ RECIPES: dict[str, tuple[str, Values]] = {
             "data": {"corpus": "prepared", "temperature": 2.0},
             "encoder": {"preset": "ems-small"},
             "method": {"name": "ems", "exclude_repeats": True},
-            "run": {"output": "runs/ems", "num_train_epochs": 3.0, "global_batch_size": 256, **_CHOSEN_BY_RETRIEVAL},
+            "run": {"output": "runs/ems", "num_train_epochs": 3.0, "global_batch_size": 256,
+            **_CHOSEN_BY_RETRIEVAL},
         },
     ),
     "mexma": (
-        "A pretrained language model becomes a sentence encoder. Prepare the corpus with its vocabulary:\n"
+        "A pretrained language model becomes a sentence encoder. Prepare the corpus with its"
+        " vocabulary:\n"
         '[vocabulary] path = "hf:FacebookAI/xlm-roberta-base".',
         {
             "data": {"corpus": "prepared", "temperature": 2.0, "max_tokens": 128},
             "encoder": {"path": "hf:FacebookAI/xlm-roberta-base", "pooling": "cls"},
             "method": {"name": "mexma"},
             "run": {
-                "output": "runs/mexma", "num_train_epochs": 3.0, "max_grad_norm": 1.0, **_CHOSEN_BY_RETRIEVAL,
+                "output": "runs/mexma", "num_train_epochs": 3.0, "max_grad_norm": 1.0,
+                **_CHOSEN_BY_RETRIEVAL,
             },
         },
     ),
     "finetune": (
-        "A sentence encoder gets better on your kind of text. Prepare the corpus with its vocabulary and its prompt:\n"
-        '[vocabulary] path = "hf:intfloat/multilingual-e5-small" and prompt = "query: "; see docs/how-to/fine-tune.md.',
+        "A sentence encoder gets better on your kind of text. Prepare the corpus with its"
+        " vocabulary and its prompt:\n"
+        '[vocabulary] path = "hf:intfloat/multilingual-e5-small" and prompt = "query: "; see'
+        ' docs/how-to/fine-tune.md.',
         {
             "data": {"corpus": "prepared", "temperature": 2.0, "max_tokens": 128},
             "encoder": {"path": "hf:intfloat/multilingual-e5-small"},
             "method": {"name": "infonce", "exclude_repeats": True},
             "run": {
-                "output": "runs/finetuned", "num_train_epochs": 3.0, "max_grad_norm": 1.0, **_CHOSEN_BY_RETRIEVAL,
+                "output": "runs/finetuned", "num_train_epochs": 3.0, "max_grad_norm": 1.0,
+                **_CHOSEN_BY_RETRIEVAL,
             },
         },
     ),
@@ -58,7 +72,8 @@ RECIPES: dict[str, tuple[str, Values]] = {
 
 
 def template(recipe: str) -> str:
-    """The TOML of a kind of run: what it sets as it is, every other key as a comment with its default.
+    """The TOML of a kind of run: what it sets as it is, every other key as a comment with its
+    default.
 
     Args:
         recipe: ems, mexma or finetune.
@@ -72,7 +87,8 @@ def template(recipe: str) -> str:
     heading, values = RECIPES[recipe]
     lines = [f"# {line}" for line in heading.splitlines()]
     lines += [
-        "# Paths start at this file's folder. A key behind # has the value that is shown; take the # away to set it."
+        "# Paths start at this file's folder. A key behind # has the value that is shown; take the"
+        " # away to set it."
     ]
     method = resolve(METHODS, values["method"]["name"]).Config
     sections: tuple[tuple[str, type], ...] = (
@@ -98,19 +114,31 @@ def field_texts(cls: type) -> dict[str, str]:
         declared = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
         assert isinstance(declared, ast.ClassDef)
         for field, text in itertools.pairwise(declared.body):
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
-                found[field.target.id] = " ".join(ast.literal_eval(text.value).replace("``", "`").split())
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(text, ast.Expr)
+            ):
+                found[field.target.id] = " ".join(
+                    ast.literal_eval(text.value).replace("``", "`").split()
+                )
     return found
 
 
 def _section(schema: type, values: Mapping[str, Any]) -> Iterator[str]:
     texts = field_texts(schema)
     for field in dataclasses.fields(schema):
-        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        default = (
+            field.default
+            if field.default_factory is dataclasses.MISSING
+            else field.default_factory()
+        )
         if field.name == "options" or dataclasses.is_dataclass(default):
             continue  # a section of its own, which the reference shows
         yield ""
-        yield from textwrap.wrap(texts[field.name], WIDTH, initial_indent="# ", subsequent_indent="# ")
+        yield from textwrap.wrap(
+            texts[field.name], WIDTH, initial_indent="# ", subsequent_indent="# "
+        )
         if field.name in values:
             yield _assignment(field.name, values[field.name])
         elif default is None or default is dataclasses.MISSING:

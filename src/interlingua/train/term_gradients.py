@@ -1,8 +1,10 @@
-"""How strongly each term of a loss pulls at the weights: the norm of its gradient, on one micro-batch.
+"""How strongly each term of a loss pulls at the weights: the norm of its gradient, on one
+micro-batch.
 
-The value of a term says little about that: a term may be large and flat. Here the loss is computed once more, without
-dropout, and each of its terms is differentiated by itself. Nothing of the run is touched: the gradients are returned by
-autograd instead of being added to the weights', and the random numbers go on where they were.
+The value of a term says little about that: a term may be large and flat. Here the loss is computed
+once more, without dropout, and each of its terms is differentiated by itself. Nothing of the run is
+touched: the gradients are returned by autograd instead of being added to the weights', and the
+random numbers go on where they were.
 """
 
 from __future__ import annotations
@@ -38,15 +40,16 @@ class TermGradients:
     def measure(self, objective: Objective, batch: Any) -> dict[str, float]:
         """Euclidean norm of the gradient of each weighted term, over all weights that are trained.
 
-        Differs from training: dropout is off, and of several processes the main one computes its own micro-batch
-        alone, so that negatives of the others are missing.
+        Differs from training: dropout is off, and of several processes the main one computes its
+        own micro-batch alone, so that negatives of the others are missing.
 
         Args:
             objective: whole, not sharded; left in the mode it is in.
             batch: a micro-batch of the main process.
 
         Returns:
-            norms by term, before clipping; a term that no weight moves has 0. Nothing outside of the main process.
+            norms by term, before clipping; a term that no weight moves has 0. Nothing outside of
+            the main process.
         """
         if not self._engine.is_main:
             return {}
@@ -71,7 +74,8 @@ class TermGradients:
         return norms
 
     def warnings(self, norms: Mapping[str, float]) -> list[str]:
-        """A line on each term, not reported before, with a gradient a thousand times below the largest.
+        """A line on each term, not reported before, with a gradient a thousand times below the
+        largest.
 
         Args:
             norms: see ``measure``; one that is not finite is left to the checks of the loss.
@@ -83,8 +87,8 @@ class TermGradients:
             if norm < FAINT * finite[strongest] and name not in self._reported:
                 self._reported.add(name)
                 lines.append(
-                    f"the term {name} hardly trains: the norm of its gradient is {norm:.1e}, that of {strongest}"
-                    f" {finite[strongest]:.1e}; raise its weight, or switch it off"
+                    f"the term {name} hardly trains: the norm of its gradient is {norm:.1e}, that"
+                    f" of {strongest} {finite[strongest]:.1e}; raise its weight, or switch it off"
                 )
         return lines
 
@@ -95,6 +99,8 @@ def _gradient_norm(term: Tensor, weights: list[torch.nn.Parameter]) -> float:
     found = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)
     gradients = [gradient for gradient in found if gradient is not None]
     # a row of a table may stand in a sparse gradient several times
-    dense = [gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients]
+    dense = [
+        gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients
+    ]
     norms = [torch.linalg.vector_norm(gradient.float()) for gradient in dense if gradient.numel()]
     return float(torch.linalg.vector_norm(torch.stack(norms))) if norms else 0.0

@@ -1,4 +1,6 @@
-"""What is measured now and then: loss on fixed batches, collapse, and whatever else the caller wants measured."""
+"""What is measured now and then: loss on fixed batches, collapse, and whatever else the caller
+wants measured.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,16 @@ class Measured(NamedTuple):
 
 
 def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches) -> list[Any]:
-    """The fixed validation batches: whole ones, as in-batch negatives make losses of different sizes incomparable.
+    """The fixed validation batches: whole ones, as in-batch negatives make losses of different
+    sizes incomparable.
 
     They are the same on any number of processes and with any micro-batch.
 
     Args:
-        config: says how many rows to use, at most, and the size of a batch; smaller only where there are fewer rows.
-        data: where the method's main feed has no validation rows there are no batches; where another feed has none,
-            its training rows are taken.
+        config: says how many rows to use, at most, and the size of a batch; smaller only where
+            there are fewer rows.
+        data: where the method's main feed has no validation rows there are no batches; where
+            another feed has none, its training rows are taken.
         batches: the training batches, with the other feeds' rows in the same proportion.
     """
     main = next(iter(data.train))
@@ -54,7 +58,9 @@ def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches
             feed,
             data.valid.get(feed, data.train[feed]),
             unmixed,
-            batch_size=size if feed == main else max(1, plan.global_batch_size * size // config.run.global_batch_size),
+            batch_size=size
+            if feed == main
+            else max(1, plan.global_batch_size * size // config.run.global_batch_size),
             max_tokens=batches.max_tokens,
             seed=0,
         )
@@ -64,15 +70,23 @@ def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches
 
 
 def measure(
-    objective: Objective, batches: Sequence[Any], engine: Engine, *, evaluate: Evaluate | None, step: int
+    objective: Objective,
+    batches: Sequence[Any],
+    engine: Engine,
+    *,
+    evaluate: Evaluate | None,
+    step: int,
 ) -> Measured:
-    """Validation loss with its terms, spread of the embeddings, and the caller's own metrics; dropout is off.
+    """Validation loss with its terms, spread of the embeddings, and the caller's own metrics.
+
+    Dropout is off.
 
     Args:
         objective: put back into training afterwards.
         batches: see ``valid_batches``.
         engine: only its main process measures, all get the result.
-        evaluate: is given ``objective.evaluated``, mostly the encoder, and the step; returns metrics by name.
+        evaluate: is given ``objective.evaluated``, mostly the encoder, and the step; returns
+            metrics by name.
         step: optimizer steps done.
     """
     measured = None
@@ -90,15 +104,22 @@ def measure(
 
 
 def check_metric(
-    objective: Objective, batches: Sequence[Any], engine: Engine, *, evaluate: Evaluate | None, config: RunConfig
+    objective: Objective,
+    batches: Sequence[Any],
+    engine: Engine,
+    *,
+    evaluate: Evaluate | None,
+    config: RunConfig,
 ) -> None:
-    """Makes sure, before the first step, that what decides on the best model is going to be measured.
+    """Makes sure, before the first step, that what decides on the best model is going to be
+    measured.
 
     Args:
         objective: is run on one batch unless the name tells enough.
         batches: see ``valid_batches``.
         engine: see ``measure``.
-        evaluate: a function that says in its attribute ``names`` what it measures; one without can't be checked.
+        evaluate: a function that says in its attribute ``names`` what it measures; one without
+            can't be checked.
         config: names what decides.
 
     Raises:
@@ -127,7 +148,9 @@ def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig)
         raise _unmeasured(name, metrics)
     value = metrics[name]
     best = state.best_metric
-    greater = not name.endswith("loss") if config.greater_is_better is None else config.greater_is_better
+    greater = (
+        not name.endswith("loss") if config.greater_is_better is None else config.greater_is_better
+    )
     better = math.isfinite(value) and (best is None or (value > best if greater else value < best))
     if better:
         state.best_metric = value
@@ -150,7 +173,9 @@ def out_of_patience(state: TrainState, config: RunConfig) -> bool:
 
 
 @torch.no_grad()
-def _on_batches(objective: Objective, batches: Sequence[Any], engine: Engine) -> tuple[dict[str, float], Spread | None]:
+def _on_batches(
+    objective: Objective, batches: Sequence[Any], engine: Engine
+) -> tuple[dict[str, float], Spread | None]:
     if not batches:
         return {}, None
     sums: dict[str, float] = {}
@@ -164,4 +189,7 @@ def _on_batches(objective: Objective, batches: Sequence[Any], engine: Engine) ->
             sums[f"valid_{name}"] = sums.get(f"valid_{name}", 0.0) + value.item()
     lying = spread(torch.cat(embeddings)[:SPREAD_SENTENCES])
     means = {name: value / len(batches) for name, value in sums.items()}
-    return {**means, **{f"embedding_{name}": value for name, value in lying._asdict().items()}}, lying
+    return {
+        **means,
+        **{f"embedding_{name}": value for name, value in lying._asdict().items()},
+    }, lying

@@ -1,1 +1,3 @@
-"""The verbs: each an options dataclass and a Python function, from which its command line is made too."""
+"""The verbs: each an options dataclass and a Python function, from which its command line is made
+too.
+"""

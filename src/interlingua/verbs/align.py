@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class Links(list["Link"]):
-    """The links of two documents, every sentence in one of them; none where they were written to a file.
+    """The links of two documents, every sentence in one of them.
+
+    None where they were written to a file.
 
     Args:
         links: numbers of source sentences, of target sentences and the cost of each link.
@@ -39,9 +41,13 @@ class AlignOptions(ModelOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
-        "A document: a sentence per line, a table (.csv, .xlsx), or any text with --split.", None, kind=Path
+        "A document: a sentence per line, a table (.csv, .xlsx), or any text with --split.",
+        None,
+        kind=Path,
     )
-    target: PathLike | Sequence[str] | None = argument("Its translation, in the same formats.", None, kind=Path)
+    target: PathLike | Sequence[str] | None = argument(
+        "Its translation, in the same formats.", None, kind=Path
+    )
     documents: PathLike | None = option(
         None,
         "Many documents: source TAB target [TAB links [TAB gold]] in every line.",
@@ -58,14 +64,20 @@ class AlignOptions(ModelOptions):
     )
     texts: PathLike | None = option(
         None,
-        "Linked sentences as bitext, score = 1 - cost: .tsv, .csv, .xlsx, .jsonl, .tmx or the prefix of two files.",
+        "Linked sentences as bitext, score = 1 - cost: .tsv, .csv, .xlsx, .jsonl, .tmx or the"
+        " prefix of two files.",
         group=OUTPUT,
         kind=Path,
     )
     gold: PathLike | None = option(
-        None, "Right links, [0, 1]:[2] in every line; prints precision, recall and F1.", group=OUTPUT, kind=Path
+        None,
+        "Right links, [0, 1]:[2] in every line; prints precision, recall and F1.",
+        group=OUTPUT,
+        kind=Path,
     )
-    max_sentences: int = option(4, "Sentences in a link at most, both sides together.", group=SEARCH, minimum=2)
+    max_sentences: int = option(
+        4, "Sentences in a link at most, both sides together.", group=SEARCH, minimum=2
+    )
     skip_quantile: float = option(
         0.2,
         "Leaving a sentence alone costs this quantile of what random pairs cost.",
@@ -86,16 +98,23 @@ class AlignOptions(ModelOptions):
         group=INPUT,
     )
     source_language: str | None = option(
-        None, "Of the source, in any code; by the files' names by default: chapter.de.txt.", group=INPUT
+        None,
+        "Of the source, in any code; by the files' names by default: chapter.de.txt.",
+        group=INPUT,
     )
     target_language: str | None = option(None, "Of the target.", group=INPUT)
     source_column: str | None = option(
         None,
-        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by default.",
+        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by"
+        " default.",
         group=INPUT,
     )
-    target_column: str | None = option(None, "Column of a target that is .csv or .xlsx.", group=INPUT)
-    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every block.", group=MODEL)
+    target_column: str | None = option(
+        None, "Column of a target that is .csv or .xlsx.", group=INPUT
+    )
+    prompt: str | None = option(
+        None, "Name of a prompt of the model, or text put before every block.", group=MODEL
+    )
 
 
 def run_align(
@@ -103,7 +122,9 @@ def run_align(
     progress: Callable[[str, float, float], None] = silent,
     stdout: TextIO | None = None,
 ) -> Links:
-    """Links the sentences of two documents that are translations of each other; Thompson and Koehn (2019).
+    """Links the sentences of two documents that are translations of each other.
+
+    Thompson and Koehn (2019).
 
     The documents are files, or lists of sentences in their order.
 
@@ -123,8 +144,14 @@ def run_align(
     from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model
 
-    config = AlignConfig(max_sentences=options.max_sentences, skip_quantile=options.skip_quantile, band=options.band)
-    lists = [side for side in (options.source, options.target) if not isinstance(side, str | os.PathLike | None)]
+    config = AlignConfig(
+        max_sentences=options.max_sentences, skip_quantile=options.skip_quantile, band=options.band
+    )
+    lists = [
+        side
+        for side in (options.source, options.target)
+        if not isinstance(side, str | os.PathLike | None)
+    ]
     if lists:
         return _align_lists(options, config)
     files: Any = {"source": options.source, "target": options.target}
@@ -157,7 +184,12 @@ def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
     if given:
         raise ConfigError(f"{given[0]} goes with documents in files; drop it, or name two files")
     encode, _ = open_model(options, identified=False)
-    aligner = Aligner(encode, config, source_language=options.source_language, target_language=options.target_language)
+    aligner = Aligner(
+        encode,
+        config,
+        source_language=options.source_language,
+        target_language=options.target_language,
+    )
     sides: Any = (options.source or (), options.target or ())
     source = list(checked_texts(sides[0], "source"))
     target = list(checked_texts(sides[1], "target"))

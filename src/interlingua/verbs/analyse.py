@@ -10,8 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import FILTERING, INPUT, OUTPUT, Names, argument, function_of, listed, option
-from interlingua.verbs.evaluate import MeasuredModelOptions, data_folder, data_option, refuse_choices
+from interlingua.options import (
+    FILTERING,
+    INPUT,
+    OUTPUT,
+    Names,
+    argument,
+    function_of,
+    listed,
+    option,
+)
+from interlingua.verbs.evaluate import (
+    MeasuredModelOptions,
+    data_folder,
+    data_option,
+    refuse_choices,
+)
 from interlingua.verbs.shared import Model, as_path, silent
 
 if TYPE_CHECKING:
@@ -36,19 +50,26 @@ class Analysed(list["list[Analysis]"]):
 class AnalyseOptions(MeasuredModelOptions):
     """Options of ``analyse``."""
 
-    other: Model = argument("A second model, to be compared with the first: before and after.", None, metavar="MODEL2")
+    other: Model = argument(
+        "A second model, to be compared with the first: before and after.", None, metavar="MODEL2"
+    )
     data: PathLike | None = data_option()
     only: Names | None = option(
         None,
-        "Analyses, with commas: agnosticism, token_matching, attention_entropy, word_order, uniform_pooling; "
-        "all but the last by default.",
+        "Analyses, with commas: agnosticism, token_matching, attention_entropy, word_order,"
+        " uniform_pooling; all but the last by default.",
         group=FILTERING,
     )
     languages: Names | None = option(
-        None, "Languages in any code, or groups (muse, low_resource, mexma), with commas.", group=FILTERING
+        None,
+        "Languages in any code, or groups (muse, low_resource, mexma), with commas.",
+        group=FILTERING,
     )
     output: PathLike | None = option(
-        Path(), "Gets the page, and results/MODEL/REVISION/ANALYSIS.analysis.json.", group=OUTPUT, short="-o"
+        Path(),
+        "Gets the page, and results/MODEL/REVISION/ANALYSIS.analysis.json.",
+        group=OUTPUT,
+        short="-o",
     )
     settings: Sequence[str] | None = option(
         None,
@@ -57,7 +78,9 @@ class AnalyseOptions(MeasuredModelOptions):
         kind=list[str],
         flags=("--set",),
     )
-    name: str | None = option(None, "Names in files and tables, with a comma for two models.", group=OUTPUT)
+    name: str | None = option(
+        None, "Names in files and tables, with a comma for two models.", group=OUTPUT
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +110,24 @@ class ModelAnalysis:
 
         options = self.options
         return analyse(
-            self.encoder, self.analyses, data_folder(options.data), prompt=options.prompt,
-            batch_tokens=options.batch_tokens, output=options.output, cache=as_path(options.cache), model=self.info,
-            skip_unfit=listed(options.only or None) is None, progress=progress,
-        )  # fmt: skip
+            self.encoder,
+            self.analyses,
+            data_folder(options.data),
+            prompt=options.prompt,
+            batch_tokens=options.batch_tokens,
+            output=options.output,
+            cache=as_path(options.cache),
+            model=self.info,
+            skip_unfit=listed(options.only or None) is None,
+            progress=progress,
+        )
 
 
 def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
-    """The analyses of one model after the other, each loaded when its turn comes; mistakes show before."""
+    """The analyses of one model after the other, each loaded when its turn comes.
+
+    Mistakes show before.
+    """
     from interlingua.analysis.run import build_analyses
     from interlingua.encoder.backends.load import backend_settings
 
@@ -102,20 +135,30 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
     models = [options.model] if options.other is None else [options.model, options.other]
     names: Sequence[str | None] = listed(options.name or None) or [None] * len(models)
     if len(names) != len(models):
-        raise ConfigError(f"--name gives {len(names)} names for {len(models)} models; separate them with a comma")
+        raise ConfigError(
+            f"--name gives {len(names)} names for {len(models)} models; separate them with a comma"
+        )
     of_backend, settings = backend_settings(options.settings or (), options.backend)
     wanted = listed(options.only or None)
-    analyses = build_analyses(wanted, languages=listed(options.languages or None), settings=settings)
+    analyses = build_analyses(
+        wanted, languages=listed(options.languages or None), settings=settings
+    )
     for model, name in zip(models, names, strict=True):
         encoder, info = _loaded(model, name, options, of_backend)
         yield ModelAnalysis(options, encoder, info, analyses)
 
 
-def _loaded(model: Any, name: str | None, options: AnalyseOptions, of_backend: dict[str, Any]) -> Any:
+def _loaded(
+    model: Any, name: str | None, options: AnalyseOptions, of_backend: dict[str, Any]
+) -> Any:
     from interlingua.encoder.backends.load import load_encoder
     from interlingua.encoder.model_info import describe
 
-    choices: Any = {"backend": options.backend, "pooling": options.pooling, "device": options.device}
+    choices: Any = {
+        "backend": options.backend,
+        "pooling": options.pooling,
+        "device": options.device,
+    }
     if isinstance(model, str | os.PathLike):
         return load_encoder(os.fspath(model), **choices, name=name, options=of_backend)
     refuse_choices(model, **choices)
@@ -128,21 +171,29 @@ def write_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed
 
     if options.output is None:
         return Analysed(found, None)
-    return Analysed(found, page.write_page(found, Path(options.output), only=listed(options.only or None) or []))
+    return Analysed(
+        found, page.write_page(found, Path(options.output), only=listed(options.only or None) or [])
+    )
 
 
-def run_analyse(options: AnalyseOptions, progress: Callable[[str, float, float], None] = silent) -> Analysed:
-    """Says why an encoder is as good as it is, or what has changed between two; ``output=None`` writes no files.
+def run_analyse(
+    options: AnalyseOptions, progress: Callable[[str, float, float], None] = silent
+) -> Analysed:
+    """Says why an encoder is as good as it is, or what has changed between two.
+
+    ``output=None`` writes no files.
 
     Args:
         options: what to do.
-        progress: called after each piece of work, with the sentences done and to be done in that analysis.
+        progress: called after each piece of work, with the sentences done and to be done in that
+            analysis.
 
     Returns:
         The analyses of each model.
 
     Raises:
-        ConfigError: a name or option is unknown, or a model is not fit for an analysis that was named.
+        ConfigError: a name or option is unknown, or a model is not fit for an analysis that was
+            named.
         DataError: files are missing, broken or misaligned.
         TaskError: the encoder gave no usable vectors.
     """

@@ -1,4 +1,6 @@
-"""``interlingua.average`` and ``interlingua average``: a model of which the weights are a mean of others'."""
+"""``interlingua.average`` and ``interlingua average``: a model of which the weights are a mean of
+others'.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ from typing import TYPE_CHECKING
 from interlingua.config import refuse_without
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, function_of, listed, option
+from interlingua.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    Names,
+    Options,
+    argument,
+    function_of,
+    listed,
+    option,
+)
 from interlingua.runtime import silent
 
 if TYPE_CHECKING:
@@ -25,12 +37,16 @@ class AverageOptions(Options):
     """Options of ``average``."""
 
     models: Sequence[PathLike] = argument(
-        "Model directories, runs or hub ids of one shape and vocabulary; first the start.", kind=list[str]
+        "Model directories, runs or hub ids of one shape and vocabulary; first the start.",
+        kind=list[str],
     )
-    output: PathLike = option(help="Folder of the new model.", group=OUTPUT, kind=Path, short="-o", is_positional=True)
+    output: PathLike = option(
+        help="Folder of the new model.", group=OUTPUT, kind=Path, short="-o", is_positional=True
+    )
     weights: Numbers | None = option(None, "Share of each model, with commas: 0.4,0.6.")
     grid: Numbers | None = option(
-        None, "Shares of the models after the first to try on --pairs and --sts; 0,0.1,...,1 by default."
+        None,
+        "Shares of the models after the first to try on --pairs and --sts; 0,0.1,...,1 by default.",
     )
     pairs: Sequence[PathLike] | None = option(
         None,
@@ -39,28 +55,45 @@ class AverageOptions(Options):
         kind=list[Path],
     )
     sts: Sequence[PathLike] | None = option(
-        None, "Sentence pairs with similarity scores; may be given several times.", group=INPUT, kind=list[Path]
+        None,
+        "Sentence pairs with similarity scores; may be given several times.",
+        group=INPUT,
+        kind=list[Path],
     )
-    languages: Names | None = option(None, "Languages of folders in --pairs, with commas; all by default.", group=INPUT)
+    languages: Names | None = option(
+        None, "Languages of folders in --pairs, with commas; all by default.", group=INPUT
+    )
     max_pairs: int = option(
-        500, "Pairs of each set at most, evenly spread over it; 0 = all.", group=INPUT, minimum=0, unit="pairs"
+        500,
+        "Pairs of each set at most, evenly spread over it; 0 = all.",
+        group=INPUT,
+        minimum=0,
+        unit="pairs",
     )
-    max_loss: float = option(0.3, "Points of P@1 that a mixture may lose against the trained models.", minimum=0)
-    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every input.", group=MODEL)
+    max_loss: float = option(
+        0.3, "Points of P@1 that a mixture may lose against the trained models.", minimum=0
+    )
+    prompt: str | None = option(
+        None, "Name of a prompt of the model, or text put before every input.", group=MODEL
+    )
     overwrite: bool = option(False, "Replace the folder if a model of ours is in it.", group=OUTPUT)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_without(self, "languages", needs="pairs", when=not self.pairs)
-        refuse_without(self, "max_pairs", "prompt", needs="pairs or sts", when=not (self.pairs or self.sts))
+        refuse_without(
+            self, "max_pairs", "prompt", needs="pairs or sts", when=not (self.pairs or self.sts)
+        )
         refuse_without(self, "max_loss", needs="pairs and sts", when=not (self.pairs and self.sts))
 
 
-def run_average(options: AverageOptions, on_point: Callable[[GridPoint], None] = silent) -> AverageResult:
+def run_average(
+    options: AverageOptions, on_point: Callable[[GridPoint], None] = silent
+) -> AverageResult:
     """Writes a model with weights that are the weighted mean of those of other models.
 
-    With development data and no weights a grid is measured and a rule chooses, see ``adapt.average``; without either it
-    is the plain mean.
+    With development data and no weights a grid is measured and a rule chooses, see
+    ``adapt.average``; without either it is the plain mean.
 
     Args:
         options: what to do.
@@ -70,7 +103,8 @@ def run_average(options: AverageOptions, on_point: Callable[[GridPoint], None] =
         The new model's folder, the share of each model, and the grid.
 
     Raises:
-        ConfigError: options contradict each other, or models are not of one shape; the tensors that differ are named.
+        ConfigError: options contradict each other, or models are not of one shape; the tensors that
+            differ are named.
         CheckpointError: a model can't be read.
         DataError: development data can't be read, or ``output`` is there already.
     """
@@ -98,7 +132,9 @@ def _numbers(option: str, numbers: Numbers | None) -> list[float] | None:
     try:
         return [float(part) for part in listed(numbers) or []]
     except ValueError:
-        raise ConfigError(f"--{option} {numbers!r}: expected numbers with commas, such as 0.4,0.6") from None
+        raise ConfigError(
+            f"--{option} {numbers!r}: expected numbers with commas, such as 0.4,0.6"
+        ) from None
 
 
 average = function_of(AverageOptions, run_average, "average")

@@ -19,10 +19,15 @@ class CalibrateOptions(TwoTextsOptions):
     """Options of ``calibrate``."""
 
     output: PathLike = option(
-        help="The calibration, .json; other language pairs in it stay.", group=OUTPUT, kind=Path, short="-o"
+        help="The calibration, .json; other language pairs in it stay.",
+        group=OUTPUT,
+        kind=Path,
+        short="-o",
     )
     parallel: PathLike | None = option(
-        None, "Held-out translations of the same kind of text, any format of bitext; mixed in.", group=INPUT
+        None,
+        "Held-out translations of the same kind of text, any format of bitext; mixed in.",
+        group=INPUT,
     )
     labels: PathLike | None = option(
         None,
@@ -33,7 +38,8 @@ class CalibrateOptions(TwoTextsOptions):
     )
     gold: PathLike | None = option(
         None,
-        "All pairs that are right, id TAB id or text TAB text; given with another source, it only measures.",
+        "All pairs that are right, id TAB id or text TAB text; given with another source, it only"
+        " measures.",
         group=INPUT,
         kind=Path,
     )

@@ -25,31 +25,55 @@ class Comparison(NamedTuple):
 class CompareOptions(Options):
     """Options of ``compare``."""
 
-    result: PathLike | Sequence[PathLike] = argument("Result files, or folders of them.", kind=list[Path])
-    output: PathLike | None = option(
-        None, "Write here: .html for a page of everything, .md, .tex, .csv.", group=OUTPUT, kind=Path, short="-o"
+    result: PathLike | Sequence[PathLike] = argument(
+        "Result files, or folders of them.", kind=list[Path]
     )
-    format: str | None = option(None, "markdown, latex, csv or html; by --output's suffix.", group=OUTPUT)
-    by: str = option("groups", "Rows: groups or languages, or tasks for one table of all.", group=OUTPUT)
+    output: PathLike | None = option(
+        None,
+        "Write here: .html for a page of everything, .md, .tex, .csv.",
+        group=OUTPUT,
+        kind=Path,
+        short="-o",
+    )
+    format: str | None = option(
+        None, "markdown, latex, csv or html; by --output's suffix.", group=OUTPUT
+    )
+    by: str = option(
+        "groups", "Rows: groups or languages, or tasks for one table of all.", group=OUTPUT
+    )
     metric: str | None = option(None, "Instead of each task's main metric.", group=FILTERING)
-    only: str | None = option(None, "Only rows that contain this pattern, e.g. 'muse|sts17_'.", group=FILTERING)
+    only: str | None = option(
+        None, "Only rows that contain this pattern, e.g. 'muse|sts17_'.", group=FILTERING
+    )
     join: bool = option(False, "One table of all tasks.", group=OUTPUT)
     group: str | None = option(
         None,
-        "Join seeds into mean ± standard deviation: a pattern to cut out of the models' names, '-s[0-9]+', "
-        "or config: trained by one config but for the seed.",
+        "Join seeds into mean ± standard deviation: a pattern to cut out of the models' names,"
+        " '-s[0-9]+', or config: trained by one config but for the seed.",
     )
     baseline: str | None = option(
-        None, "Mark what differs significantly from this column, by paired bootstrap; on a page the first."
+        None,
+        "Mark what differs significantly from this column, by paired bootstrap; on a page the"
+        " first.",
     )
     costs: bool = option(False, "Add pairs, tokens, seconds and memory of training.", group=OUTPUT)
-    rows: str = option("scores", "scores, or arms for a row per model and its scores in columns.", group=OUTPUT)
-    strict: bool = option(False, "Refuse results of unequal data, versions or settings; else marked.")
+    rows: str = option(
+        "scores", "scores, or arms for a row per model and its scores in columns.", group=OUTPUT
+    )
+    strict: bool = option(
+        False, "Refuse results of unequal data, versions or settings; else marked."
+    )
 
     @property
     def of_tables(self) -> dict[str, Any]:
         """What shapes a table."""
-        return {"by": self.by, "metric": self.metric, "only": self.only, "join": self.join, "costs": self.costs}
+        return {
+            "by": self.by,
+            "metric": self.metric,
+            "only": self.only,
+            "join": self.join,
+            "costs": self.costs,
+        }
 
     @property
     def of_both(self) -> dict[str, Any]:
@@ -57,8 +81,11 @@ class CompareOptions(Options):
         return {"group": self.group, "baseline": self.baseline, "strict": self.strict}
 
 
-def run_compare(options: CompareOptions, progress: Callable[[str, float, float], None] = silent) -> Comparison:
-    """Makes a table of all tasks and one per task, a column per result, or one HTML page of everything.
+def run_compare(
+    options: CompareOptions, progress: Callable[[str, float, float], None] = silent
+) -> Comparison:
+    """Makes a table of all tasks and one per task, a column per result, or one HTML page of
+    everything.
 
     Args:
         options: what to do.
@@ -78,7 +105,11 @@ def run_compare(options: CompareOptions, progress: Callable[[str, float, float],
     paths = [Path(options.result)] if is_one else list(map(Path, options.result))  # type: ignore[arg-type]
     output = None if options.output is None else Path(options.output)
     wanted = rendering.format_of(options.format, output)
-    text = _page(paths, options, progress) if wanted == "html" else _tables(paths, options, wanted, progress)
+    text = (
+        _page(paths, options, progress)
+        if wanted == "html"
+        else _tables(paths, options, wanted, progress)
+    )
     if output is not None:
         with atomic_write(output) as file:
             file.write(text)
@@ -94,10 +125,19 @@ def _tables(paths: list[Path], options: CompareOptions, wanted: Any, progress: A
     found = results.read_results(of_results, needed=not (plain and analyses))
     tables: list[Any] = []
     if found:
-        tables = comparison.compare(found, **options.of_tables, **options.of_both, progress=progress)
-    if plain and wanted != "csv" and len(tables) > 1:  # all tasks in one table first, then each with its groups
-        tables = [*comparison.compare(found, by="tasks", **options.of_both, progress=progress), *tables]
-    return rendering.render([*tables, *(side_by_side(analyses) if plain else [])], wanted, rows=options.rows)
+        tables = comparison.compare(
+            found, **options.of_tables, **options.of_both, progress=progress
+        )
+    if (
+        plain and wanted != "csv" and len(tables) > 1
+    ):  # all tasks in one table first, then each with its groups
+        tables = [
+            *comparison.compare(found, by="tasks", **options.of_both, progress=progress),
+            *tables,
+        ]
+    return rendering.render(
+        [*tables, *(side_by_side(analyses) if plain else [])], wanted, rows=options.rows
+    )
 
 
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
@@ -106,9 +146,13 @@ def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
     from interlingua.evaluation.results import read_results
 
     of_tables = {**options.of_tables, "rows": options.rows}
-    given = [name for name, value in of_tables.items() if value not in (None, False, "groups", "scores")]
+    given = [
+        name for name, value in of_tables.items() if value not in (None, False, "groups", "scores")
+    ]
     if given:
-        raise ConfigError(f"--{given[0]} shapes a table; the page shows all rows and metrics, so leave it out")
+        raise ConfigError(
+            f"--{given[0]} shapes a table; the page shows all rows and metrics, so leave it out"
+        )
     of_results, analyses = _results_and_analyses(paths)
     plain = []
     for one in analyses:
@@ -124,7 +168,9 @@ def _results_and_analyses(paths: list[Path]) -> tuple[list[Path], list[Any]]:
     from interlingua.evaluation.results import ANALYSIS_SUFFIX
 
     of_results = [path for path in paths if not path.name.endswith(ANALYSIS_SUFFIX)]
-    return of_results, read_analyses(path for path in paths if path.is_dir() or path not in of_results)
+    return of_results, read_analyses(
+        path for path in paths if path.is_dir() or path not in of_results
+    )
 
 
 compare = function_of(CompareOptions, run_compare, "compare")

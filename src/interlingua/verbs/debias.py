@@ -1,4 +1,6 @@
-"""``interlingua.debias`` and ``interlingua debias``: the language taken out of a model's vectors, or of stored ones."""
+"""``interlingua.debias`` and ``interlingua debias``: the language taken out of a model's vectors,
+or of stored ones.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ from typing import TYPE_CHECKING, Any, cast
 from interlingua.config import refuse_unread
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, MODEL, OUTPUT, Names, Options, argument, function_of, listed, option
+from interlingua.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
+    Names,
+    Options,
+    argument,
+    function_of,
+    listed,
+    option,
+)
 from interlingua.runtime import Progress, silent
 
 if TYPE_CHECKING:
@@ -23,39 +35,77 @@ OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
 
 @dataclass(frozen=True)
 class DebiasSettings(Options):
-    """Options of ``debias``: either a model and texts, or stored vectors with their languages or a map."""
+    """Options of ``debias``: either a model and texts, or stored vectors with their languages or a
+    map.
+    """
 
-    model: PathLike | None = argument("Model directory, hf:owner/name, or what the backend reads.", None)
-    texts: PathLike | Sequence[PathLike] | None = argument(
-        "Folders of de.txt or de-en.tsv files, prepared corpora, files or tables.", None, kind=list[str]
+    model: PathLike | None = argument(
+        "Model directory, hf:owner/name, or what the backend reads.", None
     )
-    output: PathLike = option(Path("debiased"), "The new folder.", group=OUTPUT, short="-o", is_positional=True)
+    texts: PathLike | Sequence[PathLike] | None = argument(
+        "Folders of de.txt or de-en.tsv files, prepared corpora, files or tables.",
+        None,
+        kind=list[str],
+    )
+    output: PathLike = option(
+        Path("debiased"), "The new folder.", group=OUTPUT, short="-o", is_positional=True
+    )
     method: str = option("project", "project, erase, shift or center.")
-    rank: int | None = option(None, "Directions to remove; chosen by held-out retrieval.", kind=int, minimum=0)
-    sentences: int = option(1300, "Sentences of a language drawn from each source.", group=INPUT, minimum=8)
+    rank: int | None = option(
+        None, "Directions to remove; chosen by held-out retrieval.", kind=int, minimum=0
+    )
+    sentences: int = option(
+        1300, "Sentences of a language drawn from each source.", group=INPUT, minimum=8
+    )
     held_out: float = option(0.25, "Share of them that the map is measured on.", group=INPUT)
-    languages: Names | None = option(None, "Languages to read, in any code, with commas.", group=INPUT)
+    languages: Names | None = option(
+        None, "Languages to read, in any code, with commas.", group=INPUT
+    )
     column: str | None = option(
-        None, "Column of .csv or .xlsx in one language; the one called by it, or text, by default.", group=INPUT
+        None,
+        "Column of .csv or .xlsx in one language; the one called by it, or text, by default.",
+        group=INPUT,
     )
     vectors: PathLike | None = option(
-        None, "A .npy file of vectors to map, in place of a model and texts.", group=INPUT, kind=Path
+        None,
+        "A .npy file of vectors to map, in place of a model and texts.",
+        group=INPUT,
+        kind=Path,
     )
     labels: PathLike | None = option(
         None, "With --vectors: a text file, the language of each a line.", group=INPUT, kind=Path
     )
-    map: PathLike | None = option(None, "With --vectors: a map that debias wrote, to apply.", group=INPUT, kind=Path)
+    map: PathLike | None = option(
+        None, "With --vectors: a map that debias wrote, to apply.", group=INPUT, kind=Path
+    )
     prompt: str | Sequence[str] | None = option(
-        None, "Prompt to embed with, a name or a text; several are given one by one.", group=MODEL, kind=list[str]
+        None,
+        "Prompt to embed with, a name or a text; several are given one by one.",
+        group=MODEL,
+        kind=list[str],
     )
-    backend: str = option("interlingua", "What computes the embeddings, as for evaluate.", group=MODEL)
+    backend: str = option(
+        "interlingua", "What computes the embeddings, as for evaluate.", group=MODEL
+    )
     settings: Sequence[str] | None = option(
-        None, "BACKEND.OPTION=VALUE: function.version=1.", group=MODEL, kind=list[str], flags=("--set",)
+        None,
+        "BACKEND.OPTION=VALUE: function.version=1.",
+        group=MODEL,
+        kind=list[str],
+        flags=("--set",),
     )
-    dtype: str | None = option(None, "To compute in: float32 by default, bfloat16, float16, int8.", group=MODEL)
-    device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
+    dtype: str | None = option(
+        None, "To compute in: float32 by default, bfloat16, float16, int8.", group=MODEL
+    )
+    device: str | None = option(
+        None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
+    )
     cache: PathLike | None = option(
-        None, "Folder that keeps all vectors for further runs.", group=OUTPUT, kind=Path, envvar="INTERLINGUA_CACHE"
+        None,
+        "Folder that keeps all vectors for further runs.",
+        group=OUTPUT,
+        kind=Path,
+        envvar="INTERLINGUA_CACHE",
     )
     overwrite: bool = option(False, "Replace an earlier result.", group=OUTPUT)
     seed: int = option(0, "Of what is drawn and held out.")
@@ -63,16 +113,22 @@ class DebiasSettings(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         for field in fields(self):
-            if getattr(self, field.name) == []:  # typer's value of a repeatable option that is not given
+            if (
+                getattr(self, field.name) == []
+            ):  # typer's value of a repeatable option that is not given
                 object.__setattr__(self, field.name, None)
         if self.vectors is None:
             if self.labels is not None or self.map is not None:
                 raise ConfigError("--labels and --map go with --vectors; add it, or remove them")
             if self.model is None or not self.texts:
-                raise ConfigError("give a model and texts: interlingua debias MODEL TEXTS... -o DIR")
+                raise ConfigError(
+                    "give a model and texts: interlingua debias MODEL TEXTS... -o DIR"
+                )
             return
         if self.model is not None:
-            raise ConfigError(f"--vectors maps stored vectors and reads no model or texts; remove {self.model}")
+            raise ConfigError(
+                f"--vectors maps stored vectors and reads no model or texts; remove {self.model}"
+            )
         refuse_unread(self, *OF_MODELS, reason="vectors", when=True)
         refuse_unread(self, *OF_ESTIMATES, reason="map", when=self.map is not None)
 
@@ -102,17 +158,20 @@ class DebiasSettings(Options):
 
 
 def run_debias(options: DebiasSettings, progress: Progress = silent) -> DebiasReport | None:
-    """Estimates a map that takes the language out of vectors, and writes the model or the vectors with it.
+    """Estimates a map that takes the language out of vectors, and writes the model or the vectors
+    with it.
 
     Args:
         options: what to do.
         progress: called with what is done, how much of it, and of how much.
 
     Returns:
-        What was estimated and measured; None where stored vectors went through a map that was given.
+        What was estimated and measured; None where stored vectors went through a map that was
+        given.
 
     Raises:
-        ConfigError: an option is out of range, or does not go with the model or with another option.
+        ConfigError: an option is out of range, or does not go with the model or with another
+            option.
         DataError: texts or vectors are missing, broken or too few.
         CheckpointError: the model or the map is missing or damaged.
     """
@@ -120,12 +179,20 @@ def run_debias(options: DebiasSettings, progress: Progress = silent) -> DebiasRe
     from interlingua.analysis.debias_index import debias_index
     from interlingua.encoder.backends.load import backend_settings
 
-    how: dict[str, Any] = {"options": options.of_estimate, "overwrite": options.overwrite, "progress": progress}
+    how: dict[str, Any] = {
+        "options": options.of_estimate,
+        "overwrite": options.overwrite,
+        "progress": progress,
+    }
     if options.vectors is not None:
-        return debias_index(options.vectors, options.output, labels=options.labels, language_map=options.map, **how)
+        return debias_index(
+            options.vectors, options.output, labels=options.labels, language_map=options.map, **how
+        )
     own, left = backend_settings(options.settings or (), options.backend)
     if left:
-        raise ConfigError(f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1")
+        raise ConfigError(
+            f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1"
+        )
     texts = options.texts or ()
     return debias_model(
         os.fspath(options.model or ""),

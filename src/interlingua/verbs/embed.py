@@ -19,18 +19,24 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
     """Options of ``embed``."""
 
     files: PathLike | Sequence[PathLike] = argument(
-        "Text, one per line, or .csv, .xlsx; also .gz, .xz, .zst; 'part-*.gz', s3://name; - is standard input.",
+        "Text, one per line, or .csv, .xlsx; also .gz, .xz, .zst; 'part-*.gz', s3://name; - is"
+        " standard input.",
         kind=list[str],
     )
     output: PathLike = option(
-        help="The .npy file: one row per line. Of several files a folder, with one of each. Or one .parquet file for"
-        " all: the columns text and vector.",
+        help="The .npy file: one row per line. Of several files a folder, with one of each. Or one"
+        " .parquet file for all: the columns text and vector.",
         group=OUTPUT,
         short="-o",
     )
     normalize: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
     dim: int | None = option(
-        None, "Keep so many elements of each vector, the first.", group=OUTPUT, kind=int, minimum=1, unit="elements"
+        None,
+        "Keep so many elements of each vector, the first.",
+        group=OUTPUT,
+        kind=int,
+        minimum=1,
+        unit="elements",
     )
     precision: str = option(
         "float32",
@@ -38,15 +44,23 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         group=OUTPUT,
     )
     devices: int = option(
-        1, "Processes of this machine that share the work, one per GPU or per group of cores.", minimum=1
+        1,
+        "Processes of this machine that share the work, one per GPU or per group of cores.",
+        minimum=1,
     )
-    language: str | None = option(None, "Of the lines, in any code, where the model needs it.", group=INPUT)
+    language: str | None = option(
+        None, "Of the lines, in any code, where the model needs it.", group=INPUT
+    )
     column: str | None = option(
-        None, "Column of .csv or .xlsx; the one called by --language, or text, by default.", group=INPUT
+        None,
+        "Column of .csv or .xlsx; the one called by --language, or text, by default.",
+        group=INPUT,
     )
 
 
-def run_embed(options: EmbedOptions, progress: Callable[[float, int | None], None] = silent) -> list[str]:
+def run_embed(
+    options: EmbedOptions, progress: Callable[[float, int | None], None] = silent
+) -> list[str]:
     """Writes one vector per line of files; memory stays bounded whatever their length.
 
     For texts in memory there is ``interlingua.load(model).encode(texts)``.
@@ -69,7 +83,9 @@ def run_embed(options: EmbedOptions, progress: Callable[[float, int | None], Non
     if options.precision != "float32":
         form["precision"] = options.precision
     if form and options.backend != "interlingua":
-        raise ConfigError(f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua")
+        raise ConfigError(
+            f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
+        )
     job = EmbedJob(
         files=_names(options.files),
         output=os.fspath(options.output),

@@ -1,4 +1,6 @@
-"""``interlingua.evaluate`` and ``interlingua evaluate``: scores of an encoder on local evaluation folders."""
+"""``interlingua.evaluate`` and ``interlingua evaluate``: scores of an encoder on local evaluation
+folders.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,18 @@ from typing import TYPE_CHECKING, Any
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
-from interlingua.options import FILTERING, INPUT, MODEL, OUTPUT, Names, Options, argument, function_of, listed, option
+from interlingua.options import (
+    FILTERING,
+    INPUT,
+    MODEL,
+    OUTPUT,
+    Names,
+    Options,
+    argument,
+    function_of,
+    listed,
+    option,
+)
 from interlingua.verbs.shared import Model, as_path, silent
 
 if TYPE_CHECKING:
@@ -24,7 +37,9 @@ DATA_VARIABLE = "INTERLINGUA_DATA"
 
 
 class Evaluated(list["TaskResult"]):
-    """One result per task, in the suite's order, but for those that the budget left out; none of a shard.
+    """One result per task, in the suite's order, but for those that the budget left out.
+
+    None of a shard.
 
     Args:
         results: of the tasks.
@@ -53,14 +68,20 @@ class MeasuredModelOptions(Options):
     """A model that is measured."""
 
     model: Model = argument(
-        "Model directory, hf:owner/name, module:function, folder of vectors, or an endpoint's model."
+        "Model directory, hf:owner/name, module:function, folder of vectors, or an endpoint's"
+        " model."
     )
-    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every input.", group=MODEL)
+    prompt: str | None = option(
+        None, "Name of a prompt of the model, or text put before every input.", group=MODEL
+    )
     pooling: str | None = option(None, "cls, mean or max instead of the model's own.", group=MODEL)
-    device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
+    device: str | None = option(
+        None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
+    )
     backend: str = option(
         "interlingua",
-        "interlingua, sentence-transformers, onnx, openai, vectors, function, or package.module:Class.",
+        "interlingua, sentence-transformers, onnx, openai, vectors, function, or"
+        " package.module:Class.",
         group=MODEL,
     )
     batch_tokens: int = option(16_384, "Tokens per batch.", group=MODEL, minimum=1, unit="tokens")
@@ -93,12 +114,14 @@ def refuse_choices(model: Any, **choices: Any) -> None:
     """
     if not callable(getattr(model, "encode", None)):
         raise ConfigError(
-            f"expected an encoder (interlingua.load) or a model's folder first, got {type(model).__name__}; the order"
-            " is evaluate(encoder, suite, data)"
+            "expected an encoder (interlingua.load) or a model's folder first, got"
+            f" {type(model).__name__}; the order is evaluate(encoder, suite, data)"
         )
     given = [name for name, value in choices.items() if value not in (None, "interlingua")]
     if given:
-        raise ConfigError(f"{given[0]} is chosen when a model is loaded; name the model, or drop the option")
+        raise ConfigError(
+            f"{given[0]} is chosen when a model is loaded; name the model, or drop the option"
+        )
 
 
 @dataclass(frozen=True)
@@ -107,44 +130,65 @@ class EvaluateOptions(MeasuredModelOptions):
 
     suite: str | Sequence[str | Task] = option(
         "standard",
-        "Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several, standard for "
-        "tatoeba, xsim and mixed_pool; package.module:Class is one of your own.",
+        "Tasks, with commas: tatoeba, xsim, mteb:STS17; sts, bucc and retrieval stand for several,"
+        " standard for tatoeba, xsim and mixed_pool; package.module:Class is one of your own.",
         group=INPUT,
         is_positional=True,
     )
     data: PathLike | None = data_option(is_positional=True)
     languages: Names | None = option(
-        None, "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.", group=FILTERING
+        None,
+        "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.",
+        group=FILTERING,
     )
-    output: PathLike | None = option(Path(), "Gets results/MODEL/REVISION/TASK.json.", group=OUTPUT, short="-o")
+    output: PathLike | None = option(
+        Path(), "Gets results/MODEL/REVISION/TASK.json.", group=OUTPUT, short="-o"
+    )
     settings: Sequence[str] | None = option(
         None,
         "TASK.OPTION=VALUE or BACKEND.OPTION=VALUE: stsb.split=dev, openai.dimensions=256.",
         kind=list[str],
         flags=("--set",),
     )
-    query_prompt: str | None = option(None, "Before questions of a search; the model's own by default.", group=MODEL)
-    passage_prompt: str | None = option(None, "Before passages; the model's own by default.", group=MODEL)
+    query_prompt: str | None = option(
+        None, "Before questions of a search; the model's own by default.", group=MODEL
+    )
+    passage_prompt: str | None = option(
+        None, "Before passages; the model's own by default.", group=MODEL
+    )
     dtype: str | None = option(
         None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
     )
     dim: int | None = option(
-        None, "Keep so many elements of each vector, the first.", group=MODEL, kind=int, minimum=1, unit="elements"
+        None,
+        "Keep so many elements of each vector, the first.",
+        group=MODEL,
+        kind=int,
+        minimum=1,
+        unit="elements",
     )
-    name: str | None = option(None, "The model's name in results; its directory's by default.", group=OUTPUT)
+    name: str | None = option(
+        None, "The model's name in results; its directory's by default.", group=OUTPUT
+    )
     compare: str = option("index", "index, or text to count duplicates as right.", group=FILTERING)
-    budget: str | Budget | None = option(None, "Embed no longer than 90s, 10m or 2h; the rest is left out.")
+    budget: str | Budget | None = option(
+        None, "Embed no longer than 90s, 10m or 2h; the rest is left out."
+    )
     shard: str | None = option(
-        None, "Embed the second of eight parts of the passages, 2/8, and score nothing. Needs --cache."
+        None,
+        "Embed the second of eight parts of the passages, 2/8, and score nothing. Needs --cache.",
     )
     devices: int | None = option(
         None,
-        "Embed the passages in so many processes, one per GPU or per group of cores, then score. Needs --cache.",
+        "Embed the passages in so many processes, one per GPU or per group of cores, then score."
+        " Needs --cache.",
         kind=int,
         minimum=1,
     )
     check: bool = option(True, "Try pooling, prompt and scale first, and warn.")
-    max_line: int = option(MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters")
+    max_line: int = option(
+        MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +226,12 @@ class Evaluation:
         of_backend, of_tasks = backend_settings(options.settings or (), options.backend)
         suite = listed(options.suite) if isinstance(options.suite, str) else options.suite
         tasks = build_tasks(
-            suite or "", languages=listed(options.languages or None), compare=options.compare, settings=of_tasks,
+            suite or "",
+            languages=listed(options.languages or None),
+            compare=options.compare,
+            settings=of_tasks,
             data=data,
-        )  # fmt: skip
+        )
         if options.devices is not None:
             checked_shard(f"1/{options.devices}", tasks, options.cache)
         budget = options.budget or None
@@ -207,12 +254,24 @@ class Evaluation:
         if options.devices is not None:
             embed_parts(options, run_evaluate, progress)
         roles = {"query": options.query_prompt, "passage": options.passage_prompt}
-        how: Any = {"role_prompts": {role: text for role, text in roles.items() if text is not None}}
+        how: Any = {
+            "role_prompts": {role: text for role, text in roles.items() if text is not None}
+        }
         found = evaluate(
-            self.encoder, self.tasks, self.data, prompt=options.prompt, batch_tokens=options.batch_tokens,
-            output=options.output, cache=as_path(options.cache), budget=self.budget, check=options.check,
-            shard=options.shard, model=self.info, progress=progress, **how,
-        )  # fmt: skip
+            self.encoder,
+            self.tasks,
+            self.data,
+            prompt=options.prompt,
+            batch_tokens=options.batch_tokens,
+            output=options.output,
+            cache=as_path(options.cache),
+            budget=self.budget,
+            check=options.check,
+            shard=options.shard,
+            model=self.info,
+            progress=progress,
+            **how,
+        )
         return Evaluated(found, self.budget.report if self.budget else None)
 
 
@@ -221,21 +280,31 @@ def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, 
     from interlingua.encoder.model_info import describe
 
     choices: Any = {
-        "backend": options.backend, "pooling": options.pooling, "dtype": options.dtype, "device": options.device,
+        "backend": options.backend,
+        "pooling": options.pooling,
+        "dtype": options.dtype,
+        "device": options.device,
         "dim": options.dim,
-    }  # fmt: skip
+    }
     if isinstance(options.model, str | os.PathLike):
-        return load_encoder(os.fspath(options.model), **choices, name=options.name, options=of_backend)
+        return load_encoder(
+            os.fspath(options.model), **choices, name=options.name, options=of_backend
+        )
     refuse_choices(options.model, **choices)
     return options.model, describe(options.model, name=options.name)
 
 
-def run_evaluate(options: EvaluateOptions, progress: Callable[[str, float, float], None] = silent) -> Evaluated:
-    """Scores an encoder on local folders, and writes the result of each task; ``output=None`` writes none.
+def run_evaluate(
+    options: EvaluateOptions, progress: Callable[[str, float, float], None] = silent
+) -> Evaluated:
+    """Scores an encoder on local folders, and writes the result of each task.
+
+    ``output=None`` writes none.
 
     Args:
         options: what to do.
-        progress: called after each language pair, with the sentences done and to be done in the whole suite.
+        progress: called after each language pair, with the sentences done and to be done in the
+            whole suite.
 
     Returns:
         One result per task.

@@ -1,4 +1,6 @@
-"""``evaluate --devices 8``: each process embeds a part of the passages into the cache, which this one then scores."""
+"""``evaluate --devices 8``: each process embeds a part of the passages into the cache, which this
+one then scores.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +32,27 @@ def check_devices(options: Any) -> None:
         options: of ``evaluate``.
 
     Raises:
-        ConfigError: the model is loaded already, a part or a budget is given too, or there are fewer GPUs.
+        ConfigError: the model is loaded already, a part or a budget is given too, or there are
+            fewer GPUs.
     """
     import torch
 
     if not isinstance(options.model, str | os.PathLike):
-        raise ConfigError("devices starts processes that each load the model: name its folder, or hf:owner/name")
+        raise ConfigError(
+            "devices starts processes that each load the model: name its folder, or hf:owner/name"
+        )
     for name in ("shard", "budget"):
         if getattr(options, name) is not None:
             raise ConfigError(f"devices and {name} exclude one another; drop one of them")
     gpus = torch.cuda.device_count() if options.device in (None, "cuda") else 0
     if options.device not in (None, "cuda", "cpu"):
-        raise ConfigError(f"devices takes a GPU for each process, or the CPU; drop device {options.device!r}")
+        raise ConfigError(
+            f"devices takes a GPU for each process, or the CPU; drop device {options.device!r}"
+        )
     if gpus and (options.devices or 0) > gpus:
-        raise ConfigError(f"devices is {options.devices}, but there are {gpus} GPUs; set {gpus}, or --device cpu")
+        raise ConfigError(
+            f"devices is {options.devices}, but there are {gpus} GPUs; set {gpus}, or --device cpu"
+        )
 
 
 def embed_parts(options: Any, run: Run, progress: Progress) -> None:
@@ -69,7 +78,13 @@ def embed_parts(options: Any, run: Run, progress: Progress) -> None:
     processes = []
     for number in range(options.devices):
         device = f"cuda:{number}" if on_gpus else options.device
-        part = replace(options, devices=None, shard=f"{number + 1}/{options.devices}", device=device, check=False)
+        part = replace(
+            options,
+            devices=None,
+            shard=f"{number + 1}/{options.devices}",
+            device=device,
+            check=False,
+        )
         processes.append(context.Process(target=_embed, args=(run, part, threads, heard)))
     try:
         for process in processes:
@@ -91,8 +106,8 @@ def _wait(processes: Sequence[BaseProcess], heard: Any, progress: Progress) -> N
         for process in running:
             if process.exitcode:
                 raise TaskError(
-                    f"a process that embeds a part ended with {process.exitcode} (is the memory full?); the same"
-                    " command goes on where it was stopped"
+                    f"a process that embeds a part ended with {process.exitcode} (is the memory"
+                    " full?); the same command goes on where it was stopped"
                 )
         running = [process for process in running if process.exitcode is None]
     _read(heard, progress)

@@ -1,4 +1,6 @@
-"""``interlingua.export`` and ``interlingua export``: a model as other libraries read it, checked."""
+"""``interlingua.export`` and ``interlingua export``: a model as other libraries read it,
+checked.
+"""
 
 from __future__ import annotations
 
@@ -35,21 +37,33 @@ class Exported(NamedTuple):
 class ExportOptions(Options):
     """Options of ``export``."""
 
-    model: PathLike = argument("Model directory or hf:owner/name, or a run's folder (its best model).")
+    model: PathLike = argument(
+        "Model directory or hf:owner/name, or a run's folder (its best model)."
+    )
     output: PathLike = option(help="The new directory.", group=OUTPUT, kind=Path, short="-o")
-    onnx: bool = option(False, "Write an ONNX graph, pooling inside, for onnxruntime.", group=OUTPUT)
+    onnx: bool = option(
+        False, "Write an ONNX graph, pooling inside, for onnxruntime.", group=OUTPUT
+    )
     int8: bool = option(False, "Write an ONNX graph with int8 weights and products.", group=OUTPUT)
     openvino: bool = option(False, "Write a graph for OpenVINO.", group=OUTPUT)
     compact: bool = option(
-        False, "One directory for all libraries and ONNX, weights once, in eight bits.", group=OUTPUT
+        False,
+        "One directory for all libraries and ONNX, weights once, in eight bits.",
+        group=OUTPUT,
     )
     gguf: bool = option(False, "Write a GGUF file for llama.cpp; see --dtype.", group=OUTPUT)
-    static: bool = option(False, "Train a vector for each token on --corpus: a hundred times faster.", group=OUTPUT)
+    static: bool = option(
+        False, "Train a vector for each token on --corpus: a hundred times faster.", group=OUTPUT
+    )
     corpus: PathLike | None = option(
         None, "With --static: the folder that interlingua prepare wrote.", group=MODEL, kind=Path
     )
     dim: int | None = option(
-        None, "With --static: width of the vectors; MODEL's by default.", group=MODEL, kind=int, unit="elements"
+        None,
+        "With --static: width of the vectors; MODEL's by default.",
+        group=MODEL,
+        kind=int,
+        unit="elements",
     )
     settings: Sequence[str] | None = option(
         None,
@@ -59,24 +73,43 @@ class ExportOptions(Options):
         flags=("--set",),
         metavar="KEY=VALUE",
     )
-    dtype: str = option("float32", "To store weights in: float32, bfloat16, float16; int8.", group=OUTPUT)
-    name: str | None = option(None, "The model's name in the card; the directory's by default.", group=OUTPUT)
-    license: str | None = option(None, "SPDX identifier for the card, e.g. Apache-2.0.", group=OUTPUT)
+    dtype: str = option(
+        "float32", "To store weights in: float32, bfloat16, float16; int8.", group=OUTPUT
+    )
+    name: str | None = option(
+        None, "The model's name in the card; the directory's by default.", group=OUTPUT
+    )
+    license: str | None = option(
+        None, "SPDX identifier for the card, e.g. Apache-2.0.", group=OUTPUT
+    )
     results: Sequence[PathLike] | None = option(
-        None, "Result files or folders, of which the card shows its own.", group=OUTPUT, kind=list[Path]
+        None,
+        "Result files or folders, of which the card shows its own.",
+        group=OUTPUT,
+        kind=list[Path],
     )
     vocabulary_of: Sequence[str] | None = option(
-        None, "Keep only the vocabulary of these files or globs: .txt, or pairs.", group=MODEL, kind=list[str]
+        None,
+        "Keep only the vocabulary of these files or globs: .txt, or pairs.",
+        group=MODEL,
+        kind=list[str],
     )
-    layers: int | None = option(None, "Keep only so many layers, from the first.", group=MODEL, kind=int, unit="layers")
+    layers: int | None = option(
+        None, "Keep only so many layers, from the first.", group=MODEL, kind=int, unit="layers"
+    )
     components_of: Sequence[str] | None = option(
         None,
-        "Turn vectors so that the first elements hold most, by the texts of these files or globs: .txt, or pairs.",
+        "Turn vectors so that the first elements hold most, by the texts of these files or globs:"
+        " .txt, or pairs.",
         group=MODEL,
         kind=list[str],
     )
     truncate_dim: int | None = option(
-        None, "Cut vectors to so many elements, from the first.", group=MODEL, kind=int, unit="elements"
+        None,
+        "Cut vectors to so many elements, from the first.",
+        group=MODEL,
+        kind=int,
+        unit="elements",
     )
     ranges_of: Sequence[str] | None = option(
         None,
@@ -89,11 +122,16 @@ class ExportOptions(Options):
         None, "Compare these texts' too: ru.txt of one sentence a line, or pairs.", kind=list[Path]
     )
     verify_only: bool = option(False, "Only compare an exported directory's vectors with MODEL's.")
-    overwrite: bool = option(False, "Replace the directory if one of our models is in it.", group=OUTPUT)
+    overwrite: bool = option(
+        False, "Replace the directory if one of our models is in it.", group=OUTPUT
+    )
 
 
-def run_export(options: ExportOptions, on_verified: Callable[[Verification], None] = silent) -> Exported:
-    """Writes a directory for sentence-transformers, or graphs, or token vectors, and checks that vectors stay.
+def run_export(
+    options: ExportOptions, on_verified: Callable[[Verification], None] = silent
+) -> Exported:
+    """Writes a directory for sentence-transformers, or graphs, or token vectors, and checks that
+    vectors stay.
 
     Args:
         options: what to do.
@@ -109,7 +147,9 @@ def run_export(options: ExportOptions, on_verified: Callable[[Verification], Non
     from interlingua.export.shrink import ShrinkOptions
     from interlingua.export.verify import with_texts_of
 
-    kinds = [kind for kind in ("onnx", "int8", "openvino", "compact", "gguf") if getattr(options, kind)]
+    kinds = [
+        kind for kind in ("onnx", "int8", "openvino", "compact", "gguf") if getattr(options, kind)
+    ]
     _refuse(options, kinds)
     model = os.fspath(options.model)
     output = Path(options.output)
@@ -117,20 +157,31 @@ def run_export(options: ExportOptions, on_verified: Callable[[Verification], Non
     if options.verify_only:
         return Exported(output, _verify(model, output, samples, on_verified))
     smaller = ShrinkOptions(
-        texts=options.vocabulary_of or (), layers=options.layers, components_of=options.components_of or (),
-        truncate_dim=options.truncate_dim, ranges_of=options.ranges_of or (),
-    )  # fmt: skip
+        texts=options.vocabulary_of or (),
+        layers=options.layers,
+        components_of=options.components_of or (),
+        truncate_dim=options.truncate_dim,
+        ranges_of=options.ranges_of or (),
+    )
     how: dict[str, Any] = {
-        "dtype": options.dtype, "name": options.name, "license": options.license, "results": options.results or (),
-        "check": options.verify, "overwrite": options.overwrite, "smaller": smaller, "samples": samples,
+        "dtype": options.dtype,
+        "name": options.name,
+        "license": options.license,
+        "results": options.results or (),
+        "check": options.verify,
+        "overwrite": options.overwrite,
+        "smaller": smaller,
+        "samples": samples,
         "on_verified": on_verified,
-    }  # fmt: skip
+    }
     if options.static:
         from interlingua.verbs.export_static import export_static
 
         corpus = Path(options.corpus or "")
         overrides = list(options.settings or ())
-        done, lines = export_static(model, output, corpus, dim=options.dim, overrides=overrides, **how)
+        done, lines = export_static(
+            model, output, corpus, dim=options.dim, overrides=overrides, **how
+        )
         return Exported(output, done, lines)
     if kinds:
         from interlingua.export.graphs import export_graphs
@@ -141,7 +192,9 @@ def run_export(options: ExportOptions, on_verified: Callable[[Verification], Non
     return Exported(output, export(model, output, **how))
 
 
-def _verify(model: str, output: Path, samples: Any, on_verified: Callable[[Verification], None]) -> Verification:
+def _verify(
+    model: str, output: Path, samples: Any, on_verified: Callable[[Verification], None]
+) -> Verification:
     """Compares a directory that was written before."""
     from interlingua.encoder.encoder import Encoder
     from interlingua.export.sentence_transformers import find_model
@@ -156,11 +209,19 @@ def _refuse(options: ExportOptions, kinds: list[str]) -> None:
     """Options that don't go together."""
     if options.static and (kinds or options.verify_only):
         other = "verify-only" if options.verify_only else kinds[0]
-        raise ConfigError(f"--static and --{other}: make the token vectors first, then export their directory")
+        raise ConfigError(
+            f"--static and --{other}: make the token vectors first, then export their directory"
+        )
     if options.verify_only and kinds:
-        raise ConfigError(f"--verify-only and --{kinds[0]}: what is in the directory is compared; drop --{kinds[0]}")
+        raise ConfigError(
+            f"--verify-only and --{kinds[0]}: what is in the directory is compared; drop"
+            f" --{kinds[0]}"
+        )
     if options.static and options.corpus is None:
-        raise ConfigError("--static trains on parallel text: give --corpus, the folder that interlingua prepare wrote")
+        raise ConfigError(
+            "--static trains on parallel text: give --corpus, the folder that interlingua prepare"
+            " wrote"
+        )
     given = {"corpus": options.corpus, "dim": options.dim, "set": options.settings}
     alone = [f"--{option}" for option, value in given.items() if value is not None]
     if alone and not options.static:

@@ -1,4 +1,6 @@
-"""Export of token vectors: they are trained, written and compared with the model that they come from."""
+"""Export of token vectors: they are trained, written and compared with the model that they come
+from.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,17 @@ if TYPE_CHECKING:
 
 
 def export_static(
-    model: str, output: Path, corpus: Path, *, dim: int | None, overrides: Sequence[str], **options: Any
+    model: str,
+    output: Path,
+    corpus: Path,
+    *,
+    dim: int | None,
+    overrides: Sequence[str],
+    **options: Any,
 ) -> tuple[Any, list[str]]:
-    """Trains a vector for each token and writes them; see ``train.static`` and ``export.sentence_transformers``.
+    """Trains a vector for each token and writes them.
+
+    See ``train.static`` and ``export.sentence_transformers``.
 
     Args:
         model: the teacher.
@@ -40,17 +50,25 @@ def export_static(
     teacher = Encoder.load(find_model(model)[0])
     work = output.with_name(f"{output.name}-training")
     result = train_static(
-        teacher, corpus, work, dim=dim, overrides=overrides, evaluate=_evaluator(corpus / "valid_text")
+        teacher,
+        corpus,
+        work,
+        dim=dim,
+        overrides=overrides,
+        evaluate=_evaluator(corpus / "valid_text"),
     )
     if result.interrupted:
         raise InterlinguaError(
-            f"stopped after step {result.step} of {result.max_steps}, saved in {work}; the same command goes on"
+            f"stopped after step {result.step} of {result.max_steps}, saved in {work}; the same"
+            " command goes on"
         )
     best = result.best or result.model
     assert best is not None
     done = export(best, output, **options)
     lines = []
-    folder = next((corpus / name for name in ("heldout", "valid_text") if pair_files(corpus / name)), None)
+    folder = next(
+        (corpus / name for name in ("heldout", "valid_text") if pair_files(corpus / name)), None
+    )
     if folder is not None:
         teacher.eval()
         compared = against(teacher, Encoder.load(output), folder, prompt=usual_prompt(teacher))

@@ -1,4 +1,6 @@
-"""``interlingua.index`` and ``interlingua index``: passages with their vectors on disk, to be searched."""
+"""``interlingua.index`` and ``interlingua index``: passages with their vectors on disk, to be
+searched.
+"""
 
 from __future__ import annotations
 
@@ -42,25 +44,41 @@ class IndexOptions(Options):
     """Options of ``index``."""
 
     action: str = argument("build, add or delete.")
-    arguments: Sequence[PathLike] = argument("build: MODEL FILES; add: DIR FILES; delete: DIR IDS.", kind=list[str])
-    language: str | None = option(None, "Of passages that name none; any code; build, add.", group=INPUT)
+    arguments: Sequence[PathLike] = argument(
+        "build: MODEL FILES; add: DIR FILES; delete: DIR IDS.", kind=list[str]
+    )
+    language: str | None = option(
+        None, "Of passages that name none; any code; build, add.", group=INPUT
+    )
     prompt: str | None = option(
-        None, "Of passages: a prompt's name, or text in front; the model's own by default; build.", group=MODEL
+        None,
+        "Of passages: a prompt's name, or text in front; the model's own by default; build.",
+        group=MODEL,
     )
     question_prompt: str | None = option(None, "Of questions, in the same way; build.", group=MODEL)
     map: PathLike | None = option(
-        None, "Language map that interlingua debias --vectors wrote, for all vectors; build.", group=MODEL
+        None,
+        "Language map that interlingua debias --vectors wrote, for all vectors; build.",
+        group=MODEL,
     )
-    dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8; build, add.", group=MODEL)
+    dtype: str = option(
+        "float32", "To compute in: float32, bfloat16, float16, int8; build, add.", group=MODEL
+    )
     device: str | None = option(None, "cpu, cuda, cuda:1; build, add.", group=MODEL)
     where: str | None = option(
-        None, "SQL condition, such as \"language = 'deu_Latn'\"; delete, in place of ids.", group=SEARCH
+        None,
+        "SQL condition, such as \"language = 'deu_Latn'\"; delete, in place of ids.",
+        group=SEARCH,
     )
-    approximate: bool = option(False, "Many times faster for 100,000 passages and more; build.", group=SEARCH)
+    approximate: bool = option(
+        False, "Many times faster for 100,000 passages and more; build.", group=SEARCH
+    )
     output: PathLike | None = option(None, "Folder of the index; build.", group=OUTPUT, short="-o")
 
 
-def run_index(options: IndexOptions, progress: Callable[[float, int | None], None] = silent) -> Indexed:
+def run_index(
+    options: IndexOptions, progress: Callable[[float, int | None], None] = silent
+) -> Indexed:
     """Makes an index of passages, or changes one.
 
     Args:
@@ -71,7 +89,8 @@ def run_index(options: IndexOptions, progress: Callable[[float, int | None], Non
         The numbers of passages.
 
     Raises:
-        ConfigError: an option is wrong, or the folder holds other files, or an index of another model.
+        ConfigError: an option is wrong, or the folder holds other files, or an index of another
+            model.
         CheckpointError: there is no such model or map.
         DataError: a file can't be read or has no passage, or an id occurs twice.
     """
@@ -82,7 +101,11 @@ def run_index(options: IndexOptions, progress: Callable[[float, int | None], Non
     if options.action == "delete":
         return _delete(options, given[0], given[1:])
     show: Any = {"progress": lambda done: progress(done, None)}
-    computing: Any = {"language": options.language, "dtype": options.dtype, "device": options.device}
+    computing: Any = {
+        "language": options.language,
+        "dtype": options.dtype,
+        "device": options.device,
+    }
     if options.action == "add":
         return _changed(given[0], add_to_index(given[0], given[1:], **computing, **show))
     if options.output is None:
@@ -118,7 +141,9 @@ def _check(options: IndexOptions) -> None:
     given = [name for name in all_read if getattr(options, name) not in (None, False)]
     unread = next((name for name in given if name not in READ[options.action]), None)
     if unread is not None:
-        raise ConfigError(f"--{unread.replace('_', '-')} is not an option of index {options.action}; remove it")
+        raise ConfigError(
+            f"--{unread.replace('_', '-')} is not an option of index {options.action}; remove it"
+        )
 
 
 def _delete(options: IndexOptions, folder: str, ids: list[str]) -> Indexed:

@@ -1,4 +1,6 @@
-"""``interlingua.info`` and ``interlingua info``: what this machine can do, and how it would encode with a model."""
+"""``interlingua.info`` and ``interlingua info``: what this machine can do, and how it would encode
+with a model.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,14 @@ class Info(NamedTuple):
 class InfoOptions(Options):
     """Options of ``info``."""
 
-    model: PathLike | None = argument("Model directory, run or hf:owner/name; without one: the machine.", default=None)
+    model: PathLike | None = argument(
+        "Model directory, run or hf:owner/name; without one: the machine.", default=None
+    )
 
 
 def run_info(options: InfoOptions, progress: Callable[..., None] = silent) -> Info:
-    """Says what this machine has, and with a model which executor and dtype encode, why, and every measured rate.
+    """Says what this machine has, and with a model which executor and dtype encode, why, and every
+    measured rate.
 
     Args:
         options: what to do.
@@ -84,10 +89,15 @@ def _model(encoder: Encoder, name: str) -> Info:
 
     config = encoder.backbone.config
     if isinstance(encoder.backbone, StaticBackbone):
-        return Info([f"{name}: a table of {config.vocab_size:,} token vectors, which needs no executor"], {}, None)
+        return Info(
+            [f"{name}: a table of {config.vocab_size:,} token vectors, which needs no executor"],
+            {},
+            None,
+        )
     found = automatic_dtype(encoder.backbone)
     lines = [
-        f"{name}: {config.model_type}, {config.num_hidden_layers} layers of width {config.hidden_size}",
+        f"{name}: {config.model_type}, {config.num_hidden_layers} layers of width"
+        f" {config.hidden_size}",
         "tokens per second through one layer, on one thread:",
     ]
     executors = {}
@@ -101,7 +111,9 @@ def _model(encoder: Encoder, name: str) -> Info:
         lines += [f"    not {executor}: {reason}" for executor, reason in choice.refused.items()]
     for dtype, (mean, lowest) in found.cosines.items():
         called = str(dtype).removeprefix("torch.")
-        lines.append(f"  {called}: cosine with float32 {mean:.6f} in the mean, {lowest:.6f} at the lowest")
+        lines.append(
+            f"  {called}: cosine with float32 {mean:.6f} in the mean, {lowest:.6f} at the lowest"
+        )
     chosen = str(found.dtype).removeprefix("torch.")
     limits = f"the fastest with a mean cosine of {MEAN_COSINE} and none below {LOWEST_COSINE}"
     lines.append(f"--dtype auto is {chosen}, {limits}")

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
 from interlingua.options import FILTERING, OUTPUT, SEARCH, Names, function_of, listed, option
-from interlingua.verbs.shared import BadLineOptions, Progress, RayOptions, TwoTextsOptions, as_path, joined, silent
+from interlingua.verbs.shared import (
+    BadLineOptions,
+    Progress,
+    RayOptions,
+    TwoTextsOptions,
+    as_path,
+    joined,
+    silent,
+)
 
 if TYPE_CHECKING:
     from interlingua.mining.mine import MinedPairs, MineJob
@@ -25,17 +33,30 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     """Options of ``mine``."""
 
     output: PathLike | None = option(
-        None, "The pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; s3://bucket/name.tsv.", group=OUTPUT, short="-o",
+        None,
+        "The pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; s3://bucket/name.tsv.",
+        group=OUTPUT,
+        short="-o",
         is_required=True,
-    )  # fmt: skip
+    )
     threshold: float | None = option(
-        None, "Least score, in the margin's unit.", group=FILTERING, kind=float, unit="that of the margin"
+        None,
+        "Least score, in the margin's unit.",
+        group=FILTERING,
+        kind=float,
+        unit="that of the margin",
     )
     calibration: PathLike | None = option(
-        None, "From interlingua calibrate: gives each pair its probability.", group=FILTERING, kind=Path
+        None,
+        "From interlingua calibrate: gives each pair its probability.",
+        group=FILTERING,
+        kind=Path,
     )
     precision: float | None = option(
-        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING, kind=float
+        None,
+        "Keep as many pairs as are expected to be this precise, 0 to 1.",
+        group=FILTERING,
+        kind=float,
     )
     checks: Names = option(
         CHECKS,
@@ -51,29 +72,41 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         group=FILTERING,
     )
     columns: Names | None = option(
-        None, "Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins, checks ...",
+        None,
+        "Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins,"
+        " checks ...",
         group=OUTPUT,
-    )  # fmt: skip
-    report: PathLike | None = option(None, "Page with the best, borderline and rejected pairs.", group=OUTPUT)
-    gold: PathLike | None = option(
-        None, "Pairs that are right, id TAB id or text TAB text: prints precision and F1.", group=OUTPUT, kind=Path
     )
-    laser: bool = option(False, "As LASER's mine_bitexts.py does it: no checks, no --precision.", group=SEARCH)
+    report: PathLike | None = option(
+        None, "Page with the best, borderline and rejected pairs.", group=OUTPUT
+    )
+    gold: PathLike | None = option(
+        None,
+        "Pairs that are right, id TAB id or text TAB text: prints precision and F1.",
+        group=OUTPUT,
+        kind=Path,
+    )
+    laser: bool = option(
+        False, "As LASER's mine_bitexts.py does it: no checks, no --precision.", group=SEARCH
+    )
     approximate: str | None = option(
         None,
-        "Search by FAISS (ivf, hnsw) or codes (binary, int8); ivf:64 = more effort; prints the recall.",
+        "Search by FAISS (ivf, hnsw) or codes (binary, int8); ivf:64 = more effort; prints the"
+        " recall.",
         group=SEARCH,
     )
-    shard: str | None = option(None, "Do the second of eight parts, 2/8; a run without it joins them. Needs --work.")
+    shard: str | None = option(
+        None, "Do the second of eight parts, 2/8; a run without it joins them. Needs --work."
+    )
     plan: bool = option(False, "Only say what time, disk and memory it will take.")
 
 
 def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
     """Finds translations in two texts; Artetxe and Schwenk (2019).
 
-    Each side is a file, or a list of sentences; equal sentences count once, blank ones not at all. Empty ``checks``
-    measure nothing and, unless ``drop`` names some, reject nothing. A run with an output that was stopped goes on
-    where it was.
+    Each side is a file, or a list of sentences; equal sentences count once, blank ones not at all.
+    Empty ``checks`` measure nothing and, unless ``drop`` names some, reject nothing. A run with an
+    output that was stopped goes on where it was.
 
     Args:
         options: what to do.
@@ -92,7 +125,9 @@ def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
     with contextlib.ExitStack() as stack:
         work = as_path(options.work)
         if options.output is None and work is None and options.shard is None:
-            work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="interlingua-mine-")))
+            work = Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="interlingua-mine-"))
+            )
         job = mine_job(options, work)
         both = two_texts(options, job.folder, elsewhere=options.ray is not None)
         if options.plan:

@@ -41,7 +41,9 @@ class PrepareOptions(Options):
     output: PathLike | None = option(
         None, "Folder to make, instead of the file's.", group=OUTPUT, kind=Path, short="-o"
     )
-    overwrite: bool = option(False, "Replace the folder if a prepared corpus is in it.", group=OUTPUT)
+    overwrite: bool = option(
+        False, "Replace the folder if a prepared corpus is in it.", group=OUTPUT
+    )
 
 
 def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
@@ -71,7 +73,10 @@ def _config(options: PrepareOptions) -> PrepareConfig:
     from interlingua.config import apply_override, from_mapping, load_config, to_mapping
     from interlingua.prepare.config import PrepareConfig
 
-    overrides = [*(options.settings or ()), *([] if options.output is None else [f"output={options.output}"])]
+    overrides = [
+        *(options.settings or ()),
+        *([] if options.output is None else [f"output={options.output}"]),
+    ]
     if isinstance(options.config, str | os.PathLike):
         return load_config(PrepareConfig, options.config, overrides=overrides)
     given = options.config

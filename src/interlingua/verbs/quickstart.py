@@ -1,4 +1,6 @@
-"""``interlingua.quickstart`` and ``interlingua quickstart``: from translation catalogues to a measured encoder."""
+"""``interlingua.quickstart`` and ``interlingua quickstart``: from translation catalogues to a
+measured encoder.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,15 @@ class QuickstartOptions(Options):
         unit="seconds",
     )
     steps: int | None = option(
-        None, "Training steps, instead of as many as the budget bears.", kind=int, minimum=1, unit="steps"
+        None,
+        "Training steps, instead of as many as the budget bears.",
+        kind=int,
+        minimum=1,
+        unit="steps",
     )
-    output: PathLike = option(Path("quickstart"), "Folder for all it makes.", group=OUTPUT, short="-o")
+    output: PathLike = option(
+        Path("quickstart"), "Folder for all it makes.", group=OUTPUT, short="-o"
+    )
     catalogues: Sequence[PathLike] | None = option(
         None,
         "A further folder with .mo or .po files; may be given several times.",
@@ -36,10 +44,13 @@ class QuickstartOptions(Options):
         metavar="DIR",
     )
     fetch: bool = option(True, "Whether to fetch public packages with pip.", group=INPUT)
-    cache: PathLike = option(Path("~/.cache/interlingua/quickstart"), "Where fetched packages are kept.", group=INPUT)
+    cache: PathLike = option(
+        Path("~/.cache/interlingua/quickstart"), "Where fetched packages are kept.", group=INPUT
+    )
     require_ratio: float | None = option(
         None,
-        "Fail unless, across scripts, the encoder's P@1 is so many times that of character n-grams.",
+        "Fail unless, across scripts, the encoder's P@1 is so many times that of character"
+        " n-grams.",
         kind=float,
     )
 

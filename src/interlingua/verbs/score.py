@@ -1,4 +1,6 @@
-"""``interlingua.score`` and ``interlingua score``: the pairs of a bitext, scored and filtered as they stream by."""
+"""``interlingua.score`` and ``interlingua score``: the pairs of a bitext, scored and filtered as
+they stream by.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from interlingua.files import PathLike
-from interlingua.options import FILTERING, INPUT, OUTPUT, SEARCH, Names, argument, function_of, listed, option
+from interlingua.options import (
+    FILTERING,
+    INPUT,
+    OUTPUT,
+    SEARCH,
+    Names,
+    argument,
+    function_of,
+    listed,
+    option,
+)
 from interlingua.verbs.shared import BadLineOptions, ModelOptions, as_path, joined, silent
 
 if TYPE_CHECKING:
@@ -34,7 +46,9 @@ class ScoredPair(NamedTuple):
 
 @dataclass(slots=True)
 class Scored:
-    """The kept pairs, in their order, each scored when its turn comes; none where they were written to a file.
+    """The kept pairs, in their order, each scored when its turn comes.
+
+    None where they were written to a file.
 
     Attributes:
         pairs: the stream of them.
@@ -56,7 +70,8 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
-        ".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is standard input."
+        ".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is"
+        " standard input."
     )
     output: PathLike | None = option(
         None,
@@ -65,42 +80,72 @@ class ScoreOptions(ModelOptions, BadLineOptions):
         kind=Path,
         short="-o",
     )
-    format: str | None = option(None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT)
-    input_format: str | None = option(None, "By the name by default, tsv from standard input.", group=INPUT)
-    source_language: str | None = option(None, "Any code; by the file's name or content by default.", group=INPUT)
-    target_language: str | None = option(None, "Any code; from the file's name by default.", group=INPUT)
-    k: int = option(4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1)
+    format: str | None = option(
+        None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT
+    )
+    input_format: str | None = option(
+        None, "By the name by default, tsv from standard input.", group=INPUT
+    )
+    source_language: str | None = option(
+        None, "Any code; by the file's name or content by default.", group=INPUT
+    )
+    target_language: str | None = option(
+        None, "Any code; from the file's name by default.", group=INPUT
+    )
+    k: int = option(
+        4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
+    )
     margin: str = option("ratio", "ratio or distance.", group=SEARCH)
     window: int = option(
-        8192, "Pairs of the stream among which neighbors are searched.", group=SEARCH, minimum=2, unit="pairs"
+        8192,
+        "Pairs of the stream among which neighbors are searched.",
+        group=SEARCH,
+        minimum=2,
+        unit="pairs",
     )
-    cosine: bool = option(False, "Plain cosine in place of a margin; needs no window.", group=SEARCH)
-    threshold: float | None = option(None, "Keep pairs of at least this score.", group=FILTERING, kind=float)
+    cosine: bool = option(
+        False, "Plain cosine in place of a margin; needs no window.", group=SEARCH
+    )
+    threshold: float | None = option(
+        None, "Keep pairs of at least this score.", group=FILTERING, kind=float
+    )
     calibration: PathLike | None = option(
         None, "From --learn: gives each pair its probability.", group=FILTERING, kind=Path
     )
     probability: float | None = option(
-        None, "Keep pairs that are translations with at least this one, 0 to 1.", group=FILTERING, kind=float
+        None,
+        "Keep pairs that are translations with at least this one, 0 to 1.",
+        group=FILTERING,
+        kind=float,
     )
     precision: float | None = option(
-        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING, kind=float
+        None,
+        "Keep as many pairs as are expected to be this precise, 0 to 1.",
+        group=FILTERING,
+        kind=float,
     )
     prior: float | None = option(
-        None, "Share of translations; estimated from the first window by default.", group=FILTERING, kind=float
+        None,
+        "Share of translations; estimated from the first window by default.",
+        group=FILTERING,
+        kind=float,
     )
     checks: Names = option(
         "",
-        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate, hub,"
-        " package.module:Class.",
+        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate,"
+        " hub, package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
     drop: Names | Mapping[str, float | None] = option(
-        "none", "Checks that reject pairs, with their limits or without: length=2,script.", group=FILTERING
+        "none",
+        "Checks that reject pairs, with their limits or without: length=2,script.",
+        group=FILTERING,
     )
     columns: Names | None = option(
         None,
-        "Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine, reasons, checks.",
+        "Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine,"
+        " reasons, checks.",
         group=OUTPUT,
     )
     rejected: PathLike | None = option(
@@ -110,10 +155,16 @@ class ScoreOptions(ModelOptions, BadLineOptions):
         kind=Path,
     )
     bad_lines: PathLike | None = option(
-        None, "Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.", group=OUTPUT, kind=Path
+        None,
+        "Where --on-error skip keeps them: OUTPUT.bad-lines.tsv by default.",
+        group=OUTPUT,
+        kind=Path,
     )
     learn: PathLike | None = option(
-        None, "Write no pairs but this calibration file, from --judged or --parallel.", group=OUTPUT, kind=Path
+        None,
+        "Write no pairs but this calibration file, from --judged or --parallel.",
+        group=OUTPUT,
+        kind=Path,
     )
     labels: PathLike | None = option(
         None,
@@ -128,7 +179,9 @@ class ScoreOptions(ModelOptions, BadLineOptions):
 
 
 def run_score(
-    options: ScoreOptions, progress: Callable[[float, int | None], None] = silent, stdout: TextIO | None = None
+    options: ScoreOptions,
+    progress: Callable[[float, int | None], None] = silent,
+    stdout: TextIO | None = None,
 ) -> Scored:
     """Scores or filters the pairs of a bitext of any length, in its order.
 
@@ -157,10 +210,15 @@ def run_score(
     if learner is not None:
         return Scored(lines=learner.run(stream, encode, model=identity, progress=progress))
     if options.output is not None or stdout is not None:
-        return Scored(lines=job.run(stream, encode, model=identity, stdout=stdout, progress=progress))
+        return Scored(
+            lines=job.run(stream, encode, model=identity, stdout=stdout, progress=progress)
+        )
     found = Scored()
     rows = job.kept(stream, encode, model=identity, progress=progress, lines=found.lines)
-    found.pairs = (ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns) for row in rows)
+    found.pairs = (
+        ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
+        for row in rows
+    )
     return found
 
 
@@ -190,7 +248,9 @@ def score_job(options: ScoreOptions) -> ScoreJob:
         calibration=as_path(options.calibration),
         on_error=options.on_error,
         bad_lines=as_path(options.bad_lines),
-        config=score_config(options.margin, k=options.k, window=options.window, cosine=options.cosine),
+        config=score_config(
+            options.margin, k=options.k, window=options.window, cosine=options.cosine
+        ),
         selection=limits,
     )
 

@@ -1,4 +1,6 @@
-"""``interlingua.search`` and ``interlingua search``: the passages of an index that answer questions."""
+"""``interlingua.search`` and ``interlingua search``: the passages of an index that answer
+questions.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, function_of, listed, option
+from interlingua.options import (
+    INPUT,
+    MODEL,
+    SEARCH,
+    Names,
+    Options,
+    argument,
+    function_of,
+    listed,
+    option,
+)
 from interlingua.verbs.shared import STANDARD_INPUT
 
 if TYPE_CHECKING:
@@ -21,19 +33,25 @@ class SearchOptions(Options):
     """Options of ``search``."""
 
     folder: PathLike = argument("Folder of an index.")
-    questions: str | Sequence[str] = argument("In any language; - reads a question a line.", kind=list[str])
+    questions: str | Sequence[str] = argument(
+        "In any language; - reads a question a line.", kind=list[str]
+    )
     language: str | None = option(None, "Of the questions, where the model needs it.", group=INPUT)
-    model: str | None = option(None, "Where the index's model is now, if it was moved.", group=MODEL)
+    model: str | None = option(
+        None, "Where the index's model is now, if it was moved.", group=MODEL
+    )
     dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
     top: int = option(10, "Passages found at most.", group=SEARCH, minimum=1)
     mode: str = option(
         "vector",
-        "vector, text (words, BM25), hybrid (both, by reciprocal rank fusion), or feedback (vector; other languages are"
-        " searched with the best passage too).",
+        "vector, text (words, BM25), hybrid (both, by reciprocal rank fusion), or feedback"
+        " (vector; other languages are searched with the best passage too).",
         group=SEARCH,
     )
-    languages: Names | None = option(None, "Search in these only: de,en,th.", group=SEARCH, kind=str)
+    languages: Names | None = option(
+        None, "Search in these only: de,en,th.", group=SEARCH, kind=str
+    )
     per_language: int | None = option(
         None,
         "Begin with so many passages of each language; the other best ones follow.",
@@ -44,7 +62,9 @@ class SearchOptions(Options):
     where: str | None = option(
         None, "SQL condition, such as \"json_extract(metadata, '$.year') = '2024'\".", group=SEARCH
     )
-    exact: bool = option(False, "Compare with all vectors, also where the index is approximate.", group=SEARCH)
+    exact: bool = option(
+        False, "Compare with all vectors, also where the index is approximate.", group=SEARCH
+    )
 
 
 def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
@@ -98,7 +118,8 @@ def _typed_questions() -> Iterator[str]:
 def run_search(options: SearchOptions) -> list[Ranking]:
     """Finds the passages that answer questions, in whatever language they are.
 
-    Many questions at different times are quicker with ``interlingua.search.searcher.Searcher``, which keeps the model.
+    Many questions at different times are quicker with ``interlingua.search.searcher.Searcher``,
+    which keeps the model.
 
     Args:
         options: what to do.

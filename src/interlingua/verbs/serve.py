@@ -15,15 +15,26 @@ from interlingua.serve.settings import ServeSettings
 class ServeOptions(ServeSettings):
     """Options of ``serve``."""
 
-    model: str = argument("Model directory, training run, hf:owner/name or an installed model.", DEFAULT_MODEL)
-    name: str | None = option(None, "The model's name in requests; default: its folder's.", group=MODEL)
-    prompt: str | None = option(None, "Of requests that name none: a prompt's name, or text in front.", group=MODEL)
-    dtype: str = option("auto", "To compute in: float32, bfloat16, float16, int8, auto.", group=MODEL)
+    model: str = argument(
+        "Model directory, training run, hf:owner/name or an installed model.", DEFAULT_MODEL
+    )
+    name: str | None = option(
+        None, "The model's name in requests; default: its folder's.", group=MODEL
+    )
+    prompt: str | None = option(
+        None, "Of requests that name none: a prompt's name, or text in front.", group=MODEL
+    )
+    dtype: str = option(
+        "auto", "To compute in: float32, bfloat16, float16, int8, auto.", group=MODEL
+    )
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
-    index: PathLike | None = option(None, "Folder of an index of this model, for /search.", group=SEARCH)
+    index: PathLike | None = option(
+        None, "Folder of an index of this model, for /search.", group=SEARCH
+    )
     calibration: PathLike | None = option(
         None,
-        "From interlingua score --learn: gives aligned pairs probabilities; default: calibration.json of the model.",
+        "From interlingua score --learn: gives aligned pairs probabilities; default:"
+        " calibration.json of the model.",
         group=SEARCH,
     )
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 for all.")

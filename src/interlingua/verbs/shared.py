@@ -22,7 +22,8 @@ from interlingua.runtime import silent as silent
 Model = Any
 """A model directory, a run, ``hf:owner/name`` or the name of an installed model.
 
-In Python also an encoder, a function from texts to vectors, or None for the model of the package interlingua-mini.
+In Python also an encoder, a function from texts to vectors, or None for the model of the package
+interlingua-mini.
 """
 STANDARD_INPUT = "-"
 BACKEND = "interlingua"
@@ -34,7 +35,9 @@ def joined(names: Names | Mapping[str, float | None]) -> str:
     if isinstance(names, str):
         return names
     if isinstance(names, Mapping):
-        return ",".join(name if limit is None else f"{name}={limit}" for name, limit in names.items())
+        return ",".join(
+            name if limit is None else f"{name}={limit}" for name, limit in names.items()
+        )
     return ",".join(names)
 
 
@@ -54,8 +57,9 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
     if isinstance(encoder, str) or not callable(embed):
         kind = type(encoder).__name__
         raise ConfigError(
-            f"expected an encoder (interlingua.load), a model's folder or a function first, got {kind}; the order is"
-            " mine(encoder, source, target), score(encoder, pairs), align(encoder, source, target)"
+            "expected an encoder (interlingua.load), a model's folder or a function first, got"
+            f" {kind}; the order is mine(encoder, source, target), score(encoder, pairs),"
+            " align(encoder, source, target)"
         )
     function: Callable[..., Any] = embed
     return function
@@ -66,7 +70,9 @@ class BadLineOptions(Options):
     """What becomes of lines that can't be read."""
 
     on_error: str = option(
-        "stop", "Of lines that can't be read: stop at the first, or skip, count and keep them in a file.", group=INPUT
+        "stop",
+        "Of lines that can't be read: stop at the first, or skip, count and keep them in a file.",
+        group=INPUT,
     )
 
 
@@ -75,7 +81,9 @@ class RayOptions(Options):
     """Who does the work."""
 
     ray: str | None = option(
-        None, "Share the work out: local (processes of this machine), auto, host:6379 or ray://host:10001."
+        None,
+        "Share the work out: local (processes of this machine), auto, host:6379 or"
+        " ray://host:10001.",
     )
     ray_cores: int = option(1, "Cores of each task on Ray, which holds the model once.", minimum=1)
 
@@ -85,23 +93,37 @@ class ModelOptions(Options):
     """A model, and how it computes."""
 
     model: Model = argument(
-        "Model directory or hf:owner/name, or what the backend reads; left out before a file, it is mini."
+        "Model directory or hf:owner/name, or what the backend reads; left out before a file, it"
+        " is mini."
     )
-    prompt: str | None = option(None, "Name of a prompt of the model, or text put before every line.", group=MODEL)
-    batch_tokens: int = option(16_384, "Tokens per batch at most.", group=MODEL, minimum=1, unit="tokens")
+    prompt: str | None = option(
+        None, "Name of a prompt of the model, or text put before every line.", group=MODEL
+    )
+    batch_tokens: int = option(
+        16_384, "Tokens per batch at most.", group=MODEL, minimum=1, unit="tokens"
+    )
     dtype: str | None = option(
         None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
     )
-    device: str | None = option(None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL)
+    device: str | None = option(
+        None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
+    )
     backend: str = option(
         BACKEND,
-        "interlingua, sentence-transformers, onnx, openai, vectors, function, or package.module:Class.",
+        "interlingua, sentence-transformers, onnx, openai, vectors, function, or"
+        " package.module:Class.",
         group=MODEL,
     )
     settings: Sequence[str] | None = option(
-        None, "BACKEND.OPTION=VALUE: openai.dimensions=256.", group=MODEL, kind=list[str], flags=("--set",)
+        None,
+        "BACKEND.OPTION=VALUE: openai.dimensions=256.",
+        group=MODEL,
+        kind=list[str],
+        flags=("--set",),
     )
-    max_line: int = option(MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters")
+    max_line: int = option(
+        MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -112,7 +134,8 @@ class ModelOptions(Options):
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """The default model where the first argument is what is read, here or elsewhere, and so no model.
+        """The default model where the first argument is what is read, here or elsewhere, and so no
+        model.
 
         Another backend may read its model from a file: there nothing is left out.
         """
@@ -139,41 +162,61 @@ class TwoTextsOptions(ModelOptions):
     """Two texts, and how pairs of their sentences are found."""
 
     source: PathLike | Sequence[str] = argument(
-        "Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst, 'part-*.gz', s3://..."
+        "Text of one language, a sentence per line, or .csv, .xlsx; also .gz, .xz, .zst,"
+        " 'part-*.gz', s3://..."
     )
-    target: PathLike | Sequence[str] = argument("Text of the other language, in any of these formats.")
+    target: PathLike | Sequence[str] = argument(
+        "Text of the other language, in any of these formats."
+    )
     source_language: str | None = option(
         None, "Any code; from the file's name (news.de.txt, dev.zh) by default.", group=INPUT
     )
-    target_language: str | None = option(None, "Any code; from the file's name by default.", group=INPUT)
+    target_language: str | None = option(
+        None, "Any code; from the file's name by default.", group=INPUT
+    )
     source_column: str | None = option(
         None,
-        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by default.",
+        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by"
+        " default.",
         group=INPUT,
     )
-    target_column: str | None = option(None, "Column of a target that is .csv or .xlsx.", group=INPUT)
+    target_column: str | None = option(
+        None, "Column of a target that is .csv or .xlsx.", group=INPUT
+    )
     layout: str = option(
         "auto",
-        "lines, ids (id TAB text), documents (document TAB text), or auto; with --documents that is the last.",
+        "lines, ids (id TAB text), documents (document TAB text), or auto; with --documents that"
+        " is the last.",
         group=INPUT,
     )
     source_vectors: PathLike | None = option(
-        None, "Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.", group=INPUT
+        None,
+        "Vectors of the source's lines, .npy or LASER's raw float32, instead of the model.",
+        group=INPUT,
     )
-    target_vectors: PathLike | None = option(None, "Vectors of the target's lines, in the same formats.", group=INPUT)
+    target_vectors: PathLike | None = option(
+        None, "Vectors of the target's lines, in the same formats.", group=INPUT
+    )
     documents: str | None = option(
         None,
         "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
         group=SEARCH,
     )
     background: int = option(
-        1000, "Texts of the other side that margins within documents are over, too.", group=SEARCH, minimum=0
+        1000,
+        "Texts of the other side that margins within documents are over, too.",
+        group=SEARCH,
+        minimum=0,
     )
-    k: int = option(4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1)
+    k: int = option(
+        4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
+    )
     margin: str = option("ratio", "ratio, distance or absolute (plain cosine).", group=SEARCH)
     retrieval: str = option("max", "max, intersection, forward or backward.", group=SEARCH)
     equal: str = option(
-        "exact", "Lines that are one text: exact, folded (but for case and punctuation), or never.", group=SEARCH
+        "exact",
+        "Lines that are one text: exact, folded (but for case and punctuation), or never.",
+        group=SEARCH,
     )
     memory: str | int = option(
         "4GiB",
@@ -182,5 +225,7 @@ class TwoTextsOptions(ModelOptions):
         unit="bytes",
     )
     work: PathLike | None = option(
-        None, "Folder of all that is made on the way; OUTPUT.work by default, then removed.", kind=Path
+        None,
+        "Folder of all that is made on the way; OUTPUT.work by default, then removed.",
+        kind=Path,
     )

@@ -26,7 +26,8 @@ from interlingua.verbs.shared import ModelOptions, TwoTextsOptions, embedding_fu
 def open_model(
     options: ModelOptions, *, identified: bool = True, elsewhere: bool = False
 ) -> tuple[Callable[..., Any], str]:
-    """What gives vectors of length 1, and a text that differs where the model, its prompt or its settings differ.
+    """What gives vectors of length 1, and a text that differs where the model, its prompt or its
+    settings differ.
 
     Args:
         options: of the verb.
@@ -39,30 +40,47 @@ def open_model(
     """
     if isinstance(options.model, str | os.PathLike):
         return encode_and_identity(
-            os.fspath(options.model), backend=options.backend, dtype=cast(Any, options.dtype), device=options.device,
-            settings=list(options.settings or ()), prompt=options.prompt, batch_tokens=options.batch_tokens,
-            identified=identified, elsewhere=elsewhere,
-        )  # fmt: skip
+            os.fspath(options.model),
+            backend=options.backend,
+            dtype=cast(Any, options.dtype),
+            device=options.device,
+            settings=list(options.settings or ()),
+            prompt=options.prompt,
+            batch_tokens=options.batch_tokens,
+            identified=identified,
+            elsewhere=elsewhere,
+        )
     _check_object(options, elsewhere)
     if not isinstance(options.model, Encoder):
         # A function has no digest, so its name is all there is; the command line calls it so, too.
         named = options.model if inspect.isroutine(options.model) else type(options.model)
         name = f"{named.__module__}:{named.__qualname__}"
         return _by_function(options), f"{name} {options.prompt or ''}".strip()
-    encoder = OwnEncoder(options.model, name="model", dtype=cast(Any, options.dtype)) if identified else options.model
+    encoder = (
+        OwnEncoder(options.model, name="model", dtype=cast(Any, options.dtype))
+        if identified
+        else options.model
+    )
     identity = ""
     if isinstance(encoder, OwnEncoder):
         names = [f"dtype={options.dtype}"] if options.dtype else []
-        identity = " ".join([encoder.info.identity or "", *names, prompt_text(encoder, options.prompt)]).strip()
-    how: Any = {"prompt": options.prompt, "batch_tokens": options.batch_tokens, "dtype": options.dtype or "float32"}
+        identity = " ".join(
+            [encoder.info.identity or "", *names, prompt_text(encoder, options.prompt)]
+        ).strip()
+    how: Any = {
+        "prompt": options.prompt,
+        "batch_tokens": options.batch_tokens,
+        "dtype": options.dtype or "float32",
+    }
     return functools.partial(options.model.encode, **how, normalize=True), identity
 
 
 def _by_function(options: ModelOptions) -> Callable[..., Any]:
-    """A function as the backend ``function`` uses it, or the ``encode`` of another library's encoder.
+    """A function as the backend ``function`` uses it, or the ``encode`` of another library's
+    encoder.
 
-    An encoder is given the prompt and the language by name. A function gets texts with the prompt in front, and the
-    language if it has a parameter for it.
+    An encoder is given the prompt and the language by name. A function gets texts with the prompt
+    in front, and the language if it has a parameter for it.
     """
     function = embedding_function(options.model)
     is_encoder = function is not options.model
@@ -82,9 +100,13 @@ def _by_function(options: ModelOptions) -> Callable[..., Any]:
 def _check_object(options: ModelOptions, elsewhere: bool) -> None:
     """Refuses options that only a model given by its name can follow."""
     if options.backend != "interlingua" or options.settings:
-        raise ConfigError("a backend and its settings are for a model that is named; give its name, or drop them")
+        raise ConfigError(
+            "a backend and its settings are for a model that is named; give its name, or drop them"
+        )
     if elsewhere:
-        raise ConfigError("other processes load the model by its name; give a model directory or hf:owner/name")
+        raise ConfigError(
+            "other processes load the model by its name; give a model directory or hf:owner/name"
+        )
     if options.dtype is not None and not isinstance(options.model, Encoder):
         raise ConfigError(f"dtype {options.dtype!r}: only our own models take one; drop it")
 
@@ -92,7 +114,9 @@ def _check_object(options: ModelOptions, elsewhere: bool) -> None:
 def two_texts(
     options: TwoTextsOptions, folder: Path, *, always_load: bool = False, elsewhere: bool = False
 ) -> tuple[TextFile, TextFile, str]:
-    """Both sides with what embeds them, and the model's identity; remote files are fetched into the folder.
+    """Both sides with what embeds them, and the model's identity.
+
+    Remote files are fetched into the folder.
 
     The model is not loaded where all vectors are given and no model of that name is here.
 
@@ -103,7 +127,9 @@ def two_texts(
         elsewhere: other processes load the model by its name.
     """
     if options.layout not in ("auto", *LAYOUTS):
-        raise ConfigError(f"layout {options.layout!r} is unknown; there are: auto, {', '.join(LAYOUTS)}")
+        raise ConfigError(
+            f"layout {options.layout!r} is unknown; there are: auto, {', '.join(LAYOUTS)}"
+        )
     source = _side(options, "source", folder)
     target = _side(options, "target", folder)
     identity = f"vectors of {options.model}"
@@ -124,11 +150,17 @@ def _side(options: TwoTextsOptions, name: str, folder: Path) -> TextFile:
     vectors = getattr(options, f"{name}_vectors")
     if not isinstance(given, str | os.PathLike):
         if column or vectors or options.documents is not None:
-            raise ConfigError(f"{name} is a list, and a column, vectors and documents go with files; drop them")
+            raise ConfigError(
+                f"{name} is a list, and a column, vectors and documents go with files; drop them"
+            )
         return text_side(given, name, code)
     path = os.fspath(given)
     parts = _fetched(path, folder)
-    layout = "documents" if options.documents is not None and options.layout == "auto" else options.layout
+    layout = (
+        "documents"
+        if options.documents is not None and options.layout == "auto"
+        else options.layout
+    )
     return TextFile(
         path=path,
         language=resolve(code).code if code else language_of(Path(path)),

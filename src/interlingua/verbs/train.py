@@ -1,4 +1,6 @@
-"""``interlingua.train`` and ``interlingua train``: an encoder from a config, or all stages of a file."""
+"""``interlingua.train`` and ``interlingua train``: an encoder from a config, or all stages of a
+file.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Trained(list["TrainResult"]):
         template: the config that was written, where that was all.
     """
 
-    def __init__(self, results: Iterable[TrainResult] = (), *, again: str = "", template: Path | None = None) -> None:
+    def __init__(
+        self, results: Iterable[TrainResult] = (), *, again: str = "", template: Path | None = None
+    ) -> None:
         super().__init__(results)
         self.again = again
         self.template = template
@@ -41,12 +45,14 @@ class TrainOptions(Options):
     """Options of ``train``."""
 
     config: PathLike | Mapping[str, Any] | TrainConfig | None = argument(
-        "TOML file, or config.toml of a run to go on with or repeat; --init writes it.", None, kind=Path
+        "TOML file, or config.toml of a run to go on with or repeat; --init writes it.",
+        None,
+        kind=Path,
     )
     init: str | None = option(
         None,
-        "Write a commented CONFIG to begin with: ems (from scratch), mexma (from a language model) or finetune"
-        " (a sentence encoder, on your pairs).",
+        "Write a commented CONFIG to begin with: ems (from scratch), mexma (from a language model)"
+        " or finetune (a sentence encoder, on your pairs).",
         group=INPUT,
     )
     settings: Sequence[str] | None = option(
@@ -57,20 +63,27 @@ class TrainOptions(Options):
         flags=("--set",),
         metavar="KEY=VALUE",
     )
-    output: PathLike | None = option(None, "Folder of the run, for run.output.", group=OUTPUT, kind=Path, short="-o")
+    output: PathLike | None = option(
+        None, "Folder of the run, for run.output.", group=OUTPUT, kind=Path, short="-o"
+    )
     resume: PathLike = option(
-        "auto", "auto: go on from the newest whole checkpoint; never: start over; or a checkpoint's folder."
+        "auto",
+        "auto: go on from the newest whole checkpoint; never: start over; or a checkpoint's"
+        " folder.",
     )
     devices: int | None = option(
         None, "Processes, one per GPU or per group of cores, for run.devices.", kind=int, minimum=1
     )
-    strategy: str | None = option(None, "ddp: each process has all weights; fsdp: a share. For run.strategy.")
+    strategy: str | None = option(
+        None, "ddp: each process has all weights; fsdp: a share. For run.strategy."
+    )
 
 
 def run_train(options: TrainOptions, progress: bool = False) -> Trained:
     """Trains an encoder, saves checkpoints on the way, and writes RUN/model and RUN/best.
 
-    The config is a TOML file, a mapping of the same keys, or a ``TrainConfig``. A file may hold several stages.
+    The config is a TOML file, a mapping of the same keys, or a ``TrainConfig``. A file may hold
+    several stages.
 
     Args:
         options: what to do.
@@ -87,7 +100,9 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
     if options.init is not None:
         return Trained(template=_write_template(options.init, options.config))
     if options.config is None:
-        raise InterlinguaError("name a TOML file; --init ems, mexma or finetune writes one to begin with")
+        raise InterlinguaError(
+            "name a TOML file; --init ems, mexma or finetune writes one to begin with"
+        )
     from interlingua.train.loop import train
     from interlingua.train.stages import is_staged, load_stages, run_stages
 
@@ -97,15 +112,23 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
             given.append(f"run.{key}={getattr(options, key)}")
     resume = os.fspath(options.resume)
     if isinstance(options.config, str | os.PathLike) and is_staged(options.config):
-        folder, stages = load_stages(options.config, overrides=[*given, *_output(options, "output")])
+        folder, stages = load_stages(
+            options.config, overrides=[*given, *_output(options, "output")]
+        )
         results = run_stages(
-            folder, stages, evaluator=lambda run: _evaluator(run.data), resume=resume, progress=progress
+            folder,
+            stages,
+            evaluator=lambda run: _evaluator(run.data),
+            resume=resume,
+            progress=progress,
         )
         words = [str(options.config), *_flags(given, options.output)]
         return Trained(results, again=" ".join(["interlingua train", *map(shlex.quote, words)]))
     settings = _config(options, [*given, *_output(options, "run.output")])
     result = train(settings, evaluate=_evaluator(settings.data), resume=resume, progress=progress)
-    return Trained([result], again=f"interlingua train {shlex.quote(str(result.run / 'config.toml'))}")
+    return Trained(
+        [result], again=f"interlingua train {shlex.quote(str(result.run / 'config.toml'))}"
+    )
 
 
 def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
@@ -117,12 +140,19 @@ def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
         return load_train_config(given, overrides=overrides)
     if isinstance(given, TrainConfig):
         if options.settings:
-            raise ConfigError("settings change a file or a mapping; change a TrainConfig by dataclasses.replace")
+            raise ConfigError(
+                "settings change a file or a mapping; change a TrainConfig by dataclasses.replace"
+            )
         chosen: dict[str, Any] = {"devices": options.devices, "strategy": options.strategy}
         chosen["output"] = None if options.output is None else Path(options.output)
-        run = dataclasses.replace(given.run, **{key: value for key, value in chosen.items() if value is not None})
+        run = dataclasses.replace(
+            given.run, **{key: value for key, value in chosen.items() if value is not None}
+        )
         return dataclasses.replace(given, run=run)
-    table = {name: dict(section) if isinstance(section, Mapping) else section for name, section in given.items()}
+    table = {
+        name: dict(section) if isinstance(section, Mapping) else section
+        for name, section in given.items()
+    }
     for override in overrides:
         apply_override(table, override)
     return train_config_from(table)
@@ -153,10 +183,16 @@ def _flags(given: list[str], output: PathLike | None) -> Iterator[str]:
 
 
 def _evaluator(data: DataConfig) -> Evaluate | None:
-    """Retrieval on the corpus's validation texts and similarity on scored pairs, where there are any."""
+    """Retrieval on the corpus's validation texts and similarity on scored pairs, where there are
+    any.
+    """
     from interlingua.corpus.evaluation_sets import pair_files
     from interlingua.corpus.manifest import prompt_of
-    from interlingua.evaluation.validation import Evaluator, similarity_evaluator, validation_evaluator
+    from interlingua.evaluation.validation import (
+        Evaluator,
+        similarity_evaluator,
+        validation_evaluator,
+    )
 
     folder = data.corpus / "valid_text" if data.corpus is not None else None
     scored = data.labeled.valid if data.labeled is not None and data.labeled.kind == "sts" else ()
@@ -169,7 +205,9 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
     if not evaluators:
         return None
     return Evaluator(
-        lambda model, step: {name: value for own in evaluators for name, value in own(model, step).items()},
+        lambda model, step: {
+            name: value for own in evaluators for name, value in own(model, step).items()
+        },
         tuple(name for own in evaluators for name in own.names),
     )
 

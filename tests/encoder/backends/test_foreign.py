@@ -34,13 +34,17 @@ class Lengths(ForeignEncoder):
 
     def _embed(self, texts, prompt, batch_tokens, report):
         self.portions.append(texts)
-        report.cut_rows.extend(report.texts + row for row, text in enumerate(texts) if len(text) > 5)
+        report.cut_rows.extend(
+            report.texts + row for row, text in enumerate(texts) if len(text) > 5
+        )
         return [[self.scale * len(prompt + text), 1.0] for text in texts]
 
 
 def test_portions_prompts_and_cuts_keep_the_order():
     encoder, report = Lengths(), EncodeReport()
-    vectors = encoder.encode(iter(["a", "bcdefgh", "ij", "", "klmnop"]), prompt="p: ", report=report)
+    vectors = encoder.encode(
+        iter(["a", "bcdefgh", "ij", "", "klmnop"]), prompt="p: ", report=report
+    )
     assert vectors.dtype == np.float32
     assert vectors[:, 0].tolist() == [4, 10, 5, 3, 9]
     assert encoder.portions == [["a", "bcdefgh"], ["ij", ""], ["klmnop"]]
@@ -57,10 +61,14 @@ def test_a_file_holds_what_would_have_been_returned(tmp_path):
 
 
 def test_options_are_checked_and_those_that_change_vectors_are_told():
-    made, changed = Lengths.own_options(Choices(name="x", options={"scale": 2.0, "patience": 9}), "lengths")
+    made, changed = Lengths.own_options(
+        Choices(name="x", options={"scale": 2.0, "patience": 9}), "lengths"
+    )
     assert (made.scale, made.patience, changed) == (2.0, 9, ("lengths.scale=2.0",))
     assert Lengths.load("x", Choices(name="x", options={"scale": 3})).scale == 3
-    with pytest.raises(ConfigError, match=r"--set lengths: unknown key 'scael'; did you mean 'scale'\?"):
+    with pytest.raises(
+        ConfigError, match=r"--set lengths: unknown key 'scael'; did you mean 'scale'\?"
+    ):
         Lengths.load("x", Choices(name="x", options={"scael": 2.0}))
 
 
@@ -80,7 +88,9 @@ def test_vectors_that_cant_be_scored(vectors, dim, message):
 
 @pytest.mark.parametrize("found", [["a", "b"], [[1.0], [1.0, 2.0]], [{}, {}]])
 def test_what_is_no_array_of_numbers(found):
-    with pytest.raises(TaskError, match=r"the encoder gave no array of numbers \(.*\); expected \(n, d\)"):
+    with pytest.raises(
+        TaskError, match=r"the encoder gave no array of numbers \(.*\); expected \(n, d\)"
+    ):
         as_vectors(found)
 
 
@@ -90,5 +100,7 @@ def test_tensors_of_any_kind_are_numbers():
         found = as_vectors(torch.tensor([[1.0, 2.5]], dtype=dtype, requires_grad=True))
         assert (found.tolist(), found.dtype) == ([[1.0, 2.5]], np.float32)
     for wrong in (np.array([[1j]]), [torch.ones(2, requires_grad=True)]):
-        with pytest.raises(TaskError, match=r"the encoder gave no array of numbers \(.*\); expected \(n, d\)"):
+        with pytest.raises(
+            TaskError, match=r"the encoder gave no array of numbers \(.*\); expected \(n, d\)"
+        ):
             as_vectors(wrong)

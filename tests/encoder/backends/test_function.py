@@ -13,7 +13,8 @@ from interlingua.errors import ConfigError
 @pytest.fixture
 def function_module(tmp_path, monkeypatch):
     (tmp_path / "my_embedder.py").write_text(
-        "import numpy as np\ndef embed(texts):\n    return np.array([[len(t), 1.0] for t in texts])\nnumber = 3\n"
+        "import numpy as np\ndef embed(texts):\n    return np.array([[len(t), 1.0] for t in"
+        " texts])\nnumber = 3\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -26,7 +27,12 @@ def test_a_function_is_an_encoder(function_module):
     vectors = encoder.encode(["a", "bcd"], prompt="q: ", language="eng_Latn")
     assert vectors.dtype == np.float32
     assert vectors.tolist() == [[4.0, 1.0], [6.0, 1.0]]
-    assert (info.name, info.revision, info.identity, encoder.dim) == ("lengths", "no_revision_available", None, 2)
+    assert (info.name, info.revision, info.identity, encoder.dim) == (
+        "lengths",
+        "no_revision_available",
+        None,
+        2,
+    )
     assert FunctionEncoder(len).info.name == "len"
 
 

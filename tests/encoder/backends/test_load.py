@@ -26,9 +26,18 @@ from interlingua.errors import CheckpointError, ConfigError
         ({"pooling": "sum"}, "pooling 'sum' is not one of"),
         ({"device": "toaster"}, "device 'toaster' can't be used here"),
         ({"device": "cuda:77"}, "device 'cuda:77' can't be used here"),
-        ({"pooling": "cls", "backend": "sentence-transformers"}, "sentence-transformers brings its own pooling; drop"),
-        ({"dtype": "float16", "backend": "function"}, "the backend function brings its own dtype; drop the dtype"),
-        ({"device": "cpu", "backend": "vectors"}, "the backend vectors brings its own device; drop the device option"),
+        (
+            {"pooling": "cls", "backend": "sentence-transformers"},
+            "sentence-transformers brings its own pooling; drop",
+        ),
+        (
+            {"dtype": "float16", "backend": "function"},
+            "the backend function brings its own dtype; drop the dtype",
+        ),
+        (
+            {"device": "cpu", "backend": "vectors"},
+            "the backend vectors brings its own device; drop the device option",
+        ),
         ({"dim": 8, "backend": "onnx"}, "the backend onnx brings its own dim; drop the dim option"),
         ({"options": {"threads": 2}}, "--set interlingua: unknown key 'threads'"),
     ],
@@ -44,12 +53,19 @@ def test_no_such_model(tmp_path):
 
 
 def test_options_of_the_backend_are_told_from_those_of_tasks():
-    settings = ["stsb.split=dev", "openai.dimensions=256", 'openai.base_url = "http://x/v1"', "retrieval.bm25=true"]
+    settings = [
+        "stsb.split=dev",
+        "openai.dimensions=256",
+        'openai.base_url = "http://x/v1"',
+        "retrieval.bm25=true",
+    ]
     own, left = backend_settings(settings, "openai")
     assert own == {"dimensions": 256, "base_url": "http://x/v1"}
     assert left == ["stsb.split=dev", "retrieval.bm25=true"]
     assert backend_settings([], "onnx") == ({}, [])
-    with pytest.raises(ConfigError, match=r"the backend is onnx; drop the option or say --backend openai"):
+    with pytest.raises(
+        ConfigError, match=r"the backend is onnx; drop the option or say --backend openai"
+    ):
         backend_settings(settings, "onnx")
 
 
@@ -65,15 +81,27 @@ def test_the_run_that_made_the_model_is_known(prompted, tmp_path):
     run = tmp_path / "run"
     Encoder.load(prompted).save(run / "best")
     (run / "config.toml").write_text('[method]\nname = "ems"\n[run]\nseed = 4\n')
-    (run / "metrics.jsonl").write_text('{"kind": "final", "step": 9, "exposure": {"deu_Latn-eng_Latn": 90}}\n')
+    (run / "metrics.jsonl").write_text(
+        '{"kind": "final", "step": 9, "exposure": {"deu_Latn-eng_Latn": 90}}\n'
+    )
     training = load_encoder(str(run / "best"))[1].training
     assert {key: training[key] for key in ("method", "seed", "step", "pairs")} == {
-        "method": "ems", "seed": 4, "step": 9, "pairs": 90,
-    }  # fmt: skip
+        "method": "ems",
+        "seed": 4,
+        "step": 9,
+        "pairs": 90,
+    }
     assert load_encoder(prompted)[1].training is None
 
 
-PLAIN = {"backend": "interlingua", "dtype": None, "device": "cpu", "settings": (), "prompt": None, "batch_tokens": 100}
+PLAIN = {
+    "backend": "interlingua",
+    "dtype": None,
+    "device": "cpu",
+    "settings": (),
+    "prompt": None,
+    "batch_tokens": 100,
+}
 
 
 def test_vectors_and_what_tells_the_model(prompted):
@@ -92,7 +120,9 @@ def test_vectors_and_what_tells_the_model(prompted):
 
 def test_a_model_that_goes_by_its_name_is_loaded_once_where_it_works(prompted, monkeypatch):
     texts, loaded, real = ["de1 de2", "en3"], [], load.encode_function
-    monkeypatch.setattr(load, "encode_function", lambda *at, **how: loaded.append(at) or real(*at, **how))
+    monkeypatch.setattr(
+        load, "encode_function", lambda *at, **how: loaded.append(at) or real(*at, **how)
+    )
     monkeypatch.chdir(Path(prompted).parent)
     load._kept.cache_clear()
     encode, identity = encode_and_identity(Path(prompted).name, **PLAIN, elsewhere=True)

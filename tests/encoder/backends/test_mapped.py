@@ -16,7 +16,9 @@ from interlingua.errors import CheckpointError, ConfigError
 @pytest.fixture
 def language_map():
     rng = np.random.default_rng(0)
-    return language_statistics([(code, rng.normal(size=(20, 3)) + rng.normal(size=3)) for code in ("a", "b")])
+    return language_statistics(
+        [(code, rng.normal(size=(20, 3)) + rng.normal(size=3)) for code in ("a", "b")]
+    )
 
 
 def counts(texts):
@@ -37,13 +39,20 @@ def test_identity_tells_maps_of_one_encoder_apart(language_map):
     project = MappedEncoder(base, fit_language_map(language_map), name="m").info.identity
     center = MappedEncoder(base, fit_language_map(language_map, "center"), name="m").info.identity
     assert project != center
-    assert MappedEncoder(FunctionEncoder(counts), fit_language_map(language_map), name="m").info.identity is None
+    assert (
+        MappedEncoder(
+            FunctionEncoder(counts), fit_language_map(language_map), name="m"
+        ).info.identity
+        is None
+    )
 
 
 def test_damaged_folder_or_shift_is_refused(language_map, tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match=MAPPED_FILE):
         load_encoder(str(tmp_path), backend="mapped")
-    (tmp_path / "counting.py").write_text("def embed(texts): return [[1.0, 0.0, 0.0] for _ in texts]\n")
+    (tmp_path / "counting.py").write_text(
+        "def embed(texts): return [[1.0, 0.0, 0.0] for _ in texts]\n"
+    )
     monkeypatch.chdir(tmp_path)
     described = {"model": "counting:embed", "backend": "function", "options": {}}
     (tmp_path / MAPPED_FILE).write_text(json.dumps(described))
@@ -53,16 +62,21 @@ def test_damaged_folder_or_shift_is_refused(language_map, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("backend", ["function", "openai"])
-def test_code_that_a_folder_names_runs_only_if_it_is_trusted(language_map, tmp_path, monkeypatch, backend):
+def test_code_that_a_folder_names_runs_only_if_it_is_trusted(
+    language_map, tmp_path, monkeypatch, backend
+):
     """The folder may be a stranger's, and any importable module may be named in it."""
     (tmp_path / "stranger.py").write_text(
-        "__import__('pathlib').Path('ran').touch()\ndef embed(texts): return [[1.0, 0.0, 0.0] for _ in texts]\n"
+        "__import__('pathlib').Path('ran').touch()\ndef embed(texts): return [[1.0, 0.0, 0.0] for"
+        " _ in texts]\n"
     )
     monkeypatch.chdir(tmp_path)
     described = {"model": "stranger:embed", "backend": backend, "options": {}}
     (tmp_path / MAPPED_FILE).write_text(json.dumps(described))
     write_map(fit_language_map(language_map), tmp_path / MAP_FILE)
-    with pytest.raises(ConfigError, match=r"'stranger:embed' of the backend .* --set mapped\.trust=true"):
+    with pytest.raises(
+        ConfigError, match=r"'stranger:embed' of the backend .* --set mapped\.trust=true"
+    ):
         load_encoder(str(tmp_path), backend="mapped")
     assert not (tmp_path / "ran").exists()
     if backend == "function":

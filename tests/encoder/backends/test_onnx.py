@@ -19,13 +19,18 @@ TEXTS = ["de1 de2", "en7 en8 en9 de3", "", "de5", "ru1 " * 130]
 
 
 def write_graph(path, table, *, pooled=None, inputs=("input_ids", "attention_mask"), width=None):
-    """A graph whose token states are rows of a table; ``pooled`` names a second output, the mean over all positions."""
+    """A graph whose token states are rows of a table.
+
+    ``pooled`` names a second output, the mean over all positions.
+    """
     helper, kind = onnx.helper, onnx.TensorProto
     weights = onnx.numpy_helper.from_array(table, "table")
     nodes = [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])]
     outputs = [helper.make_tensor_value_info("last_hidden_state", kind.FLOAT, ["b", "t", width])]
     if pooled:
-        nodes.append(helper.make_node("ReduceMean", ["last_hidden_state"], [pooled], axes=[1], keepdims=0))
+        nodes.append(
+            helper.make_node("ReduceMean", ["last_hidden_state"], [pooled], axes=[1], keepdims=0)
+        )
         outputs.append(helper.make_tensor_value_info(pooled, kind.FLOAT, ["b", width]))
     if len(inputs) > 1:  # every declared input is to be used
         nodes.append(helper.make_node("Cast", [inputs[1]], ["unused"], to=kind.FLOAT))
@@ -69,7 +74,9 @@ def test_token_states_are_pooled_without_padding(folder, word_vocabulary, table,
     assert (info.pooling, info.pooling_from) == (pooling or "mean", "asked" if pooling else "model")
     assert (info.max_tokens, info.normalized, info.device) == (120, True, "cpu")
     assert set(encoder.poolings(TEXTS)) == {"cls", "mean", "max"}
-    assert np.allclose(encoder.poolings(TEXTS)["max"], by_hand(word_vocabulary, table, "max"), atol=1e-6)
+    assert np.allclose(
+        encoder.poolings(TEXTS)["max"], by_hand(word_vocabulary, table, "max"), atol=1e-6
+    )
     assert np.array_equal(encoder.encode(TEXTS, batch_tokens=130), found)
 
 
@@ -100,7 +107,11 @@ def test_the_file_and_the_digest(folder, table):
     info = load_encoder(str(folder), backend="onnx", options={"file": "onnx/small.onnx"})[1]
     first = load_encoder(str(folder), backend="onnx")[1]
     assert info.overrides == ("onnx.file=onnx/small.onnx",)
-    assert info.digest != first.digest == load_encoder(str(folder), backend="onnx", pooling="cls")[1].digest
+    assert (
+        info.digest
+        != first.digest
+        == load_encoder(str(folder), backend="onnx", pooling="cls")[1].digest
+    )
     (folder / "onnx" / "model.onnx_data").write_bytes(b"weights")
     assert load_encoder(str(folder), backend="onnx")[1].digest != first.digest
 
@@ -123,21 +134,35 @@ def test_a_graph_with_only_vectors_cant_be_pooled_otherwise(folder, table):
     ]
     puts = [helper.make_tensor_value_info("input_ids", kind.INT64, ["b", "t"])]
     outputs = [helper.make_tensor_value_info("vector", kind.FLOAT, ["b", 6])]
-    graph = helper.make_graph(nodes, "g", puts, outputs, [onnx.numpy_helper.from_array(table, "table")])
+    graph = helper.make_graph(
+        nodes, "g", puts, outputs, [onnx.numpy_helper.from_array(table, "table")]
+    )
     onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), folder / "model.onnx"
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
+        folder / "model.onnx",
     )
     assert load_encoder(str(folder), backend="onnx")[1].pooling == "in the graph"
-    with pytest.raises(ConfigError, match="pools by itself and gives no token states; drop the pooling option"):
+    with pytest.raises(
+        ConfigError, match="pools by itself and gives no token states; drop the pooling option"
+    ):
         load_encoder(str(folder), backend="onnx", pooling="cls")
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda f, t: (f / "onnx" / "model.onnx").unlink(), r"no model\.onnx or .* here; name the graph"),
-        (lambda f, t: (f / "onnx" / "model.onnx").write_bytes(b"nonsense"), "onnxruntime can't run it"),
-        (lambda f, t: write_graph(f / "model.onnx", t, inputs=("input_ids", "pixels")), "asks for the input 'pixels'"),
+        (
+            lambda f, t: (f / "onnx" / "model.onnx").unlink(),
+            r"no model\.onnx or .* here; name the graph",
+        ),
+        (
+            lambda f, t: (f / "onnx" / "model.onnx").write_bytes(b"nonsense"),
+            "onnxruntime can't run it",
+        ),
+        (
+            lambda f, t: write_graph(f / "model.onnx", t, inputs=("input_ids", "pixels")),
+            "asks for the input 'pixels'",
+        ),
     ],
 )
 def test_graphs_that_cant_be_used_are_one_line(folder, table, spoil, message):
@@ -166,14 +191,18 @@ def test_a_graph_that_gives_something_else_is_one_line(name, folder):
     helper, kind = onnx.helper, onnx.TensorProto
     operator, shape = WILD[name]
     constants = [] if shape is None else [onnx.numpy_helper.from_array(np.array(shape), "shape")]
-    given = {"Reshape": ["numbers", "shape"], "ConstantOfShape": ["shape"], "Cast": ["numbers"]}[operator]
+    given = {"Reshape": ["numbers", "shape"], "ConstantOfShape": ["shape"], "Cast": ["numbers"]}[
+        operator
+    ]
     options = {"to": kind.STRING} if operator == "Cast" else {}
     nodes = [
         helper.make_node("Cast", ["input_ids"], ["numbers"], to=kind.FLOAT),
         helper.make_node(operator, given, ["sentence_embedding"], **options),
     ]
     put = helper.make_tensor_value_info("input_ids", kind.INT64, ["b", "t"])
-    out = helper.make_tensor_value_info("sentence_embedding", kind.STRING if options else kind.FLOAT, ["b", "d"])
+    out = helper.make_tensor_value_info(
+        "sentence_embedding", kind.STRING if options else kind.FLOAT, ["b", "d"]
+    )
     graph = helper.make_graph(nodes, "wild", [put], [out], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     onnx.save(model, folder / "onnx" / "model.onnx")

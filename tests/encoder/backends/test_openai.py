@@ -36,7 +36,12 @@ class Endpoint:
         rows = [vector(text, asked.get("dimensions", 4)) for text in asked["input"]]
         as_base64 = asked["encoding_format"] == "base64"
         data = [
-            {"index": i, "embedding": base64.b64encode(row.tobytes()).decode() if as_base64 else row.tolist()}
+            {
+                "index": i,
+                "embedding": base64.b64encode(row.tobytes()).decode()
+                if as_base64
+                else row.tolist(),
+            }
             for i, row in enumerate(rows)
         ]
         return 200, {}, json.dumps({"object": "list", "data": data[::-1]})
@@ -91,7 +96,9 @@ def test_batches_come_back_in_order(endpoint, encoding):
     vectors = encoder.encode(texts)
     assert np.array_equal(vectors, np.stack([vector(text) for text in texts]))
     assert sorted(len(asked["input"]) for asked in endpoint.requests) == [1, 3, 3, 3]
-    assert {(asked["model"], asked["encoding_format"]) for asked in endpoint.requests} == {("m-1", encoding)}
+    assert {(asked["model"], asked["encoding_format"]) for asked in endpoint.requests} == {
+        ("m-1", encoding)
+    }
     assert all("dimensions" not in asked for asked in endpoint.requests)
     assert endpoint.keys == [None] * 4
     assert (info.name, info.digest, info.revision) == ("m-1", None, "no_revision_available")
@@ -102,7 +109,9 @@ def test_batches_come_back_in_order(endpoint, encoding):
 def test_key_width_prompt_and_empty_texts(endpoint, monkeypatch):
     monkeypatch.setenv("MY_KEY", "secret-1")
     monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-    encoder, info = load_encoder("m", backend="openai", options={"dimensions": 2, "key_variable": "MY_KEY"})
+    encoder, info = load_encoder(
+        "m", backend="openai", options={"dimensions": 2, "key_variable": "MY_KEY"}
+    )
     assert encoder.encode(["", "a"], prompt="q: ").shape == (2, 2)
     encoder.encode([""])
     assert [asked["input"] for asked in endpoint.requests] == [["q: ", "q: a"], [" "]]
@@ -144,7 +153,9 @@ def test_what_cant_pass_is_one_line_at_once(endpoint, pauses, monkeypatch, failu
 def test_it_gives_up_in_the_end(endpoint, pauses):
     endpoint.failures = [(503, {}, '{"error": "loading"}')] * 9
     options = OpenAIOptions(base_url=endpoint.url, retries=2)
-    with pytest.raises(TaskError, match=r"gave no vectors in 3 tries \(loading\); check that it runs"):
+    with pytest.raises(
+        TaskError, match=r"gave no vectors in 3 tries \(loading\); check that it runs"
+    ):
         OpenAIEncoder("m", options=options).encode(["a"])
     assert len(pauses) == 2
 
@@ -171,7 +182,9 @@ def test_too_slow_and_not_there(endpoint, pauses):
     with pytest.raises(TaskError, match=r"in 1 tries \(.*timed out\)"):
         OpenAIEncoder("m", options=options).encode(["a"])
     with pytest.raises(TaskError, match=r"in 2 tries \(.*refused"):
-        OpenAIEncoder("m", options=OpenAIOptions(base_url="http://127.0.0.1:9", retries=1)).encode(["a"])
+        OpenAIEncoder("m", options=OpenAIOptions(base_url="http://127.0.0.1:9", retries=1)).encode(
+            ["a"]
+        )
     with pytest.raises(TaskError, match=r"answered 404: .*; check base_url and the model's name"):
         OpenAIEncoder("m", options=OpenAIOptions(base_url=f"{endpoint.url}/v2")).encode(["a"])
 
@@ -198,7 +211,10 @@ def test_an_answer_of_another_kind(endpoint, answer):
     [
         ({"base_url": "localhost:80"}, "'localhost:80' is no web address; expected e.g. http"),
         ({"base_url": "file:///etc"}, "is no web address"),
-        ({"base_url": "http://me:pw@host/v1"}, r"holds a password; put the key into \$OPENAI_API_KEY"),
+        (
+            {"base_url": "http://me:pw@host/v1"},
+            r"holds a password; put the key into \$OPENAI_API_KEY",
+        ),
         ({"batch_texts": 0}, "--set openai: batch_texts must be at least 1, got 0"),
         ({"encoding": "hex"}, "--set openai: encoding: 'hex' is not one of base64, float"),
     ],
@@ -211,6 +227,7 @@ def test_options_that_cant_be(options, message):
 def test_an_address_is_no_model_s_name():
     """What is to go to one's own endpoint would go to OpenAI's."""
     with pytest.raises(
-        ConfigError, match=r"the model's name is expected, .* into openai\.base_url or \$OPENAI_BASE_URL"
+        ConfigError,
+        match=r"the model's name is expected, .* into openai\.base_url or \$OPENAI_BASE_URL",
     ):
         load_encoder("http://localhost:8080/v1", backend="openai")

@@ -19,7 +19,10 @@ def test_other_pooling_and_dtype(prompted):
     for options in ({}, {"pooling": "cls"}, {"dtype": "bfloat16"}):
         encoder, info = load_encoder(prompted, **options)
         vectors[info.overrides] = encoder.encode(["de1 de2 de3"], prompt="")[0]
-        assert (info.pooling, info.dtype) == (options.get("pooling", "mean"), options.get("dtype", "float32"))
+        assert (info.pooling, info.dtype) == (
+            options.get("pooling", "mean"),
+            options.get("dtype", "float32"),
+        )
     plain, cls, half = vectors.values()
     assert list(vectors) == [(), ("pooling=cls",), ("dtype=bfloat16",)]
     assert np.dot(plain, cls) < 0.99
@@ -29,7 +32,9 @@ def test_other_pooling_and_dtype(prompted):
 def test_fewer_elements(prompted):
     encoder, info = load_encoder(prompted, dim=8)
     assert (encoder.dim, encoder.whole_dim, info.dim, info.overrides) == (8, 32, 8, ("dim=8",))
-    assert np.array_equal(encoder.encode(["de1 de2"]), Encoder.load(prompted).encode(["de1 de2"], dim=8))
+    assert np.array_equal(
+        encoder.encode(["de1 de2"]), Encoder.load(prompted).encode(["de1 de2"], dim=8)
+    )
     with pytest.raises(ConfigError, match="dim is 33, but the model's vectors have 32"):
         load_encoder(prompted, dim=33)
 
@@ -56,7 +61,9 @@ def test_a_model_with_two_towers_embeds_questions_by_its_own(prompted, tmp_path,
     texts = ["de1 de2", "en7"]
     assert np.array_equal(encoder.encode(texts), passages.encode(texts))
     np.testing.assert_allclose(
-        normalize_rows(encoder.encode_queries(texts)), normalize_rows(questions.encode(texts)), atol=1e-6
+        normalize_rows(encoder.encode_queries(texts)),
+        normalize_rows(questions.encode(texts)),
+        atol=1e-6,
     )
     assert info.digest not in (passages.digest(), questions.digest())
     assert not hasattr(load_encoder(prompted)[0], "encode_queries")
@@ -75,8 +82,13 @@ def test_two_towers_are_measured_in_the_dtype(tmp_path, prompted, word_vocabular
     texts = ["de1 de2", "en7"]
     how = {"dtype": dtype, "normalize": passages.settings.normalize}
     assert info.dtype == dtype
-    np.testing.assert_array_equal(encoder.encode_passages(texts), passages.encode(texts, prompt="passage", **how))
-    np.testing.assert_array_equal(encoder.encode_queries(texts), questions.encode(texts, prompt="query", **how))
+    np.testing.assert_array_equal(
+        encoder.encode_passages(texts), passages.encode(texts, prompt="passage", **how)
+    )
+    np.testing.assert_array_equal(
+        encoder.encode_queries(texts), questions.encode(texts, prompt="query", **how)
+    )
     assert not np.array_equal(
-        encoder.encode_passages(texts), load_encoder(str(tmp_path / "towers"))[0].encode_passages(texts)
+        encoder.encode_passages(texts),
+        load_encoder(str(tmp_path / "towers"))[0].encode_passages(texts),
     )

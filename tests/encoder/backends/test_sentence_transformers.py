@@ -28,7 +28,12 @@ def test_it_reads_prompts_as_we_do(prompted, prompt):
     texts = ["de1 de2", "en7 en8 en9", "de5"]
     unit = normalize_rows(ours.encode(texts, prompt=prompt))
     np.testing.assert_allclose(normalize_rows(theirs.encode(texts, prompt=prompt)), unit, atol=1e-5)
-    assert (info.name, info.pooling, info.dim, info.max_tokens) == ("prompted", "mean", ours.dim, ours.info.max_tokens)
+    assert (info.name, info.pooling, info.dim, info.max_tokens) == (
+        "prompted",
+        "mean",
+        ours.dim,
+        ours.info.max_tokens,
+    )
     assert (info.pooling_from, info.normalized) == ("model", False)
 
 
@@ -48,7 +53,9 @@ def test_it_cuts_what_we_cut(prompted):
 
 def test_sentence_transformers_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"pip install 'interlingua\[sentence-transformers\]'"
+    ):
         load_encoder(str(tmp_path), backend="sentence-transformers")
 
 
@@ -58,7 +65,10 @@ def test_sentence_transformers_missing(monkeypatch, tmp_path):
         ("notes.txt", "x"),
         ("config.json", '{"model_type": "bert"}'),
         ("modules.json", "["),
-        ("modules.json", '[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.no"}]'),
+        (
+            "modules.json",
+            '[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.no"}]',
+        ),
         ("model.safetensors", "x"),
     ],
 )
@@ -76,7 +86,9 @@ def test_what_is_no_model_is_one_line(prompted, tmp_path, file, content):
     assert "\n" not in said
     if file != "modules.json":  # which is looked at before
         assert said.startswith(f"{folder}: sentence-transformers can't load this (")
-        assert said.endswith("; give a model directory that it has saved or hf:owner/name, or another --backend")
+        assert said.endswith(
+            "; give a model directory that it has saved or hf:owner/name, or another --backend"
+        )
     assert "\n" not in said
 
 
@@ -113,7 +125,9 @@ def test_code_of_a_model_folder_is_refused(prompted, tmp_path, monkeypatch, kind
     (folder / "9_Own" / "config.json").write_text(json.dumps(settings))
     monkeypatch.syspath_prepend(folder)
     monkeypatch.chdir(folder)
-    with pytest.raises(CheckpointError, match=r"own, and code of a model folder|torch\.nn|tokenizer_class"):
+    with pytest.raises(
+        CheckpointError, match=r"own, and code of a model folder|torch\.nn|tokenizer_class"
+    ):
         load_encoder(str(folder), backend="sentence-transformers")
     assert not ran.exists()
 

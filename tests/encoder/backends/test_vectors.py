@@ -15,7 +15,11 @@ VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
 def folder(tmp_path):
     np.save(tmp_path / "deu.npy", VECTORS[:2])
     (tmp_path / "deu.txt").write_text("eins  zwei \ndrei\n", encoding="utf-8")
-    np.savez(tmp_path / "rest.npz", eng=VECTORS[2:3].astype(np.float64), rus=VECTORS[3:].astype(np.float16))
+    np.savez(
+        tmp_path / "rest.npz",
+        eng=VECTORS[2:3].astype(np.float64),
+        rus=VECTORS[3:].astype(np.float16),
+    )
     (tmp_path / "eng.txt").write_text("one two\n", encoding="utf-8")
     (tmp_path / "rus.txt.gz").write_bytes(gzip.compress("три\n".encode()))
     return tmp_path
@@ -42,7 +46,9 @@ def test_the_digest_is_that_of_vectors_and_texts(folder):
 
 def test_missing_texts_are_one_line_with_their_count(folder):
     encoder, _ = load(folder)
-    with pytest.raises(DataError, match="2 of 3 texts have no vector here, first 'vier'; embed them too"):
+    with pytest.raises(
+        DataError, match="2 of 3 texts have no vector here, first 'vier'; embed them too"
+    ):
         encoder.encode(["drei", "vier", "fünf"])
     with pytest.raises(ConfigError, match="can't get a prompt any more; drop the prompt options"):
         encoder.encode(["drei"], prompt="query: ")
@@ -53,7 +59,9 @@ def test_a_text_with_two_vectors_is_said(folder, caplog):
     (folder / "more.txt").write_text("drei\none two\n")
     encoder, _ = load(folder)
     assert "1 texts stand there again with another vector; the first one is taken" in caplog.text
-    assert np.array_equal(encoder.encode(["one two", "drei"]), VECTORS[[3, 1]])  # deu.npy, more.npy, rest.npz
+    assert np.array_equal(
+        encoder.encode(["one two", "drei"]), VECTORS[[3, 1]]
+    )  # deu.npy, more.npy, rest.npz
 
 
 def test_one_array_has_the_name_of_its_file(tmp_path):
@@ -65,12 +73,24 @@ def test_one_array_has_the_name_of_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda f: (f / "deu.txt").write_text("eins\n"), r"deu.npy: 2 rows, but deu.txt has 1 lines"),
-        (lambda f: (f / "deu.txt").write_text("1\n2\n3\n"), r"deu.npy: 2 rows, but deu.txt has 3 lines"),
+        (
+            lambda f: (f / "deu.txt").write_text("eins\n"),
+            r"deu.npy: 2 rows, but deu.txt has 1 lines",
+        ),
+        (
+            lambda f: (f / "deu.txt").write_text("1\n2\n3\n"),
+            r"deu.npy: 2 rows, but deu.txt has 3 lines",
+        ),
         (lambda f: (f / "eng.txt").unlink(), "no eng.txt here with the texts of eng"),
-        (lambda f: np.save(f / "deu.npy", VECTORS[0]), r"deu.npy: float32 of shape \(3,\); expected floats, a row per"),
+        (
+            lambda f: np.save(f / "deu.npy", VECTORS[0]),
+            r"deu.npy: float32 of shape \(3,\); expected floats, a row per",
+        ),
         (lambda f: np.save(f / "deu.npy", np.ones((2, 3), int)), "deu.npy: int64 of shape"),
-        (lambda f: np.save(f / "deu.npy", np.ones((2, 4))), "rest.npz: vectors of width 3, where others here have 4"),
+        (
+            lambda f: np.save(f / "deu.npy", np.ones((2, 4))),
+            "rest.npz: vectors of width 3, where others here have 4",
+        ),
         (lambda f: (f / "deu.npy").write_bytes(b"nonsense"), "deu.npy: is no array"),
         (lambda f: [path.unlink() for path in f.glob("*.np?")], "no .npy or .npz file here"),
     ],

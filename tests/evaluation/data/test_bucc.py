@@ -38,7 +38,10 @@ def test_the_layout_of_the_shared_task(tmp_path):
     for split in ("training", "test", "sample"):
         sides = {f"de-en.{split}.{code}": f"{code}-000000001\t{code}\n" for code in ("de", "en")}
         write(tmp_path / "de-en", **sides)
-    write(tmp_path / "de-en", **{"de-en.training.gold": "de-000000001\ten-000000001\n", "README.en": "x\n"})
+    write(
+        tmp_path / "de-en",
+        **{"de-en.training.gold": "de-000000001\ten-000000001\n", "README.en": "x\n"},
+    )
     write(tmp_path / "mrpc", **{"dev.de": "x\n", "dev.en": "x\n"})
     write(tmp_path, **{"fr-en.train.fr": "x\n"})
     (tmp_path / "fr-en.train.en.gz").write_bytes(gzip.compress(b"x\n"))
@@ -62,14 +65,26 @@ def test_nothing_here(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("dev.zh", "zh-1\t一\nzh-1\t二\n", r"dev.zh:2: the id 'zh-1' stands here twice; ids must differ"),
+        (
+            "dev.zh",
+            "zh-1\t一\nzh-1\t二\n",
+            r"dev.zh:2: the id 'zh-1' stands here twice; ids must differ",
+        ),
         ("dev.zh", "zh-000000003\n", r"dev.zh:1: expected id TAB sentence"),
         ("dev.en", "en-000000001\t \n", r"dev.en:1: expected id TAB sentence"),
         ("dev.en", "", r"dev.en: the file is empty"),
         ("dev.gold", "", r"dev.gold: the file is empty"),
         ("dev.gold", "zh-000000001\n", r"dev.gold:1: expected id TAB id, got 1 columns"),
-        ("dev.gold", "zh-000000009\ten-000000001\n", r"dev.gold:1: the id 'zh-000000009' is not in dev.zh"),
-        ("dev.gold", "en-000000001\tzh-000000001\n", r"dev.gold:1: the id 'en-000000001' is not in dev.zh"),
+        (
+            "dev.gold",
+            "zh-000000009\ten-000000001\n",
+            r"dev.gold:1: the id 'zh-000000009' is not in dev.zh",
+        ),
+        (
+            "dev.gold",
+            "en-000000001\tzh-000000001\n",
+            r"dev.gold:1: the id 'en-000000001' is not in dev.zh",
+        ),
         ("dev.gold", 2 * "zh-000000001\ten-000000001\n", r"dev.gold:2: the pair stands here twice"),
     ],
 )

@@ -24,7 +24,8 @@ def write(path, text):
 def test_sib200_with_and_without_its_header(tmp_path, header):
     for split in ("train", "dev", "test"):
         write(
-            tmp_path / "deu_Latn" / f"{split}.tsv", f'{header}7\tsports\tEin Satz "mit Zeichen\n9\thealth\tNoch einer\n'
+            tmp_path / "deu_Latn" / f"{split}.tsv",
+            f'{header}7\tsports\tEin Satz "mit Zeichen\n9\thealth\tNoch einer\n',
         )
     write(tmp_path / "SOURCE" / "train.tsv", "sports\ttwo columns\n")
     sets = sib200_sets(tmp_path)
@@ -72,7 +73,9 @@ def test_your_own_layouts(tmp_path):
     with pytest.raises(DataError, match="german has no test set; there are: train, dev"):
         require_split(sets["german"], "test", language="german", folder=tmp_path)
     write(tmp_path / "sw" / "train.jsonl", '{"text": "nzuri"}\n')
-    with pytest.raises(DataError, match=r"train.jsonl:1: expected an object with label and text \(KeyError\)"):
+    with pytest.raises(
+        DataError, match=r"train.jsonl:1: expected an object with label and text \(KeyError\)"
+    ):
         sets["sw"]["train"]()
 
 
@@ -123,7 +126,10 @@ def test_cls_v1_takes_its_dev_set_evenly_from_the_unlabeled(tmp_path):
 
 def test_cls_v2_leaves_three_stars_out(tmp_path):
     def lines(stars):
-        return "".join(json.dumps({"stars": str(s), "review_body": f"r{n}"}) + "\n" for n, s in enumerate(stars))
+        return "".join(
+            json.dumps({"stars": str(s), "review_body": f"r{n}"}) + "\n"
+            for n, s in enumerate(stars)
+        )
 
     write(tmp_path / "train" / "dataset_de_train.json", lines([1] * 1500 + [3] + [5] * 2000))
     write(tmp_path / "dev" / "dataset_de_dev.json", lines([1, 2, 3, 4, 5]))
@@ -134,4 +140,7 @@ def test_cls_v2_leaves_three_stars_out(tmp_path):
     assert (labels.count("negative"), labels.count("positive")) == (1000, 1000)
     assert texts[:3] == ["r0", "r1", "r3"]
     assert texts[1000:1002] == ["r1501", "r1503"]
-    assert sets["de"]["dev"]() == (["r0", "r1", "r3", "r4"], ["negative", "negative", "positive", "positive"])
+    assert sets["de"]["dev"]() == (
+        ["r0", "r1", "r3", "r4"],
+        ["negative", "negative", "positive", "positive"],
+    )

@@ -42,16 +42,22 @@ def test_pair_files_by_what_tells_them_apart(tmp_path):
     for name in ("deu-eng", "deu-fra", "eng-deu"):
         (tmp_path / f"{name}.tsv").write_text("a\tb\n")
     assert {key: file.name for key, file in pair_files_by_key(tmp_path).items()} == {
-        "deu": "deu-eng", "deu-fra": "deu-fra", "eng-deu": "eng-deu",
-    }  # fmt: skip
+        "deu": "deu-eng",
+        "deu-fra": "deu-fra",
+        "eng-deu": "eng-deu",
+    }
     (tmp_path / "German-eng.tsv").touch()  # no code, so no pair file
     (tmp_path / "ger-en.tsv").write_text("a\tb\n")
-    with pytest.raises(DataError, match=r"ger-en\.tsv: deu-eng\.tsv .* is of the same pair of languages"):
+    with pytest.raises(
+        DataError, match=r"ger-en\.tsv: deu-eng\.tsv .* is of the same pair of languages"
+    ):
         pair_files_by_key(tmp_path)
 
 
 def test_a_language_without_a_file_and_no_language_at_all(tmp_path):
-    with pytest.raises(DataError, match=r"no file for the language 'zul' here; there are: ara, cmn, deu"):
+    with pytest.raises(
+        DataError, match=r"no file for the language 'zul' here; there are: ara, cmn, deu"
+    ):
         choose_languages(["zul"], FILES, GROUPS, tmp_path)
     with pytest.raises(DataError, match="no file for the language 'en' here"):
         choose_languages(["de", "en"], FILES, GROUPS, tmp_path)
@@ -116,7 +122,10 @@ def test_a_pair_of_languages_is_no_language_of_a_region(item, pair):
 
 def test_pairs_are_looked_up_by_the_files_names(tmp_path):
     names = {key: f"{key}-eng" if "-" not in key else key for key in FILES}
-    assert choose_languages(["de-en", "fra-deu"], FILES, GROUPS, tmp_path, names=names) == ["deu", "fra-deu"]
+    assert choose_languages(["de-en", "fra-deu"], FILES, GROUPS, tmp_path, names=names) == [
+        "deu",
+        "fra-deu",
+    ]
     for wanted in ("en-de", "de-fr"):  # and not whatever there is in English or German
         with pytest.raises(DataError, match=f"no file for the language '{wanted}' here"):
             choose_languages([wanted], FILES, GROUPS, tmp_path, names=names)
@@ -139,10 +148,14 @@ def test_a_stray_file_does_not_hide_the_data_below(tmp_path):
 
 def test_too_few_languages_for_a_pool(tmp_path):
     check_enough(["deu_Latn", "eng_Latn"], 2, None, tmp_path)
-    with pytest.raises(LanguageAbsentError, match="1 language here; 2 are needed; name more with --languages") as error:
+    with pytest.raises(
+        LanguageAbsentError, match="1 language here; 2 are needed; name more with --languages"
+    ) as error:
         check_enough(["deu_Latn"], 2, ["de"], tmp_path)
     assert error.value.item == "de"
-    with pytest.raises(DataError, match="0 languages here; 3 are needed; add files of other languages"):
+    with pytest.raises(
+        DataError, match="0 languages here; 3 are needed; add files of other languages"
+    ):
         check_enough([], 3, None, tmp_path)
 
 

@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.pairs import mrpc_file, mrpc_sets, pair_sets, paws_x_sets, xnli_sets
+from interlingua.evaluation.data.pairs import (
+    mrpc_file,
+    mrpc_sets,
+    pair_sets,
+    paws_x_sets,
+    xnli_sets,
+)
 from tests.evaluation.data.test_classification import write
 
 XNLI = "a\tb\tentailment\nc\td\tneutral\ne\tf\tcontradiction\n"
@@ -13,7 +19,11 @@ def test_mrpc(tmp_path):
     rows = '#1\tx\tx\tx\tx\n1\t7\t8\tHe said "so\tSo he said\n0\t7\t9\ta\tb\n'
     write(tmp_path / "test.tsv", rows)
     write(tmp_path / "msr_paraphrase_train.txt", rows)
-    assert mrpc_sets(tmp_path, "test")["en"]() == (['He said "so', "a"], ["So he said", "b"], [True, False])
+    assert mrpc_sets(tmp_path, "test")["en"]() == (
+        ['He said "so', "a"],
+        ["So he said", "b"],
+        [True, False],
+    )
     assert mrpc_file(tmp_path, "train").name == "msr_paraphrase_train.txt"
     assert mrpc_sets(tmp_path, "dev") == {}
 
@@ -27,7 +37,10 @@ def test_xnli_by_language_and_in_one_file(tmp_path):
     assert sets["de"]() == (["a", "c", "e"], ["b", "d", "f"], [True, False, False])
     assert xnli_sets(tmp_path, "dev", "left_out")["de"]() == (["a", "e"], ["b", "f"], [True, False])
     header = "language\tgold_label\tsentence1\tsentence2\n"
-    write(tmp_path / "xnli.test.tsv", header + "de\tentailment\ta\tb\nfr\tneutral\tc\td\nde\tcontradiction\te\tf\n")
+    write(
+        tmp_path / "xnli.test.tsv",
+        header + "de\tentailment\ta\tb\nfr\tneutral\tc\td\nde\tcontradiction\te\tf\n",
+    )
     sets = xnli_sets(tmp_path, "test", "negative")
     assert {language: read().positive for language, read in sets.items()} == {
         "deu_Latn": [True, False],
@@ -42,7 +55,11 @@ def test_paws_x(tmp_path):
     write(tmp_path / "sick" / "test.tsv", "3\ta\tb\n")
     assert list(paws_x_sets(tmp_path, "test")) == ["de", "en"]
     assert list(paws_x_sets(tmp_path, "train")) == ["de", "en"]
-    assert paws_x_sets(tmp_path / "x-final", "test")["de"]() == (["a b", "c d"], ["b a", "d c"], [True, False])
+    assert paws_x_sets(tmp_path / "x-final", "test")["de"]() == (
+        ["a b", "c d"],
+        ["b a", "d c"],
+        [True, False],
+    )
 
 
 def test_your_own_pairs(tmp_path):
@@ -61,7 +78,11 @@ def test_your_own_pairs(tmp_path):
         ("de.test.tsv", "1\ta\tb\nyes\ta\tb\n", r"tsv:2: the label 'yes' is neither 1 nor 0"),
         ("de.test.tsv", "1\ta\t \n", r"tsv:1: a text is empty"),
         ("de.test.tsv", "", r"the file is empty; expected a label and two texts"),
-        ("de.test.jsonl", '{"label": 1}\n', r"jsonl:1: expected an object with label, sentence1 and sentence2"),
+        (
+            "de.test.jsonl",
+            '{"label": 1}\n',
+            r"jsonl:1: expected an object with label, sentence1 and sentence2",
+        ),
     ],
 )
 def test_broken_files_say_where(tmp_path, name, text, message):

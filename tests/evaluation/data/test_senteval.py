@@ -14,13 +14,18 @@ def test_senteval_s_own_layout(tmp_path):
     write(folder / "CR" / "custrev.pos", "long  and good\n\ngood\n")
     write(folder / "CR" / "custrev.neg", "bad\n")
     for split in ("train", "dev", "test"):
-        write(folder / "SST" / "binary" / f"sentiment-{split}", f"a fine {split} film\t1\ndull\t0\n")
+        write(
+            folder / "SST" / "binary" / f"sentiment-{split}", f"a fine {split} film\t1\ndull\t0\n"
+        )
     (folder / "TREC").mkdir()
     (folder / "TREC" / "train_5500.label").write_bytes(
         "DESC:manner How did Ren\xe9 go ?\nNUM:dist How far ?\n".encode("latin-1")
     )
     write(folder / "TREC" / "TREC_10.label", "HUM:ind Who ?\n")
-    write(folder / "MRPC" / "msr_paraphrase_train.txt", MRPC_HEADER + "1\t1\t2\tone two\tthree\n0\t1\t2\tone\ttwo\n")
+    write(
+        folder / "MRPC" / "msr_paraphrase_train.txt",
+        MRPC_HEADER + "1\t1\t2\tone two\tthree\n0\t1\t2\tone\ttwo\n",
+    )
     write(folder / "MRPC" / "msr_paraphrase_test.txt", MRPC_HEADER + "1\t1\t2\ta\tb\n")
     sets = senteval_sets(tmp_path)
     assert list(sets) == ["CR", "SST", "TREC", "MRPC"]
@@ -36,7 +41,9 @@ def test_senteval_s_own_layout(tmp_path):
 @pytest.mark.parametrize("suffix", ["", ".tsv"])
 def test_sent_conv_s_layout_with_mrpc_beside_it(tmp_path, suffix):
     folder, tab = tmp_path / "senteval_cls", "\t" if suffix else " "
-    write(folder / f"rt-polarity.all{suffix}", f"0{tab}dull and long\n1{tab}good\n0{tab}bad\n1{tab}\n")
+    write(
+        folder / f"rt-polarity.all{suffix}", f"0{tab}dull and long\n1{tab}good\n0{tab}bad\n1{tab}\n"
+    )
     for split in ("train", "dev", "test"):
         write(folder / f"stsa.binary.{split}{suffix}", f"1{tab}{split}\n")
     write(folder / f"TREC.train.all{suffix}", f"5{tab}How far ?\n")
@@ -63,10 +70,22 @@ def test_mrpc_alone_is_no_folder_of_senteval_s(tmp_path):
 @pytest.mark.parametrize(
     ("path", "text", "message"),
     [
-        ("subj.all", "yes text\n", r"subj.all:1: expected a class number and a text, got 'yes text'"),
+        (
+            "subj.all",
+            "yes text\n",
+            r"subj.all:1: expected a class number and a text, got 'yes text'",
+        ),
         ("subj.all", "\n", r"subj.all: the file is empty"),
-        ("SST/binary/sentiment-train", "no label\n", r"sentiment-train:1: expected text TAB 0 or 1, got 'no label'"),
-        ("TREC/train_5500.label", "WHAT:x y\n", r"train_5500.label:1: expected one of ABBR, .* before a colon"),
+        (
+            "SST/binary/sentiment-train",
+            "no label\n",
+            r"sentiment-train:1: expected text TAB 0 or 1, got 'no label'",
+        ),
+        (
+            "TREC/train_5500.label",
+            "WHAT:x y\n",
+            r"train_5500.label:1: expected one of ABBR, .* before a colon",
+        ),
         ("MPQA/mpqa.pos", "good\n", r"mpqa.neg: .*"),
     ],
 )

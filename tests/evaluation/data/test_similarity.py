@@ -27,9 +27,21 @@ def read(file):
 
 
 def test_sts17_in_four_layouts(tmp_path):
-    write(tmp_path, **{"track1.ar-ar.tsv": "2.5\tألف\tباء\n", "track6.tr-en.tsv": '5\tA "dog".\tBir köpek.\n'})
-    write(tmp_path, **{"STS.fr-en.txt": "Un chien.\tA dog.\t4.8\n", "track4b.es-en.tsv": "1\tYes.\tNo.\n"})
-    write(tmp_path, **{"STS.input.track3.es-es.txt": "Sí.\tNo.\nUno.\tDos.\n", "STS.gs.track3.es-es.txt": "0.4\n\n"})
+    write(
+        tmp_path,
+        **{"track1.ar-ar.tsv": "2.5\tألف\tباء\n", "track6.tr-en.tsv": '5\tA "dog".\tBir köpek.\n'},
+    )
+    write(
+        tmp_path,
+        **{"STS.fr-en.txt": "Un chien.\tA dog.\t4.8\n", "track4b.es-en.tsv": "1\tYes.\tNo.\n"},
+    )
+    write(
+        tmp_path,
+        **{
+            "STS.input.track3.es-es.txt": "Sí.\tNo.\nUno.\tDos.\n",
+            "STS.gs.track3.es-es.txt": "0.4\n\n",
+        },
+    )
     record = {"score": 3.0, "sentence1": "A cat.", "sentence2": "Eine Katze."}
     (tmp_path / "en-de.jsonl.gz").write_bytes(gzip.compress(json.dumps(record).encode()))
     files = sts17_files(tmp_path)
@@ -39,10 +51,30 @@ def test_sts17_in_four_layouts(tmp_path):
         ("en", "es"),
         ("fr", "en"),
     ]
-    assert read(files["en-tr"]) == {"first": ['A "dog".'], "second": ["Bir köpek."], "gold": [5.0], "unjudged": 0}
-    assert read(files["en-fr"]) == {"first": ["Un chien."], "second": ["A dog."], "gold": [4.8], "unjudged": 0}
-    assert read(files["es-es"]) == {"first": ["Sí."], "second": ["No."], "gold": [0.4], "unjudged": 1}
-    assert read(files["en-de"]) == {"first": ["A cat."], "second": ["Eine Katze."], "gold": [3.0], "unjudged": 0}
+    assert read(files["en-tr"]) == {
+        "first": ['A "dog".'],
+        "second": ["Bir köpek."],
+        "gold": [5.0],
+        "unjudged": 0,
+    }
+    assert read(files["en-fr"]) == {
+        "first": ["Un chien."],
+        "second": ["A dog."],
+        "gold": [4.8],
+        "unjudged": 0,
+    }
+    assert read(files["es-es"]) == {
+        "first": ["Sí."],
+        "second": ["No."],
+        "gold": [0.4],
+        "unjudged": 1,
+    }
+    assert read(files["en-de"]) == {
+        "first": ["A cat."],
+        "second": ["Eine Katze."],
+        "gold": [3.0],
+        "unjudged": 0,
+    }
     assert sts17_files(tmp_path / "none") == {}
 
 
@@ -57,7 +89,9 @@ def test_sts17_in_four_layouts(tmp_path):
 )
 def test_a_set_in_two_layouts_is_said_and_neither_is_taken(tmp_path, files, found):
     write(tmp_path, **dict.fromkeys(files, "1\ta\tb\n"))
-    with pytest.raises(DataError, match=rf"({'|'.join(files)}) .* is the same set, .*; keep one of them"):
+    with pytest.raises(
+        DataError, match=rf"({'|'.join(files)}) .* is the same set, .*; keep one of them"
+    ):
         found(tmp_path)
 
 
@@ -70,20 +104,42 @@ def test_sts17_gold_in_the_folder_beside(tmp_path):
 def test_stsb_in_three_layouts(tmp_path):
     write(tmp_path, **{"de.test.tsv": "2.5\tEin Hund.\tEine Katze.\n", "de.dev.tsv": "1\ta\tb\n"})
     write(tmp_path, **{"stsb-fr-test.csv": '"Un chien, noir.","Un ""chat"".",3.25\n'})
-    write(tmp_path, **{"sts-test.csv": 'main-captions\tMSRvid\t2012test\t0024\t2.500\tA "girl.\tA boy.\tmore\n'})
+    write(
+        tmp_path,
+        **{
+            "sts-test.csv": 'main-captions\tMSRvid\t2012test\t0024\t2.500\tA "girl.\tA boy.\tmore\n'
+        },
+    )
     files = stsb_files(tmp_path, "test")
     assert sorted(files) == ["de", "en", "fr"]
-    assert read(files["fr"]) == {"first": ["Un chien, noir."], "second": ['Un "chat".'], "gold": [3.25], "unjudged": 0}
-    assert read(files["en"]) == {"first": ['A "girl.'], "second": ["A boy."], "gold": [2.5], "unjudged": 0}
+    assert read(files["fr"]) == {
+        "first": ["Un chien, noir."],
+        "second": ['Un "chat".'],
+        "gold": [3.25],
+        "unjudged": 0,
+    }
+    assert read(files["en"]) == {
+        "first": ['A "girl.'],
+        "second": ["A boy."],
+        "gold": [2.5],
+        "unjudged": 0,
+    }
     assert list(stsb_files(tmp_path, "dev")) == ["de"]
 
 
 def test_sts12_16_in_two_layouts(tmp_path):
     write(
         tmp_path,
-        **{"2013.FNWN.test.tsv": "1\ta\tb\n", "2012.MSRpar.train.tsv": "1\ta\tb\n", "2016.x-y.tsv": "1\ta\tb\n"},
+        **{
+            "2013.FNWN.test.tsv": "1\ta\tb\n",
+            "2012.MSRpar.train.tsv": "1\ta\tb\n",
+            "2016.x-y.tsv": "1\ta\tb\n",
+        },
     )
-    write(tmp_path / "STS12-en-test", **{"STS.input.surprise.OnWN.txt": "a\tb\n", "STS.gs.surprise.OnWN.txt": "4\n"})
+    write(
+        tmp_path / "STS12-en-test",
+        **{"STS.input.surprise.OnWN.txt": "a\tb\n", "STS.gs.surprise.OnWN.txt": "4\n"},
+    )
     files = sts12_16_files(tmp_path)
     assert list(files) == ["2013.FNWN", "2016.x-y", "2012.OnWN"]
     assert read(files["2012.OnWN"])["gold"] == [4.0]
@@ -95,7 +151,12 @@ def test_sick_in_two_layouts(tmp_path):
     write(tmp_path, **{"SICK_test_annotated.txt": f"{header}6\tA cat\tA dog\t1.5\tNEUTRAL\n"})
     files = sick_files(tmp_path)
     assert sorted(files) == ["dev", "test"]
-    assert read(files["test"]) == {"first": ["A cat"], "second": ["A dog"], "gold": [1.5], "unjudged": 0}
+    assert read(files["test"]) == {
+        "first": ["A cat"],
+        "second": ["A dog"],
+        "gold": [1.5],
+        "unjudged": 0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -116,12 +177,16 @@ def test_broken_rows_are_one_line_with_the_place(tmp_path, content, message):
 
 
 def test_gold_of_another_length_missing_gold_and_broken_json(tmp_path):
-    write(tmp_path, **{"STS.input.track5.en-en.txt": "a\tb\nc\td\n", "en-de.jsonl": '{"score": 1}\n'})
+    write(
+        tmp_path, **{"STS.input.track5.en-en.txt": "a\tb\nc\td\n", "en-de.jsonl": '{"score": 1}\n'}
+    )
     files = sts17_files(tmp_path)
     with pytest.raises(DataError, match=r"STS.gs.track5.en-en.txt: no such file"):
         read_scored_pairs(files["en-en"])
     write(tmp_path, **{"STS.gs.track5.en-en.txt": "1\n"})
     with pytest.raises(DataError, match=r"2 lines, but STS.gs.track5.en-en.txt has 1"):
         read_scored_pairs(files["en-en"])
-    with pytest.raises(DataError, match=r"en-de.jsonl:1: expected an object with score, sentence1 and sentence2"):
+    with pytest.raises(
+        DataError, match=r"en-de.jsonl:1: expected an object with score, sentence1 and sentence2"
+    ):
         read_scored_pairs(files["en-de"])

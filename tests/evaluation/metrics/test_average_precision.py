@@ -14,11 +14,14 @@ from interlingua.evaluation.metrics.average_precision import (
 
 
 def random_case(seed, queries=23, candidates=150, width=6):
-    """Vectors of small whole numbers, whose products are exact and often equal, and up to 5 relevant passages."""
+    """Vectors of small whole numbers, whose products are exact and often equal, and up to 5
+    relevant passages."""
     rng = np.random.default_rng(seed)
     x = rng.integers(-2, 3, (queries, width)).astype(np.float32)
     y = rng.integers(-2, 3, (candidates, width)).astype(np.float32)
-    relevant = [rng.choice(candidates, rng.integers(1, 6), replace=False).tolist() for _ in range(queries)]
+    relevant = [
+        rng.choice(candidates, rng.integers(1, 6), replace=False).tolist() for _ in range(queries)
+    ]
     return x, y, relevant
 
 
@@ -68,7 +71,9 @@ def test_scikit_learn_computes_the_same_where_nothing_is_equal():
     ours = average_precision(relevant_ranks(x, y, padded_rows(relevant)), counts_of(relevant))
     for query, of_query in enumerate(relevant):
         labels = np.isin(np.arange(80), of_query)
-        assert ours[query] == pytest.approx(metrics.average_precision_score(labels, x[query] @ y.T), abs=1e-6)
+        assert ours[query] == pytest.approx(
+            metrics.average_precision_score(labels, x[query] @ y.T), abs=1e-6
+        )
 
 
 def test_removing_is_ranking_without_them():
@@ -81,7 +86,9 @@ def test_removing_is_ranking_without_them():
         kept = np.delete(np.arange(len(y)), of_query[0])
         order = kept[np.argsort(-(x[query] @ y[kept].T), kind="stable")].tolist()
         assert found[query, 0] == 0
-        assert found[query, 1 : len(of_query)].tolist() == [order.index(passage) + 1 for passage in of_query[1:]]
+        assert found[query, 1 : len(of_query)].tolist() == [
+            order.index(passage) + 1 for passage in of_query[1:]
+        ]
 
 
 def test_rows_of_unequal_length_are_filled():
@@ -90,10 +97,14 @@ def test_rows_of_unequal_length_are_filled():
 
 
 def test_identical_vectors_are_ranked_by_row():
-    ranks = relevant_ranks(np.ones((1, 3), np.float32), np.ones((70, 3), np.float32), np.array([[69, 0, 5]]))
+    ranks = relevant_ranks(
+        np.ones((1, 3), np.float32), np.ones((70, 3), np.float32), np.array([[69, 0, 5]])
+    )
     assert ranks.tolist() == [[70, 1, 6]]
 
 
 def test_nan_is_one_line():
     with pytest.raises(DataError, match="NaN"):
-        relevant_ranks(np.ones((1, 2), np.float32), np.full((2, 2), np.nan, np.float32), np.array([[0]]))
+        relevant_ranks(
+            np.ones((1, 2), np.float32), np.full((2, 2), np.nan, np.float32), np.array([[0]])
+        )

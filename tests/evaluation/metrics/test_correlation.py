@@ -24,10 +24,13 @@ def test_ties_share_the_mean_of_their_ranks():
 
 
 def test_a_case_worked_by_hand():
-    # ranks 1 2 3.5 3.5 5 6 and 2 1 3 4.5 4.5 6: sum of products of deviations 15.25, squares 17 and 17
+    # ranks 1 2 3.5 3.5 5 6 and 2 1 3 4.5 4.5 6: sum of products of deviations 15.25, squares 17 and
+    # 17
     assert spearman(np.array(GOLD), np.array(COSINE)) == pytest.approx(15.25 / 17, abs=1e-12)
     assert spearman(np.array(GOLD), np.array(COSINE)) == pytest.approx(0.8970588235, abs=1e-10)
-    assert pearson(np.array([0.0, 1, 2]), np.array([1.0, 1, 4])) == pytest.approx(3 / np.sqrt(2 * 6))
+    assert pearson(np.array([0.0, 1, 2]), np.array([1.0, 1, 4])) == pytest.approx(
+        3 / np.sqrt(2 * 6)
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -70,15 +73,22 @@ def test_the_interval_is_seeded_and_as_wide_as_theory_says():
     rng = np.random.default_rng(0)
     x = rng.standard_normal(1600)
     y = x + rng.standard_normal(1600)
-    first, again = (bootstrap_spearman(x, y, resamples=500, rng=np.random.default_rng(3)) for _ in range(2))
+    first, again = (
+        bootstrap_spearman(x, y, resamples=500, rng=np.random.default_rng(3)) for _ in range(2)
+    )
     assert np.array_equal(first, again)
     rho = spearman(x, y)
     low, high = interval(first)
     assert low < rho < high
-    error = (1 - rho**2) * np.sqrt((1 + rho**2 / 2) / 1597)  # Bonett and Wright's, by Fisher's transformation
+    error = (1 - rho**2) * np.sqrt(
+        (1 + rho**2 / 2) / 1597
+    )  # Bonett and Wright's, by Fisher's transformation
     assert high - low == pytest.approx(2 * 1.96 * error, rel=0.12)
 
 
 def test_chunks_hold_a_bounded_number_of_items():
-    shapes = [counts.shape for counts in resample_counts(400_000, resamples=5, rng=np.random.default_rng(0))]
+    shapes = [
+        counts.shape
+        for counts in resample_counts(400_000, resamples=5, rng=np.random.default_rng(0))
+    ]
     assert shapes == [(2, 400_000), (2, 400_000), (1, 400_000)]

@@ -12,9 +12,15 @@ def ranking(*passages):
 
 def test_two_questions_worked_by_hand():
     qrels = {"q": {"en/1": 1, "de/1": 1}, "r": {"en/2": 1, "de/2": 1, "en/9": 0}}
-    run = {"q": ranking("en/1", "en/5", "en/6", "de/1"), "r": ranking("en/2", "en/7", "de/2", "de/3")}
+    run = {
+        "q": ranking("en/1", "en/5", "en/6", "de/1"),
+        "r": ranking("en/2", "en/7", "de/2", "de/3"),
+    }
     shares = language_shares(qrels, run, ["de", "en"])
-    assert shares.ranked == {"en": pytest.approx((3 / 4 + 2 / 4) / 2), "de": pytest.approx((1 / 4 + 2 / 4) / 2)}
+    assert shares.ranked == {
+        "en": pytest.approx((3 / 4 + 2 / 4) / 2),
+        "de": pytest.approx((1 / 4 + 2 / 4) / 2),
+    }
     assert shares.relevant == {"en": pytest.approx(0.5), "de": pytest.approx(0.5)}
     # |.625 - .5| and |.375 - .5|: a total variation distance of .125
     assert language_fairness(shares) == pytest.approx(0.875)
@@ -22,7 +28,9 @@ def test_two_questions_worked_by_hand():
 
 def test_only_the_first_of_a_ranking_count():
     qrels = {"q": {"en/1": 1, "de/1": 1}}
-    shares = language_shares(qrels, {"q": ranking("en/1", "en/2", "de/1", "de/2")}, ["de", "en"], depth=2)
+    shares = language_shares(
+        qrels, {"q": ranking("en/1", "en/2", "de/1", "de/2")}, ["de", "en"], depth=2
+    )
     assert shares.ranked == {"de": 0.0, "en": 1.0}
     assert language_fairness(shares) == pytest.approx(0.5)
 
@@ -36,7 +44,9 @@ def test_equal_scores_are_cut_in_trec_eval_order():
 def test_limits_are_one_and_the_share_of_one_language():
     languages = [f"l{n}" for n in range(5)]
     qrels = {"q": {f"{language}/1": 1 for language in languages}}
-    fair = language_shares(qrels, {"q": ranking(*(f"{language}/7" for language in languages))}, languages)
+    fair = language_shares(
+        qrels, {"q": ranking(*(f"{language}/7" for language in languages))}, languages
+    )
     assert language_fairness(fair) == pytest.approx(1)
     alone = language_shares(qrels, {"q": ranking(*(f"l0/{n}" for n in range(30)))}, languages)
     assert language_fairness(alone) == pytest.approx(1 / 5)
@@ -64,7 +74,12 @@ def test_it_is_one_minus_total_variation_on_random_rankings():
         for passage in sorted(scores, key=scores.get)[::-1][:20]:
             counts[languages.index(passage[0])] += 1
     ranked = counts / counts.sum()
-    relevant = np.array([sum(p[0] == language for q in qrels.values() for p in q) for language in languages]) / 60
+    relevant = (
+        np.array(
+            [sum(p[0] == language for q in qrels.values() for p in q) for language in languages]
+        )
+        / 60
+    )
     assert language_fairness(shares) == pytest.approx(1 - np.abs(ranked - relevant).sum() / 2)
     assert sum(shares.ranked.values()) == pytest.approx(1)
 

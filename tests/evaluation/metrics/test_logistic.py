@@ -1,4 +1,5 @@
-"""SentEval's logistic regression: many side by side against one at a time with torch's own layers and optimizers."""
+"""SentEval's logistic regression: many side by side against one at a time with torch's own layers
+and optimizers."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ import pytest
 import torch
 from torch import nn
 
-from interlingua.evaluation.metrics.logistic import L2_GRID, Job, LogisticSettings, fit, random_split
+from interlingua.evaluation.metrics.logistic import (
+    L2_GRID,
+    Job,
+    LogisticSettings,
+    fit,
+    random_split,
+)
 
 SETTINGS = [
     LogisticSettings(),
@@ -19,7 +26,8 @@ SETTINGS = [
 
 
 def one_alone(x, y, job, l2, settings):
-    """SentEval's classifier without batching over jobs: accuracy, weights and the passes it took."""
+    """SentEval's classifier without batching over jobs: accuracy, weights and the passes it
+    took."""
     draw = np.random.RandomState(1111)
     torch.manual_seed(1111)
     layer = nn.Linear(x.shape[1], int(y.max()) + 1).double()
@@ -58,7 +66,8 @@ def noisy():
 def test_side_by_side_is_one_at_a_time(noisy, settings):
     x, y = noisy
     rows = np.random.RandomState(1).permutation(230)
-    # two sizes, so two groups; jobs that end at different times; a dev set drawn as SentEval draws it
+    # two sizes, so two groups; jobs that end at different times; a dev set drawn as SentEval draws
+    # it
     jobs = [Job(rows[60:], rows[:60]), Job(rows[:170], rows[170:]), Job(rows[30:], rows[:30])]
     together = fit(x, y, jobs, classes=3, settings=settings)
     lengths = set()

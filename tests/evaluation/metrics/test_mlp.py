@@ -1,4 +1,5 @@
-"""LASER's classifier: the networks trained side by side against one at a time, as LASER's script trains them."""
+"""LASER's classifier: the networks trained side by side against one at a time, as LASER's script
+trains them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ SEEDS = (1, 2, 5)
 
 
 def laser(x, y, dev_x, dev_y, *, classes, seed, epochs):
-    """One network in torch's plain words: a DataLoader, nn.Dropout, optim.Adam; the last of the best epochs."""
+    """One network in torch's plain words: a DataLoader, nn.Dropout, optim.Adam.
+
+    The last of the best epochs.
+    """
     train = DataLoader(TensorDataset(x, y), batch_size=12, shuffle=True)
     dev = DataLoader(TensorDataset(dev_x, dev_y), batch_size=12)
     torch.manual_seed(seed)
@@ -44,7 +48,10 @@ def noisy():
     generator = torch.Generator().manual_seed(0)
     means = torch.randn(3, 16, generator=generator)
     y, dev_y = (torch.randint(3, (2, size), generator=generator) for size in (50, 30))
-    x, dev_x = ((means[of] + 2 * torch.randn(*of.shape, 16, generator=generator)).double() for of in (y, dev_y))
+    x, dev_x = (
+        (means[of] + 2 * torch.randn(*of.shape, 16, generator=generator)).double()
+        for of in (y, dev_y)
+    )
     return x, y, dev_x, dev_y
 
 
@@ -59,7 +66,9 @@ def test_side_by_side_is_one_at_a_time(noisy):
             for (weight, bias), (their_weight, their_bias) in zip(
                 together.layers, zip(parameters[::2], parameters[1::2], strict=True), strict=True
             ):
-                torch.testing.assert_close(weight[language, place], their_weight, rtol=0, atol=1e-12)
+                torch.testing.assert_close(
+                    weight[language, place], their_weight, rtol=0, atol=1e-12
+                )
                 torch.testing.assert_close(bias[language, place, 0], their_bias, rtol=0, atol=1e-12)
     assert together.dev_right.unique().numel() > 2  # the seeds did not all find the same
 

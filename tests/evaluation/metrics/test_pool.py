@@ -17,7 +17,9 @@ def naive(vectors, k):
     occurrences = np.zeros((count, n), int)
     for a in range(count):
         for i in range(n):
-            cosines = {(c, j): float(vectors[a, i] @ vectors[c, j]) for c in range(count) for j in range(n)}
+            cosines = {
+                (c, j): float(vectors[a, i] @ vectors[c, j]) for c in range(count) for j in range(n)
+            }
             del cosines[a, i]
             for place in sorted(cosines, key=lambda at: -cosines[at])[:k]:
                 occurrences[place] += 1
@@ -51,11 +53,25 @@ def test_it_is_the_retrieval_of_the_evaluation():
 def test_worked_by_hand():
     """Two languages of two lines: the first is at 0 and 10 degrees, the second at 30 and 90."""
     degrees = np.radians([[0, 10], [30, 90]])
-    found = search_pool(np.stack([np.cos(degrees), np.sin(degrees)], axis=2).astype(np.float32), k=1)
-    assert found.found_alone[0, :, 1].tolist() == [True, False]  # 0 meets 30; 10 does too, and not 90
-    assert found.found_alone[1, :, 0].tolist() == [False, True]  # 30 meets 10 and not 0; 90 meets 10
-    assert found.found_among_all[0, :, 1].tolist() == [False, False]  # to 0 its neighbor 10 is nearer than 30
-    assert found.found_among_all[1, :, 0].tolist() == [False, False]  # to 90 its neighbor 30 is nearer than 10
+    found = search_pool(
+        np.stack([np.cos(degrees), np.sin(degrees)], axis=2).astype(np.float32), k=1
+    )
+    assert found.found_alone[0, :, 1].tolist() == [
+        True,
+        False,
+    ]  # 0 meets 30; 10 does too, and not 90
+    assert found.found_alone[1, :, 0].tolist() == [
+        False,
+        True,
+    ]  # 30 meets 10 and not 0; 90 meets 10
+    assert found.found_among_all[0, :, 1].tolist() == [
+        False,
+        False,
+    ]  # to 0 its neighbor 10 is nearer than 30
+    assert found.found_among_all[1, :, 0].tolist() == [
+        False,
+        False,
+    ]  # to 90 its neighbor 30 is nearer than 10
     assert found.own_language.tolist() == [[True, True], [False, True]]
     assert found.own_language_without_translations.tolist() == [[True, True], [False, True]]
     assert found.occurrences.tolist() == [[1, 2], [1, 0]]
@@ -83,7 +99,9 @@ def test_nan_is_one_line():
 
 def test_progress_ends_at_the_end():
     told = []
-    search_pool(random_vectors(3, 7), rows=4, progress=lambda label, done, total: told.append((done, total)))
+    search_pool(
+        random_vectors(3, 7), rows=4, progress=lambda label, done, total: told.append((done, total))
+    )
     assert told == [(4, 21), (7, 21), (11, 21), (14, 21), (18, 21), (21, 21)]
 
 
@@ -108,7 +126,10 @@ def test_without_neighbors_the_rest_is_the_same():
 
 def test_accuracies_are_means_over_targets():
     pool = search_pool(random_vectors(3, 10, 4))
-    for mean, found in ((pool.accuracy_alone, pool.found_alone), (pool.accuracy_among_all, pool.found_among_all)):
+    for mean, found in (
+        (pool.accuracy_alone, pool.found_alone),
+        (pool.accuracy_among_all, pool.found_among_all),
+    ):
         assert mean[1, 4] == (float(found[1, 4, 0]) + float(found[1, 4, 2])) / 2
 
 

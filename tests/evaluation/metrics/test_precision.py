@@ -27,7 +27,9 @@ def test_scikit_learn_agrees(decimals):
         positive = draw.rand(size) < 0.4
         positive[0] = True
         scores = (draw.rand(size) + 0.3 * positive).round(decimals)
-        assert average_precision(scores, positive) == pytest.approx(average_precision_score(positive, scores))
+        assert average_precision(scores, positive) == pytest.approx(
+            average_precision_score(positive, scores)
+        )
 
 
 def test_resamples_are_samples_with_repetitions():
@@ -41,7 +43,8 @@ def test_resamples_are_samples_with_repetitions():
 
 
 def plain_loop(scores, positive, drawn):
-    """Precision at each distinct score from the highest on, times the share of the positives gained there."""
+    """Precision at each distinct score from the highest on, times the share of the positives gained
+    there."""
     total = (drawn * positive).sum()
     found = taken = area = 0
     for score in sorted(set(scores.tolist()), reverse=True):
@@ -67,4 +70,6 @@ def test_resamples_are_those_of_a_plain_loop(decimals, share, dtype):
 
 def test_nothing_positive_is_0():
     assert average_precision(np.array([0.1, 0.2]), np.array([False, False])) == 0
-    assert resampled_average_precision(np.ones(2), np.zeros(2, bool), np.ones((3, 2), int)).tolist() == [0, 0, 0]
+    assert resampled_average_precision(
+        np.ones(2), np.zeros(2, bool), np.ones((3, 2), int)
+    ).tolist() == [0, 0, 0]

@@ -8,7 +8,8 @@ from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 
 
 def test_worked_by_hand():
-    # cosines: x0 is nearest to y0, x1 to y0 as well; y0 is nearest to x0, y1 to x1. Lengths must not matter.
+    # cosines: x0 is nearest to y0, x1 to y0 as well; y0 is nearest to x0, y1 to x1. Lengths must
+    # not matter.
     x = np.array([[10.0, 0.0], [3.0, 1.0]])
     y = np.array([[2.0, 0.1], [0.0, 5.0]])
     nearest_y, nearest_x = nearest_both_ways(x, y)
@@ -43,7 +44,11 @@ def test_sentence_transformers_translation_evaluator_agrees():
     rng = np.random.default_rng(7)
     x = rng.standard_normal((200, 12)).astype(np.float32)
     y = x + 1.2 * rng.standard_normal((200, 12)).astype(np.float32)
-    vectors = {f"{side}{i}": torch.tensor(row) for side, rows in (("s", x), ("t", y)) for i, row in enumerate(rows)}
+    vectors = {
+        f"{side}{i}": torch.tensor(row)
+        for side, rows in (("s", x), ("t", y))
+        for i, row in enumerate(rows)
+    }
     sources, targets = [f"s{i}" for i in range(200)], [f"t{i}" for i in range(200)]
     judge = evaluation.TranslationEvaluator(sources, targets, write_csv=False)
     judge.embed_inputs = lambda model, sentences, **_: [vectors[sentence] for sentence in sentences]

@@ -27,15 +27,25 @@ def noisy():
 
 
 def right(weights, x, y):
-    return ((torch.from_numpy(x) @ weights[:, :-1].T + weights[:, -1]).argmax(1).numpy() == y).astype(float)
+    return (
+        (torch.from_numpy(x) @ weights[:, :-1].T + weights[:, -1]).argmax(1).numpy() == y
+    ).astype(float)
 
 
 def best_of_grid(x, y, rows, settings):
     """Cross-validation over some rows: percent with two decimals, the first of the best."""
     tensors = torch.from_numpy(x), torch.from_numpy(y)
-    folds = list(StratifiedKFold(settings.folds, shuffle=True, random_state=1111).split(x[rows], y[rows]))
+    folds = list(
+        StratifiedKFold(settings.folds, shuffle=True, random_state=1111).split(x[rows], y[rows])
+    )
     means = [
-        round(100 * np.mean([one_alone(*tensors, Job(rows[a], rows[b]), l2, settings)[0] for a, b in folds]), 2)
+        round(
+            100
+            * np.mean(
+                [one_alone(*tensors, Job(rows[a], rows[b]), l2, settings)[0] for a, b in folds]
+            ),
+            2,
+        )
         for l2 in L2_GRID
     ]
     return L2_GRID[int(np.argmax(means))], max(means)
@@ -79,7 +89,9 @@ def test_cross_validation_on_train(noisy):
 def test_validation_on_dev(noisy):
     x, y = noisy
     job = Job(np.arange(80), np.arange(80, 110))
-    runs = [one_alone(torch.from_numpy(x), torch.from_numpy(y), job, l2, SETTINGS) for l2 in L2_GRID]
+    runs = [
+        one_alone(torch.from_numpy(x), torch.from_numpy(y), job, l2, SETTINGS) for l2 in L2_GRID
+    ]
     best = int(np.argmax([round(100 * accuracy, 2) for accuracy, _, _ in runs]))
     found = validation_on_dev(
         (x[:80], y[:80]), (x[80:110], y[80:110]), (x[110:], y[110:]), classes=2, settings=SETTINGS

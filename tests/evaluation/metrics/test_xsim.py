@@ -9,7 +9,8 @@ from interlingua.functional.margin import MARGINS
 
 
 def laser_xsim(faiss, x, y, margin, k):
-    """LASER's computation: two flat indexes, neighbors both ways, margin of the k candidates, best one."""
+    """LASER's computation: two flat indexes, neighbors both ways, margin of the k candidates, best
+    one."""
     x, y = x.copy(), y.copy()
     faiss.normalize_L2(x)
     faiss.normalize_L2(y)
@@ -24,7 +25,11 @@ def laser_xsim(faiss, x, y, margin, k):
         scores = []
         for n in range(k):
             b = (mean_xy[i] + mean_yx[idx_xy[i, n]]) / 2
-            scores.append({"ratio": cos_xy[i, n] / b, "distance": cos_xy[i, n] - b, "absolute": cos_xy[i, n]}[margin])
+            scores.append(
+                {"ratio": cos_xy[i, n] / b, "distance": cos_xy[i, n] - b, "absolute": cos_xy[i, n]}[
+                    margin
+                ]
+            )
         best.append(idx_xy[i, int(np.argmax(scores))])
     return best
 
@@ -43,14 +48,18 @@ def test_laser_with_faiss_agrees(k, distractors):
     errors = {margin: float((ours[margin] != np.arange(300)).mean()) for margin in MARGINS}
     assert 0 < errors["ratio"] < 1
     if k > 1:
-        assert errors["ratio"] < errors["absolute"]  # the margin repairs hubs, which the common offset makes
+        assert (
+            errors["ratio"] < errors["absolute"]
+        )  # the margin repairs hubs, which the common offset makes
     else:
         assert len(set(errors.values())) == 1  # with one neighbor there is nothing to choose
 
 
 def test_fewer_sentences_than_neighbors():
     predictions = xsim_predictions(np.eye(3), np.eye(3), k=4)
-    assert {margin: predicted.tolist() for margin, predicted in predictions.items()} == {m: [0, 1, 2] for m in MARGINS}
+    assert {margin: predicted.tolist() for margin, predicted in predictions.items()} == {
+        m: [0, 1, 2] for m in MARGINS
+    }
 
 
 def test_what_misled_a_query():
@@ -59,8 +68,15 @@ def test_what_misled_a_query():
         [Altered("a2", "a", "number"), Altered("b2", "b", "name"), Altered("?", "", "x")],
     )
     predicted = np.array([3, 4, 3])
-    assert kinds_of_errors(predicted, np.array([True, True, True]), targets, altered) == ["number", "name", MISALIGNED]
-    assert kinds_of_errors(np.array([1, 4, 5]), np.array([True, False, True]), targets, altered) == [MISALIGNED] * 2
+    assert kinds_of_errors(predicted, np.array([True, True, True]), targets, altered) == [
+        "number",
+        "name",
+        MISALIGNED,
+    ]
+    assert (
+        kinds_of_errors(np.array([1, 4, 5]), np.array([True, False, True]), targets, altered)
+        == [MISALIGNED] * 2
+    )
 
 
 def test_any_pair_has_its_margin():
@@ -77,9 +93,14 @@ def test_any_pair_can_be_scored():
     search = xsim_search(x, y, k=2)
     x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y))
     cosines = x @ y.T
-    of_x, of_y = np.sort(cosines, axis=1)[:, -2:].mean(axis=1), np.sort(cosines, axis=0)[-2:].mean(axis=0)
+    of_x, of_y = (
+        np.sort(cosines, axis=1)[:, -2:].mean(axis=1),
+        np.sort(cosines, axis=0)[-2:].mean(axis=0),
+    )
     for i, j in ((0, 0), (3, 6), (4, search.predictions["ratio"][4])):
-        assert search.ratio(i, j) == pytest.approx(cosines[i, j] / ((of_x[i] + of_y[j]) / 2), rel=1e-4)
+        assert search.ratio(i, j) == pytest.approx(
+            cosines[i, j] / ((of_x[i] + of_y[j]) / 2), rel=1e-4
+        )
     best = search.predictions["ratio"][4]
     nearest = np.argsort(cosines[4])[-2:]
     assert search.ratio(4, best) == max(search.ratio(4, int(j)) for j in nearest)

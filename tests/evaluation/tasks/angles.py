@@ -21,11 +21,16 @@ class Angles:
 
 
 def rows(cosines=COSINES, gold=GOLD, letters="ab"):
-    return "".join(f"{g}\t{letters[0]} x\t{letters[1]} {c}\n" for g, c in zip(gold, cosines, strict=True))
+    return "".join(
+        f"{g}\t{letters[0]} x\t{letters[1]} {c}\n" for g, c in zip(gold, cosines, strict=True)
+    )
 
 
 def protocol_sized(folder, names):
-    """Sets of 250 pairs, as STS17's are; the k-th set's cosines agree with the judgments but for k swaps."""
+    """Sets of 250 pairs, as STS17's are.
+
+    The k-th set's cosines agree with the judgments but for k swaps.
+    """
     folder.mkdir()
     for k, name in enumerate(names):
         cosines = np.linspace(0, 0.99, 250)

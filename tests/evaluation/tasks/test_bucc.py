@@ -27,16 +27,27 @@ def write_split(folder, stem, sources, targets, gold, code="zh"):
 
 
 class Made:
-    """Two texts with 40 translations among 90 and 120 sentences; some sentences stand there twice."""
+    """Two texts with 40 translations among 90 and 120 sentences.
+
+    Some sentences stand there twice.
+    """
 
     def __init__(self, seed, noise=0.5):
         rng = np.random.default_rng(seed)
-        self.gold = list(zip(rng.permutation(90)[:40].tolist(), rng.permutation(120)[:40].tolist(), strict=True))
+        self.gold = list(
+            zip(rng.permutation(90)[:40].tolist(), rng.permutation(120)[:40].tolist(), strict=True)
+        )
         x, y = rng.standard_normal((90, 8)), rng.standard_normal((120, 8))
         for i, j in self.gold:
             y[j] = x[i] + noise * rng.standard_normal(8)
-        sources, targets = [f"s{seed} {row}" for row in range(90)], [f"t{seed} {row}" for row in range(120)]
-        for texts, vectors, pairs in ((sources, x, [(3, 70), (10, 11)]), (targets, y, [(0, 1), (5, 119), (7, 8)])):
+        sources, targets = (
+            [f"s{seed} {row}" for row in range(90)],
+            [f"t{seed} {row}" for row in range(120)],
+        )
+        for texts, vectors, pairs in (
+            (sources, x, [(3, 70), (10, 11)]),
+            (targets, y, [(0, 1), (5, 119), (7, 8)]),
+        ):
             for first, second in pairs:
                 texts[second], vectors[second] = texts[first], vectors[first]
         self.sources, self.targets = sources, targets
@@ -53,11 +64,20 @@ class Made:
 
 def score_all(x, y, k=4):
     """Margins of each row of x with its k nearest of y, the whole matrix sorted."""
-    # Rounded from float64, so that sentences that stand there twice have equal scores on every processor.
+    # Rounded from float64, so that sentences that stand there twice have equal scores on every
+    # processor.
     cosines = (x.astype(np.float64) @ y.T.astype(np.float64)).astype(np.float32)
-    near_x, near_y = np.argsort(-cosines, axis=1, kind="stable")[:, :k], np.argsort(-cosines.T, axis=1)[:, :k]
-    mean_x, mean_y = np.take_along_axis(cosines, near_x, 1).mean(1), np.take_along_axis(cosines.T, near_y, 1).mean(1)
-    scores = [[cosines[i, j] / ((mean_x[i] + mean_y[j]) / 2) for j in row] for i, row in enumerate(near_x)]
+    near_x, near_y = (
+        np.argsort(-cosines, axis=1, kind="stable")[:, :k],
+        np.argsort(-cosines.T, axis=1)[:, :k],
+    )
+    mean_x, mean_y = (
+        np.take_along_axis(cosines, near_x, 1).mean(1),
+        np.take_along_axis(cosines.T, near_y, 1).mean(1),
+    )
+    scores = [
+        [cosines[i, j] / ((mean_x[i] + mean_y[j]) / 2) for j in row] for i, row in enumerate(near_x)
+    ]
     return np.array(scores), near_x
 
 
@@ -89,7 +109,10 @@ def best_walk(found, right, gold):
 
 
 def laser_candidates(made):
-    """LASER: unify the texts, mine, look the ids of texts up; those that stand there twice have none."""
+    """LASER: unify the texts, mine, look the ids of texts up.
+
+    Those that stand there twice have none.
+    """
     unique = [list(dict.fromkeys(texts)) for texts in (made.sources, made.targets)]
     ids = []
     for texts in (made.sources, made.targets):
@@ -102,7 +125,10 @@ def laser_candidates(made):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_lasers_protocol_is_the_oracle(tmp_path, table_encoder, seed):
-    train, test = Made(seed).write(tmp_path / "bucc", "training"), Made(seed + 100).write(tmp_path / "bucc", "test")
+    train, test = (
+        Made(seed).write(tmp_path / "bucc", "training"),
+        Made(seed + 100).write(tmp_path / "bucc", "test"),
+    )
     encoder = table_encoder(train.table | test.table)
     result = BuccMargin().evaluate(encoder, tmp_path)
     gold = set(train.gold)
@@ -122,7 +148,11 @@ def test_lasers_protocol_is_the_oracle(tmp_path, table_encoder, seed):
 def test_sentence_transformers_protocol_is_the_oracle(tmp_path, table_encoder, seed):
     made = Made(seed).write(tmp_path / "bucc", "zh-en.training")
     result = BuccBestF1().evaluate(table_encoder(made.table), tmp_path)
-    found = [one for one in matched(made.vectors(made.sources), made.vectors(made.targets)) if one[0] >= 1]
+    found = [
+        one
+        for one in matched(made.vectors(made.sources), made.vectors(made.targets))
+        if one[0] >= 1
+    ]
     f1, precision, recall, _ = best_walk(found, lambda i, j: (i, j) in made.gold, 40)
     expected = {"best_f1": f1, "best_precision": precision, "best_recall": recall}
     assert dict(result.subsets[0].scores) == pytest.approx(expected)
@@ -133,17 +163,27 @@ def test_extracted_pairs_that_are_not_gold_are_kept(tmp_path, table_encoder):
     made = Made(2).write(tmp_path / "bucc", "zh-en.training")
     encoder = table_encoder(made.table)
     (result,) = evaluate(encoder, [BuccBestF1(examples=90)], tmp_path)
-    found = [one for one in matched(made.vectors(made.sources), made.vectors(made.targets)) if one[0] >= 1]
+    found = [
+        one
+        for one in matched(made.vectors(made.sources), made.vectors(made.targets))
+        if one[0] >= 1
+    ]
     *_, threshold = best_walk(found, lambda i, j: (i, j) in made.gold, 40)
-    wrong = {(made.sources[i], made.targets[j]): (i, score) for score, i, j in found
-             if score >= threshold and (i, j) not in made.gold}  # fmt: skip
+    wrong = {
+        (made.sources[i], made.targets[j]): (i, score)
+        for score, i, j in found
+        if score >= threshold and (i, j) not in made.gold
+    }
     examples = result.examples["zh-en"]
     assert {(one.query, one.retrieved) for one in examples} == set(wrong) != set()
     partners = {i: made.targets[j] for i, j in made.gold}
     for one in examples:
         row, score = wrong[one.query, one.retrieved]
         assert (one.item, one.expected) == (row, partners.get(row, "(in no gold pair)"))
-        assert (one.retrieved_score, one.measure) == (pytest.approx(score, rel=1e-5), "ratio margin")
+        assert (one.retrieved_score, one.measure) == (
+            pytest.approx(score, rel=1e-5),
+            "ratio margin",
+        )
     (fewer,) = evaluate(encoder, [BuccBestF1(examples=1)], tmp_path)
     assert fewer.examples["zh-en"] == examples[:1]
 
@@ -158,10 +198,18 @@ def test_scores_below_1_are_dropped(tmp_path, table_encoder):
 
 
 def test_where_the_test_gold_is_missing_the_result_says_so(tmp_path, table_encoder):
-    train, test = Made(1).write(tmp_path / "bucc", "training"), Made(2).write(tmp_path / "bucc", "test", gold=False)
+    train, test = (
+        Made(1).write(tmp_path / "bucc", "training"),
+        Made(2).write(tmp_path / "bucc", "test", gold=False),
+    )
     result = BuccMargin().evaluate(table_encoder(train.table | test.table), tmp_path)
     assert (result.main_metric, result.task) == ("f1_crossvalidated", "bucc_margin_bucc")
-    assert set(result.subsets[0].scores) == {"best_f1", "best_precision", "best_recall", "f1_crossvalidated"}
+    assert set(result.subsets[0].scores) == {
+        "best_f1",
+        "best_precision",
+        "best_recall",
+        "f1_crossvalidated",
+    }
     assert result.notes[0].startswith("zh-en: no gold of a test split; threshold ")
     assert result.subsets[0].scores["f1_crossvalidated"] <= result.subsets[0].scores["best_f1"]
 
@@ -169,7 +217,8 @@ def test_where_the_test_gold_is_missing_the_result_says_so(tmp_path, table_encod
 def test_halves_are_of_the_sources_and_of_the_seed(tmp_path, table_encoder):
     made = Made(1, noise=0.9).write(tmp_path / "bucc", "dev")
     scores = [
-        BuccMargin(seed=seed).evaluate(table_encoder(made.table), tmp_path).subsets[0].scores for seed in (1, 1, 2, 3)
+        BuccMargin(seed=seed).evaluate(table_encoder(made.table), tmp_path).subsets[0].scores
+        for seed in (1, 1, 2, 3)
     ]
     assert scores[0] == scores[1]
     assert len({one["f1_crossvalidated"] for one in scores}) > 1
@@ -178,7 +227,12 @@ def test_halves_are_of_the_sources_and_of_the_seed(tmp_path, table_encoder):
 
 def test_retrieval_and_margin_reach_the_mining(tmp_path, table_encoder):
     made = Made(3, noise=0.9).write(tmp_path / "bucc", "dev")
-    tasks = [BuccMargin(), BuccMargin(retrieval="forward"), BuccMargin(margin="absolute"), BuccMargin(k=1)]
+    tasks = [
+        BuccMargin(),
+        BuccMargin(retrieval="forward"),
+        BuccMargin(margin="absolute"),
+        BuccMargin(k=1),
+    ]
     found = [task.evaluate(table_encoder(made.table), tmp_path) for task in tasks]
     assert len({result.main_score for result in found}) == 4
     assert [result.changed for result in found] == [(), ("retrieval",), ("margin",), ("k",)]
@@ -190,7 +244,9 @@ def test_mteb_is_worked_by_hand(tmp_path, table_encoder):
     table = {"a": [1, 0], "b": [0, 1], "c": [1, 0.1], "x": [1, 0], "y": [0.1, 1], "z": [0.8, 0.3]}
     result = BuccMTEB().evaluate(table_encoder(table), tmp_path)
     (subset,) = result.subsets
-    assert dict(subset.scores) == pytest.approx({"f1": 1 / 3, "precision": 1 / 4, "accuracy": 1 / 2})
+    assert dict(subset.scores) == pytest.approx(
+        {"f1": 1 / 3, "precision": 1 / 4, "accuracy": 1 / 2}
+    )
     assert result.items["zh-en"].values.tolist() == pytest.approx([2 / 3, 0])
     (example,) = result.examples["zh-en"]
     assert (example.query, example.expected, example.retrieved) == ("c", "z", "x")
@@ -201,24 +257,41 @@ def test_mteb_is_worked_by_hand(tmp_path, table_encoder):
 def test_languages_and_names(tmp_path, number_encoder, protocol):
     texts = [f"number {n}" for n in range(12)]
     for code in ("de", "fr"):
-        write_split(tmp_path / "bucc2018" / f"{code}-en", f"{code}-en.sample", texts, texts, [(3, 3), (7, 7)], code)
+        write_split(
+            tmp_path / "bucc2018" / f"{code}-en",
+            f"{code}-en.sample",
+            texts,
+            texts,
+            [(3, 3), (7, 7)],
+            code,
+        )
     result = protocol(languages=["German"]).evaluate(number_encoder, tmp_path)
-    assert [(subset.name, subset.languages) for subset in result.subsets] == [("de-en", ("deu_Latn", "eng_Latn"))]
+    assert [(subset.name, subset.languages) for subset in result.subsets] == [
+        ("de-en", ("deu_Latn", "eng_Latn"))
+    ]
     assert (result.task, result.dataset) == (f"{protocol.name}_bucc2018", "bucc2018")
     assert {language for _, language, _ in number_encoder.calls} == {"deu_Latn", "eng_Latn"}
     assert protocol().parts(tmp_path) == ["de-en", "fr-en"]
     both = protocol().evaluate(number_encoder, tmp_path)
     assert both.members["all_2"] == ("de-en", "fr-en")
-    with pytest.raises(DataError, match="no file for the language 'ru' here; there are: de-en, fr-en"):
+    with pytest.raises(
+        DataError, match="no file for the language 'ru' here; there are: de-en, fr-en"
+    ):
         protocol(languages=["ru"]).evaluate(number_encoder, tmp_path)
-    with pytest.raises(DataError, match="no gold file of the split 'test' of de-en; splits that have one: sample"):
+    with pytest.raises(
+        DataError, match="no gold file of the split 'test' of de-en; splits that have one: sample"
+    ):
         protocol(split="test").evaluate(number_encoder, tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"no BUCC files .* here, nor in bucc2018/ or bucc2018_zh_en/"):
+    with pytest.raises(
+        DataError, match=r"no BUCC files .* here, nor in bucc2018/ or bucc2018_zh_en/"
+    ):
         protocol().evaluate(number_encoder, tmp_path / "empty")
 
 
-def test_the_shared_tasks_training_data_stand_under_the_protocols_name(tmp_path, number_encoder, monkeypatch):
+def test_the_shared_tasks_training_data_stand_under_the_protocols_name(
+    tmp_path, number_encoder, monkeypatch
+):
     monkeypatch.setitem(TRAINING_GOLD, "de-en", 2)
     texts = [f"number {n}" for n in range(12)]
     write_split(tmp_path / "bucc", "de-en.training", texts, texts, [(3, 3), (7, 7)], "de")
@@ -232,7 +305,9 @@ def test_the_shared_tasks_training_data_stand_under_the_protocols_name(tmp_path,
 def test_a_test_gold_of_some_pairs_only(tmp_path, table_encoder):
     train, test = Made(1), Made(2)
     for code in ("de", "zh"):
-        write_split(tmp_path / "bucc", f"{code}-en.training", train.sources, train.targets, train.gold, code)
+        write_split(
+            tmp_path / "bucc", f"{code}-en.training", train.sources, train.targets, train.gold, code
+        )
     write_split(tmp_path / "bucc", "zh-en.test", test.sources, test.targets, test.gold)
     result = BuccMargin().evaluate(table_encoder(train.table | test.table), tmp_path)
     assert result.main_metric == "f1_crossvalidated"
@@ -246,8 +321,16 @@ def test_a_test_gold_of_some_pairs_only(tmp_path, table_encoder):
     [
         (BuccMargin, {"k": 0}, "k must be 1 or more, got 0"),
         (BuccBestF1, {"k": -1}, "k must be 1 or more, got -1"),
-        (BuccMargin, {"margin": "product"}, "margin 'product' is not one of ratio, distance, absolute"),
-        (BuccMargin, {"retrieval": "both"}, "retrieval 'both' is not one of forward, backward, intersection, max"),
+        (
+            BuccMargin,
+            {"margin": "product"},
+            "margin 'product' is not one of ratio, distance, absolute",
+        ),
+        (
+            BuccMargin,
+            {"retrieval": "both"},
+            "retrieval 'both' is not one of forward, backward, intersection, max",
+        ),
     ],
 )
 def test_options_are_checked(protocol, options, message):
@@ -275,11 +358,17 @@ def test_the_public_sample_is_recognized():
         def encode(self, texts, *, language=None):
             vectors = np.ones((len(texts), 64), np.float32)
             for row, text in zip(vectors, texts, strict=True):
-                np.add.at(row, [ord(character) % 64 for character in text if not character.isalpha()], 9)
+                np.add.at(
+                    row, [ord(character) % 64 for character in text if not character.isalpha()], 9
+                )
             return vectors
 
     found = [protocol().evaluate(Characters(), DATA) for protocol in PROTOCOLS]
-    assert [result.task for result in found] == ["bucc_margin_dev", "bucc_best_f1_dev", "bucc_mteb_dev"]
+    assert [result.task for result in found] == [
+        "bucc_margin_dev",
+        "bucc_best_f1_dev",
+        "bucc_mteb_dev",
+    ]
     assert {result.data_revision for result in found} == {"MESH@68f82e2"}
     assert [result.subsets[0].pairs for result in found] == [257] * 3
 

@@ -1,4 +1,7 @@
-"""What the classification tasks share; their protocols are in test_zero_shot.py and test_few_shot.py."""
+"""What the classification tasks share.
+
+Their protocols are in test_zero_shot.py and test_few_shot.py.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,19 @@ def test_two_protocols_on_one_data_set_embed_each_text_once(tmp_path):
     assert len(texts) == len(set(texts)) == 2 * (36 + 12 + 21)
     assert zero.data_sha256 == few.data_sha256
     assert told[-1][1] == told[-1][2]
-    assert {result.task for result in (zero, few)} == {"zero_shot_folder_labeled", "few_shot_folder_labeled"}
+    assert {result.task for result in (zero, few)} == {
+        "zero_shot_folder_labeled",
+        "few_shot_folder_labeled",
+    }
 
 
 def test_a_suite_takes_the_sets_that_are_there(tmp_path):
     write_topics(tmp_path / "labeled", ("en", "de"))
     (tmp_path / "mrpc").mkdir()
     (tmp_path / "mrpc" / "train.tsv").write_text("Quality\tno language\n")
-    assert [task.name for task in build_tasks(["few_shot_classification"], data=tmp_path)] == ["few_shot_folder"]
+    assert [task.name for task in build_tasks(["few_shot_classification"], data=tmp_path)] == [
+        "few_shot_folder"
+    ]
     settings = ['zero_shot_classification.sources=["en"]', "zero_shot_folder.seeds=[3, 4]"]
     (task,) = build_tasks(["zero_shot_classification"], data=tmp_path, settings=settings)
     assert (task.name, task.sources, task.seeds) == ("zero_shot_folder", ("en",), (3, 4))

@@ -12,7 +12,13 @@ from sklearn.metrics import f1_score
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.data.classification import sib200_sets
-from interlingua.evaluation.tasks.few_shot import FewShotFolder, FewShotSib200, FewShotUmsab, few_shot_draws, macro_f1
+from interlingua.evaluation.tasks.few_shot import (
+    FewShotFolder,
+    FewShotSib200,
+    FewShotUmsab,
+    few_shot_draws,
+    macro_f1,
+)
 from tests.evaluation.tasks.topics import Topics, topic_rows, write_topics
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
@@ -37,7 +43,9 @@ def test_draws_are_a_shuffle_of_a_shuffle():
 def test_macro_f1_is_scikit_learn_s():
     draw = np.random.RandomState(0)
     y, predicted = draw.randint(0, 4, 50), draw.randint(0, 5, 50)
-    assert macro_f1(y, predicted) == pytest.approx(f1_score(y, predicted, average="macro", zero_division=0))
+    assert macro_f1(y, predicted) == pytest.approx(
+        f1_score(y, predicted, average="macro", zero_division=0)
+    )
     # of three classes one is never right: (2/3 + 1 + 0) / 3, with 1 predicted for the third
     assert macro_f1(np.array([0, 1, 2]), np.array([0, 1, 0])) == pytest.approx((2 / 3 + 1 + 0) / 3)
 
@@ -56,18 +64,25 @@ def test_scores_items_and_groups(tmp_path):
         assert result.items[subset.name].values.mean() == pytest.approx(subset.scores["accuracy"])
         assert subset.scores["accuracy_sd"] > 0
     means = {
-        metric: np.mean([subset.scores[metric] for subset in result.subsets]) for metric in result.subsets[0].scores
+        metric: np.mean([subset.scores[metric] for subset in result.subsets])
+        for metric in result.subsets[0].scores
     }
     assert result.groups == {"all_2": pytest.approx(means)}
     asked = [text for _, texts in encoder.asked for text in texts]
     assert len(asked) < 2 * (36 + 21)  # what is never drawn is not embedded
-    (alone,) = FewShotFolder(samples_per_label=2, draws=1, languages=["en"]).evaluate(encoder, tmp_path).subsets
+    (alone,) = (
+        FewShotFolder(samples_per_label=2, draws=1, languages=["en"])
+        .evaluate(encoder, tmp_path)
+        .subsets
+    )
     assert list(alone.scores) == ["accuracy", "f1_macro"]
 
 
 def test_a_label_that_is_only_tested_counts_as_wrong(tmp_path):
     folder = write_topics(tmp_path / "labeled", ("en", "de"))
-    rows = "".join(f"{label}\t{text}\n" for label, text in topic_rows("de", 36) if label != "travel")
+    rows = "".join(
+        f"{label}\t{text}\n" for label, text in topic_rows("de", 36) if label != "travel"
+    )
     (folder / "de.train.tsv").write_text(rows)
     result = FewShotFolder().evaluate(Topics(noise=0), folder)
     assert result.subsets[0].scores["accuracy"] == pytest.approx(2 / 3)
@@ -118,7 +133,9 @@ def test_mteb_gives_the_same_numbers(tmp_path, noise, samples):
         zip(*rows, strict=True) for rows in (topic_rows("en", 36), topic_rows("en", 120, 2000))
     )
     y, test_y = (np.array([classes[label] for label in some]) for some in (labels, test_labels))
-    theirs = mteb_scores(encoder.encode(texts), y, encoder.encode(test_texts), test_y, samples_per_label=samples)
+    theirs = mteb_scores(
+        encoder.encode(texts), y, encoder.encode(test_texts), test_y, samples_per_label=samples
+    )
     assert ours.scores["accuracy"] == theirs["accuracy"]
     assert ours.scores["f1_macro"] == pytest.approx(theirs["f1"], abs=1e-12)
 

@@ -16,8 +16,19 @@ DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlin
 
 def test_every_ordered_pair_worked_by_hand(tmp_path, table_encoder):
     # German nearly as English; both Italian vectors lie nearest to the first of the others
-    table = {"one": [1, 0], "two": [0, 1], "eins": [1, 0.1], "zwei": [0.1, 1], "uno": [1, 0.3], "due": [1, 0.5]}
-    for code, texts in (("eng_Latn", "one two"), ("deu_Latn", "eins zwei"), ("ita_Latn", "uno due")):
+    table = {
+        "one": [1, 0],
+        "two": [0, 1],
+        "eins": [1, 0.1],
+        "zwei": [0.1, 1],
+        "uno": [1, 0.3],
+        "due": [1, 0.5],
+    }
+    for code, texts in (
+        ("eng_Latn", "one two"),
+        ("deu_Latn", "eins zwei"),
+        ("ita_Latn", "uno due"),
+    ):
         (tmp_path / f"{code}.txt").write_text("".join(f"{text}\n" for text in texts.split()))
     result = FloresP1().evaluate(table_encoder(table), tmp_path)
     assert {subset.name: subset.scores["accuracy"] for subset in result.subsets} == {
@@ -38,7 +49,9 @@ def test_each_language_is_embedded_once(aligned_folder, number_encoder):
         result = FloresP1().evaluate(cached, aligned_folder.parent)
     assert len(number_encoder.texts) == 24
     assert [call[1] for call in number_encoder.calls] == ["eng_Latn", "hin_Deva", "ita_Latn"]
-    assert {subset.name: subset.scores["accuracy"] for subset in result.subsets}["ita_Latn-hin_Deva"] == 0.75
+    assert {subset.name: subset.scores["accuracy"] for subset in result.subsets}[
+        "ita_Latn-hin_Deva"
+    ] == 0.75
 
 
 def test_languages_are_paired_with_each_other(aligned_folder, number_encoder):
@@ -60,7 +73,9 @@ def test_languages_are_paired_with_each_other(aligned_folder, number_encoder):
 def test_two_files_of_one_language(aligned_folder, number_encoder):
     (aligned_folder / "ita.txt").write_text("numero 1\n" * 8)
     for task in (FloresP1(), XSim()):
-        with pytest.raises(DataError, match=r"ita_Latn\.txt: ita\.txt .* is of the same language; remove one"):
+        with pytest.raises(
+            DataError, match=r"ita_Latn\.txt: ita\.txt .* is of the same language; remove one"
+        ):
             task.evaluate(number_encoder, aligned_folder)
 
 
@@ -95,4 +110,7 @@ def test_the_papers_pairs_on_flores():
     assert result.groups["low_resource_240of240"]["accuracy"] == pytest.approx(210 / 240, abs=0.001)
     assert result.groups["hin-hye_2of2"]["accuracy"] == 1.0
     assert result.groups["urd-yor_2of2"]["accuracy"] < 0.01
-    assert list(FloresP1(languages=["muse"]).evaluate(Positions(), DATA).groups) == ["all_182", "muse_182of182"]
+    assert list(FloresP1(languages=["muse"]).evaluate(Positions(), DATA).groups) == [
+        "all_182",
+        "muse_182of182",
+    ]

@@ -14,7 +14,9 @@ from interlingua.languages import resolve
 
 
 def subset(name, source, pairs, accuracy):
-    return SubsetScores(name=name, languages=(source, "eng_Latn"), pairs=pairs, scores={"accuracy": accuracy})
+    return SubsetScores(
+        name=name, languages=(source, "eng_Latn"), pairs=pairs, scores={"accuracy": accuracy}
+    )
 
 
 def group_scores(subsets, groups):
@@ -29,7 +31,9 @@ SUBSETS = [
 
 
 def test_a_groups_name_counts_the_languages_present():
-    groups = group_scores(SUBSETS, {"two": ["deu", "rus"], "some": ["rus", "fra", "tur"], "none": ["ita"]})
+    groups = group_scores(
+        SUBSETS, {"two": ["deu", "rus"], "some": ["rus", "fra", "tur"], "none": ["ita"]}
+    )
     assert list(groups) == ["two_2of2", "some_2of3", "all_3", "latin_script_2", "other_scripts_1"]
     assert groups["two_2of2"]["accuracy"] == pytest.approx(0.7)
     assert groups["some_2of3"]["accuracy"] == pytest.approx(0.6)
@@ -45,7 +49,9 @@ def test_members_are_those_of_the_group():
 
 def test_members_carry_their_counts():
     subsets = [subset(name, "deu_Latn", 1, 0.5) for name in ("a-b", "b-a")]
-    found = present_members(subsets, {"two": ["a-b", "b-a"], "four": ["a-b", "a-c", "c-a", "b-c"], "none": ["x-y"]})
+    found = present_members(
+        subsets, {"two": ["a-b", "b-a"], "four": ["a-b", "a-c", "c-a", "b-c"], "none": ["x-y"]}
+    )
     assert {name: [one.name for one in chosen] for name, chosen in found.items()} == {
         "two_2of2": ["a-b", "b-a"],
         "four_1of4": ["a-b"],

@@ -32,26 +32,44 @@ class Letters:
     """Some vector of a text: how often each byte occurs."""
 
     def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
-        rows = [np.bincount(np.frombuffer(text.encode(), dtype=np.uint8), minlength=256) for text in texts]
+        rows = [
+            np.bincount(np.frombuffer(text.encode(), dtype=np.uint8), minlength=256)
+            for text in texts
+        ]
         return np.sqrt(np.array(rows, dtype=np.float32))
 
 
 def write_set(folder, code, sentences, questions):
-    """A file in XQuAD-R's form: one paragraph; questions as (id, text, number of the sentence that answers)."""
+    """A file in XQuAD-R's form: one paragraph.
+
+    Questions as (id, text, number of the sentence that answers).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     starts = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences)]).tolist()
-    breaks = [[start, start + len(sentence)] for start, sentence in zip(starts, sentences, strict=False)]
+    breaks = [
+        [start, start + len(sentence)] for start, sentence in zip(starts, sentences, strict=False)
+    ]
     asked = [
         {"id": name, "question": text, "answers": [{"answer_start": starts[number], "text": ""}]}
         for name, text, number in questions
     ]
-    paragraph = {"context": " ".join(sentences), "sentences": sentences, "sentence_breaks": breaks, "qas": asked}
-    (folder / f"{code}.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}), encoding="utf-8")
+    paragraph = {
+        "context": " ".join(sentences),
+        "sentences": sentences,
+        "sentence_breaks": breaks,
+        "qas": asked,
+    }
+    (folder / f"{code}.json").write_text(
+        json.dumps({"data": [{"paragraphs": [paragraph]}]}), encoding="utf-8"
+    )
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """English sentences at 0, 10 and 50 degrees, German at 30, 12 and 80; the first of each answers question q."""
+    """English sentences at 0, 10 and 50 degrees, German at 30, 12 and 80.
+
+    The first of each answers question q.
+    """
     folder = tmp_path / "xquad_r"
     write_set(folder, "en", ["en 0", "en 10", "en 50"], [("q", "ask 4", 0)])
     write_set(folder, "de", ["de 30", "de 12", "de 80"], [("q", "ask 32", 0)])
@@ -74,7 +92,8 @@ def test_both_variants_worked_by_hand(folder):
     assert english["map"] == pytest.approx((1 / 1 + 2 / 4) / 2)
     # without en 0: en 10, de 12, de 30: the answer at rank 3
     assert english["map_without_own_answer"] == pytest.approx(1 / 3)
-    # asked at 32: de 30 (2), en 50 (18), de 12 (20), en 10 (22), en 0 (32), de 80 (48): ranks 1 and 5
+    # asked at 32: de 30 (2), en 50 (18), de 12 (20), en 10 (22), en 0 (32), de 80 (48): ranks 1 and
+    # 5
     assert german["map"] == pytest.approx((1 / 1 + 2 / 5) / 2)
     assert german["map_without_own_answer"] == pytest.approx(1 / 4)
     assert english["mrr_at_100"] == german["mrr_at_100"] == 1.0
@@ -85,7 +104,10 @@ def test_both_variants_worked_by_hand(folder):
 
 
 def test_recall_counts_answers_in_other_languages_among_the_first_20(tmp_path):
-    for between, recall in ((18, 1.0), (19, 0.0)):  # the German answer is at rank 20, then at rank 21
+    for between, recall in (
+        (18, 1.0),
+        (19, 0.0),
+    ):  # the German answer is at rank 20, then at rank 21
         folder = tmp_path / str(between) / "xquad_r"
         near = [f"en {1 + n / 100}" for n in range(between)]
         write_set(folder, "en", ["en 0", *near], [("q", "ask 0", 0)])
@@ -98,7 +120,8 @@ def test_language_shares_of_the_first_20_worked_by_hand(tmp_path):
     write_set(folder, "en", [f"en {n}" for n in range(15)], [("q", "ask 0", 0)])
     write_set(folder, "de", [f"de {20 + n}" for n in range(15)], [("q", "ask 27", 7)])
     result = evaluate(LAReQA(), folder)
-    # asked at 0: the 15 English sentences, then 5 German ones; asked at 27: the 15 German ones, then 5 English ones
+    # asked at 0: the 15 English sentences, then 5 German ones; asked at 27: the 15 German ones,
+    # then 5 English ones
     expected = {"de-de": 0.75, "de-en": 0.25, "en-de": 0.25, "en-en": 0.75}
     assert result.tables["language_share_of_first_20"] == pytest.approx(expected)
     assert result.tables["language_share_of_relevant"]["en-de"] == pytest.approx(0.5)
@@ -106,24 +129,40 @@ def test_language_shares_of_the_first_20_worked_by_hand(tmp_path):
 
 
 def test_ir_measures_computes_the_same_map(tmp_path):
-    """Over the whole ranking, with many equal scores: inner products of small whole numbers are exact."""
+    """Over the whole ranking, with many equal scores: inner products of small whole numbers are
+    exact."""
     ir_measures = pytest.importorskip("ir_measures")
     rng = np.random.default_rng(0)
     folder = tmp_path / "xquad_r"
     for code in ("de", "en", "th"):
         sentences, questions = ([numbers(code, rng) for _ in range(count)] for count in (40, 12))
         answers = rng.integers(0, 40, 12).tolist()
-        asked = [(f"q{n}", text, answer) for n, (text, answer) in enumerate(zip(questions, answers, strict=True))]
+        asked = [
+            (f"q{n}", text, answer)
+            for n, (text, answer) in enumerate(zip(questions, answers, strict=True))
+        ]
         write_set(folder, code, sentences, asked)
     result = evaluate(LAReQA(similarity="dot"), folder, Numbers())
     sets = {code: read() for code, read in LAReQA().files(folder).items()}
-    passages = {f"{code}/{passage.id}": passage.text for code, one in sets.items() for passage in one.passages()}
+    passages = {
+        f"{code}/{passage.id}": passage.text
+        for code, one in sets.items()
+        for passage in one.passages()
+    }
     vectors = Numbers().encode([*passages.values()])
     for code, one in sets.items():
         scores = Numbers().encode([*one.queries.values()]) @ vectors.T
-        run = {q: dict(zip(passages, row.tolist(), strict=True)) for q, row in zip(one.queries, scores, strict=True)}
-        qrels = {q: {f"{other}/{p}": 1 for other, there in sets.items() for p in there.qrels[q]} for q in one.queries}
-        assert by_name(result)[code]["map"] == pytest.approx(mean_ap(ir_measures, qrels, run), abs=1e-7)
+        run = {
+            q: dict(zip(passages, row.tolist(), strict=True))
+            for q, row in zip(one.queries, scores, strict=True)
+        }
+        qrels = {
+            q: {f"{other}/{p}": 1 for other, there in sets.items() for p in there.qrels[q]}
+            for q in one.queries
+        }
+        assert by_name(result)[code]["map"] == pytest.approx(
+            mean_ap(ir_measures, qrels, run), abs=1e-7
+        )
         for query, grades in qrels.items():
             (own,) = [passage for passage in grades if passage.startswith(f"{code}/")]
             del grades[own], run[query][own]
@@ -157,7 +196,9 @@ def test_it_shares_its_reciprocal_rank_with_xquad_r(folder):
 def test_answers_in_some_languages_only(folder):
     write_set(folder, "en", ["en 0", "en 10"], [("q", "ask 4", 0), ("only", "ask 9", 1)])
     result = evaluate(LAReQA(), folder)
-    assert result.notes == ("en: 1 questions have no answer in another language and count in map alone",)
+    assert result.notes == (
+        "en: 1 questions have no answer in another language and count in map alone",
+    )
     # asked at 4: en 0, en 10, de 12, de 30; asked at 9: en 10 first
     assert by_name(result)["en"]["map"] == pytest.approx((0.75 + 1) / 2)
     assert by_name(result)["en"]["map_without_own_answer"] == pytest.approx(1 / 3)
@@ -191,7 +232,9 @@ def test_wrong_first_sentences_and_runs_are_kept(folder, tmp_path):
 
 
 def test_one_language_is_no_pool_and_nothing_is_embedded(folder, number_encoder):
-    with pytest.raises(LanguageAbsentError, match="1 language here; 2 are needed; name more with --languages"):
+    with pytest.raises(
+        LanguageAbsentError, match="1 language here; 2 are needed; name more with --languages"
+    ):
         evaluate(LAReQA(languages=["en"]), folder, number_encoder)
     assert number_encoder.texts == []
     (folder / "de.json").unlink()
@@ -233,7 +276,11 @@ def test_the_public_set_is_recognized_and_a_naive_loop_agrees():
     result = evaluate(LAReQA(languages=["el", "th"]), DATA, Letters())
     assert (result.task, result.notes) == ("lareqa", ())
     assert result.data_revision
-    sets = {code: read() for code, read in LAReQA().files(DATA / "xquad_r").items() if code in ("el", "th")}
+    sets = {
+        code: read()
+        for code, read in LAReQA().files(DATA / "xquad_r").items()
+        if code in ("el", "th")
+    }
     ids = [f"{code}/{passage.id}" for code, one in sets.items() for passage in one.passages()]
     rows = Letters().encode([passage.text for one in sets.values() for passage in one.passages()])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -241,6 +288,8 @@ def test_the_public_set_is_recognized_and_a_naive_loop_agrees():
     for query, text in [*sets["el"].queries.items()][:200]:
         scores = rows @ (Letters().encode([text])[0] / np.linalg.norm(Letters().encode([text])))
         ranked = [ids[i] for i in np.argsort(-scores)]
-        ranks = sorted(ranked.index(f"{code}/{p}") + 1 for code, one in sets.items() for p in one.qrels[query])
+        ranks = sorted(
+            ranked.index(f"{code}/{p}") + 1 for code, one in sets.items() for p in one.qrels[query]
+        )
         found.append(np.mean([number / rank for number, rank in enumerate(ranks, 1)]))
     assert np.mean(result.items["el"].values[:200]) == pytest.approx(np.mean(found), abs=2e-3)

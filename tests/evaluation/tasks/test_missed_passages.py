@@ -4,7 +4,12 @@ from interlingua.evaluation.data.retrieval import Passage
 from interlingua.evaluation.tasks.missed_passages import Miss, misses, with_texts
 
 QRELS = {"q1": {"p1": 1}, "q2": {"p2": 1, "p9": 0}, "q3": {"p3": 2}, "q4": {"p4": 1}}
-RUN = {"q1": {"p1": 0.9, "p2": 0.1}, "q2": {"p9": 0.8, "p2": 0.7}, "q3": {"p1": 0.5}, "q5": {"p1": 1.0}}
+RUN = {
+    "q1": {"p1": 0.9, "p2": 0.1},
+    "q2": {"p9": 0.8, "p2": 0.7},
+    "q3": {"p1": 0.5},
+    "q5": {"p1": 1.0},
+}
 QUERIES = {"q1": "first?", "q2": "second?", "q3": "third?"}
 EXPECTED = {"q1": "p1", "q2": "p2", "q3": "p3", "q4": "p4"}
 
@@ -17,7 +22,10 @@ class Set:
 
     def passages(self):
         self.passes += 1
-        return (Passage(name, "Title" if name == "p9" else "", text) for name, text in self.texts.items())
+        return (
+            Passage(name, "Title" if name == "p9" else "", text)
+            for name, text in self.texts.items()
+        )
 
 
 def found(limit=10):
@@ -37,9 +45,14 @@ def test_questions_whose_first_passage_is_wrong():
 
 def test_texts_come_from_one_pass():
     one, other = Set(p1="eins", p2="zwei", p9="neun"), Set(p1="never read")
-    examples = with_texts({"sw": found()}, {"sw": one, "fi": other}, {"sw": "swh_Latn", "fi": "fin_Latn"}, "cosine")
+    examples = with_texts(
+        {"sw": found()}, {"sw": one, "fi": other}, {"sw": "swh_Latn", "fi": "fin_Latn"}, "cosine"
+    )
     by_query = {example.query: example for example in examples["sw"]}
     assert (by_query["second?"].expected, by_query["second?"].retrieved) == ("zwei", "Title: neun")
-    assert (by_query["third?"].expected, by_query["third?"].retrieved) == ("(not among the passages)", "eins")
+    assert (by_query["third?"].expected, by_query["third?"].retrieved) == (
+        "(not among the passages)",
+        "eins",
+    )
     assert by_query["third?"].languages == ("swh_Latn", "swh_Latn")
     assert (one.passes, other.passes) == (1, 0)

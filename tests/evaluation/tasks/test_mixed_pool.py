@@ -114,7 +114,10 @@ def test_each_language_is_embedded_once_and_groups_are_by_script(aligned_folder,
 
 def test_a_language_alone_is_pooled_with_english(folder):
     encoder = Fixed(random_vectors(3, 4, 5))
-    assert set(by_name(MixedPool(languages=["German"]).evaluate(encoder, folder))) == {"deu_Latn", "eng_Latn"}
+    assert set(by_name(MixedPool(languages=["German"]).evaluate(encoder, folder))) == {
+        "deu_Latn",
+        "eng_Latn",
+    }
     with pytest.raises(DataError, match="1 language here; 2 are needed"):
         MixedPool(languages=["en"]).evaluate(encoder, folder)
 
@@ -130,7 +133,9 @@ def test_a_suite_of_english_alone_goes_on_without_it(folder, pair_folder, caplog
 def test_one_line_is_no_pool(tmp_path):
     lines = {code: texts[:1] for code, texts in LINES.items()}
     with pytest.raises(DataError, match="at least 2 are needed"):
-        MixedPool().evaluate(Fixed(random_vectors(3, 1, 5), lines), write_lines(tmp_path / "single", lines))
+        MixedPool().evaluate(
+            Fixed(random_vectors(3, 1, 5), lines), write_lines(tmp_path / "single", lines)
+        )
 
 
 def test_ntrex_in_its_published_names(tmp_path, number_encoder):
@@ -173,7 +178,9 @@ def test_written_and_read_it_is_the_same(folder, tmp_path):
 def test_progress_goes_to_the_end(folder):
     told = []
     MixedPool().evaluate(
-        Fixed(random_vectors(3, 4, 5)), folder, progress=lambda _, done, total: told.append((done, total))
+        Fixed(random_vectors(3, 4, 5)),
+        folder,
+        progress=lambda _, done, total: told.append((done, total)),
     )
     assert told[-1] == (24, 24)
     assert told == sorted(told)

@@ -48,16 +48,24 @@ def test_sts17_agrees(encoder, data):
     for name, value in expected.items():
         turned = "-".join(reversed(name.split("-")))
         assert found[name if name in found else turned] == pytest.approx(value, abs=1e-4)
-    assert {subset.name: subset.languages for subset in theirs.subsets}["es-en"] == ("spa_Latn", "eng_Latn")
+    assert {subset.name: subset.languages for subset in theirs.subsets}["es-en"] == (
+        "spa_Latn",
+        "eng_Latn",
+    )
 
 
 def test_english_similarity_agrees(encoder, data):
-    kinds = [Sick(resamples=0, splits=("train", "dev", "test")), STSBenchmark(resamples=0, languages=["en"])]
+    kinds = [
+        Sick(resamples=0, splits=("train", "dev", "test")),
+        STSBenchmark(resamples=0, languages=["en"]),
+    ]
     ours = evaluate(encoder, [*kinds, STS12to16(resamples=0, languages=None)], data)
     theirs = evaluate(encoder, ["mteb:SICK-R", "mteb:STSBenchmark", "mteb:STS15"], data)
     assert ours[0].main_score == pytest.approx(theirs[0].main_score, abs=1e-4)
     assert ours[1].main_score == pytest.approx(theirs[1].main_score, abs=1e-4)
-    assert by_subset(ours[2], "spearman")["2015.belief"] == pytest.approx(theirs[2].main_score, abs=1e-4)
+    assert by_subset(ours[2], "spearman")["2015.belief"] == pytest.approx(
+        theirs[2].main_score, abs=1e-4
+    )
 
 
 def test_tatoeba_agrees(encoder, data):
@@ -76,7 +84,9 @@ def test_bucc_agrees(data):
 
         def encode(self, texts, *, prompt=None, language=None, batch_tokens=0):
             words = [[int(number) for number in re.findall(r"\d+", text)] for text in texts]
-            rows = [[np.random.default_rng(n).standard_normal(6) for n in numbers] for numbers in words]
+            rows = [
+                [np.random.default_rng(n).standard_normal(6) for n in numbers] for numbers in words
+            ]
             return np.array([np.sum(row, axis=0) for row in rows], dtype=np.float32)
 
     ours, theirs = evaluate(Numbers(), ["bucc_mteb", "mteb:BUCC"], data)
@@ -90,7 +100,11 @@ def test_bucc_agrees(data):
 def test_the_files(encoder, data, tmp_path):
     (result,) = evaluate(encoder, ["mteb:STS17"], data, languages=["es", "en-en"], output=tmp_path)
     assert {subset.name for subset in result.subsets} == {"es-en", "en-en"}
-    assert (result.task, result.main_metric, result.dataset) == ("mteb_STS17", "cosine_spearman", "sts17")
+    assert (result.task, result.main_metric, result.dataset) == (
+        "mteb_STS17",
+        "cosine_spearman",
+        "sts17",
+    )
     assert (result.version, result.changed) == (f"mteb {mteb.__version__}", ("languages",))
     assert result.notes[:2] == (
         "data from the folder sts17",
@@ -112,7 +126,11 @@ def test_data_of_the_hub_keep_their_revision(encoder, data, monkeypatch):
     import datasets
 
     def load(self):
-        columns = {"sentence1": ["de1", "de2"] * 3, "sentence2": ["en1", "en3"] * 3, "score": [0, 1, 2, 3, 4, 5]}
+        columns = {
+            "sentence1": ["de1", "de2"] * 3,
+            "sentence2": ["en1", "en3"] * 3,
+            "score": [0, 1, 2, 3, 4, 5],
+        }
         self.dataset = {"test": datasets.Dataset.from_dict(columns)}
         self.data_loaded = True
 
@@ -144,7 +162,11 @@ def test_retrieval_with_roles(data, number_encoder, monkeypatch):
     monkeypatch.setattr(mteb.get_task("SciFact").__class__, "load_data", load)
     prompts = {"query": "Q: ", "passage": "P: "}
     (result,) = evaluate(number_encoder, ["mteb:SciFact"], data, role_prompts=prompts)
-    assert (result.main_metric, result.main_score, result.subsets[0].pairs) == ("ndcg_at_10", 1.0, 12)
+    assert (result.main_metric, result.main_score, result.subsets[0].pairs) == (
+        "ndcg_at_10",
+        1.0,
+        12,
+    )
     assert {prompt for prompt, _, _ in number_encoder.calls} == {"Q: ", "P: "}
 
 
@@ -169,7 +191,9 @@ def test_names():
 
 
 def test_wanted_and_missing(data, encoder):
-    with pytest.raises(DataError, match="STS17 has no data for 'ko'; it has fr-en, en-ar, es-en, en-en"):
+    with pytest.raises(
+        DataError, match="STS17 has no data for 'ko'; it has fr-en, en-ar, es-en, en-en"
+    ):
         evaluate(encoder, ["mteb:STS17"], data, languages=["ko"])
 
 
@@ -200,7 +224,9 @@ def test_real_data_agree(ours, theirs, metric, theirs_metric, folder):
         def encode(self, texts, *, prompt=None, language=None, batch_tokens=0):
             rows = np.zeros((len(texts), 256), np.float32)
             for row, text in zip(rows, texts, strict=True):
-                pairs = [(31 * ord(a) + ord(b)) % 256 for a, b in zip(text, text[1:] + " ", strict=True)]
+                pairs = [
+                    (31 * ord(a) + ord(b)) % 256 for a, b in zip(text, text[1:] + " ", strict=True)
+                ]
                 np.add.at(row, pairs, 1)
             return rows + 0.01
 
@@ -211,13 +237,17 @@ def test_real_data_agree(ours, theirs, metric, theirs_metric, folder):
     assert len(entries) == {"sts17": 6, "tatoeba": 5, "bucc_mteb": 1}[ours]
     for entry in entries:
         expected = found[frozenset(entry["hf_subset"].split("-"))]
-        assert entry[theirs_metric] == pytest.approx(expected, abs=2e-3)  # equal counts: mteb's ties are by rounding
+        assert entry[theirs_metric] == pytest.approx(
+            expected, abs=2e-3
+        )  # equal counts: mteb's ties are by rounding
 
 
 def test_a_table_of_mexma_is_of_the_tasks_that_have_data(data, monkeypatch, caplog):
     for module in ("huggingface_hub.constants", "datasets.config"):
         monkeypatch.setattr(f"{module}.HF_HUB_OFFLINE", True)
-    tasks = build_tasks(["mexma_table27"], data=data, languages=["en"], settings=["mexma_table27.split=test"])
+    tasks = build_tasks(
+        ["mexma_table27"], data=data, languages=["en"], settings=["mexma_table27.split=test"]
+    )
     assert {task.task for task in tasks} >= {"SICK-R", "STS15", "STS17", "STSBenchmark"}
     assert all(task.split == "test" and task.languages == ["en"] for task in tasks)
     assert "mexma_table27: no data for mteb:BIOSSES" in caplog.text

@@ -7,25 +7,50 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.build import build_tasks
-from interlingua.evaluation.tasks.ntrex import SENTENCES, NtrexF1, NtrexXSim, language_files, mteb_pairs
+from interlingua.evaluation.tasks.ntrex import (
+    SENTENCES,
+    NtrexF1,
+    NtrexXSim,
+    language_files,
+    mteb_pairs,
+)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """The published layout, eight lines a language; two lines of German are swapped, all of French say the same."""
+    """The published layout, eight lines a language.
+
+    Two lines of German are swapped, all of French say the same.
+    """
     folder = tmp_path / "NTREX-128"
     folder.mkdir()
-    files = {"src.eng": "{} words", "ref.deu": "{} Worte", "ref.fra": "3 mots", "ref.fra-CA": "{} mots québécois",
-             "ref.eng-GB": "{} words indeed", "ref.zho-TW": "{} 個字", "ref-2.spa": "{} palabras"}  # fmt: skip
+    files = {
+        "src.eng": "{} words",
+        "ref.deu": "{} Worte",
+        "ref.fra": "3 mots",
+        "ref.fra-CA": "{} mots québécois",
+        "ref.eng-GB": "{} words indeed",
+        "ref.zho-TW": "{} 個字",
+        "ref-2.spa": "{} palabras",
+    }
     for name, form in files.items():
         order = [1, 0, *range(2, 8)] if name == "ref.deu" else range(8)
-        (folder / f"newstest2019-{name}.txt").write_text("".join(f"{form.format(n)}\n" for n in order))
+        (folder / f"newstest2019-{name}.txt").write_text(
+            "".join(f"{form.format(n)}\n" for n in order)
+        )
     (folder / "LANGUAGES.tsv").write_text("deu German\n")
     return folder
 
 
 def test_languages_as_the_files_spell_them(folder):
-    assert sorted(language_files(folder)) == ["deu_Latn", "eng_GB", "eng_Latn", "fra_CA", "fra_Latn", "zho_Hant"]
+    assert sorted(language_files(folder)) == [
+        "deu_Latn",
+        "eng_GB",
+        "eng_Latn",
+        "fra_CA",
+        "fra_Latn",
+        "zho_Hant",
+    ]
 
 
 def test_xsim_protocol(folder, number_encoder):
@@ -39,7 +64,11 @@ def test_xsim_protocol(folder, number_encoder):
     }
     assert result.task == "ntrex_xsim_NTREX-128"  # not 1,997 sentences
     assert result.subsets[1].languages == ("fra_Latn", "eng_Latn")
-    assert set(result.subsets[0].scores) == {"ntrex_xsim", "ntrex_xsim_distance", "ntrex_xsim_absolute"}
+    assert set(result.subsets[0].scores) == {
+        "ntrex_xsim",
+        "ntrex_xsim_distance",
+        "ntrex_xsim_absolute",
+    }
     british = NtrexXSim(languages=["eng_GB"]).evaluate(number_encoder, folder)
     assert [subset.name for subset in british.subsets] == ["eng_GB-eng_Latn"]
     both = NtrexXSim(languages=["French"]).evaluate(number_encoder, folder)
@@ -47,12 +76,24 @@ def test_xsim_protocol(folder, number_encoder):
 
 
 def test_f1_by_hand(folder, number_encoder):
-    """All eight French vectors are that of 3: retrieved for it are 8 times 3, so its F1 is 2 * 1 / (8 + 1)."""
+    """All eight French vectors are that of 3: retrieved for it are 8 times 3, so its F1 is 2 * 1 /
+    (8 + 1)."""
     result = NtrexF1(languages=["fra_Latn", "deu"]).evaluate(number_encoder, folder)
     scores = {subset.name: dict(subset.scores) for subset in result.subsets}
     assert scores["fra_Latn-eng_Latn"] == {"f1": pytest.approx(2 / 9 / 8), "accuracy": 0.125}
-    assert scores["deu_Latn-eng_Latn"] == scores["eng_Latn-deu_Latn"] == {"f1": 0.75, "accuracy": 0.75}
-    assert result.items["fra_Latn-eng_Latn"].values.tolist() == [0, 0, 0, pytest.approx(2 / 9), 0, 0, 0, 0]
+    assert (
+        scores["deu_Latn-eng_Latn"] == scores["eng_Latn-deu_Latn"] == {"f1": 0.75, "accuracy": 0.75}
+    )
+    assert result.items["fra_Latn-eng_Latn"].values.tolist() == [
+        0,
+        0,
+        0,
+        pytest.approx(2 / 9),
+        0,
+        0,
+        0,
+        0,
+    ]
     assert set(result.groups) == {"all_4", "to_english_2", "from_english_2"}
     assert result.task == "ntrex_f1_NTREX-128"
 
@@ -75,9 +116,13 @@ def test_scikit_learn_and_mteb_agree(folder, table_encoder):
     }
     for source, target in (("fra_CA", "eng_Latn"), ("eng_Latn", "fra_CA")):
         nearest = np.argmax(np.array(sides[source]) @ np.array(sides[target]).T, axis=1)
-        scores = next(subset.scores for subset in result.subsets if subset.name == f"{source}-{target}")
+        scores = next(
+            subset.scores for subset in result.subsets if subset.name == f"{source}-{target}"
+        )
         assert 0 < scores["f1"] < 1
-        assert scores["f1"] == pytest.approx(metrics.f1_score(range(8), nearest, average="weighted", zero_division=0))
+        assert scores["f1"] == pytest.approx(
+            metrics.f1_score(range(8), nearest, average="weighted", zero_division=0)
+        )
         assert scores["accuracy"] == metrics.accuracy_score(range(8), nearest)
 
 
@@ -88,33 +133,47 @@ def test_mtebs_pairs():
     from interlingua.evaluation.data.folders import full_code
 
     # mteb calls Mongolian Mong and Oromo Ethi, the files are in Cyrl and Latn
-    spelt = {code: code if code[:3] in ("zho", "srp", "tgk") else full_code(code[:3]) for code in theirs._LANGUAGES}
+    spelt = {
+        code: code if code[:3] in ("zho", "srp", "tgk") else full_code(code[:3])
+        for code in theirs._LANGUAGES
+    }
     ours = {frozenset(pair) for pair in mteb_pairs()}
-    assert {frozenset(spelt[code] for code in name.split("-")) for name in theirs._EVAL_LANGS} == ours
+    assert {
+        frozenset(spelt[code] for code in name.split("-")) for name in theirs._EVAL_LANGS
+    } == ours
 
 
 def test_mtebs_directions(folder, number_encoder):
     result = NtrexF1(directions="mteb").evaluate(number_encoder, folder)
-    assert "mteb_12of1916" in result.groups  # English and three bridge languages; Canadian French is in no pair there
+    assert (
+        "mteb_12of1916" in result.groups
+    )  # English and three bridge languages; Canadian French is in no pair there
     with pytest.raises(ConfigError, match="directions 'all' is not one of english, mteb"):
         NtrexF1(directions="all")
 
 
 def test_all_sentences_stand_under_the_protocols_name(tmp_path, number_encoder):
     for name in ("src.eng", "ref.deu"):
-        (tmp_path / f"newstest2019-{name}.txt").write_text("".join(f"{n}\n" for n in range(SENTENCES)))
+        (tmp_path / f"newstest2019-{name}.txt").write_text(
+            "".join(f"{n}\n" for n in range(SENTENCES))
+        )
     result = NtrexF1().evaluate(number_encoder, tmp_path)
     assert (result.task, result.main_score) == ("ntrex_f1", 1.0)
 
 
 def test_wrong_layouts_are_one_line(folder, number_encoder, tmp_path):
     (folder / "newstest2019-ref.deu.txt").write_text("1 Wort\n")
-    for task, message in ((NtrexXSim(), "newstest2019-src.eng.txt .* has 8"), (NtrexF1(), "has 1;")):
+    for task, message in (
+        (NtrexXSim(), "newstest2019-src.eng.txt .* has 8"),
+        (NtrexF1(), "has 1;"),
+    ):
         with pytest.raises(DataError, match=message):
             task.evaluate(number_encoder, folder)
     (folder / "newstest2019-src.eng.txt").unlink()
     for task in (NtrexXSim(), NtrexF1()):
-        with pytest.raises(DataError, match=r"newstest2019-src\.eng\.txt is missing, the English source"):
+        with pytest.raises(
+            DataError, match=r"newstest2019-src\.eng\.txt is missing, the English source"
+        ):
             task.evaluate(number_encoder, folder)
     empty = tmp_path / "empty"
     empty.mkdir()

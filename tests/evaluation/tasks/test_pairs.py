@@ -19,7 +19,9 @@ POSITIVE = [0, 0, 0, 1, 0, 1]
 
 
 def rows(cosines=COSINES, positive=POSITIVE):
-    return "".join(f"{label}\ta x\tb {cosine}\n" for label, cosine in zip(positive, cosines, strict=True))
+    return "".join(
+        f"{label}\ta x\tb {cosine}\n" for label, cosine in zip(positive, cosines, strict=True)
+    )
 
 
 def test_a_case_worked_by_hand(tmp_path):
@@ -56,7 +58,9 @@ def test_mteb_gives_the_same_number():
     positive = draw.rand(300) < 0.4
     y = (x * positive[:, None] + 2 * draw.randn(300, 20)).astype(np.float32)
     theirs = AbsTaskPairClassification._compute_metrics_values(
-        type("Task", (AbsTaskPairClassification,), {"__init__": lambda self: None, "metadata": None})(),
+        type(
+            "Task", (AbsTaskPairClassification,), {"__init__": lambda self: None, "metadata": None}
+        )(),
         (1 - paired_cosine_distances(x, y)).tolist(),
         positive.astype(int),
         True,
@@ -68,7 +72,9 @@ def test_mteb_gives_the_same_number():
 def test_items_tell_whether_two_encoders_differ(tmp_path):
     draw = np.random.RandomState(0)
     positive = draw.rand(400) < 0.5
-    good, bad = (np.clip(0.4 + gap * positive + 0.1 * draw.randn(400), 0, 1).round(4) for gap in (0.3, 0.05))
+    good, bad = (
+        np.clip(0.4 + gap * positive + 0.1 * draw.randn(400), 0, 1).round(4) for gap in (0.3, 0.05)
+    )
     results = []
     for name, cosines in (("good", good), ("bad", bad)):
         write(tmp_path / name / "de.test.tsv", rows(cosines, positive.astype(int)))
@@ -84,14 +90,18 @@ def test_items_tell_whether_two_encoders_differ(tmp_path):
 def test_the_data_sets(tmp_path):
     write(
         tmp_path / "mrpc" / "test.tsv",
-        "Quality\t1\t2\ta\tb\n" + "".join(f"{p}\t1\t2\ta x\tb {c}\n" for p, c in zip(POSITIVE, COSINES, strict=True)),
+        "Quality\t1\t2\ta\tb\n"
+        + "".join(f"{p}\t1\t2\ta x\tb {c}\n" for p, c in zip(POSITIVE, COSINES, strict=True)),
     )
     xnli = ("neutral", "neutral", "contradiction", "entailment", "contradiction", "entailment")
     lines = "".join(f"a x\tb {c}\t{label}\n" for label, c in zip(xnli, COSINES, strict=True))
     write(tmp_path / "xnli" / "dev-fr.tsv", lines)
     write(tmp_path / "xnli" / "test-fr.tsv", lines)
     paws = "".join(f"7\ta x\tb {c}\t{p}\n" for p, c in zip(POSITIVE, COSINES, strict=True))
-    write(tmp_path / "paws_x" / "x-final" / "ko" / "test_2k.tsv", "id\tsentence1\tsentence2\tlabel\n" + paws)
+    write(
+        tmp_path / "paws_x" / "x-final" / "ko" / "test_2k.tsv",
+        "id\tsentence1\tsentence2\tlabel\n" + paws,
+    )
     expected = (1 + 2 / 3) / 2
     tasks = {
         "pair_mrpc_mrpc": PairMRPC(),
@@ -106,8 +116,16 @@ def test_the_data_sets(tmp_path):
     result = PairXNLI(neutral="left_out").evaluate(Angles(), tmp_path)
     assert result.members == {"all_2": ("fr", "ko"), "xnli_1of15": ("fr",)}
     assert (result.task, result.subsets[0].pairs) == ("pair_xnli_without_neutral_xnli", 4)
-    assert [PairXNLI(split=split).size() for split in ("train", "dev", "test")] == [None, 2490, 5010]
-    assert (PairXNLI(neutral="left_out").size(), PairPawsX().size(), PairFolder().size()) == (1660, 2000, None)
+    assert [PairXNLI(split=split).size() for split in ("train", "dev", "test")] == [
+        None,
+        2490,
+        5010,
+    ]
+    assert (PairXNLI(neutral="left_out").size(), PairPawsX().size(), PairFolder().size()) == (
+        1660,
+        2000,
+        None,
+    )
 
 
 def test_paws_x_is_known_by_its_size(tmp_path):

@@ -19,7 +19,10 @@ class Noisy:
 
     def encode(self, texts, *, language=None):
         self.calls.append((list(texts), language))
-        rows = [np.random.default_rng(int(text.split()[1])).standard_normal((2, self.dim)) for text in texts]
+        rows = [
+            np.random.default_rng(int(text.split()[1])).standard_normal((2, self.dim))
+            for text in texts
+        ]
         noise = 0 if language == "eng_Latn" else self.noise
         return np.array([meaning + noise * blur for meaning, blur in rows], dtype=np.float32)
 
@@ -45,10 +48,19 @@ def test_xsim_on_the_same_sample_agrees(folder):
     x, y = encoder.encode(queries, language=source), encoder.encode(candidates, language=target)
     right = {m: found == np.arange(60) for m, found in xsim_predictions(x, y, k=4).items()}
     (subset,) = result.subsets
-    assert dict(subset.scores) == {"accuracy": right["ratio"].mean(), "accuracy_cosine": right["absolute"].mean()}
+    assert dict(subset.scores) == {
+        "accuracy": right["ratio"].mean(),
+        "accuracy_cosine": right["absolute"].mean(),
+    }
     assert all(0.3 < score < 0.9 for score in subset.scores.values())
-    assert result.items["eng_Latn-deu_Latn"].values.tolist() == right["ratio"].astype(float).tolist()
-    assert (result.task, list(result.groups), result.notes) == ("paracrawl_retrieval", ["all_1", "paracrawl_1of21"], ())
+    assert (
+        result.items["eng_Latn-deu_Latn"].values.tolist() == right["ratio"].astype(float).tolist()
+    )
+    assert (result.task, list(result.groups), result.notes) == (
+        "paracrawl_retrieval",
+        ["all_1", "paracrawl_1of21"],
+        (),
+    )
     wrong = result.examples["eng_Latn-deu_Latn"][0]
     assert wrong.query.replace("en", "x") == wrong.expected != wrong.retrieved
 
@@ -68,7 +80,9 @@ def test_the_sample_is_of_the_seed(folder):
 
 def test_the_other_direction(folder):
     encoder = Noisy()
-    result = ParaCrawlRetrieval(queries=20, candidates=100, direction="x-en").evaluate(encoder, folder)
+    result = ParaCrawlRetrieval(queries=20, candidates=100, direction="x-en").evaluate(
+        encoder, folder
+    )
     assert [subset.name for subset in result.subsets] == ["deu_Latn-eng_Latn"]
     assert [(texts[0][0], len(texts), language) for texts, language in encoder.calls] == [
         ("x", 20, "deu_Latn"),
@@ -81,9 +95,15 @@ def test_every_format(tmp_path):
     folder = tmp_path / "ParaCrawl"
     folder.mkdir()
     write_pairs(pairs, folder / "de-en.tmx")
-    write_pairs([pair._replace(source_language="fra_Latn") for pair in pairs], folder / "ParaCrawl.fr-en")
-    write_pairs([pair._replace(source_language="bul_Cyrl") for pair in pairs], folder / "bg-en.txt.zip")
-    (folder / "en-cs.bicleaner05.txt.gz").write_bytes(gzip.compress(b"en 1\tcs 1\nen 2\tcs 2\n\nen 3\t \n"))
+    write_pairs(
+        [pair._replace(source_language="fra_Latn") for pair in pairs], folder / "ParaCrawl.fr-en"
+    )
+    write_pairs(
+        [pair._replace(source_language="bul_Cyrl") for pair in pairs], folder / "bg-en.txt.zip"
+    )
+    (folder / "en-cs.bicleaner05.txt.gz").write_bytes(
+        gzip.compress(b"en 1\tcs 1\nen 2\tcs 2\n\nen 3\t \n")
+    )
     write_tsv(folder, "cs-en.tsv", [])
     write_tsv(folder, "de-fr.tsv", [1])
     (folder / "README.en-de.md").write_text("not data")
@@ -106,7 +126,9 @@ def test_repeated_texts_count_once_and_are_reported(tmp_path):
     encoder = Noisy(0)
     result = ParaCrawlRetrieval().evaluate(encoder, tmp_path)
     assert sorted(encoder.calls[1][0]) == ["x 1", "x 4"]
-    assert result.notes == ("eng_Latn-deu_Latn: 2 candidates instead of 200,000, 3 repeated a text",)
+    assert result.notes == (
+        "eng_Latn-deu_Latn: 2 candidates instead of 200,000, 3 repeated a text",
+    )
     assert (result.task, list(result.groups)) == (f"paracrawl_retrieval_{tmp_path.name}", ["all_1"])
 
 
@@ -138,5 +160,8 @@ def test_wrong_folders_and_files_are_one_line(tmp_path, folder):
     with pytest.raises(DataError, match=r"en-fr.tsv:2: 1 columns, expected 2"):
         ParaCrawlRetrieval(languages=["fr"]).evaluate(Noisy(), folder)
     (tmp_path / "none").mkdir()
-    with pytest.raises(DataError, match=r"no bitexts with English .* here, nor in paracrawl/ or ParaCrawl/ below it"):
+    with pytest.raises(
+        DataError,
+        match=r"no bitexts with English .* here, nor in paracrawl/ or ParaCrawl/ below it",
+    ):
         ParaCrawlRetrieval().evaluate(Noisy(), tmp_path / "none")

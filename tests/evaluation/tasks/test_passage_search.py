@@ -12,7 +12,9 @@ def pools_of(seed, *sizes):
     names = ["sw", "te", "ko"][: len(sizes)]
     return {
         name: EmbeddedPassages(
-            [f"p{row}" for row in range(size)], rng.integers(-2, 3, (size, 3)).astype(np.float32), ""
+            [f"p{row}" for row in range(size)],
+            rng.integers(-2, 3, (size, 3)).astype(np.float32),
+            "",
         )
         for name, size in zip(names, sizes, strict=True)
     }

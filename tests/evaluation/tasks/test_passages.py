@@ -17,7 +17,10 @@ from interlingua.evaluation.tasks.retrieval import Beir, TyDiGoldP, XQuAD
 
 
 class Degrees:
-    """A text is a direction, the number in it: ``sw 15`` points to 15 degrees; ``sw 15 x3`` is three times as long."""
+    """A text is a direction, the number in it: ``sw 15`` points to 15 degrees.
+
+    ``sw 15 x3`` is three times as long.
+    """
 
     def __init__(self):
         self.asked = []
@@ -29,7 +32,10 @@ class Degrees:
             words = text.split()
             length = float(words[2][1:]) if len(words) > 2 else 1.0
             rows.append(
-                [length * math.cos(math.radians(float(words[1]))), length * math.sin(math.radians(float(words[1])))]
+                [
+                    length * math.cos(math.radians(float(words[1]))),
+                    length * math.sin(math.radians(float(words[1]))),
+                ]
             )
         return np.array(rows, dtype=np.float32)
 
@@ -41,7 +47,9 @@ def evaluate(task, folder, encoder=None):
 
 def write_language(folder, stem, questions, passages):
     folder.mkdir(exist_ok=True)
-    lines = "".join(f"{stem}-{n}\t{passage}\t{text}\tanswer\n" for n, (text, passage) in enumerate(questions))
+    lines = "".join(
+        f"{stem}-{n}\t{passage}\t{text}\tanswer\n" for n, (text, passage) in enumerate(questions)
+    )
     (folder / f"{stem}.questions.tsv").write_text(lines)
     (folder / f"{stem}.passages.txt").write_text("".join(f"{text}\n" for text in passages))
 
@@ -61,7 +69,9 @@ def test_two_pools_worked_by_hand(goldp):
     # 15: own 0 40 80, all en10 sw0; 30: own 40 0, all sw40 en10 en55 sw0
     assert scores["sw"]["mrr_at_100"] == pytest.approx((1 + 1 / 2) / 2)
     assert scores["sw"]["mrr_at_100_all_languages"] == pytest.approx((1 / 2 + 1 / 4) / 2)
-    assert scores["sw"]["ndcg_at_10_all_languages"] == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / 2)
+    assert scores["sw"]["ndcg_at_10_all_languages"] == pytest.approx(
+        (1 / math.log2(3) + 1 / math.log2(5)) / 2
+    )
     assert scores["en"] == dict.fromkeys(scores["en"], 1.0)
     assert result.main_score == pytest.approx((3 / 8 + 1) / 2)
     assert result.groups["all_2"]["recall_at_100"] == 1.0
@@ -73,7 +83,9 @@ def test_each_text_is_embedded_once_in_its_language(goldp):
     encoder = Degrees()
     evaluate(TyDiGoldP(), goldp, encoder)
     texts = [text for _, asked in encoder.asked for text in asked]
-    assert sorted(texts) == sorted(["sw 0", "sw 40", "sw 80", "en 10", "en 55", "q 15", "q 30", "q 52"])
+    assert sorted(texts) == sorted(
+        ["sw 0", "sw 40", "sw 80", "en 10", "en 55", "q 15", "q 30", "q 52"]
+    )
     assert {language for language, _ in encoder.asked} == {"swh_Latn", "eng_Latn"}
 
 
@@ -102,7 +114,9 @@ def beir(folder, *, qrels, queries=("q0 15", "q1 30"), passages=("p0 0", "p1 40"
     for name, texts in (("queries", queries), ("corpus", passages)):
         lines = [f'{{"_id": "{text.split()[0]}", "text": "{text}"}}\n' for text in texts]
         (folder / f"{name}.jsonl").write_text("".join(lines))
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(f"{row}\n" for row in qrels))
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + "".join(f"{row}\n" for row in qrels)
+    )
     return folder
 
 
@@ -159,8 +173,13 @@ def test_run_files_on_request(goldp, tmp_path):
 
 def test_bm25_and_the_fusion_stand_beside_it(tmp_path):
     # words: the rare one of each question is in its passage; directions: q1 is misled to p0
-    queries, passages = ("q0 15 x1 kuku", "q1 5 x1 samaki"), ("p0 0 x1 kuku", "p1 40 x1 samaki", "p2 80 x1 paka")
-    folder = beir(tmp_path / "b", qrels=["q0\tp0\t1", "q1\tp1\t1"], queries=queries, passages=passages)
+    queries, passages = (
+        ("q0 15 x1 kuku", "q1 5 x1 samaki"),
+        ("p0 0 x1 kuku", "p1 40 x1 samaki", "p2 80 x1 paka"),
+    )
+    folder = beir(
+        tmp_path / "b", qrels=["q0\tp0\t1", "q1\tp1\t1"], queries=queries, passages=passages
+    )
     (subset,) = evaluate(Beir(languages=["sw"], bm25=True), folder).subsets
     assert subset.scores["mrr_at_100"] == 0.75
     assert subset.scores["bm25_mrr_at_100"] == 1.0
@@ -174,7 +193,9 @@ def test_bm25_has_the_parameters_it_is_given(tmp_path):
     passages = ("p0 40 x1 kuku", "p1 0 x1 kuku kuku kuku a b c d e f g h", "p2 80 x1 paka")
     folder = beir(tmp_path / "b", qrels=["q0\tp0\t1"], queries=queries, passages=passages)
     found = [
-        evaluate(Beir(languages=["sw"], bm25=True, bm25_k1=k1, bm25_b=b), folder).subsets[0].scores["bm25_mrr_at_100"]
+        evaluate(Beir(languages=["sw"], bm25=True, bm25_k1=k1, bm25_b=b), folder)
+        .subsets[0]
+        .scores["bm25_mrr_at_100"]
         for k1, b in ((2.0, 0.0), (2.0, 1.0))
     ]
     assert found == [0.5, 1.0]
@@ -208,7 +229,9 @@ def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):
     """Vectors, BM25 and ids of all passages; what is bounded is at its bound in both runs."""
     monkeypatch.setattr(key_index, "WAITING", 512)
     monkeypatch.setattr(postings, "BLOCK_PASSAGES", 512)
-    monkeypatch.setattr(passages, "keep_vectors", functools.partial(streams.keep_vectors, portion=512))
+    monkeypatch.setattr(
+        passages, "keep_vectors", functools.partial(streams.keep_vectors, portion=512)
+    )
     by_blocks = functools.partial(passage_search.exact_topk, columns=512)
     monkeypatch.setattr(passage_search, "exact_topk", by_blocks)
 
@@ -218,7 +241,9 @@ def test_memory_grows_by_under_100_bytes_a_passage(tmp_path, monkeypatch):
 
     def peak(count):
         folder = tmp_path / str(count)
-        write_language(folder, "sw.dev", [("q 15", 0)], [f"neno {row} " + "kuku " * 12 for row in range(count)])
+        write_language(
+            folder, "sw.dev", [("q 15", 0)], [f"neno {row} " + "kuku " * 12 for row in range(count)]
+        )
         tracemalloc.start()
         evaluate(TyDiGoldP(languages=["sw"], bm25=True), folder, Numbers())
         used = tracemalloc.get_traced_memory()[1]
@@ -234,7 +259,12 @@ def test_progress_counts_passages_and_questions(goldp):
     seen = []
     with CachedEncoder(Degrees()) as cached:
         TyDiGoldP().evaluate(cached, goldp, progress=lambda *now: seen.append(now))
-    assert seen == [("en passages", 2, 8), ("sw passages", 5, 8), ("en questions", 6, 8), ("sw questions", 8, 8)]
+    assert seen == [
+        ("en passages", 2, 8),
+        ("sw passages", 5, 8),
+        ("en questions", 6, 8),
+        ("sw questions", 8, 8),
+    ]
 
 
 def test_what_cant_be_used_is_one_line(tmp_path):
@@ -262,7 +292,12 @@ def test_wrong_passages_are_kept_with_their_texts(goldp):
 
 
 def test_wrong_passages_of_a_set_with_one_pool(tmp_path):
-    folder = write_beir(tmp_path / "own", passages={"a": "p 0", "b": "p 50"}, queries={"q": "q 40"}, qrels={"q": "a"})
+    folder = write_beir(
+        tmp_path / "own",
+        passages={"a": "p 0", "b": "p 50"},
+        queries={"q": "q 40"},
+        qrels={"q": "a"},
+    )
     (one,) = evaluate(Beir(languages=["en"]), folder).examples["eng_Latn"]
     assert one[:4] == (0, "q 40", "p 0", "p 50")
 
@@ -293,7 +328,9 @@ def test_passages_in_bits_are_ranked_by_signs_and_rescored_exactly(goldp):
         rough = evaluate(TyDiGoldP(**options), goldp, Wide())
         again = evaluate(TyDiGoldP(**options, rescore=100), goldp, Wide())
         scores[options["precision"]] = rough.main_score
-        assert [subset.scores for subset in again.subsets] == [subset.scores for subset in exact.subsets]
+        assert [subset.scores for subset in again.subsets] == [
+            subset.scores for subset in exact.subsets
+        ]
         assert again.changed == ("precision", "rescore")
     assert scores["hamming"] < exact.main_score
     assert scores["int8"] == exact.main_score

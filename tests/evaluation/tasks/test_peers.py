@@ -30,7 +30,10 @@ def model(tmp_path_factory, word_vocabulary):
 
 @pytest.fixture(scope="module")
 def evaluators():
-    for name in ("sentence_transformers.sentence_transformer.evaluation", "sentence_transformers.evaluation"):
+    for name in (
+        "sentence_transformers.sentence_transformer.evaluation",
+        "sentence_transformers.evaluation",
+    ):
         try:
             return importlib.import_module(name)
         except ImportError:
@@ -40,7 +43,10 @@ def evaluators():
 
 def sentences(count, *, seed, language="de"):
     draw = random.Random(seed)
-    return [" ".join(f"{language}{draw.randrange(40)}" for _ in range(draw.randint(2, 7))) for _ in range(count)]
+    return [
+        " ".join(f"{language}{draw.randrange(40)}" for _ in range(draw.randint(2, 7)))
+        for _ in range(count)
+    ]
 
 
 def test_similarity(model, evaluators, tmp_path):
@@ -50,9 +56,9 @@ def test_similarity(model, evaluators, tmp_path):
     (tmp_path / "test.tsv").write_text(rows)
     encoder, info = load_encoder(model)
     (ours,) = evaluate(encoder, [Sick(resamples=0)], tmp_path, model=info)
-    theirs = evaluators.EmbeddingSimilarityEvaluator(first, second, gold, main_similarity="cosine", write_csv=False)(
-        sentence_transformers.SentenceTransformer(model, device="cpu")
-    )
+    theirs = evaluators.EmbeddingSimilarityEvaluator(
+        first, second, gold, main_similarity="cosine", write_csv=False
+    )(sentence_transformers.SentenceTransformer(model, device="cpu"))
     scores = ours.subsets[0].scores
     assert scores["spearman"] == pytest.approx(theirs["spearman_cosine"], abs=1e-4)
     assert scores["pearson"] == pytest.approx(theirs["pearson_cosine"], abs=1e-4)
@@ -68,12 +74,27 @@ def test_retrieval(model, evaluators, tmp_path):
         gold = [random.Random(f"{code}{n}").randrange(150) for n in range(40)]
         questions = [f"{q} {passages[g]}" for q, g in zip(questions, gold, strict=True)]
         sets[code] = passages, questions, gold
-        (tmp_path / f"{code}.dev.passages.txt").write_text("".join(f"{text}\n" for text in passages))
-        lines = (f"{code}{n}\t{g}\t{q}\tx\n" for n, (q, g) in enumerate(zip(questions, gold, strict=True)))
+        (tmp_path / f"{code}.dev.passages.txt").write_text(
+            "".join(f"{text}\n" for text in passages)
+        )
+        lines = (
+            f"{code}{n}\t{g}\t{q}\tx\n"
+            for n, (q, g) in enumerate(zip(questions, gold, strict=True))
+        )
         (tmp_path / f"{code}.dev.questions.tsv").write_text("".join(lines))
     encoder, info = load_encoder(model)
-    (ours,) = evaluate(encoder, [TyDiGoldP()], tmp_path, model=info, role_prompts={"query": "en1 ", "passage": "de1 "})
-    corpus = {f"{code}/{n}": text for code, (passages, _, _) in sets.items() for n, text in enumerate(passages)}
+    (ours,) = evaluate(
+        encoder,
+        [TyDiGoldP()],
+        tmp_path,
+        model=info,
+        role_prompts={"query": "en1 ", "passage": "de1 "},
+    )
+    corpus = {
+        f"{code}/{n}": text
+        for code, (passages, _, _) in sets.items()
+        for n, text in enumerate(passages)
+    }
     their_model = sentence_transformers.SentenceTransformer(model, device="cpu")
     for subset in ours.subsets:
         _, questions, gold = sets[subset.name]

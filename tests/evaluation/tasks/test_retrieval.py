@@ -55,25 +55,35 @@ def test_mr_tydi_names_how_many_of_its_languages(tmp_path, number_encoder):
 
 def test_miracl(tmp_path, number_encoder):
     write(tmp_path / "miracl-v1.0-sw" / "topics" / "topics.miracl-v1.0-sw-dev.tsv", "7\twhat 1?\n")
-    write(tmp_path / "miracl-v1.0-sw" / "qrels" / "qrels.miracl-v1.0-sw-dev.tsv", "7 Q0 1#0 1\n7 Q0 1#1 0\n")
+    write(
+        tmp_path / "miracl-v1.0-sw" / "qrels" / "qrels.miracl-v1.0-sw-dev.tsv",
+        "7 Q0 1#0 1\n7 Q0 1#1 0\n",
+    )
     docs = [{"docid": f"1#{n}", "title": "T", "text": f"text {n}"} for n in range(3)]
     write(tmp_path / "miracl-corpus-v1.0-sw" / "docs-0.jsonl", json_lines(*docs))
     result = evaluate(Miracl(), tmp_path, number_encoder)
     assert (result.task, list(result.groups)) == ("miracl", ["all_1", "miracl_1of18"])
     assert result.main_metric == "ndcg_at_10"
-    assert 0 < result.main_score < 1  # the passage with the question's number comes first, and it is another
+    assert (
+        0 < result.main_score < 1
+    )  # the passage with the question's number comes first, and it is another
 
 
 def test_the_split_is_part_of_the_name(tmp_path, number_encoder):
     write(tmp_path / "t" / "sw.train.questions.tsv", "q\t0\twhat 1?\tx\n")
     write(tmp_path / "t" / "sw.train.passages.txt", "text 1\n")
-    assert evaluate(TyDiGoldP(split="train"), tmp_path / "t", number_encoder).task == "tydi_goldp_t_train"
+    assert (
+        evaluate(TyDiGoldP(split="train"), tmp_path / "t", number_encoder).task
+        == "tydi_goldp_t_train"
+    )
 
 
 def test_beir_by_language(tmp_path, number_encoder):
     for code in ("de", "fr"):
         write(tmp_path / "mine" / code / "corpus.jsonl", json_lines({"_id": "1", "text": "text 1"}))
-        write(tmp_path / "mine" / code / "queries.jsonl", json_lines({"_id": "q", "text": "what 1?"}))
+        write(
+            tmp_path / "mine" / code / "queries.jsonl", json_lines({"_id": "q", "text": "what 1?"})
+        )
         write(tmp_path / "mine" / code / "qrels" / "test.tsv", "q\td\ts\nq\t1\t1\n")
     result = evaluate(Beir(languages=["German"]), tmp_path / "mine", number_encoder)
     assert [subset.name for subset in result.subsets] == ["de"]
@@ -84,7 +94,10 @@ class Letters:
     """Some vector of a text: how often each byte occurs."""
 
     def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
-        rows = [np.bincount(np.frombuffer(text.encode(), dtype=np.uint8), minlength=256) for text in texts]
+        rows = [
+            np.bincount(np.frombuffer(text.encode(), dtype=np.uint8), minlength=256)
+            for text in texts
+        ]
         return np.sqrt(np.array(rows, dtype=np.float32))
 
 
@@ -118,8 +131,14 @@ def test_the_public_sets_are_recognized_and_a_naive_search_agrees(task, language
     for query, scores in zip(sets[name].queries, asked @ rows.T, strict=True):
         best[query] = {ids[i]: float(scores[i]) for i in np.argsort(-scores)[:100]}
     others = sets if task().parallel else {name: sets[name]}
-    qrels = {q: {f"{code}/{p}": 1 for code, one in others.items() for p in one.qrels[q]} for q in sets[name].qrels}
-    expected = {metric: np.mean([*values.values()]) for metric, values in ranking_metrics(qrels, best).items()}
+    qrels = {
+        q: {f"{code}/{p}": 1 for code, one in others.items() for p in one.qrels[q]}
+        for q in sets[name].qrels
+    }
+    expected = {
+        metric: np.mean([*values.values()])
+        for metric, values in ranking_metrics(qrels, best).items()
+    }
     (subset,) = [subset for subset in result.subsets if subset.name == name]
     found = {metric: subset.scores[f"{metric}_all_languages"] for metric in expected}
     assert found == {metric: pytest.approx(value, abs=2e-3) for metric, value in expected.items()}
@@ -145,4 +164,6 @@ def test_averages_with_and_without_parallel_text_are_the_papers():
     assert [subset.name for subset in members["with_parallel_2of7"]] == ["ar", "ko"]
     assert [subset.name for subset in members["without_parallel_2of4"]] == ["ru", "th"]
     groups = MrTyDi.paper_groups
-    assert sorted([*groups["with_parallel"], *groups["without_parallel"]]) == sorted(MrTyDi.paper_groups["mr_tydi"])
+    assert sorted([*groups["with_parallel"], *groups["without_parallel"]]) == sorted(
+        MrTyDi.paper_groups["mr_tydi"]
+    )

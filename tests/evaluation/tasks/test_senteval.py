@@ -22,7 +22,9 @@ DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlin
 
 
 def lines(size, first=0, classes=2):
-    return "".join(f"{n % classes}\ten {TOPICS[n % classes]} {n}\n" for n in range(first, first + size))
+    return "".join(
+        f"{n % classes}\ten {TOPICS[n % classes]} {n}\n" for n in range(first, first + size)
+    )
 
 
 @pytest.fixture
@@ -34,7 +36,10 @@ def folder(tmp_path):
     write(folder / "TREC.train.all", lines(90, classes=3))
     write(folder / "TREC.test.all", lines(30, 200, classes=3))
     for split, size, first in (("train", 80, 0), ("val", 20, 100), ("test", 40, 200)):
-        rows = (f"{n % 2}\t1\t2\ten sports {n}\ten {TOPICS[1 - n % 2]} {n + 7}\n" for n in range(first, first + size))
+        rows = (
+            f"{n % 2}\t1\t2\ten sports {n}\ten {TOPICS[1 - n % 2]} {n + 7}\n"
+            for n in range(first, first + size)
+        )
         write(tmp_path / "mrpc" / f"{split}.tsv", "Quality\t1\t2\ta\tb\n" + "".join(rows))
     return folder
 
@@ -57,27 +62,47 @@ def test_each_task_by_its_own_scheme(folder):
 
     cr = nested_cross_validation(*vectors("CR", "train"), classes=2, settings=PROTOTYPING)
     sst = validation_on_dev(
-        *(vectors("SST", split) for split in ("train", "dev", "test")), classes=2, settings=PROTOTYPING
+        *(vectors("SST", split) for split in ("train", "dev", "test")),
+        classes=2,
+        settings=PROTOTYPING,
     )
-    trec = cross_validation_on_train(*(vectors("TREC", s) for s in ("train", "test")), classes=3, settings=PROTOTYPING)
-    mrpc = cross_validation_on_train(*(vectors("MRPC", s) for s in ("train", "test")), classes=2, settings=PROTOTYPING)
+    trec = cross_validation_on_train(
+        *(vectors("TREC", s) for s in ("train", "test")), classes=3, settings=PROTOTYPING
+    )
+    mrpc = cross_validation_on_train(
+        *(vectors("MRPC", s) for s in ("train", "test")), classes=2, settings=PROTOTYPING
+    )
     for name, expected in (("CR_120", cr), ("SST_60", sst), ("TREC_90", trec), ("MRPC_100", mrpc)):
         assert scores[name]["accuracy"] == expected.accuracy
         assert scores[name]["dev_accuracy"] == expected.dev_accuracy
         assert result.items[name].values.mean() == pytest.approx(expected.accuracy, abs=1e-12)
     y = vectors("MRPC", "test")[1]
     right = ((y == 1) & (mrpc.predicted == 1)).sum()
-    assert scores["MRPC_100"]["f1"] == pytest.approx(2 * right / ((y == 1).sum() + (mrpc.predicted == 1).sum()))
+    assert scores["MRPC_100"]["f1"] == pytest.approx(
+        2 * right / ((y == 1).sum() + (mrpc.predicted == 1).sum())
+    )
     assert [subset.pairs for subset in result.subsets] == [120, 30, 30, 40]
     assert list(result.groups) == ["all_4"]
-    assert result.groups["all_4"]["accuracy"] == pytest.approx(np.mean([one["accuracy"] for one in scores.values()]))
+    assert result.groups["all_4"]["accuracy"] == pytest.approx(
+        np.mean([one["accuracy"] for one in scores.values()])
+    )
     assert "f1" not in result.groups["all_4"]
 
 
 def test_the_defaults_are_senteval_s():
-    assert (SENTEVAL.folds, SENTEVAL.optimizer, SENTEVAL.batch_size, SENTEVAL.tenacity, SENTEVAL.epoch_size) == (
-        10, "adam", 64, 5, 4,
-    )  # fmt: skip
+    assert (
+        SENTEVAL.folds,
+        SENTEVAL.optimizer,
+        SENTEVAL.batch_size,
+        SENTEVAL.tenacity,
+        SENTEVAL.epoch_size,
+    ) == (
+        10,
+        "adam",
+        64,
+        5,
+        4,
+    )
     assert (PROTOTYPING.folds, PROTOTYPING.optimizer, PROTOTYPING.batch_size) == (5, "rmsprop", 128)
     assert (PROTOTYPING.tenacity, PROTOTYPING.epoch_size) == (3, 2)
 

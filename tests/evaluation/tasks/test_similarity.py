@@ -19,7 +19,11 @@ def sts17(tmp_path):
 
 def test_a_case_worked_by_hand(sts17):
     result = STS17(resamples=0).evaluate(Angles(), sts17.parent)
-    assert {subset.name: subset.pairs for subset in result.subsets} == {"ar-ar": 6, "en-ar": 6, "en-tr": 6}
+    assert {subset.name: subset.pairs for subset in result.subsets} == {
+        "ar-ar": 6,
+        "en-ar": 6,
+        "en-tr": 6,
+    }
     for subset in result.subsets:
         assert dict(subset.scores) == {
             "spearman": pytest.approx(0.8970588235, abs=1e-10),
@@ -29,22 +33,32 @@ def test_a_case_worked_by_hand(sts17):
 
 def test_other_sizes_are_another_set(sts17):
     result = STS17(resamples=0).evaluate(Angles(), sts17)
-    assert (result.task, list(result.groups), result.data_revision) == ("sts17_sts17", ["all_3"], None)
+    assert (result.task, list(result.groups), result.data_revision) == (
+        "sts17_sts17",
+        ["all_3"],
+        None,
+    )
 
 
 def test_intervals_belong_to_the_set_and_to_the_mean(tmp_path):
     folder = protocol_sized(tmp_path / "data", ["track1.ar-ar", "track5.en-en", "track3.es-es"])
     for path, seed in zip(sorted(folder.iterdir()), range(3), strict=True):
-        noisy = (np.linspace(0, 0.9, 250) + 0.05 * np.random.default_rng(seed).standard_normal(250)).clip(0, 1)
+        noisy = (
+            np.linspace(0, 0.9, 250) + 0.05 * np.random.default_rng(seed).standard_normal(250)
+        ).clip(0, 1)
         path.write_text(rows(noisy, np.linspace(0, 5, 250).round(4)))
     result = STS17(resamples=200).evaluate(Angles(), folder)
     (alone,) = STS17(resamples=200, languages=["en"]).evaluate(Angles(), folder).subsets
     assert next(subset for subset in result.subsets if subset.name == "en-en") == alone
     assert alone.scores["spearman_low"] < alone.scores["spearman"] < alone.scores["spearman_high"]
-    widths = [subset.scores["spearman_high"] - subset.scores["spearman_low"] for subset in result.subsets]
+    widths = [
+        subset.scores["spearman_high"] - subset.scores["spearman_low"] for subset in result.subsets
+    ]
     mean = result.groups["sts17_monolingual_3of3"]
     assert mean["spearman_low"] < mean["spearman"] < mean["spearman_high"]
-    assert mean["spearman_high"] - mean["spearman_low"] < 0.75 * min(widths)  # a mean of three is surer than each
+    assert mean["spearman_high"] - mean["spearman_low"] < 0.75 * min(
+        widths
+    )  # a mean of three is surer than each
     (other,) = STS17(resamples=200, languages=["en"], seed=2).evaluate(Angles(), folder).subsets
     assert other.scores["spearman_low"] != alone.scores["spearman_low"]
 
@@ -58,11 +72,16 @@ def test_items_hold_what_was_correlated(sts17):
 def test_equal_pairs_tie_whatever_their_vectors(tmp_path):
     class Twins:
         def encode(self, texts, *, language=None):
-            return np.array([np.random.default_rng(len(text)).standard_normal(300) for text in texts], np.float32)
+            return np.array(
+                [np.random.default_rng(len(text)).standard_normal(300) for text in texts],
+                np.float32,
+            )
 
     folder = tmp_path / "sick"
     folder.mkdir()
-    (folder / "test.tsv").write_text("".join(f"{1 + n / 10}\t{'a' * n}\t{'a' * n}\tNEUTRAL\n" for n in range(1, 30)))
+    (folder / "test.tsv").write_text(
+        "".join(f"{1 + n / 10}\t{'a' * n}\t{'a' * n}\tNEUTRAL\n" for n in range(1, 30))
+    )
     assert set(Sick(resamples=0).evaluate(Twins(), folder).items["test"].values) == {1.0}
 
 
@@ -89,14 +108,19 @@ def test_pairs_of_languages_and_languages():
 
 
 def test_a_pair_that_is_not_there_is_not_all_of_its_first_language(sts17):
-    with pytest.raises(DataError, match="no set for 'en-de' here; there are: ar-ar, en-ar, en-es_4b, en-tr"):
+    with pytest.raises(
+        DataError, match="no set for 'en-de' here; there are: ar-ar, en-ar, en-es_4b, en-tr"
+    ):
         STS17(resamples=0, languages=["en-de"]).evaluate(Angles(), sts17)
     (tr,) = STS17(resamples=0, languages=["tur-eng"]).evaluate(Angles(), sts17).subsets
     assert tr.name == "en-tr"
 
 
 def test_translated_rows_are_resampled_together(tmp_path):
-    """Three languages that say the same are as sure as one; drawn each on its own they would seem surer."""
+    """Three languages that say the same are as sure as one.
+
+    Drawn each on its own they would seem surer.
+    """
     rng = np.random.default_rng(0)
     text = rows(rng.random(80).round(3), (5 * rng.random(80)).round(3))
     for code in ("de", "en", "fr"):

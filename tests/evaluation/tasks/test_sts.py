@@ -27,17 +27,29 @@ def test_english_comes_first_whatever_the_file_is_called(sts17):
         ("en-es_4b", ("eng_Latn", "spa_Latn")),
         ("en-tr", ("eng_Latn", "tur_Latn")),
     ]
-    assert encoder.languages == ["eng_Latn", "arb_Arab", "eng_Latn", "spa_Latn", "eng_Latn", "tur_Latn"]
+    assert encoder.languages == [
+        "eng_Latn",
+        "arb_Arab",
+        "eng_Latn",
+        "spa_Latn",
+        "eng_Latn",
+        "tur_Latn",
+    ]
 
 
 def test_an_average_of_fewer_sets_carries_its_count(tmp_path):
-    folder = protocol_sized(tmp_path / "data", ["track1.ar-ar", "track5.en-en", "track2.ar-en", "track6.tr-en"])
+    folder = protocol_sized(
+        tmp_path / "data", ["track1.ar-ar", "track5.en-en", "track2.ar-en", "track6.tr-en"]
+    )
     result = STS17(resamples=0).evaluate(Angles(), folder)
     assert result.task == "sts17"
     assert list(result.groups) == ["all_4", "sts17_monolingual_2of3", "sts17_crosslingual_2of7"]
     assert result.members["sts17_crosslingual_2of7"] == ("en-ar", "en-tr")
     by_name = {subset.name: subset.scores["spearman"] for subset in result.subsets}
-    assert result.groups["sts17_crosslingual_2of7"]["spearman"] == (by_name["en-ar"] + by_name["en-tr"]) / 2
+    assert (
+        result.groups["sts17_crosslingual_2of7"]["spearman"]
+        == (by_name["en-ar"] + by_name["en-tr"]) / 2
+    )
     assert by_name["ar-ar"] > by_name["en-ar"]
 
 
@@ -50,8 +62,17 @@ def test_stsb_languages_and_pairs_of_them(tmp_path):
     assert [subset.name for subset in result.subsets] == ["de", "en", "zh"]
     assert list(result.groups) == ["all_3", "monolingual_3"]
     encoder = Angles()
-    result = STSBenchmark(resamples=0, languages=["de-en", "eng-deu", "zh-Hans"]).evaluate(encoder, folder)
-    assert encoder.languages == ["deu_Latn", "eng_Latn", "eng_Latn", "deu_Latn", "zho_Hans", "zho_Hans"]
+    result = STSBenchmark(resamples=0, languages=["de-en", "eng-deu", "zh-Hans"]).evaluate(
+        encoder, folder
+    )
+    assert encoder.languages == [
+        "deu_Latn",
+        "eng_Latn",
+        "eng_Latn",
+        "deu_Latn",
+        "zho_Hans",
+        "zho_Hans",
+    ]
     assert [subset.name for subset in result.subsets] == ["de-en", "en-de", "zh"]
     assert list(result.groups) == ["all_3", "monolingual_1", "crosslingual_2"]
     assert result.groups["crosslingual_2"]["spearman"] == pytest.approx(0.8970588235)
@@ -91,16 +112,22 @@ def test_sick_pools_its_splits(tmp_path):
     (tmp_path / "dev.tsv").write_text(rows(COSINES[::-1]))
     result = Sick(resamples=0, splits=("test", "dev")).evaluate(Angles(), tmp_path)
     assert [(subset.name, subset.pairs) for subset in result.subsets] == [("test+dev", 12)]
-    assert result.main_score == pytest.approx(stats.spearmanr(COSINES + COSINES[::-1], GOLD + GOLD).statistic)
+    assert result.main_score == pytest.approx(
+        stats.spearmanr(COSINES + COSINES[::-1], GOLD + GOLD).statistic
+    )
     with pytest.raises(DataError, match="the split train is not here; there are: dev, test"):
         Sick(splits=("test", "dev", "train")).evaluate(Angles(), tmp_path)
 
 
 def test_wanted_and_missing(sts17, tmp_path):
-    with pytest.raises(DataError, match="no set for 'fr' here; there are: ar-ar, en-ar, en-es_4b, en-tr"):
+    with pytest.raises(
+        DataError, match="no set for 'fr' here; there are: ar-ar, en-ar, en-es_4b, en-tr"
+    ):
         STS17(languages=["fr"]).evaluate(Angles(), sts17)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"no sets of STS12-16 .* here, nor in sts12_16/ or STS/ below it"):
+    with pytest.raises(
+        DataError, match=r"no sets of STS12-16 .* here, nor in sts12_16/ or STS/ below it"
+    ):
         STS12to16().evaluate(Angles(), tmp_path / "empty")
 
 
@@ -108,7 +135,9 @@ class Lengths:
     """Some vector of a text, the same everywhere."""
 
     def encode(self, texts, *, language=None):
-        rows = [np.frombuffer(text.encode().ljust(64, b"\0")[:64], dtype=np.uint8) for text in texts]
+        rows = [
+            np.frombuffer(text.encode().ljust(64, b"\0")[:64], dtype=np.uint8) for text in texts
+        ]
         return np.array(rows, dtype=np.float32)
 
 
@@ -123,11 +152,21 @@ def test_the_public_sets_are_recognized_and_scipy_agrees(task):
     assert result.data_revision
     for subset in result.subsets:
         items = result.items[subset.name]
-        assert subset.scores["spearman"] == pytest.approx(stats.spearmanr(items.values, items.gold).statistic, abs=1e-9)
+        assert subset.scores["spearman"] == pytest.approx(
+            stats.spearmanr(items.values, items.gold).statistic, abs=1e-9
+        )
     groups = {
         "sts17": {"all_6", "sts17_monolingual_3of3", "sts17_crosslingual_3of7"},
         "stsb": {"all_15", "monolingual_15"},
-        "sts12_16": {"all_23", "sts12_4of5", "sts13_3of3", "sts14_6of6", "sts15_5of5", "sts16_5of5", "sts12_16_23of24"},
+        "sts12_16": {
+            "all_23",
+            "sts12_4of5",
+            "sts13_3of3",
+            "sts14_6of6",
+            "sts15_5of5",
+            "sts16_5of5",
+            "sts12_16_23of24",
+        },
         "sick": {"all_1"},
     }
     assert set(result.groups) == groups[task.name]

@@ -31,19 +31,34 @@ def test_directions_are_told_apart(tmp_path, table_encoder):
     (tmp_path / "deu-eng.tsv").write_text("x0\ty0\nx1\ty1\n")
     encoder = table_encoder({"x0": [10, 0], "x1": [3, 1], "y0": [2, 0.1], "y1": [0, 5]})
     result = Tatoeba().evaluate(encoder, tmp_path)
-    assert result.subsets[0].scores == {"accuracy": 0.75, "accuracy_forward": 0.5, "accuracy_backward": 1.0}
+    assert result.subsets[0].scores == {
+        "accuracy": 0.75,
+        "accuracy_forward": 0.5,
+        "accuracy_backward": 1.0,
+    }
 
 
 def test_wrong_neighbors_of_both_directions_are_kept(tmp_path, table_encoder):
     (tmp_path / "deu-eng.tsv").write_text("x0\ty0\nx1\ty1\n")
     encoder = table_encoder({"x0": [1, 0], "x1": [0.6, 0.8], "y0": [0.8, 0.6], "y1": [1, 0.01]})
     (examples,) = Tatoeba().evaluate(encoder, tmp_path).examples.values()
-    there = [(one.item, one.query, one.expected, one.retrieved) for one in examples if one.languages[0] == "deu_Latn"]
-    back = [(one.item, one.query, one.expected, one.retrieved) for one in examples if one.languages[0] == "eng_Latn"]
+    there = [
+        (one.item, one.query, one.expected, one.retrieved)
+        for one in examples
+        if one.languages[0] == "deu_Latn"
+    ]
+    back = [
+        (one.item, one.query, one.expected, one.retrieved)
+        for one in examples
+        if one.languages[0] == "eng_Latn"
+    ]
     assert sorted(there) == [(0, "x0", "y0", "y1"), (1, "x1", "y1", "y0")]
     assert sorted(back) == [(0, "y0", "x0", "x1"), (1, "y1", "x1", "x0")]
     first = next(one for one in examples if one.query == "x1")
-    assert (first.expected_score, first.retrieved_score) == (pytest.approx(0.608, abs=1e-3), pytest.approx(0.96))
+    assert (first.expected_score, first.retrieved_score) == (
+        pytest.approx(0.608, abs=1e-3),
+        pytest.approx(0.96),
+    )
     result = Tatoeba(examples=0).evaluate(encoder, tmp_path)
     assert result.examples == {"deu-eng": ()}
     assert "examples" not in result.settings
@@ -55,21 +70,31 @@ def test_text_comparison_forgives_duplicates(tmp_path, table_encoder):
     by_index = Tatoeba().evaluate(encoder, tmp_path).subsets[0].scores
     by_text = Tatoeba(compare="text").evaluate(encoder, tmp_path)
     assert by_index == {"accuracy": 0.5, "accuracy_forward": 0.5, "accuracy_backward": 0.5}
-    assert by_text.subsets[0].scores == {"accuracy": 0.75, "accuracy_forward": 1.0, "accuracy_backward": 0.5}
+    assert by_text.subsets[0].scores == {
+        "accuracy": 0.75,
+        "accuracy_forward": 1.0,
+        "accuracy_backward": 0.5,
+    }
     assert by_text.settings["compare"] == "text"
     assert by_text.changed == ("compare",)
 
 
 def test_other_data_never_stand_under_the_protocols_name(pair_folder, number_encoder):
     result = Tatoeba().evaluate(number_encoder, pair_folder)
-    assert result.task == "tatoeba_tatoeba_laser"  # the folder is called so, its content is not LASER's
+    assert (
+        result.task == "tatoeba_tatoeba_laser"
+    )  # the folder is called so, its content is not LASER's
     assert result.data_revision is None
     assert list(result.groups) == ["all_3", "latin_script_2", "other_scripts_1"]
 
 
-def test_heldout_of_a_prepared_corpus_with_a_pair_without_english(pair_folder, number_encoder, tmp_path):
+def test_heldout_of_a_prepared_corpus_with_a_pair_without_english(
+    pair_folder, number_encoder, tmp_path
+):
     shutil.copytree(pair_folder, tmp_path / "prepared" / "heldout")
-    (tmp_path / "prepared" / "heldout" / "deu-fra.tsv").write_text("Zahl 1\tnombre 1\nZahl 2\tnombre 2\n")
+    (tmp_path / "prepared" / "heldout" / "deu-fra.tsv").write_text(
+        "Zahl 1\tnombre 1\nZahl 2\tnombre 2\n"
+    )
     result = Tatoeba(languages=["de"]).evaluate(number_encoder, tmp_path / "prepared")
     assert result.task == "tatoeba_heldout"
     assert [(subset.name, subset.languages) for subset in result.subsets] == [
@@ -80,9 +105,15 @@ def test_heldout_of_a_prepared_corpus_with_a_pair_without_english(pair_folder, n
 
 def test_progress_counts_sentences_and_languages_reach_the_encoder(pair_folder, number_encoder):
     seen = []
-    Tatoeba(languages=["fr", "ru"]).evaluate(number_encoder, pair_folder, progress=lambda *now: seen.append(now))
+    Tatoeba(languages=["fr", "ru"]).evaluate(
+        number_encoder, pair_folder, progress=lambda *now: seen.append(now)
+    )
     assert seen == [("fra-eng", 20, 40), ("rus-eng", 40, 40)]
-    assert {language for _, language, _ in number_encoder.calls} == {"fra_Latn", "rus_Cyrl", "eng_Latn"}
+    assert {language for _, language, _ in number_encoder.calls} == {
+        "fra_Latn",
+        "rus_Cyrl",
+        "eng_Latn",
+    }
 
 
 def test_the_digest_is_of_what_was_scored(pair_folder, number_encoder):
@@ -98,15 +129,22 @@ def test_the_digest_is_of_what_was_scored(pair_folder, number_encoder):
 @pytest.mark.parametrize("other", ["de-en.tsv", "tatoeba.deu-eng.deu", "deu-eng.tsv.gz"])
 def test_two_files_of_one_pair_are_refused(pair_folder, number_encoder, other):
     (pair_folder / other).write_bytes((pair_folder / "deu-eng.tsv").read_bytes())
-    for ask in (lambda task: task.parts(pair_folder), lambda task: task.evaluate(number_encoder, pair_folder.parent)):
-        with pytest.raises(DataError, match=r".* is of the same pair of languages; remove one of them") as error:
+    for ask in (
+        lambda task: task.parts(pair_folder),
+        lambda task: task.evaluate(number_encoder, pair_folder.parent),
+    ):
+        with pytest.raises(
+            DataError, match=r".* is of the same pair of languages; remove one of them"
+        ) as error:
             ask(Tatoeba())
         assert other in str(error.value)
         assert "deu-eng.tsv" in str(error.value)
 
 
 def test_no_files_is_one_line(tmp_path, number_encoder):
-    with pytest.raises(DataError, match=r"no folder of <lang>-eng.tsv files here, nor in tatoeba_laser/"):
+    with pytest.raises(
+        DataError, match=r"no folder of <lang>-eng.tsv files here, nor in tatoeba_laser/"
+    ):
         Tatoeba().evaluate(number_encoder, tmp_path)
 
 
@@ -129,7 +167,17 @@ def test_lasers_data_are_recognized_and_complete(number_encoder):
     assert sum(subset.pairs < 1000 for subset in result.subsets) == 40
     names = [name for name in result.groups if "of" in name]
     assert names == [
-        "muse_14of14", "xtreme_36of36", "xtreme_max_37of37", "sbert_distill_45of45", "ems_58of58",
-        "less_than_laser_43of43", "over_300k_42of42", "under_300k_11of11", "ems_over_300k_43of43",
-        "ems_under_300k_15of15", "unseen_by_ems_54of54", "laser_83of83", "all_112of112",
-    ]  # fmt: skip
+        "muse_14of14",
+        "xtreme_36of36",
+        "xtreme_max_37of37",
+        "sbert_distill_45of45",
+        "ems_58of58",
+        "less_than_laser_43of43",
+        "over_300k_42of42",
+        "under_300k_11of11",
+        "ems_over_300k_43of43",
+        "ems_under_300k_15of15",
+        "unseen_by_ems_54of54",
+        "laser_83of83",
+        "all_112of112",
+    ]

@@ -7,7 +7,10 @@ from interlingua.evaluation.tasks.translations import paired_files, translation_
 
 
 def names(folder, target=None):
-    return {key: (pair.name, pair.source, pair.target) for key, pair in translation_pairs(folder, target).items()}
+    return {
+        key: (pair.name, pair.source, pair.target)
+        for key, pair in translation_pairs(folder, target).items()
+    }
 
 
 def test_aligned_languages_are_paired_with_english_or_another(aligned_folder):
@@ -39,7 +42,9 @@ def test_pairs_are_turned_around_where_the_target_stands_first(tmp_path):
 def test_two_files_of_one_pair_are_refused(tmp_path):
     for name in ("deu-eng", "de-en"):
         (tmp_path / f"{name}.tsv").write_text("Hallo\thello\n")
-    with pytest.raises(DataError, match=r"deu-eng\.tsv: de-en\.tsv .* is of the same pair of languages"):
+    with pytest.raises(
+        DataError, match=r"deu-eng\.tsv: de-en\.tsv .* is of the same pair of languages"
+    ):
         translation_pairs(tmp_path)
 
 

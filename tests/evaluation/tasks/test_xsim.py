@@ -39,14 +39,60 @@ def test_pooled_errors_weigh_sentences(tmp_path, number_encoder):
 
 
 def test_margins_differ_where_there_are_hubs(tmp_path, table_encoder):
-    x = [1.15, 0.58, 1.11, 2.34, 2.54, 0.03, 0.57, 0.99, 0.21, 1.93, -0.7, 1.79, 1.46, 2.36, 0.49, 2.39, 1.1, -0.42]
-    y = [1.62, 0.32, 2.37, 3.13, 1.66, -0.66, 0.98, 0.54, 1.31, 2.53, -0.51, 1.09, 1.11, 2.32, 0.75, 2.57, 0.39, -1.23]
+    x = [
+        1.15,
+        0.58,
+        1.11,
+        2.34,
+        2.54,
+        0.03,
+        0.57,
+        0.99,
+        0.21,
+        1.93,
+        -0.7,
+        1.79,
+        1.46,
+        2.36,
+        0.49,
+        2.39,
+        1.1,
+        -0.42,
+    ]
+    y = [
+        1.62,
+        0.32,
+        2.37,
+        3.13,
+        1.66,
+        -0.66,
+        0.98,
+        0.54,
+        1.31,
+        2.53,
+        -0.51,
+        1.09,
+        1.11,
+        2.32,
+        0.75,
+        2.57,
+        0.39,
+        -1.23,
+    ]
     for code, letter in (("eng_Latn", "y"), ("deu_Latn", "x")):
         (tmp_path / f"{code}.txt").write_text("".join(f"{letter}{n}\n" for n in range(6)))
     rows = {"x": np.reshape(x, (6, 3)), "y": np.reshape(y, (6, 3))}
-    encoder = table_encoder({f"{letter}{n}": row for letter in "xy" for n, row in enumerate(rows[letter])})
-    scores = XSim().evaluate(encoder, tmp_path).subsets[0].scores  # LASER's own code makes 1, 2 and 3 errors here
-    assert [round(6 * scores[name]) for name in ("xsim", "xsim_distance", "xsim_absolute")] == [1, 2, 3]
+    encoder = table_encoder(
+        {f"{letter}{n}": row for letter in "xy" for n, row in enumerate(rows[letter])}
+    )
+    scores = (
+        XSim().evaluate(encoder, tmp_path).subsets[0].scores
+    )  # LASER's own code makes 1, 2 and 3 errors here
+    assert [round(6 * scores[name]) for name in ("xsim", "xsim_distance", "xsim_absolute")] == [
+        1,
+        2,
+        3,
+    ]
     assert round(6 * XSim(k=2).evaluate(encoder, tmp_path).main_score) == 2
 
 
@@ -91,14 +137,17 @@ def test_flores_is_recognized(tmp_path, number_encoder):
 
     result = XSim(languages=["mexma"]).evaluate(Positions(), DATA)
     assert (result.task, result.data_revision) == ("xsim", "OPUS-MT-testsets@ac0f19c")
-    assert result.groups["mexma_80of80"]["xsim"] == result.groups["mexma_80of80"]["xsim_pooled"] == 0.0
+    assert (
+        result.groups["mexma_80of80"]["xsim"] == result.groups["mexma_80of80"]["xsim_pooled"] == 0.0
+    )
     for code in ("eng_Latn", "deu_Latn"):
         shutil.copy(DATA / "flores200_devtest" / f"{code}.txt", tmp_path / f"{code}.devtest")
     assert XSim().evaluate(Positions(), tmp_path).groups["mexma_1of80"]["xsim"] == 0.0
 
 
 class Trigrams:
-    """Counts of hashed letter trigrams: names and numbers find their translations, much else does not."""
+    """Counts of hashed letter trigrams: names and numbers find their translations, much else does
+    not."""
 
     def encode(self, texts, *, language=None):
         counts = np.zeros((len(texts), 256), np.float32)
@@ -113,9 +162,16 @@ def test_laser_with_faiss_agrees_on_flores():
     faiss, folder = pytest.importorskip("faiss"), DATA / "flores200_devtest"
     if not aligned_files(folder):
         pytest.skip(f"{folder} is not there")
-    x, y = (Trigrams().encode((folder / f"{code}.txt").read_text().splitlines()) for code in ("deu_Latn", "eng_Latn"))
+    x, y = (
+        Trigrams().encode((folder / f"{code}.txt").read_text().splitlines())
+        for code in ("deu_Latn", "eng_Latn")
+    )
     (ours,) = XSim(languages=["deu_Latn"]).evaluate(Trigrams(), DATA).subsets
-    for margin, name in (("ratio", "xsim"), ("distance", "xsim_distance"), ("absolute", "xsim_absolute")):
+    for margin, name in (
+        ("ratio", "xsim"),
+        ("distance", "xsim_distance"),
+        ("absolute", "xsim_absolute"),
+    ):
         wrong = np.mean(np.array(laser_xsim(faiss, x, y, margin, 4)) != np.arange(len(x)))
         assert 0.05 < wrong < 0.95
         assert ours.scores[name] == pytest.approx(wrong)

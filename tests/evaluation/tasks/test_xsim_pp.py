@@ -17,8 +17,46 @@ from interlingua.evaluation.tasks.xsim import XSim
 from interlingua.evaluation.tasks.xsim_pp import XSimPP, XSimPPGenerated
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
-X = [1.15, 0.58, 1.11, 2.34, 2.54, 0.03, 0.57, 0.99, 0.21, 1.93, -0.7, 1.79, 1.46, 2.36, 0.49, 2.39, 1.1, -0.42]
-Y = [1.62, 0.32, 2.37, 3.13, 1.66, -0.66, 0.98, 0.54, 1.31, 2.53, -0.51, 1.09, 1.11, 2.32, 0.75, 2.57, 0.39, -1.23]
+X = [
+    1.15,
+    0.58,
+    1.11,
+    2.34,
+    2.54,
+    0.03,
+    0.57,
+    0.99,
+    0.21,
+    1.93,
+    -0.7,
+    1.79,
+    1.46,
+    2.36,
+    0.49,
+    2.39,
+    1.1,
+    -0.42,
+]
+Y = [
+    1.62,
+    0.32,
+    2.37,
+    3.13,
+    1.66,
+    -0.66,
+    0.98,
+    0.54,
+    1.31,
+    2.53,
+    -0.51,
+    1.09,
+    1.11,
+    2.32,
+    0.75,
+    2.57,
+    0.39,
+    -1.23,
+]
 
 
 def lay(folder, languages, altered, *, target="eng_Latn"):
@@ -35,7 +73,10 @@ def lay(folder, languages, altered, *, target="eng_Latn"):
 
 
 def naive(x, y, k):
-    """What each query retrieves by ratio margin, by double loops; candidates without end of the translations."""
+    """What each query retrieves by ratio margin, by double loops.
+
+    Candidates without end of the translations.
+    """
     x, y = (np.array([row / np.linalg.norm(row) for row in side]) for side in (x, y))
     b = [np.mean(sorted((float(q @ c) for q in x), reverse=True)[:k]) for c in y]
     best = []
@@ -47,7 +88,8 @@ def naive(x, y, k):
 
 
 def test_by_hand(tmp_path, table_encoder):
-    """k = 1. x0 is nearest to its altered form, x1 to that of another sentence, x2 to the right one, x3 to y2."""
+    """k = 1. x0 is nearest to its altered form, x1 to that of another sentence, x2 to the right
+    one, x3 to y2."""
     folder = lay(
         tmp_path / "devtest",
         {"eng_Latn": ["y0", "y1", "y2", "y3"], "deu_Latn": ["x0", "x1", "x2", "x3"]},
@@ -55,11 +97,16 @@ def test_by_hand(tmp_path, table_encoder):
     )
     angles = {"x0": 0, "x1": 90, "x2": 180, "x3": 270, "y0": 10, "y1": 100, "y2": 181, "y3": 300}
     angles |= {"n0": 1, "e1": 91, "e2": 200}
-    turned = {text: [np.cos(np.radians(angle)), np.sin(np.radians(angle))] for text, angle in angles.items()}
+    turned = {
+        text: [np.cos(np.radians(angle)), np.sin(np.radians(angle))]
+        for text, angle in angles.items()
+    }
     turned["x3"] = turned["y2"]
     result = XSimPP(k=1).evaluate(table_encoder(turned), folder)
     assert {
-        name: value for name, value in result.subsets[0].scores.items() if not name.endswith(("tance", "lute"))
+        name: value
+        for name, value in result.subsets[0].scores.items()
+        if not name.endswith(("tance", "lute"))
     } == {
         "xsim_pp": 0.75,
         "errors_named_entity": 0.0,
@@ -82,7 +129,11 @@ def test_lasers_own_numbers(tmp_path, table_encoder, request):
     languages = {"eng_Latn": [f"y{n}" for n in range(6)], "deu_Latn": [f"x{n}" for n in range(6)]}
     folder = lay(tmp_path / "devtest", languages, altered)
     scores = XSimPP().evaluate(table_encoder(table), folder).subsets[0].scores
-    assert [round(6 * scores[f"xsim_pp{margin}"]) for margin in ("", "_distance", "_absolute")] == [2, 3, 4]
+    assert [round(6 * scores[f"xsim_pp{margin}"]) for margin in ("", "_distance", "_absolute")] == [
+        2,
+        3,
+        4,
+    ]
     # of the two errors query 1 retrieves 7, made of 2, and query 2 retrieves 4
     assert [round(6 * scores[f"errors_{kind}"]) for kind in ("entity", "misaligned")] == [0, 2]
 
@@ -93,18 +144,27 @@ def test_a_naive_double_loop_agrees(tmp_path, table_encoder):
     altered = {f"n{n}": (f"y{n // 3}", random.Random(n).choice(["a", "b"])) for n in range(120)}
     table = {text: rng.standard_normal(6) for text in targets}
     table |= {
-        source: table[target] + 0.6 * rng.standard_normal(6) for source, target in zip(sources, targets, strict=True)
+        source: table[target] + 0.6 * rng.standard_normal(6)
+        for source, target in zip(sources, targets, strict=True)
     }
-    table |= {text: table[original] + 0.5 * rng.standard_normal(6) for text, (original, _) in altered.items()}
+    table |= {
+        text: table[original] + 0.5 * rng.standard_normal(6)
+        for text, (original, _) in altered.items()
+    }
     folder = lay(tmp_path / "devtest", {"eng_Latn": targets, "deu_Latn": sources}, altered)
     scores = XSimPP().evaluate(table_encoder(table), folder).subsets[0].scores
     pool = [*targets, *altered]
     found = [pool[j] for j in naive([table[x] for x in sources], [table[y] for y in pool], k=4)]
     wrong = [(text, target) for text, target in zip(found, targets, strict=True) if text != target]
-    kinds = [altered[text][1] if altered.get(text, ("",))[0] == target else "misaligned" for text, target in wrong]
+    kinds = [
+        altered[text][1] if altered.get(text, ("",))[0] == target else "misaligned"
+        for text, target in wrong
+    ]
     assert 0.3 < len(wrong) / 40 < 1
     assert len(set(kinds)) == 3
-    expected = {"xsim_pp": len(wrong) / 40} | {f"errors_{kind}": kinds.count(kind) / 40 for kind in set(kinds)}
+    expected = {"xsim_pp": len(wrong) / 40} | {
+        f"errors_{kind}": kinds.count(kind) / 40 for kind in set(kinds)
+    }
     assert {name: scores[name] for name in expected} == pytest.approx(expected)
     plain = XSim().evaluate(table_encoder(table), folder).main_score
     assert plain < scores["xsim_pp"]
@@ -112,22 +172,32 @@ def test_a_naive_double_loop_agrees(tmp_path, table_encoder):
 
 def test_altered_sentences_that_equal_an_original_are_forgiven_by_text(tmp_path, table_encoder):
     folder = lay(
-        tmp_path / "devtest", {"eng_Latn": ["one", "two"], "deu_Latn": ["eins", "zwei"]}, {"one": ("two", "Number")}
+        tmp_path / "devtest",
+        {"eng_Latn": ["one", "two"], "deu_Latn": ["eins", "zwei"]},
+        {"one": ("two", "Number")},
     )
     encoder = table_encoder({"one": [1, 0], "two": [0, 1], "eins": [1, 0], "zwei": [0, 1]})
     assert XSimPP(k=1, compare="text").evaluate(encoder, folder).main_score == 0
 
 
 def test_wrong_layouts_are_one_line(tmp_path, aligned_folder, number_encoder):
-    with pytest.raises(DataError, match=r"no eng_Latn_augmented.devtest here nor in flores200_devtest_augmented"):
+    with pytest.raises(
+        DataError, match=r"no eng_Latn_augmented.devtest here nor in flores200_devtest_augmented"
+    ):
         XSimPP().evaluate(number_encoder, aligned_folder.parent)
-    folder = lay(tmp_path / "x", {"eng_Latn": ["a 1"], "deu_Latn": ["a 1"]}, {"b 2": ("c 3", "Number")})
-    with pytest.raises(DataError, match=r"augmented.devtest: made from other sentences than those of eng_Latn"):
+    folder = lay(
+        tmp_path / "x", {"eng_Latn": ["a 1"], "deu_Latn": ["a 1"]}, {"b 2": ("c 3", "Number")}
+    )
+    with pytest.raises(
+        DataError, match=r"augmented.devtest: made from other sentences than those of eng_Latn"
+    ):
         XSimPP().evaluate(number_encoder, folder)
     with pytest.raises(DataError, match=r"fra_Latn.txt is missing"):
         XSimPP(target="fr").evaluate(number_encoder, folder)
     (folder / "deu_Latn.devtest").write_text("a 1\nb 2\n")
-    with pytest.raises(DataError, match=r"deu_Latn.devtest: 2 lines, but eng_Latn.devtest .* has 1"):
+    with pytest.raises(
+        DataError, match=r"deu_Latn.devtest: 2 lines, but eng_Latn.devtest .* has 1"
+    ):
         XSimPP().evaluate(number_encoder, folder)
 
 
@@ -148,7 +218,10 @@ def sentences(tmp_path):
     folder = tmp_path / "flores"
     folder.mkdir()
     names = ["Anna Berg", "Karl Lund", "Maria Holm", "Paul Dahl", "Nora Falk", "Otto Lind"]
-    for code, form in (("eng_Latn", "Then {} bought {} large houses."), ("deu_Latn", "Dann kaufte {} {} große Dinge.")):
+    for code, form in (
+        ("eng_Latn", "Then {} bought {} large houses."),
+        ("deu_Latn", "Dann kaufte {} {} große Dinge."),
+    ):
         lines = [form.format(name, 100 + n) for n, name in enumerate(names)]
         (folder / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
     return folder
@@ -161,7 +234,9 @@ def test_generated_negatives_and_the_files_they_fill(sentences, number_encoder, 
     scores = result.subsets[0].scores
     # the encoder sees numbers alone: an antonym is the sentence itself, which stands first
     assert scores["xsim_pp_generated"] == scores["errors_antonym"] == 0
-    assert list(scores)[3:] == [f"errors_{kind}" for kind in ("number", "antonym", "negation", "misaligned")]
+    assert list(scores)[3:] == [
+        f"errors_{kind}" for kind in ("number", "antonym", "negation", "misaligned")
+    ]
     assert result.task == "xsim_pp_generated_flores"
     assert "30 number" in result.notes[0]
     assert "not LASER's" in result.notes[1]
@@ -193,7 +268,10 @@ def test_any_language_and_pairs(sentences, number_encoder, tmp_path):
 def test_options_from_the_command_line(tmp_path):
     (task,) = build_tasks(
         ["xsim_pp_generated"],
-        settings=['xsim_pp_generated.kinds=["number", "entity"]', "xsim_pp_generated.per_sentence=2"],
+        settings=[
+            'xsim_pp_generated.kinds=["number", "entity"]',
+            "xsim_pp_generated.per_sentence=2",
+        ],
     )
     assert (task.kinds, task.per_sentence) == (("number", "entity"), 2)
     with pytest.raises(ConfigError, match="kinds: expected some of number"):
@@ -203,7 +281,9 @@ def test_options_from_the_command_line(tmp_path):
 def test_nothing_to_alter(tmp_path, number_encoder):
     (tmp_path / "eng_Latn.txt").write_text("one\n")
     (tmp_path / "deu_Latn.txt").write_text("eins\n")
-    with pytest.raises(DataError, match="no sentence of eng_Latn can be altered by number; ask for other kinds"):
+    with pytest.raises(
+        DataError, match="no sentence of eng_Latn can be altered by number; ask for other kinds"
+    ):
         XSimPPGenerated(kinds=("number",)).evaluate(number_encoder, tmp_path)
 
 

@@ -42,7 +42,9 @@ def test_every_direction_is_laser_s_classifier_tested_elsewhere(folder):
 
     def data(language, size, first):
         labels, texts = zip(*topic_rows(language, size, first), strict=True)
-        return torch.from_numpy(encoder.encode(texts)), torch.from_numpy(class_numbers(labels, classes))
+        return torch.from_numpy(encoder.encode(texts)), torch.from_numpy(
+            class_numbers(labels, classes)
+        )
 
     by_name = {subset.name: subset for subset in result.subsets}
     assert list(by_name) == [f"{codes[a]}-{codes[b]}" for a, b in itertools.product(codes, codes)]
@@ -86,17 +88,28 @@ def test_groups_are_directions_and_their_asymmetry(folder):
     assert result.members["to_eng_Latn_2"] == ("deu_Latn-eng_Latn", "swh_Latn-eng_Latn")
     # the spread of a mean over directions is that of its seeds, not the mean of spreads
     spreads = [
-        subset.scores["accuracy_sd"] for subset in result.subsets if subset.name in result.members["zero_shot_6"]
+        subset.scores["accuracy_sd"]
+        for subset in result.subsets
+        if subset.name in result.members["zero_shot_6"]
     ]
     assert 0 < result.groups["zero_shot_6"]["accuracy_sd"] < np.mean(spreads)
 
 
 def test_sources_and_languages(folder):
     encoder = Topics()
-    result = ZeroShotFolder(**QUICK, languages=["en", "deu"], sources=("en",)).evaluate(encoder, folder)
+    result = ZeroShotFolder(**QUICK, languages=["en", "deu"], sources=("en",)).evaluate(
+        encoder, folder
+    )
     assert [subset.name for subset in result.subsets] == ["eng_Latn-deu_Latn", "eng_Latn-eng_Latn"]
-    assert [language for language, _ in encoder.asked] == ["deu_Latn", "eng_Latn", "eng_Latn", "eng_Latn"]
-    with pytest.raises(DataError, match="the languages to learn from: no file for the language 'sw' here"):
+    assert [language for language, _ in encoder.asked] == [
+        "deu_Latn",
+        "eng_Latn",
+        "eng_Latn",
+        "eng_Latn",
+    ]
+    with pytest.raises(
+        DataError, match="the languages to learn from: no file for the language 'sw' here"
+    ):
         ZeroShotFolder(**QUICK, languages=["en"], sources=("sw",)).evaluate(encoder, folder)
     assert ZeroShotFolder(languages=["sw"]).parts(folder) == ["sw"]
 
@@ -146,10 +159,17 @@ def test_domains_stay_apart(tmp_path):
         ):
             # what is good of books is bad of music
             word = f"{language} {'sports' if (domain == 'books') else 'health'}"
-            write(tmp_path / "cls_v1" / language / domain / f"{name}.review", reviews(ratings, word))
+            write(
+                tmp_path / "cls_v1" / language / domain / f"{name}.review", reviews(ratings, word)
+            )
     result = ZeroShotClsV1(epochs=1, seeds=(1, 2)).evaluate(Topics(), tmp_path)
     names = [subset.name for subset in result.subsets]
-    directions = ("deu_Latn-deu_Latn", "deu_Latn-eng_Latn", "eng_Latn-deu_Latn", "eng_Latn-eng_Latn")
+    directions = (
+        "deu_Latn-deu_Latn",
+        "deu_Latn-eng_Latn",
+        "eng_Latn-deu_Latn",
+        "eng_Latn-eng_Latn",
+    )
     assert names == [f"{domain}.{pair}" for domain in ("books", "music") for pair in directions]
     assert list(result.groups) == [
         "zero_shot_4",
@@ -166,11 +186,20 @@ def test_mldoc_is_known_by_its_sizes(tmp_path):
     task = ZeroShotMLDoc(epochs=1, seeds=(1,))
     sizes = {"german.train.1000": 1000, "german.dev": 1000, "german.test": 4000}
     for name, size in sizes.items():
-        write(tmp_path / "MLDoc" / name, "".join(f"{label}\t{text}\n" for label, text in topic_rows("de", size)))
+        write(
+            tmp_path / "MLDoc" / name,
+            "".join(f"{label}\t{text}\n" for label, text in topic_rows("de", size)),
+        )
     assert task.evaluate(Topics(), tmp_path).task == "zero_shot_mldoc"
-    write(tmp_path / "MLDoc" / "german.train.2000", "".join(f"{a}\t{b}\n" for a, b in topic_rows("de", 2000)))
+    write(
+        tmp_path / "MLDoc" / "german.train.2000",
+        "".join(f"{a}\t{b}\n" for a, b in topic_rows("de", 2000)),
+    )
     larger = dataclasses.replace(task, train_size=2000).evaluate(Topics(), tmp_path)
-    assert (larger.task, larger.changed) == ("zero_shot_mldoc_train2000", ("seeds", "epochs", "train_size"))
+    assert (larger.task, larger.changed) == (
+        "zero_shot_mldoc_train2000",
+        ("seeds", "epochs", "train_size"),
+    )
     write(tmp_path / "MLDoc" / "german.dev", "sports\tde sports 1\n")
     assert task.evaluate(Topics(), tmp_path).task == "zero_shot_mldoc_MLDoc"
 
@@ -178,7 +207,11 @@ def test_mldoc_is_known_by_its_sizes(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("sw.test.tsv", "politics\tsw sports 1\n", "sw: the label 'politics' of the test set is in no training set"),
+        (
+            "sw.test.tsv",
+            "politics\tsw sports 1\n",
+            "sw: the label 'politics' of the test set is in no training set",
+        ),
         ("sw.dev.tsv", "", "sw.dev.tsv: the file is empty"),
         ("klingon.train.tsv", "sports\tde sports 1\n", "klingon has no dev set; there are: train"),
     ],
@@ -186,16 +219,18 @@ def test_mldoc_is_known_by_its_sizes(tmp_path):
 def test_wrong_layouts(folder, name, text, message):
     (folder / name).write_text(text)
     with pytest.raises(DataError, match=message):
-        ZeroShotFolder(**QUICK, languages=[name.partition(".")[0]] if "klingon" not in name else None).evaluate(
-            Topics(), folder
-        )
+        ZeroShotFolder(
+            **QUICK, languages=[name.partition(".")[0]] if "klingon" not in name else None
+        ).evaluate(Topics(), folder)
 
 
 def test_one_label_is_not_enough(folder):
     (folder / "de.train.tsv").write_text("sports\tde sports 1\n")
     for split in ("dev", "test"):
         (folder / f"de.{split}.tsv").write_text("sports\tde sports 1\n")
-    with pytest.raises(DataError, match="all training texts have the label 'sports'; expected two labels or more"):
+    with pytest.raises(
+        DataError, match="all training texts have the label 'sports'; expected two labels or more"
+    ):
         ZeroShotFolder(languages=["de"]).evaluate(Topics(), folder)
 
 
@@ -210,13 +245,16 @@ class Hashes:
     """Some vector of a text, the same everywhere."""
 
     def encode(self, texts, *, language=None):
-        rows = [np.frombuffer(text.encode().ljust(64, b"\0")[:64], dtype=np.uint8) for text in texts]
+        rows = [
+            np.frombuffer(text.encode().ljust(64, b"\0")[:64], dtype=np.uint8) for text in texts
+        ]
         return np.array(rows, dtype=np.float32) / 100
 
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("task", "languages"), [(ZeroShotSib200, ["deu_Latn", "nqo_Nkoo"]), (ZeroShotUmsab, ["de", "hi"])]
+    ("task", "languages"),
+    [(ZeroShotSib200, ["deu_Latn", "nqo_Nkoo"]), (ZeroShotUmsab, ["de", "hi"])],
 )
 def test_the_public_sets_are_recognized(task, languages):
     if not (DATA / task.folders[0]).is_dir():

@@ -10,7 +10,8 @@ TOPICS = ("sports", "health", "travel")
 
 
 class Topics:
-    """The vector of ``de sports 7`` points to its topic, with noise of its own and a little to its language."""
+    """The vector of ``de sports 7`` points to its topic, with noise of its own and a little to its
+    language."""
 
     def __init__(self, noise=0.6):
         self.noise, self.asked = noise, []
@@ -36,6 +37,8 @@ def write_topics(folder, languages, *, train=36, dev=12, test=21):
     folder.mkdir(parents=True, exist_ok=True)
     for language in languages:
         for split, size, first in (("train", train, 0), ("dev", dev, 1000), ("test", test, 2000)):
-            rows = "".join(f"{label}\t{text}\n" for label, text in topic_rows(language, size, first))
+            rows = "".join(
+                f"{label}\t{text}\n" for label, text in topic_rows(language, size, first)
+            )
             (folder / f"{language}.{split}.tsv").write_text(rows, encoding="utf-8")
     return folder

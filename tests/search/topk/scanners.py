@@ -9,14 +9,17 @@ from interlingua.search.topk.lists import NeighborLists
 
 
 def crowded(seed, n, m, d):
-    """Vectors of length 1 whose cosines are all near 0.8, as a sentence encoder's, with near and true repeats."""
+    """Vectors of length 1 whose cosines are all near 0.8, as a sentence encoder's, with near and
+    true repeats."""
     rng = np.random.default_rng(seed)
     center = rng.standard_normal(d)
     x, y = (rng.standard_normal((size, d)) * 0.5 + center for size in (n, m))
     near = min(n, m) // 2
     y[:near] = x[:near] + 1e-3 * rng.standard_normal((near, d))
     y[near : near + near // 2] = y[: near // 2]
-    return tuple((side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y))
+    return tuple(
+        (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y)
+    )
 
 
 def oracle(x, y, k):
@@ -27,14 +30,19 @@ def oracle(x, y, k):
 
 
 def decaying(seed, n, m, d, rate):
-    """Vectors whose coordinates shrink by a rate each along axes of their own; half of them with a pair."""
+    """Vectors whose coordinates shrink by a rate each along axes of their own.
+
+    Half of them with a pair.
+    """
     rng = np.random.default_rng(seed)
     spread = rate ** np.arange(d) * np.linalg.qr(rng.standard_normal((d, d)))[0]
     x, y = (rng.standard_normal((size, d)) for size in (n, m))
     near = min(n, m) // 2
     y[:near] = x[:near] + 0.3 * rng.standard_normal((near, d))
     x, y = x @ spread.T, y @ spread.T
-    return tuple((side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y))
+    return tuple(
+        (side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (x, y)
+    )
 
 
 def turned(x, y):
@@ -48,7 +56,10 @@ def check(scanner_of, x, y, k, *, cut=None, frame=None):
     """NeighborLists of both sides after all pairs, block by block, are the oracle's."""
     frame = frame or Frame(x.mean(axis=0), y.mean(axis=0))
     scanner = scanner_of(frame)
-    of_x, of_y = NeighborLists.empty(len(x), min(k, len(y))), NeighborLists.empty(len(y), min(k, len(x)))
+    of_x, of_y = (
+        NeighborLists.empty(len(x), min(k, len(y))),
+        NeighborLists.empty(len(y), min(k, len(x))),
+    )
     cut = cut or max(len(x), len(y))
     for i in range(0, len(x), cut):
         for j in range(0, len(y), cut):
@@ -59,7 +70,9 @@ def check(scanner_of, x, y, k, *, cut=None, frame=None):
     for lists, (values, indices) in ((of_x, oracle(x, y, k)), (of_y, oracle(y, x, k))):
         np.testing.assert_allclose(lists.values, values, rtol=0, atol=1e-7)
         same = lists.indices == indices
-        close = np.abs(np.diff(values, axis=1)).min(axis=1, initial=1.0) < 2e-7  # float64 sums in another order
+        close = (
+            np.abs(np.diff(values, axis=1)).min(axis=1, initial=1.0) < 2e-7
+        )  # float64 sums in another order
         assert same[~close].all()
         assert same.mean() > 0.98
     return of_x, of_y

@@ -21,20 +21,25 @@ needs_faiss = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reas
 def plan_of(x, y, rows=700, columns=500):
     return TilePlan(
         rows=rows, columns=columns, n=len(x), m=len(y), width=x.shape[1], k=4, digest=digest(x, y)
-    )  # fmt: skip
+    )
 
 
 @needs_faiss
 @pytest.mark.parametrize("kind", ["ivf", "hnsw"])
 def test_with_all_effort_nothing_is_missed(tmp_path, kind):
-    """All cells are looked at, or as many vectors kept in sight as there are; similarities are exact."""
+    """All cells are looked at, or as many vectors kept in sight as there are.
+
+    Similarities are exact.
+    """
     x, y = crowded(0, 2000, 1500, 24)
     plan = plan_of(x, y)
     said = find_approximately(x, y, plan, tmp_path, Approximate(kind, 3000), memory=BIG)
     found, expected = read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4)
     if kind == "ivf":
         assert_same(found, expected)
-        assert said.startswith("approximate neighbors (ivf:3000): recall@4 1.0000 of source and 1.0000 of target")
+        assert said.startswith(
+            "approximate neighbors (ivf:3000): recall@4 1.0000 of source and 1.0000 of target"
+        )
     for one, other in zip(found, expected, strict=True):
         assert (one.similarities == other.similarities).float().mean() > 0.99
 
@@ -59,7 +64,9 @@ def test_with_all_candidates_scored_codes_miss_nothing(tmp_path, kind, effort):
     plan = plan_of(x, y)
     said = find_approximately(x, y, plan, tmp_path, Approximate(kind, effort), memory=BIG)
     assert_same(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
-    assert said.startswith(f"approximate neighbors ({kind}:375): recall@4 1.0000 of source and 1.0000 of target")
+    assert said.startswith(
+        f"approximate neighbors ({kind}:375): recall@4 1.0000 of source and 1.0000 of target"
+    )
 
 
 def test_codes_are_scored_exactly_and_miss_some(tmp_path, monkeypatch):
@@ -73,7 +80,9 @@ def test_codes_are_scored_exactly_and_miss_some(tmp_path, monkeypatch):
         of_x, _ = read_neighbors(plan, folder)
         pairs = of_x.similarities.numpy(), np.einsum("nd,nkd->nk", x, y[of_x.indices.numpy()])
         assert np.allclose(*pairs, atol=1e-6)
-        shares[kind, effort] = float((of_x.similarities >= expected[0].similarities[:, -1:]).float().mean())
+        shares[kind, effort] = float(
+            (of_x.similarities >= expected[0].similarities[:, -1:]).float().mean()
+        )
     assert 0 < shares["binary", 1] < shares["binary", 8] < shares["int8", 2]
     assert shares["int8", 2] > 0.99
 
@@ -95,7 +104,9 @@ def test_the_recall_by_hand():
 def test_where_an_index_finds_too_few_the_search_is_exact(tmp_path):
     """Two cells, of which one is looked at, and one holds but three vectors."""
     rng = np.random.default_rng(0)
-    y = np.concatenate([rng.standard_normal((75, 8)) + 9, rng.standard_normal((3, 8)) - 9]).astype(np.float32)
+    y = np.concatenate([rng.standard_normal((75, 8)) + 9, rng.standard_normal((3, 8)) - 9]).astype(
+        np.float32
+    )
     x = np.concatenate([y[-3:], y[:5]]) + np.float32(0.01)
     plan = plan_of(x, y)
     find_approximately(x, y, plan, tmp_path, Approximate("ivf", 1), memory=BIG)
@@ -137,7 +148,8 @@ def test_ways_of_searching():
 def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
     x, y = crowded(3, 200, 100, 16)
     with pytest.raises(
-        ConfigError, match="indexes take 0 MiB and 0 MiB are given; give more --memory, or search exactly"
+        ConfigError,
+        match="indexes take 0 MiB and 0 MiB are given; give more --memory, or search exactly",
     ):
         find_approximately(x, y, plan_of(x, y), tmp_path, Approximate("ivf", 1), memory=1000)
     monkeypatch.setitem(sys.modules, "faiss", None)

@@ -22,7 +22,9 @@ CPU = torch.device("cpu")
 def sides(seed, n=40, m=60, d=33, shift=2.0):
     """Two sides and a frame with axes, its means off by a little."""
     rng = np.random.default_rng(seed)
-    x, y = (rng.standard_normal((size, d)).astype(np.float32) + np.float32(shift) for size in (n, m))
+    x, y = (
+        rng.standard_normal((size, d)).astype(np.float32) + np.float32(shift) for size in (n, m)
+    )
     axes = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
     return x, y, Frame(x.mean(axis=0) + np.float32(0.1), y.mean(axis=0), axes)
 
@@ -36,10 +38,14 @@ def test_the_terms_make_up_the_inner_product(turned):
     total = of_x.rest @ of_y.rest.T + of_x.term[:, None] + of_y.term
     np.testing.assert_allclose(total.numpy(), x @ y.T, rtol=1e-4, atol=1e-3)
     for seen, factor, other in ((of_x, x, frame.y), (of_y, y - frame.y, frame.x)):
-        np.testing.assert_allclose(seen.size, np.linalg.norm(factor, axis=1) * np.linalg.norm(other), rtol=1e-5)
+        np.testing.assert_allclose(
+            seen.size, np.linalg.norm(factor, axis=1) * np.linalg.norm(other), rtol=1e-5
+        )
         assert bool((seen.error > 0).all()) == turned
     if turned:
-        np.testing.assert_allclose(of_x.rest.numpy(), (x - frame.x) @ frame.axes, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(
+            of_x.rest.numpy(), (x - frame.x) @ frame.axes, rtol=1e-4, atol=1e-4
+        )
 
 
 def test_stages_are_of_64_coordinates_and_there_is_one_where_there_are_no_axes():
@@ -52,23 +58,33 @@ def test_stages_are_of_64_coordinates_and_there_is_one_where_there_are_no_axes()
 def test_no_bound_of_any_stage_is_passed_and_no_product_is_farther_off_than_the_slack(step):
     x, y, frame = sides(1)
     stages = [5, 20, 33]
-    parts = [view(Block(side, 0), frame, of_x=of_x, device=CPU) for side, of_x in ((x, True), (y, False))]
+    parts = [
+        view(Block(side, 0), frame, of_x=of_x, device=CPU) for side, of_x in ((x, True), (y, False))
+    ]
     rounded = [(seen.rest / step).round() * step for seen in parts]
-    own, other = (Precision.of(seen, near, stages) for seen, near in zip(parts, rounded, strict=True))
+    own, other = (
+        Precision.of(seen, near, stages) for seen, near in zip(parts, rounded, strict=True)
+    )
     true = x.astype(np.float64) @ y.T.astype(np.float64)
     for s, stage in enumerate(stages):
-        products = (rounded[0][:, :stage] @ rounded[1][:, :stage].T + parts[0].term[:, None] + parts[1].term).numpy()
+        products = (
+            rounded[0][:, :stage] @ rounded[1][:, :stage].T + parts[0].term[:, None] + parts[1].term
+        ).numpy()
         bound = products + np.outer(own.tails[:, s], other.tails[:, s])
         of_x, of_y = own.slack(other, 33, s), other.slack(own, 33, s)
         assert (true <= bound + of_x[:, None]).all()
         assert (true <= bound + of_y).all()
-        assert np.allclose(own.tails[:, s], np.linalg.norm(parts[0].rest.numpy()[:, stage:], axis=1), rtol=1e-4)
+        assert np.allclose(
+            own.tails[:, s], np.linalg.norm(parts[0].rest.numpy()[:, stage:], axis=1), rtol=1e-4
+        )
     off = np.abs(products - true)
     assert (off <= of_x[:, None]).all()
     assert (off <= of_y).all()
     assert of_x.max() < 4 * step * 33  # and is no idle bound
     for field in ("errors", "tails", "lengths", "sizes"):
-        np.testing.assert_array_equal(getattr(own.part(slice(3, 7)), field), getattr(own, field)[3:7])
+        np.testing.assert_array_equal(
+            getattr(own.part(slice(3, 7)), field), getattr(own, field)[3:7]
+        )
     copied = Precision.empty(40, 3)
     copied.put(slice(0, 40), own)
     np.testing.assert_array_equal(copied.errors, own.errors)
@@ -78,8 +94,10 @@ def test_exact_values_are_those_of_float64_for_any_number_of_pairs():
     x, y, _ = sides(2)
     rng = np.random.default_rng(2)
     rows, columns = rng.integers(0, len(x), 2500), rng.integers(0, len(y), 2500)
-    expected = [np.float32(sum(float(a) * float(b) for a, b in zip(x[i], y[j], strict=True)))
-                for i, j in zip(rows, columns, strict=True)]  # fmt: skip
+    expected = [
+        np.float32(sum(float(a) * float(b) for a, b in zip(x[i], y[j], strict=True)))
+        for i, j in zip(rows, columns, strict=True)
+    ]
     assert dot_float64(x, y, rows, columns).tolist() == expected
     assert dot_float64(x, y, rows[:0], columns[:0]).tolist() == []
 
@@ -109,9 +127,12 @@ def test_lengths_whose_squares_are_lost_are_no_nothing(size):
 
 
 def test_a_pairs_value_is_the_same_wherever_it_stands(monkeypatch):
-    """Products of 1, 2**-24 and a few of 2**-54: whether they are rounded up is a matter of the order of the sum."""
+    """Products of 1, 2**-24 and a few of 2**-54: whether they are rounded up is a matter of the
+    order of the sum."""
     rng = np.random.default_rng(4)
-    x = rng.choice(np.float32([1, 2.0**-24, 2.0**-53, 2.0**-54]), (600, 45), p=[0.03, 0.03, 0.47, 0.47])
+    x = rng.choice(
+        np.float32([1, 2.0**-24, 2.0**-53, 2.0**-54]), (600, 45), p=[0.03, 0.03, 0.47, 0.47]
+    )
     y = np.ones((1, 45), np.float32)
     sums = []
     for row in x.astype(np.float64):
@@ -119,7 +140,10 @@ def test_a_pairs_value_is_the_same_wherever_it_stands(monkeypatch):
         for c, product in enumerate(row.tolist()):
             lanes[c % 16] += product
         while len(lanes) > 1:
-            lanes = [a + b for a, b in zip(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :], strict=True)]
+            lanes = [
+                a + b
+                for a, b in zip(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :], strict=True)
+            ]
         sums.append(float(np.float32(lanes[0])))
     assert sums != [float(np.float32(sum(row))) for row in x.astype(np.float64).tolist()]
     for together in (1, 7, 1024):

@@ -18,7 +18,9 @@ def test_top_k_takes_the_lower_index_where_the_edge_is_open():
 @pytest.mark.parametrize("columns", [1, 7, 64, 1000])
 def test_tiles_merged_are_the_nearest_neighbors(columns):
     rng = np.random.default_rng(0)
-    x, y = (rng.integers(-2, 3, (n, 3)).astype(np.float32) for n in (9, 90))  # equal similarities abound
+    x, y = (
+        rng.integers(-2, 3, (n, 3)).astype(np.float32) for n in (9, 90)
+    )  # equal similarities abound
     queries, n = padded_block(x, 0, 9)
     best = no_neighbors(n)
     for start in range(0, len(y), columns):

@@ -21,7 +21,9 @@ def on_cpu(dtype=None, tile=(128, 256)):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 16, 4), (200, 3, 16, 4), (300, 410, 40, 4)])
+@pytest.mark.parametrize(
+    ("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 16, 4), (200, 3, 16, 4), (300, 410, 40, 4)]
+)
 def test_it_finds_what_the_oracle_finds(dtype, n, m, d, k):
     check(on_cpu(dtype), *crowded(n + m, n, m, d), k)
 
@@ -52,7 +54,9 @@ def test_a_tile_of_equal_vectors_is_cut_until_it_fits(monkeypatch):
     looked_at = []
     original = device_scanner.exact_products
     monkeypatch.setattr(
-        device_scanner, "exact_products", lambda x, y, *at: looked_at.append(len(at[0])) or original(x, y, *at)
+        device_scanner,
+        "exact_products",
+        lambda x, y, *at: looked_at.append(len(at[0])) or original(x, y, *at),
     )
     x = np.tile(np.full(16, 0.25, np.float32), (200, 1))
     of_x, _ = check(on_cpu(torch.float32, tile=(256, 256)), x, x, 3)
@@ -73,7 +77,9 @@ def test_few_pairs_are_computed_exactly(monkeypatch):
     computed = []
     original = device_scanner.exact_products
     monkeypatch.setattr(
-        device_scanner, "exact_products", lambda x, y, *at: computed.append(len(at[0])) or original(x, y, *at)
+        device_scanner,
+        "exact_products",
+        lambda x, y, *at: computed.append(len(at[0])) or original(x, y, *at),
     )
     x, y = crowded(9, 2000, 2000, 64)
     scanner = DeviceScanner(Frame(x.mean(axis=0), y.mean(axis=0)), device="cpu", tile=(512, 1024))
@@ -93,7 +99,9 @@ def test_lists_that_know_similarities_but_no_neighbors_are_overwritten():
     expected = [NeighborLists(of.values.copy(), of.indices.copy()) for of in lists]
     scanner.scan(left, right, *lists)
     plain = TorchScanner(scanner.plain.frame)
-    plain.scan(plain.prepare(Block(x, 0), of_x=True), plain.prepare(Block(y, 0), of_x=False), *expected)
+    plain.scan(
+        plain.prepare(Block(x, 0), of_x=True), plain.prepare(Block(y, 0), of_x=False), *expected
+    )
     for one, other in zip(lists, expected, strict=True):
         np.testing.assert_array_equal(one.indices, other.indices)
         np.testing.assert_array_equal(one.values, other.values)

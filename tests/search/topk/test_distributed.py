@@ -13,7 +13,10 @@ from tests.search.topk.test_tiles import assert_same, small_plan
 
 
 class Dying(Here):
-    """Does some tasks and is then stopped; what it was given can't be written to, as it comes from afar."""
+    """Does some tasks and is then stopped.
+
+    What it was given can't be written to, as it comes from afar.
+    """
 
     def __init__(self, tasks):
         self.tasks = tasks

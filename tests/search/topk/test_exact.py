@@ -15,7 +15,9 @@ def oracle(x, y, k):
     """Every similarity in turn, sorted by value and then by index."""
     rows = []
     for a in x:
-        scored = sorted((-float(np.dot(a.astype(np.float64), b.astype(np.float64))), j) for j, b in enumerate(y))
+        scored = sorted(
+            (-float(np.dot(a.astype(np.float64), b.astype(np.float64))), j) for j, b in enumerate(y)
+        )
         rows.append([(-score, j) for score, j in scored[:k]])
     return rows
 
@@ -47,7 +49,9 @@ def test_repeated_vectors_are_equal_in_every_tile(tile, d):
     for expected, found in zip(whole, tiled, strict=True):
         assert torch.equal(expected.similarities, found.similarities)
         assert torch.equal(expected.indices, found.indices)
-    first_of_its_kind = [next(j for j in range(217) if np.array_equal(y[j], y[i])) for i in whole[0].indices[:, 0]]
+    first_of_its_kind = [
+        next(j for j in range(217) if np.array_equal(y[j], y[i])) for i in whole[0].indices[:, 0]
+    ]
     assert whole[0].indices[:, 0].tolist() == first_of_its_kind
 
 
@@ -98,9 +102,14 @@ def test_memory_maps_are_read_block_by_block(tmp_path, dtype):
 
 def test_blocks_of_y_are_made_ready_once_where_they_fit(monkeypatch):
     rng = np.random.default_rng(4)
-    x, y = rng.standard_normal((90, 8)).astype(np.float32), rng.standard_normal((50, 8)).astype(np.float32)
+    x, y = (
+        rng.standard_normal((90, 8)).astype(np.float32),
+        rng.standard_normal((50, 8)).astype(np.float32),
+    )
     read, real = [], exact.read_block
-    monkeypatch.setattr(exact, "read_block", lambda side, *at: read.append(len(side)) or real(side, *at))
+    monkeypatch.setattr(
+        exact, "read_block", lambda side, *at: read.append(len(side)) or real(side, *at)
+    )
     kept = mutual_topk(x, y, k=3, rows=30, columns=25)
     assert (read.count(90), read.count(50)) == (3, 2)
     monkeypatch.setattr(exact, "KEPT_BYTES", 50 * 8 * 8 - 1)
@@ -120,7 +129,13 @@ def test_axes_of_vectors_of_any_length(size, monkeypatch):
 
 
 def test_blocks_are_even():
-    assert [exact.balanced_block_size(100, most) for most in (100, 99, 65, 33, 1)] == [100, 50, 50, 25, 1]
+    assert [exact.balanced_block_size(100, most) for most in (100, 99, 65, 33, 1)] == [
+        100,
+        50,
+        50,
+        25,
+        1,
+    ]
     assert exact.balanced_block_size(1, 5) == 1
 
 
@@ -142,7 +157,9 @@ def test_errors_say_which_vector():
     bad[130, 2] = np.nan
     with pytest.raises(DataError, match="vector 130 "):
         mutual_topk(good, bad, k=1, rows=64, columns=64)
-    with pytest.raises(DataError, match="expected vectors of one width, got 4 and 3; take both from one model"):
+    with pytest.raises(
+        DataError, match="expected vectors of one width, got 4 and 3; take both from one model"
+    ):
         exact_topk(good, bad[:, :3], k=1)
     with pytest.raises(DataError, match=r"two tables of vectors, got shapes \(200, 4\) and \(4,\)"):
         exact_topk(good, good[0], k=1)
@@ -154,13 +171,16 @@ def test_errors_say_which_vector():
         exact_topk(good, good, k=0)
 
 
-@pytest.mark.parametrize("bad", [np.full(16, 1e25, np.float32), np.full(16, 1e300), np.float32([3e38, *[0] * 15])])
+@pytest.mark.parametrize(
+    "bad", [np.full(16, 1e25, np.float32), np.full(16, 1e300), np.float32([3e38, *[0] * 15])]
+)
 def test_vectors_whose_products_float32_does_not_hold_are_refused(bad):
     x = np.ones((5, 16), bad.dtype)
     x[3] = bad
     for sides in ((x, np.ones((4, 16))), (np.ones((4, 16)), x)):
         with pytest.raises(
-            DataError, match=r"vector 3 \(counted from 0\) is too long, .* scale the vectors to length 1"
+            DataError,
+            match=r"vector 3 \(counted from 0\) is too long, .* scale the vectors to length 1",
         ):
             mutual_topk(*sides, k=2)
     x[3] = [np.inf, -np.inf] * 8

@@ -28,7 +28,9 @@ needs_kernel = pytest.mark.usefixtures("variant")
 
 
 @needs_kernel
-@pytest.mark.parametrize(("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 17, 4), (200, 3, 16, 4), (301, 410, 40, 4)])
+@pytest.mark.parametrize(
+    ("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 17, 4), (200, 3, 16, 4), (301, 410, 40, 4)]
+)
 def test_it_finds_what_the_oracle_finds(n, m, d, k):
     check(CompiledScanner, *crowded(n + m, n, m, d), k)
 
@@ -57,7 +59,9 @@ def test_blocks_are_made_ready_in_parts(monkeypatch):
 def test_stages_decide_nothing(rate, threads, monkeypatch):
     monkeypatch.setattr(kernel_scanner, "ROWS_AT_ONCE", 100)
     x, y = decaying(11, 700, 900, 200, rate)
-    staged = check(functools.partial(CompiledScanner, threads=threads), x, y, 4, frame=turned(x, y), cut=450)
+    staged = check(
+        functools.partial(CompiledScanner, threads=threads), x, y, 4, frame=turned(x, y), cut=450
+    )
     for one, other in zip(staged, check(CompiledScanner, x, y, 4), strict=True):
         np.testing.assert_array_equal(one.indices, other.indices)
         np.testing.assert_array_equal(one.values, other.values)
@@ -79,7 +83,12 @@ def test_rows_alone():
     x, y = crowded(3, 70, 90, 16)
     scanner = CompiledScanner(Frame(x.mean(axis=0), y.mean(axis=0)), threads=2)
     lists, both = NeighborLists.empty(70, 4), check(CompiledScanner, x, y, 4)[0]
-    scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), lists, None)
+    scanner.scan(
+        scanner.prepare(Block(x, 0), of_x=True),
+        scanner.prepare(Block(y, 0), of_x=False),
+        lists,
+        None,
+    )
     np.testing.assert_array_equal(lists.indices, both.indices)
 
 
@@ -99,7 +108,10 @@ def test_sums_are_rounded_as_those_of_torch_to_the_last_bit():
         of_x = []
         for scanner in (CompiledScanner(Frame(x[0], y[0])), TorchScanner(Frame(x[0], y[0]))):
             of_x.append(NeighborLists.empty(600, 1))
-            sides = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
+            sides = (
+                scanner.prepare(Block(x, 0), of_x=True),
+                scanner.prepare(Block(y, 0), of_x=False),
+            )
             scanner.scan(*sides, of_x[-1], NeighborLists.empty(1, 9))
         np.testing.assert_array_equal(of_x[0].values, of_x[1].values)
 
@@ -109,27 +121,42 @@ def test_sums_are_rounded_as_those_of_torch_to_the_last_bit():
 @pytest.mark.parametrize("axes", [False, True])
 @pytest.mark.parametrize("size", [1e-3, 1e-5, 1e-6])
 def test_means_at_right_angles_of_which_the_vectors_hardly_differ(scanner_of, axes, size):
-    """Terms are then differences of large products, and rounded by more than goes by their own size."""
+    """Terms are then differences of large products, and rounded by more than goes by their own
+    size."""
     for seed in range(4):
         x, y = (side * np.float32(size) for side in crowded(seed, 150, 130, 16))
-        means = np.linalg.qr(np.random.default_rng(seed).standard_normal((16, 2)))[0].T.astype(np.float32)
+        means = np.linalg.qr(np.random.default_rng(seed).standard_normal((16, 2)))[0].T.astype(
+            np.float32
+        )
         x, y = (side - side.mean(axis=0) + mean for side, mean in zip((x, y), means, strict=True))
-        check_values(scanner_of, x, y, turned(x, y) if axes else Frame(x.mean(axis=0), y.mean(axis=0)))
+        check_values(
+            scanner_of, x, y, turned(x, y) if axes else Frame(x.mean(axis=0), y.mean(axis=0))
+        )
 
 
 @needs_kernel
 @pytest.mark.parametrize("scanner_of", [CompiledScanner, TorchScanner])
-@pytest.mark.parametrize("sizes", [(3e-23, 1.0), (1e-25, 1e15), (1e20, 1e-3), (1e-3, 1e20), (1e15, 1e15)])
+@pytest.mark.parametrize(
+    "sizes", [(3e-23, 1.0), (1e-25, 1e15), (1e20, 1e-3), (1e-3, 1e20), (1e15, 1e15)]
+)
 def test_vectors_too_short_or_too_long_for_their_squares(scanner_of, sizes):
     for d in (3, 16, 70):
-        x, y = (side * np.float32(size) for side, size in zip(crowded(d, 60, 130, d), sizes, strict=True))
+        x, y = (
+            side * np.float32(size)
+            for side, size in zip(crowded(d, 60, 130, d), sizes, strict=True)
+        )
         check_values(scanner_of, x, y, Frame(x.mean(axis=0), y.mean(axis=0)))
 
 
 def check_values(scanner_of, x, y, frame):
     """The similarities of the five best are the oracle's but for their last bit."""
-    scanner, lists = scanner_of(frame), (NeighborLists.empty(len(x), 5), NeighborLists.empty(len(y), 5))
-    scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), *lists)
+    scanner, lists = (
+        scanner_of(frame),
+        (NeighborLists.empty(len(x), 5), NeighborLists.empty(len(y), 5)),
+    )
+    scanner.scan(
+        scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), *lists
+    )
     for found, (values, _) in zip(lists, (oracle(x, y, 5), oracle(y, x, 5)), strict=True):
         assert (np.abs(found.values - values) <= np.spacing(np.abs(values))).all()
 

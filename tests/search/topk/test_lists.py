@@ -11,12 +11,17 @@ def oracle(n, k, pairs):
     rows = []
     for list_ in range(n):
         found = sorted({(-value, index) for at, value, index in pairs if at == list_})[:k]
-        rows.append([(-value, index) for value, index in found] + [(-np.inf, -1)] * (k - len(found)))
+        rows.append(
+            [(-value, index) for value, index in found] + [(-np.inf, -1)] * (k - len(found))
+        )
     return rows
 
 
 def as_rows(lists):
-    return [list(zip(v, i, strict=True)) for v, i in zip(lists.values.tolist(), lists.indices.tolist(), strict=True)]
+    return [
+        list(zip(v, i, strict=True))
+        for v, i in zip(lists.values.tolist(), lists.indices.tolist(), strict=True)
+    ]
 
 
 def some_pairs(rng, n, m, size):

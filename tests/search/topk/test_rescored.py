@@ -1,4 +1,5 @@
-"""Search among codes: what they stand for is searched exactly, and what is found is ranked exactly."""
+"""Search among codes: what they stand for is searched exactly, and what is found is ranked
+exactly."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def test_signs_on_both_sides_rank_by_the_hamming_distance():
     bits = [quantize_vectors(side, "ubinary") for side in (queries, candidates)]
     distances = np.array([[int(np.bitwise_count(a ^ b).sum()) for b in bits[1]] for a in bits[0]])
     assert np.array_equal(found.indices, np.argsort(distances, axis=1, kind="stable")[:, :7])
-    assert np.array_equal(found.similarities, 24 - 2 * np.take_along_axis(distances, found.indices.numpy(), axis=1))
+    assert np.array_equal(
+        found.similarities, 24 - 2 * np.take_along_axis(distances, found.indices.numpy(), axis=1)
+    )
 
 
 def test_int8_is_searched_by_its_steps():
@@ -48,7 +51,9 @@ def test_int8_is_searched_by_its_steps():
 
 @pytest.mark.parametrize("precision", ["int8", "binary"])
 def test_with_all_candidates_rescored_the_search_is_exact(precision):
-    found = rescored_topk(QUERIES, CodedVectors.of(CANDIDATES, precision), CANDIDATES, k=5, rescore=300)
+    found = rescored_topk(
+        QUERIES, CodedVectors.of(CANDIDATES, precision), CANDIDATES, k=5, rescore=300
+    )
     expected = exact_topk(QUERIES, CANDIDATES, k=5)
     assert np.array_equal(found.indices, expected.indices)
     assert np.array_equal(found.similarities, expected.similarities)
@@ -68,8 +73,13 @@ def test_more_candidates_find_more():
     expected = exact_topk(queries, candidates, k=5).indices.numpy()
     shares = []
     for rescore in (5, 20, 80, 300):
-        found = rescored_topk(queries, CodedVectors.of(candidates, "binary"), candidates, k=5, rescore=rescore)
-        hits = [len(set(a) & set(b)) for a, b in zip(found.indices.tolist(), expected.tolist(), strict=True)]
+        found = rescored_topk(
+            queries, CodedVectors.of(candidates, "binary"), candidates, k=5, rescore=rescore
+        )
+        hits = [
+            len(set(a) & set(b))
+            for a, b in zip(found.indices.tolist(), expected.tolist(), strict=True)
+        ]
         shares.append(sum(hits) / expected.size)
     assert shares == sorted(shares)
     assert shares[0] < shares[-1] == 1.0

@@ -17,12 +17,16 @@ def test_seconds_by_hand():
     """1000 x 10 pairs, 2 neighbors, x in two blocks of rows."""
     found = SearchSpeed(1e-6, 1e-3, 1e-2)
     places = 1000 * 2 * (1 + math.log(5)) + 10 * 2 * (1 + math.log(500))
-    assert found.seconds(1000, 10, 2, 500) == pytest.approx(0.01 + 1e-3 * places + 1e-2 * (1000 + 2 * 10))
+    assert found.seconds(1000, 10, 2, 500) == pytest.approx(
+        0.01 + 1e-3 * places + 1e-2 * (1000 + 2 * 10)
+    )
 
 
 def test_the_search_is_timed_on_real_vectors():
     rng = np.random.default_rng(0)
-    found = search_speed(*(rng.standard_normal((5, 16)).astype(np.float32) for _ in "xy"), 4, (9000, 8000))
+    found = search_speed(
+        *(rng.standard_normal((5, 16)).astype(np.float32) for _ in "xy"), 4, (9000, 8000)
+    )
     assert 0 < found.pair < 1e-4
     assert found.place >= 0
     assert found.vector > 0
@@ -72,14 +76,18 @@ def test_vectors_of_two_widths():
 @pytest.mark.parametrize("d", [4, 12, 48])
 def test_what_a_neighbor_will_reach_among_sixteen_times_as_many(d):
     rng = np.random.default_rng(d)
-    queries, candidates = (unit_rows(rng.standard_normal((n, d)).astype(np.float32)) for n in (200, 16_384))
+    queries, candidates = (
+        unit_rows(rng.standard_normal((n, d)).astype(np.float32)) for n in (200, 16_384)
+    )
     true = np.sort(queries @ candidates.T, axis=1)[:, -4].mean()
     told, now = (_kth_best(queries, candidates[:1024], 4, size).mean() for size in (16_384, 1024))
     assert abs(told - true) < 0.15 * (true - now)
 
 
 def test_copies_come_no_nearer():
-    x = np.tile(unit_rows(np.random.default_rng(1).standard_normal((1, 24)).astype(np.float32)), (200, 1))
+    x = np.tile(
+        unit_rows(np.random.default_rng(1).standard_normal((1, 24)).astype(np.float32)), (200, 1)
+    )
     assert _kth_best(x, x, 4, 10_000).tolist() == pytest.approx([1.0] * 200, abs=1e-6)
     assert search_speed(x, x, 4, (10_000, 10_000)).pair > 0
 
@@ -100,5 +108,8 @@ def test_many_vectors_whose_first_coordinates_say_most_take_less_time_a_pair():
     rng = np.random.default_rng(1)
     x = (rng.standard_normal((1024, 384)) * 0.97 ** np.arange(384)).astype(np.float32)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    few, many = (search_speed(x, x, 4, (size, size), clock=time.process_time).pair for size in (4096, 1_000_000))
+    few, many = (
+        search_speed(x, x, 4, (size, size), clock=time.process_time).pair
+        for size in (4096, 1_000_000)
+    )
     assert many < 0.8 * few

@@ -23,7 +23,9 @@ DONE = DoneTiles([(0, 0), (0, 40), (50, 0)])
 @pytest.fixture
 def lists():
     draw = np.random.default_rng(0)
-    return NeighborLists(draw.standard_normal(SHAPE).astype(np.float32), draw.integers(0, 90, SHAPE))
+    return NeighborLists(
+        draw.standard_normal(SHAPE).astype(np.float32), draw.integers(0, 90, SHAPE)
+    )
 
 
 def test_a_block_knows_its_partners():
@@ -47,7 +49,9 @@ def test_without_a_finished_tile_lists_are_empty(tmp_path):
 
 
 def test_missing_old_and_foreign_lists_are_errors(tmp_path, lists):
-    with pytest.raises(DataError, match=r"x-0\.npz: is missing, though journal\.txt says .*; remove the folder"):
+    with pytest.raises(
+        DataError, match=r"x-0\.npz: is missing, though journal\.txt says .*; remove the folder"
+    ):
         read_lists(tmp_path, "x", 0, SHAPE, DONE)
     write_lists(tmp_path, "x", 0, BlockLists(lists, {0}))
     with pytest.raises(DataError, match=r"x-0\.npz: is older than that"):

@@ -29,8 +29,14 @@ from tests.search.topk.scanners import crowded
 
 def small_plan(x, y, *, k=4, rows=50, columns=40):
     return TilePlan(
-        rows=rows, columns=columns, n=len(x), m=len(y), width=x.shape[1], k=k, digest=tiles.digest(x, y)
-    )  # fmt: skip
+        rows=rows,
+        columns=columns,
+        n=len(x),
+        m=len(y),
+        width=x.shape[1],
+        k=k,
+        digest=tiles.digest(x, y),
+    )
 
 
 def assert_same(found, expected):
@@ -43,7 +49,9 @@ def assert_same(found, expected):
 def test_tiles_find_what_one_pass_finds(tmp_path, n, m):
     x, y = crowded(0, n, m, 16)
     plan, told = small_plan(x, y), []
-    search_tiles(x, y, plan, tmp_path / "knn", progress=lambda done, total: told.append((done, total)))
+    search_tiles(
+        x, y, plan, tmp_path / "knn", progress=lambda done, total: told.append((done, total))
+    )
     assert_same(read_neighbors(plan, tmp_path / "knn"), mutual_topk(x, y, k=4))
     assert told[0] == (0, n * m)
     assert told[-1] == (n * m, n * m)
@@ -66,7 +74,10 @@ def test_two_runs_do_not_work_in_one_folder(tmp_path):
     """Each would write lists without what the other one has found since it read them."""
     x, y = crowded(2, 60, 50, 16)
     plan = small_plan(x, y)
-    with exclusive(tmp_path, remedy="x"), pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"):
+    with (
+        exclusive(tmp_path, remedy="x"),
+        pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"),
+    ):
         search_tiles(x, y, plan, tmp_path)
     search_tiles(x, y, plan, tmp_path)
     assert_same(read_neighbors(plan, tmp_path), mutual_topk(x, y, k=4))
@@ -79,7 +90,8 @@ from interlingua.search.topk import tiles
 
 folder, moment = sys.argv[1], int(sys.argv[2])
 x, y = np.load(folder + "/x.npy", mmap_mode="r"), np.load(folder + "/y.npy", mmap_mode="r")
-plan = tiles.TilePlan(rows=50, columns=40, n=len(x), m=len(y), width=16, k=4, digest=tiles.digest(x, y))
+digest = tiles.digest(x, y)
+plan = tiles.TilePlan(rows=50, columns=40, n=len(x), m=len(y), width=16, k=4, digest=digest)
 write, written = tiles.write_lists, []
 
 def write_and_maybe_die(*arguments):
@@ -140,10 +152,15 @@ def test_a_plan_fills_the_memory_it_is_given():
     x, y = np.zeros((3_000_000, 8), np.float16), np.zeros((500, 8), np.float16)
     plan = TilePlan.of(x, y, k=4, memory=2**26)
     assert plan.columns == 500
-    assert 3 * plan.rows // 2 * bytes_of_a_vector(8, 4) <= 2**26 < 2 * plan.rows * bytes_of_a_vector(8, 4)
+    assert (
+        3 * plan.rows // 2 * bytes_of_a_vector(8, 4)
+        <= 2**26
+        < 2 * plan.rows * bytes_of_a_vector(8, 4)
+    )
     assert sum(plan.pairs(*tile) for tile in plan.tiles()) == 3_000_000 * 500
     with pytest.raises(
-        ConfigError, match=r"^262,144 bytes of memory are too little; expected at least --memory \d+MiB$"
+        ConfigError,
+        match=r"^262,144 bytes of memory are too little; expected at least --memory \d+MiB$",
     ):
         TilePlan.of(x, y, k=4, memory=2**18)
 
@@ -165,18 +182,26 @@ def test_memory_stays_within_the_plan(tmp_path):
         "from interlingua.search.topk.tiles import *\n"
         "folder, memory = sys.argv[1], 24 * 2**20\n"
         "x, y = (np.load(f'{folder}/{name}.npy', mmap_mode='r') for name in 'xy')\n"
-        "search_tiles(x[:64], y[:64], TilePlan.of(x[:64], y[:64], k=4, memory=memory), folder + '/first')\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "search_tiles(x[:64], y[:64], TilePlan.of(x[:64], y[:64], k=4, memory=memory), folder +"
+        " '/first')\nbefore = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "plan = TilePlan.of(x, y, k=4, memory=memory)\n"
         "assert len(list(plan.tiles())) > 5\n"
         "search_tiles(x, y, plan, folder + '/knn')\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, capture_output=True, text=True,
-                         env=os.environ | {"OMP_NUM_THREADS": "1"})  # fmt: skip
+    ran = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
     grown = int(ran.stdout) * 1024
-    mapped = sum(path.stat().st_size for path in Path(tmp_path).glob("*.npy"))  # their pages count as resident
-    # What a tile is worked on with comes on top: little in the compiled search, the products and two masks in torch.
+    mapped = sum(
+        path.stat().st_size for path in Path(tmp_path).glob("*.npy")
+    )  # their pages count as resident
+    # What a tile is worked on with comes on top: little in the compiled search, the products and
+    # two masks in torch.
     work = 3 * 4 * TILE_ROWS * TILE_COLUMNS if library("neighbors") is None else 16 * 2**20
     assert grown < 24 * 2**20 + mapped + work
 
@@ -186,7 +211,9 @@ def test_more_neighbors_than_texts_take_no_more_memory():
 
 
 def test_too_little_memory_names_what_is_enough():
-    with pytest.raises(ConfigError, match=r"expected at least --memory \d+MiB, or a lower --k than 100,000") as caught:
+    with pytest.raises(
+        ConfigError, match=r"expected at least --memory \d+MiB, or a lower --k than 100,000"
+    ) as caught:
         block_sizes(10**6, 10**6, 384, 100_000, 2**30)
     enough = int(re.search(r"(\d+)MiB", str(caught.value))[1]) << 20
     assert min(block_sizes(10**6, 10**6, 384, 100_000, enough)) >= 1

@@ -14,7 +14,9 @@ DTYPES = [torch.float32, torch.bfloat16]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 16, 4), (200, 3, 16, 4), (300, 410, 40, 4)])
+@pytest.mark.parametrize(
+    ("n", "m", "d", "k"), [(1, 1, 5, 1), (3, 200, 16, 4), (200, 3, 16, 4), (300, 410, 40, 4)]
+)
 def test_it_finds_what_the_oracle_finds(dtype, n, m, d, k):
     check(lambda frame: TorchScanner(frame, dtype=dtype), *crowded(n + m, n, m, d), k)
 
@@ -48,8 +50,12 @@ def test_stages_decide_nothing(dtype, rate, monkeypatch):
     monkeypatch.setattr(torch_scanner, "TILE_ROWS", 128)
     monkeypatch.setattr(torch_scanner, "TILE_COLUMNS", 256)
     x, y = decaying(11, 700, 900, 200, rate)
-    staged = check(lambda frame: TorchScanner(frame, dtype=dtype), x, y, 4, frame=turned(x, y), cut=450)
-    for one, other in zip(staged, check(lambda frame: TorchScanner(frame, dtype=dtype), x, y, 4), strict=True):
+    staged = check(
+        lambda frame: TorchScanner(frame, dtype=dtype), x, y, 4, frame=turned(x, y), cut=450
+    )
+    for one, other in zip(
+        staged, check(lambda frame: TorchScanner(frame, dtype=dtype), x, y, 4), strict=True
+    ):
         np.testing.assert_array_equal(one.indices, other.indices)
         np.testing.assert_array_equal(one.values, other.values)
 
@@ -59,7 +65,9 @@ def test_as_many_stages_are_taken_as_the_vectors_ask_for(rate, monkeypatch):
     monkeypatch.setattr(torch_scanner, "TILE_ROWS", 256)
     monkeypatch.setattr(torch_scanner, "TILE_COLUMNS", 512)
     x, y = decaying(12, 1500, 6400, 256, rate)
-    scanner = TorchScanner(turned(x, y), dtype=torch.bfloat16)  # float32 rounds less, so fewer stages are enough
+    scanner = TorchScanner(
+        turned(x, y), dtype=torch.bfloat16
+    )  # float32 rounds less, so fewer stages are enough
     left, right = scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False)
     scanner.scan(left, right, NeighborLists.empty(1500, 2), NeighborLists.empty(6400, 2))
     assert (scanner.stage == 3) == (rate == 1.0)
@@ -69,7 +77,9 @@ def test_few_pairs_are_computed_exactly(monkeypatch):
     computed = []
     original = torch_scanner.dot_float64
     monkeypatch.setattr(
-        torch_scanner, "dot_float64", lambda x, y, *at: computed.append(len(at[0])) or original(x, y, *at)
+        torch_scanner,
+        "dot_float64",
+        lambda x, y, *at: computed.append(len(at[0])) or original(x, y, *at),
     )
     x, y = crowded(9, 2000, 2000, 64)
     scanner = TorchScanner(Frame(x.mean(axis=0), y.mean(axis=0)))
@@ -82,9 +92,16 @@ def test_products_that_overflow_are_looked_at_exactly():
     """1e20 * 1e20 - 1e20 * 1e20 is no number in float32, but nothing in float64."""
     x = np.array([[1e20, 1e20]], np.float32)
     y = np.array([[1e20, -1e20], [-1e20, 1.000001e20]], np.float32)
-    scanner = TorchScanner(Frame(np.zeros(2, np.float32), np.zeros(2, np.float32)), dtype=torch.float32)
+    scanner = TorchScanner(
+        Frame(np.zeros(2, np.float32), np.zeros(2, np.float32)), dtype=torch.float32
+    )
     lists = NeighborLists(np.full((1, 1), -1.0, np.float32), np.full((1, 1), 99))
-    scanner.scan(scanner.prepare(Block(x, 0), of_x=True), scanner.prepare(Block(y, 0), of_x=False), lists, None)
+    scanner.scan(
+        scanner.prepare(Block(x, 0), of_x=True),
+        scanner.prepare(Block(y, 0), of_x=False),
+        lists,
+        None,
+    )
     assert lists.indices.tolist() == [[1]]
     assert lists.values == pytest.approx(1e20 * (float(y[1, 1]) - float(y[0, 0])))
 
@@ -105,7 +122,9 @@ def test_a_gpu_sums_in_float32_while_it_searches(monkeypatch):
     before = flags.allow_bf16_reduced_precision_reduction
     tile = TorchScanner._tile
     monkeypatch.setattr(
-        TorchScanner, "_tile", lambda *of: seen.append(flags.allow_bf16_reduced_precision_reduction) or tile(*of)
+        TorchScanner,
+        "_tile",
+        lambda *of: seen.append(flags.allow_bf16_reduced_precision_reduction) or tile(*of),
     )
     check(TorchScanner, *crowded(10, 20, 30, 16), 2)
     assert seen

@@ -1,6 +1,7 @@
 """interlingua's small multilingual sentence encoder: its files, and where they are.
 
-``interlingua.load("mini")`` and ``SentenceTransformer(str(interlingua_mini.folder()))`` read the same model.
+``interlingua.load("mini")`` and ``SentenceTransformer(str(interlingua_mini.folder()))`` read the
+same model.
 """
 
 from __future__ import annotations

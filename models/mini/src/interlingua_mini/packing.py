@@ -1,8 +1,10 @@
-"""The form in which the package holds the weights: four bits for the vectors of tokens, eight for other matrices.
+"""The form in which the package holds the weights: four bits for the vectors of tokens, eight for
+other matrices.
 
-A stock model directory, which transformers and sentence-transformers read, would be three times as large. The weights
-that the model began with were published in four bits; training left the vectors of tokens as they are, so that four
-bits hold them exactly. Of every other matrix a row is integers of eight bits with one scale.
+A stock model directory, which transformers and sentence-transformers read, would be three times as
+large. The weights that the model began with were published in four bits; training left the vectors
+of tokens as they are, so that four bits hold them exactly. Of every other matrix a row is integers
+of eight bits with one scale.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ def unpack(packed: Mapping[str, ndarray]) -> dict[str, ndarray]:
 
 
 def _to_four_bits(values: ndarray) -> tuple[ndarray, ndarray]:
-    """(rows, columns / 2) bytes and (rows, columns / 32) scales; a byte holds a value and the one 16 further on."""
+    """(rows, columns / 2) bytes and (rows, columns / 32) scales.
+
+    A byte holds a value and the one 16 further on.
+    """
     rows, columns = values.shape
     blocks = values.reshape(rows, columns // BLOCK, BLOCK).astype(np.float32)
     largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=2)[..., None], axis=2)[..., 0]

@@ -1,4 +1,6 @@
-"""The model's folder in the form that every library reads, written from the packed one at the first use."""
+"""The model's folder in the form that every library reads, written from the packed one at the first
+use.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ AN_HOUR = 3600
 def folder() -> Path:
     """The folder of the model, as transformers, sentence-transformers and interlingua read it.
 
-    It is written once, into ``$XDG_CACHE_HOME/interlingua`` (``~/.cache/interlingua``), 340 MB; where that can't be
-    written, into the folder for temporary files.
+    It is written once, into ``$XDG_CACHE_HOME/interlingua`` (``~/.cache/interlingua``), 340 MB;
+    where that can't be written, into the folder for temporary files.
 
     Raises:
         OSError: neither folder takes it.
@@ -45,7 +47,10 @@ def folder() -> Path:
             refused = f"{parent}: {error.strerror or error}"
             continue
         return ready
-    raise OSError(f"mini: no room to unpack the model, 340 MB ({refused}); set XDG_CACHE_HOME to a folder that has it")
+    raise OSError(
+        f"mini: no room to unpack the model, 340 MB ({refused}); set XDG_CACHE_HOME to a folder"
+        " that has it"
+    )
 
 
 def write_stock(target: Path, packed: Path) -> None:
@@ -66,7 +71,10 @@ def _parents() -> Iterator[Path]:
 
 
 def _write(ready: Path) -> None:
-    """Writes the folder under another name, which it then gives up for its own; whoever is first has written it."""
+    """Writes the folder under another name, which it then gives up for its own.
+
+    Whoever is first has written it.
+    """
     for left in ready.parent.glob(f".{ready.name}.*"):
         if time.time() - left.stat().st_mtime > AN_HOUR:
             shutil.rmtree(left, ignore_errors=True)

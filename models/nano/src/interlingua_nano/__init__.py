@@ -1,4 +1,6 @@
-"""interlingua's token vectors for more than 50 languages: ``interlingua.load("nano")`` reads them."""
+"""interlingua's token vectors for more than 50 languages: ``interlingua.load("nano")`` reads
+them.
+"""
 
 from __future__ import annotations
 
@@ -9,5 +11,8 @@ __all__ = ["__version__", "folder"]
 
 
 def folder() -> Path:
-    """The folder of the model, as interlingua reads it; ``interlingua export`` writes it for other libraries."""
+    """The folder of the model, as interlingua reads it.
+
+    ``interlingua export`` writes it for other libraries.
+    """
     return Path(__file__).resolve().parent / "model"

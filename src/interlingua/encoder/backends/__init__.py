@@ -1,1 +1,4 @@
-"""Encoders of other makers behind the interface that tasks use; ``registry.BACKENDS`` names them."""
+"""Encoders of other makers behind the interface that tasks use.
+
+``registry.BACKENDS`` names them.
+"""

@@ -1,4 +1,6 @@
-"""What the encoders of other makers share: portions, prompts, checks, and options that are theirs."""
+"""What the encoders of other makers share: portions, prompts, checks, and options that are
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class NoOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choices:
-    """The settings requested of a backend; of pooling, dtype, device and dim only those that it supports.
+    """The settings requested of a backend.
+
+    Of pooling, dtype, device and dim only those that it supports.
 
     Attributes:
         name: as results call the encoder.
@@ -54,7 +58,9 @@ class Choices:
 
 
 class ForeignEncoder(abc.ABC):
-    """An encoder that batches as it likes; languages and, mostly, the token budget are nothing to it.
+    """An encoder that batches as it likes.
+
+    Languages and, mostly, the token budget are nothing to it.
 
     Attributes:
         takes: the ones of pooling, dtype and device that it supports.
@@ -85,12 +91,15 @@ class ForeignEncoder(abc.ABC):
 
     @classmethod
     def own_options(cls, choices: Choices, backend: str) -> tuple[Any, tuple[str, ...]]:
-        """The backend's own options, and those of them that change vectors and differ from the default.
+        """The backend's own options, and those of them that change vectors and differ from the
+        default.
 
         A field with ``{"changes_vectors": False}`` in its metadata is left out of the latter.
         """
         made: Any = from_mapping(cls.Options, choices.options, where=f"--set {backend}")
-        deciding = [f for f in dataclasses.fields(cls.Options) if f.metadata.get("changes_vectors", True)]
+        deciding = [
+            f for f in dataclasses.fields(cls.Options) if f.metadata.get("changes_vectors", True)
+        ]
         changed = [f.name for f in deciding if getattr(made, f.name) != f.default]
         return made, tuple(f"{backend}.{name}={getattr(made, name)}" for name in changed)
 
@@ -106,11 +115,14 @@ class ForeignEncoder(abc.ABC):
         report: EncodeReport | None = None,
         advance: Callable[[int], None] = lambda texts: None,
     ) -> Float32[ndarray, "n d"]:
-        """One vector per text, in the order given, as the model makes them; of length 1 with ``normalize``.
+        """One vector per text, in the order given, as the model makes them.
+
+        Of length 1 with ``normalize``.
 
         Args:
             texts: any iterable; read a portion at a time.
-            prompt: name of one of the model's prompts, or a text to put in front; its default if none.
+            prompt: name of one of the model's prompts, or a text to put in front; its default if
+                none.
             language: nothing to these encoders.
             batch_tokens: token budget of a batch, for those who batch by it.
             normalize: scale the vectors to length 1.
@@ -149,13 +161,17 @@ def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
         TaskError: it is no array of numbers, or its rows have unequal lengths.
     """
     try:
-        if hasattr(found, "detach"):  # PyTorch's, which may be on a GPU, want gradients or be of a type NumPy lacks
+        if hasattr(
+            found, "detach"
+        ):  # PyTorch's, which may be on a GPU, want gradients or be of a type NumPy lacks
             found = found.detach().cpu().float().numpy()
         if np.iscomplexobj(found):
             raise TypeError("complex numbers")
         return np.asarray(found, dtype=np.float32)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TaskError(f"the encoder gave no array of numbers ({error}); expected (n, d), a row per text") from error
+        raise TaskError(
+            f"the encoder gave no array of numbers ({error}); expected (n, d), a row per text"
+        ) from error
 
 
 def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: int) -> None:
@@ -171,5 +187,8 @@ def check_vectors(vectors: Float32[ndarray, "n d"], texts: Sequence[str], dim: i
     """
     if vectors.ndim != 2 or len(vectors) != len(texts) or (dim and vectors.shape[1] != dim):
         expected = f"({len(texts)}, {dim or 'd'})"
-        raise TaskError(f"the encoder gave an array of shape {vectors.shape}, expected {expected}, a row per text")
+        raise TaskError(
+            f"the encoder gave an array of shape {vectors.shape}, expected {expected}, a row per"
+            " text"
+        )
     check_finite(vectors, lambda row: repr(texts[row][:60]), error=TaskError)

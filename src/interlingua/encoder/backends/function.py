@@ -18,7 +18,8 @@ class FunctionOptions:
     """Options of the backend ``function``."""
 
     version: str = ""
-    """Your name for the weights behind the function; given, vectors are kept under it (--cache, stopped runs)."""
+    """Your name for the weights behind the function; given, vectors are kept under it (--cache,
+    stopped runs)."""
 
 
 class FunctionEncoder(ForeignEncoder):
@@ -34,7 +35,11 @@ class FunctionEncoder(ForeignEncoder):
     has_files = False
 
     def __init__(
-        self, function: Callable[[list[str]], Any], *, name: str | None = None, identity: str | None = None
+        self,
+        function: Callable[[list[str]], Any],
+        *,
+        name: str | None = None,
+        identity: str | None = None,
     ) -> None:
         self._function = function
         self.dim = 0  # known after the first call

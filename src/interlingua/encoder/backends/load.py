@@ -41,13 +41,15 @@ def load_encoder(
     """Loads an encoder and what results say about it.
 
     Args:
-        model: a model directory, a training run (its best model) or ``hf:owner/name``; for the backend ``function``
-            ``module:function``, for ``openai`` the model's name there, for ``vectors`` a folder of them.
-        backend: what computes the embeddings, a name of ``registry.BACKENDS`` or ``package.module:Class``.
+        model: a model directory, a training run (its best model) or ``hf:owner/name``; for the
+            backend ``function`` ``module:function``, for ``openai`` the model's name there, for
+            ``vectors`` a folder of them.
+        backend: what computes the embeddings, a name of ``registry.BACKENDS`` or
+            ``package.module:Class``.
         name: as results call it; the directory's name by default.
         pooling: instead of the model's own; with ``interlingua`` and ``onnx``.
-        dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, but int8, with
-            ``sentence-transformers``.
+        dtype: float32, bfloat16, float16 or int8 to compute in; with ``interlingua`` and, but int8,
+            with ``sentence-transformers``.
         device: ``cpu``, ``cuda``, ``cuda:1``; the first GPU where there is one by default.
         dim: elements to keep of each vector; with ``interlingua``.
         options: the backend's own.
@@ -86,7 +88,9 @@ def encode_function(
     device: str | None = None,
     settings: Sequence[str] = (),
 ) -> Callable[..., Float32[ndarray, "n d"]]:
-    """What turns texts into vectors, for those who want no more; see ``encode`` and ``ForeignEncoder.encode``.
+    """What turns texts into vectors, for those who want no more.
+
+    See ``encode`` and ``ForeignEncoder.encode``.
 
     Args:
         model: see ``load_encoder``.
@@ -101,11 +105,17 @@ def encode_function(
     """
     options, left = backend_settings(settings, backend)
     if left:
-        raise ConfigError(f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256")
+        raise ConfigError(
+            f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
+        )
     if backend != "interlingua":
-        return load_encoder(model, backend=backend, dtype=dtype, device=device, options=options)[0].encode
+        return load_encoder(model, backend=backend, dtype=dtype, device=device, options=options)[
+            0
+        ].encode
     from_mapping(NoOptions, options, where="--set interlingua")
-    encoder = Encoder.load(model).to(choose_device(device))  # no digest, which takes a look at all weights
+    encoder = Encoder.load(model).to(
+        choose_device(device)
+    )  # no digest, which takes a look at all weights
     return functools.partial(encoder.encode, dtype=dtype or "float32")
 
 
@@ -119,7 +129,8 @@ def encode_by_name(
     settings: tuple[str, ...] = (),
     **how: Any,
 ) -> Float32[ndarray, "n d"]:
-    """Vectors of texts by a model that each process loads by its name when it first needs it, and keeps.
+    """Vectors of texts by a model that each process loads by its name when it first needs it, and
+    keeps.
 
     Args:
         texts: to embed.
@@ -135,7 +146,9 @@ def encode_by_name(
 
 
 @functools.lru_cache(maxsize=1)
-def _kept(model: str, backend: str, dtype: Dtype | None, device: str | None, settings: tuple[str, ...]) -> Any:
+def _kept(
+    model: str, backend: str, dtype: Dtype | None, device: str | None, settings: tuple[str, ...]
+) -> Any:
     return encode_function(model, backend=backend, dtype=dtype, device=device, settings=settings)
 
 
@@ -151,7 +164,8 @@ def encode_and_identity(
     identified: bool = True,
     elsewhere: bool = False,
 ) -> tuple[Callable[..., Float32[ndarray, "n d"]], str]:
-    """What gives vectors of length 1, and what tells the model, its prompt and its settings from others.
+    """What gives vectors of length 1, and what tells the model, its prompt and its settings from
+    others.
 
     Args:
         model: see ``load_encoder``.
@@ -170,13 +184,19 @@ def encode_and_identity(
     if identified:
         options, left = backend_settings(settings, backend)
         if left:
-            raise ConfigError(f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256")
+            raise ConfigError(
+                f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
+            )
         encoder, info = load_encoder(model, **choices, options=options)
-        identity = " ".join([info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]).strip()
+        identity = " ".join(
+            [info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]
+        ).strip()
         encode = functools.partial(encoder.encode, **how)
     if elsewhere:
         name = str(Path(model).resolve()) if Path(model).exists() else model
-        encode = functools.partial(encode_by_name, model=name, **choices, settings=tuple(settings), **how)
+        encode = functools.partial(
+            encode_by_name, model=name, **choices, settings=tuple(settings), **how
+        )
     elif not identified:
         encode = functools.partial(encode_function(model, **choices, settings=settings), **how)
     return encode, identity
@@ -187,7 +207,8 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
 
     Args:
         settings: ``onnx.file=model_quantized.onnx``, ``stsb.split=dev``.
-        backend: the one in use; one named as ``package.module:Class`` has its options under ``Class``.
+        backend: the one in use; one named as ``package.module:Class`` has its options under
+            ``Class``.
 
     Raises:
         ConfigError: an option of another backend is set.
@@ -201,14 +222,20 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
         if owner == label:
             apply_override(own, setting)
         elif owner in others:
-            raise ConfigError(f"--set {setting}: the backend is {backend}; drop the option or say --backend {owner}")
+            raise ConfigError(
+                f"--set {setting}: the backend is {backend}; drop the option or say --backend"
+                f" {owner}"
+            )
         else:
             left.append(setting)
     return dict(own.get(label, {})), left
 
 
 def model_name(model: str) -> str:
-    """``runs/ems/best`` -> ``ems-best``; ``hf:owner/name`` -> ``owner/name``; ``dir/me5`` -> ``me5``."""
+    """``runs/ems/best`` -> ``ems-best``.
+
+    ``hf:owner/name`` -> ``owner/name``; ``dir/me5`` -> ``me5``.
+    """
     path = Path(model)
     if not path.exists():
         return hub_name(model) or model
@@ -228,9 +255,13 @@ def _check(
     check_choice("dtype", dtype, list(COMPUTE_DTYPES))
     for option, value in {"pooling": pooling, "dtype": dtype, "device": device, "dim": dim}.items():
         if value is not None and option not in takes:
-            raise ConfigError(f"the backend {backend} brings its own {option}; drop the {option} option")
+            raise ConfigError(
+                f"the backend {backend} brings its own {option}; drop the {option} option"
+            )
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = " ".join(str(error).split())[:100]
-        raise ConfigError(f"device {device!r} can't be used here ({reason}); drop the option or say cpu") from error
+        raise ConfigError(
+            f"device {device!r} can't be used here ({reason}); drop the option or say cpu"
+        ) from error

@@ -1,4 +1,6 @@
-"""An encoder of any backend with a language map behind it, as ``interlingua debias`` writes it for foreign encoders."""
+"""An encoder of any backend with a language map behind it, as ``interlingua debias`` writes it for
+foreign encoders.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from interlingua.registry import BACKENDS
 MAPPED_FILE = "mapped_encoder.json"
 
 
-BASE = Table({"model": Text(), "backend": Text(), "options": MapOf(ANYTHING), "dtype": Maybe(Text())})
+BASE = Table(
+    {"model": Text(), "backend": Text(), "options": MapOf(ANYTHING), "dtype": Maybe(Text())}
+)
 """What ``mapped_encoder.json`` may say."""
 ONLY_READ = ("interlingua", "sentence-transformers", "onnx", "vectors")
 """Backends that read files alone, whatever model a stranger's folder names."""
@@ -58,7 +62,9 @@ class MappedEncoder(ForeignEncoder):
             self.settings = base.settings
         self.portion_texts = getattr(base, "portion_texts", type(self).portion_texts)  # type: ignore[misc]
         self.counts_tokens = getattr(base, "counts_tokens", False)
-        digest = hashlib.sha256(language_map.weight.tobytes() + language_map.bias.tobytes()).hexdigest()
+        digest = hashlib.sha256(
+            language_map.weight.tobytes() + language_map.bias.tobytes()
+        ).hexdigest()
         identity = None if base.info.identity is None else f"{base.info.identity} map {digest}"
         self.info = replace(base.info, name=name, digest=None, kept_as=identity, normalized=True)
 
@@ -68,10 +74,12 @@ class MappedEncoder(ForeignEncoder):
 
         Raises:
             CheckpointError: it is no such folder, or damaged.
-            ConfigError: the map needs the language of every text, or the folder names code or a server, and the user
-                has not marked it as trusted.
+            ConfigError: the map needs the language of every text, or the folder names code or a
+                server, and the user has not marked it as trusted.
         """
-        from interlingua.encoder.backends.load import load_encoder  # which finds this module by its name
+        from interlingua.encoder.backends.load import (
+            load_encoder,
+        )  # which finds this module by its name
 
         own, _ = cls.own_options(choices, "mapped")
         folder = Path(model)
@@ -87,17 +95,22 @@ class MappedEncoder(ForeignEncoder):
         )
         language_map = read_map(folder / MAP_FILE)
         if language_map.shifts is not None:
-            raise ConfigError(f"{folder}: a shift needs the language of every text, which backends are not given")
+            raise ConfigError(
+                f"{folder}: a shift needs the language of every text, which backends are not given"
+            )
         return cls(encoder, language_map, name=choices.name)
 
-    def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Float32[ndarray, "n d"]:
+    def _embed(
+        self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport
+    ) -> Float32[ndarray, "n d"]:
         options: dict[str, Any] = {"report": report} if self.counts_tokens else {}
         vectors = self._base.encode(texts, prompt=prompt, batch_tokens=batch_tokens, **options)
         return self._map.apply(normalize_rows(vectors))
 
 
 def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> None:
-    """Refuses what runs code or sends texts away, unless the user says so: the folder may be a stranger's.
+    """Refuses what runs code or sends texts away, unless the user says so: the folder may be a
+    stranger's.
 
     Raises:
         CheckpointError: the backend can't have a map behind it.
@@ -107,18 +120,20 @@ def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> N
     is_known = backend in BACKENDS.names or BACKENDS.is_place(backend)
     if backend == "mapped" or not is_known:
         raise CheckpointError(
-            f"{folder / MAPPED_FILE}: backend is {shown(backend)}, expected one of those that debias can map; make it"
-            " again with interlingua debias"
+            f"{folder / MAPPED_FILE}: backend is {shown(backend)}, expected one of those that"
+            " debias can map; make it again with interlingua debias"
         )
     if backend not in ONLY_READ and not trusted:
         what = f"{shown(base['model'])} of the backend {backend}"
         raise ConfigError(
-            f"{folder} names {what}, which runs code or sends texts to a server; if you trust who made the folder, say"
-            " --set mapped.trust=true"
+            f"{folder} names {what}, which runs code or sends texts to a server; if you trust who"
+            " made the folder, say --set mapped.trust=true"
         )
 
 
-def described_base(model: str, backend: str, options: Mapping[str, Any], *, dtype: str | None = None) -> dict[str, Any]:
+def described_base(
+    model: str, backend: str, options: Mapping[str, Any], *, dtype: str | None = None
+) -> dict[str, Any]:
     """The content of ``mapped_encoder.json``: what ``load`` needs to find the encoder again."""
     path = Path(model)
     where = str(path.resolve()) if path.exists() else model

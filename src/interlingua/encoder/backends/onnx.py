@@ -16,7 +16,12 @@ from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
-from interlingua.encoder.directory import ARCHITECTURES, read_backbone_config, read_json, read_settings
+from interlingua.encoder.directory import (
+    ARCHITECTURES,
+    read_backbone_config,
+    read_json,
+    read_settings,
+)
 from interlingua.encoder.encode import CPU_BATCH_TOKENS, EncodeReport, token_budget_batches
 from interlingua.encoder.locate import locate
 from interlingua.encoder.model_info import ModelInfo
@@ -40,15 +45,16 @@ class OnnxOptions:
     """Options of the backend ``onnx``."""
 
     file: str = ""
-    """The graph, from the directory on (``onnx/model_quantized.onnx``); default: model.onnx, onnx/model.onnx or
-    onnx/model_quantized.onnx, whichever is there first."""
+    """The graph, from the directory on (``onnx/model_quantized.onnx``); default: model.onnx,
+    onnx/model.onnx or onnx/model_quantized.onnx, whichever is there first."""
 
 
 class OnnxEncoder(ForeignEncoder):
     """A directory with ``tokenizer.json`` and an ONNX graph of a transformer.
 
-    The graph gives token states, pooled here as ``1_Pooling`` says, or by the mean of all tokens where there is no such
-    file; or it gives an output called ``sentence_embedding``, or only one of a vector per text, taken as it is.
+    The graph gives token states, pooled here as ``1_Pooling`` says, or by the mean of all tokens
+    where there is no such file; or it gives an output called ``sentence_embedding``, or only one of
+    a vector per text, taken as it is.
 
     Args:
         model: a directory or ``hf:owner/name``.
@@ -57,7 +63,8 @@ class OnnxEncoder(ForeignEncoder):
     Raises:
         MissingExtraError: onnxruntime is not installed.
         CheckpointError: there is no graph, or onnxruntime can't run it.
-        ConfigError: ``pooling`` is given but the graph pools by itself, or the device can't be used.
+        ConfigError: ``pooling`` is given but the graph pools by itself, or the device can't be
+            used.
     """
 
     takes = ("pooling", "device")
@@ -71,15 +78,23 @@ class OnnxEncoder(ForeignEncoder):
         self._graph = graph
         self._vocabulary = Vocabulary.of_model(folder)
         self._session, version = _session(graph, choices.device)
-        self._inputs = {put.name: _INTEGERS.get(put.type, np.int64) for put in self._session.get_inputs()}
+        self._inputs = {
+            put.name: _INTEGERS.get(put.type, np.int64) for put in self._session.get_inputs()
+        }
         self._output, pools = _output(self._session, graph, pooling=choices.pooling)
-        self.settings = static_settings(folder) if static_folder(folder) else read_settings(folder, _limit(folder))
+        self.settings = (
+            static_settings(folder)
+            if static_folder(folder)
+            else read_settings(folder, _limit(folder))
+        )
         declared = (folder / "modules.json").is_file()
         self.own_pooling = self.settings.pooling if declared else None
         if choices.pooling:
             self.settings = dataclasses.replace(self.settings, pooling=choices.pooling)
         self._pooling = None if pools else self.settings.pooling
-        width = self._session.get_outputs()[[out.name for out in self._session.get_outputs()].index(self._output)].shape
+        width = self._session.get_outputs()[
+            [out.name for out in self._session.get_outputs()].index(self._output)
+        ].shape
         self.dim = width[-1] if isinstance(width[-1], int) else 0
         self.info = ModelInfo(
             name=choices.name,
@@ -87,7 +102,11 @@ class OnnxEncoder(ForeignEncoder):
             library=f"onnxruntime {version}",
             dim=self.dim or None,
             pooling="in the graph" if pools else self.settings.pooling,
-            pooling_from="asked" if choices.pooling else "model" if pools or declared else "assumed",
+            pooling_from="asked"
+            if choices.pooling
+            else "model"
+            if pools or declared
+            else "assumed",
             normalized=self.settings.normalize,
             dtype="as in the graph",
             max_tokens=self.settings.max_tokens,
@@ -100,7 +119,9 @@ class OnnxEncoder(ForeignEncoder):
         """See ``ForeignEncoder.load``."""
         return cls(model, choices)
 
-    def poolings(self, texts: Sequence[str], *, prompt: str | None = None) -> dict[str, Float32[ndarray, "n d"]]:
+    def poolings(
+        self, texts: Sequence[str], *, prompt: str | None = None
+    ) -> dict[str, Float32[ndarray, "n d"]]:
         """The vectors of every pooling; none where the graph pools."""
         if self._pooling is None:
             return {}
@@ -114,7 +135,9 @@ class OnnxEncoder(ForeignEncoder):
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
         vocabulary = self._vocabulary
         limit = self.settings.max_tokens
-        ids = vocabulary.encode([prompt + text for text in texts], max_tokens=limit + 1)  # one more tells of a cut
+        ids = vocabulary.encode(
+            [prompt + text for text in texts], max_tokens=limit + 1
+        )  # one more tells of a cut
         report.max_tokens = limit
         for row, found in enumerate(ids):
             if len(found) > limit:
@@ -134,12 +157,18 @@ class OnnxEncoder(ForeignEncoder):
         mask = np.arange(lengths.max()) < lengths[:, None]
         padded = np.full(mask.shape, self._vocabulary.pad_id)
         padded[mask] = np.concatenate(ids)
-        known = {"input_ids": padded, "attention_mask": mask, "token_type_ids": np.zeros_like(padded)}
+        known = {
+            "input_ids": padded,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(padded),
+        }
         feed = {name: known[name].astype(kind) for name, kind in self._inputs.items()}
         states = self._states(feed, mask)
         return states if self._pooling is None else self._pool(states[mask], padded[mask], lengths)
 
-    def _states(self, feed: dict[str, Any], mask: Bool[ndarray, "b t"]) -> Float32[ndarray, "b *t d"]:
+    def _states(
+        self, feed: dict[str, Any], mask: Bool[ndarray, "b t"]
+    ) -> Float32[ndarray, "b *t d"]:
         """What the graph gives for a batch: a vector of each text, or of each token.
 
         Raises:
@@ -149,18 +178,24 @@ class OnnxEncoder(ForeignEncoder):
             (found,) = self._session.run([self._output], feed)
         except Exception as error:  # its exceptions share no base
             reason = " ".join(str(error).split())[:150]
-            raise TaskError(f"{self._graph}: onnxruntime fails on a batch ({reason}); export it again") from error
+            raise TaskError(
+                f"{self._graph}: onnxruntime fails on a batch ({reason}); export it again"
+            ) from error
         states = np.asarray(found)
         expected = mask.shape[:1] if self._pooling is None else mask.shape
         if states.dtype.kind not in "fiu" or states.shape[:-1] != expected or not states.size:
             raise TaskError(
-                f"{self._graph}: gives {states.dtype} of shape {states.shape} for {mask.shape[0]} texts of"
-                f" {mask.shape[1]} tokens, expected numbers of shape {(*expected, 'd')}; export it again"
+                f"{self._graph}: gives {states.dtype} of shape {states.shape} for {mask.shape[0]}"
+                f" texts of {mask.shape[1]} tokens, expected numbers of shape {(*expected, 'd')};"
+                " export it again"
             )
         return states.astype(np.float32, copy=False)
 
     def _pool(
-        self, states: Float32[ndarray, "t d"], ids: Int64[ndarray, " t"], lengths: Int64[ndarray, " b"]
+        self,
+        states: Float32[ndarray, "t d"],
+        ids: Int64[ndarray, " t"],
+        lengths: Int64[ndarray, " b"],
     ) -> Float32[ndarray, "b d"]:
         assert self._pooling is not None
         borders = torch.from_numpy(np.concatenate([[0], np.cumsum(lengths)]))
@@ -174,7 +209,10 @@ def _graph(folder: Path, file: str) -> Path:
     for name in (file,) if file else GRAPHS:
         if (folder / name).is_file():
             return folder / name
-    raise CheckpointError(f"{folder}: no {file or ' or '.join(GRAPHS)} here; name the graph: --set onnx.file=NAME.onnx")
+    raise CheckpointError(
+        f"{folder}: no {file or ' or '.join(GRAPHS)} here; name the graph: --set"
+        " onnx.file=NAME.onnx"
+    )
 
 
 def _session(graph: Path, device: str) -> tuple[Any, str]:
@@ -182,9 +220,15 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
         import onnxruntime
     except ImportError as error:
         raise MissingExtraError("onnxruntime", "onnx") from error
-    provider = "CPUExecutionProvider" if device == "cpu" else f"{device.partition(':')[0].upper()}ExecutionProvider"
+    provider = (
+        "CPUExecutionProvider"
+        if device == "cpu"
+        else f"{device.partition(':')[0].upper()}ExecutionProvider"
+    )
     if provider not in onnxruntime.get_available_providers():
-        raise ConfigError(f"onnxruntime can't use device {device!r} here; say cpu, or install onnxruntime-gpu")
+        raise ConfigError(
+            f"onnxruntime can't use device {device!r} here; say cpu, or install onnxruntime-gpu"
+        )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = 4  # what ends the process; errors are raised
@@ -192,13 +236,18 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
         session = onnxruntime.InferenceSession(str(graph), options, providers=[provider])
     except Exception as error:  # its exceptions share no base
         reason = " ".join(str(error).split())[:150]
-        raise CheckpointError(f"{graph}: onnxruntime can't run it ({reason}); export or fetch it again") from error
+        raise CheckpointError(
+            f"{graph}: onnxruntime can't run it ({reason}); export or fetch it again"
+        ) from error
     unknown = [
-        put.name for put in session.get_inputs() if put.name not in ("input_ids", "attention_mask", "token_type_ids")
+        put.name
+        for put in session.get_inputs()
+        if put.name not in ("input_ids", "attention_mask", "token_type_ids")
     ]
     if unknown:
         raise CheckpointError(
-            f"{graph}: asks for the input {unknown[0]!r}; text encoders ask for input_ids and attention_mask"
+            f"{graph}: asks for the input {unknown[0]!r}; text encoders ask for input_ids and"
+            " attention_mask"
         )
     return session, str(onnxruntime.__version__)
 
@@ -206,18 +255,26 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
 def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, bool]:
     """The output to read, and whether it is pooled already."""
     ranks = {out.name: len(out.shape or ()) for out in session.get_outputs()}
-    tokens = [*(name for name in TOKENS if ranks.get(name) == 3), *(name for name, rank in ranks.items() if rank == 3)]
+    tokens = [
+        *(name for name in TOKENS if ranks.get(name) == 3),
+        *(name for name, rank in ranks.items() if rank == 3),
+    ]
     pooled = [name for name in POOLED if ranks.get(name) == 2]
-    if not pooled and not tokens:  # next to token states, BERT's pooler_output is no sentence vector
+    if (
+        not pooled and not tokens
+    ):  # next to token states, BERT's pooler_output is no sentence vector
         pooled = [name for name, rank in ranks.items() if rank == 2]
     if pooled and pooling is None:
         return pooled[0], True
     if tokens:
         return tokens[0], False
     if pooled:
-        raise ConfigError(f"{graph} pools by itself and gives no token states; drop the pooling option")
+        raise ConfigError(
+            f"{graph} pools by itself and gives no token states; drop the pooling option"
+        )
     raise CheckpointError(
-        f"{graph}: gives {', '.join(ranks)}; neither token states nor a vector per text is among them"
+        f"{graph}: gives {', '.join(ranks)}; neither token states nor a vector per text is among"
+        " them"
     )
 
 
@@ -226,13 +283,17 @@ def _limit(folder: Path) -> int:
     own = None
     if raw.get("model_type") in ARCHITECTURES:
         own = read_backbone_config(folder, raw).max_tokens
-    longest = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER).get("model_max_length")
+    longest = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER).get(
+        "model_max_length"
+    )
     limits = [own or raw.get("max_position_embeddings"), longest]
     return int(min((limit for limit in limits if limit), default=DEFAULT_MAX_TOKENS))
 
 
 def _digest(graph: Path, vocabulary: Vocabulary) -> str:
-    """The digest of the graph, of the files next to it that hold its weights, and of the vocabulary."""
+    """The digest of the graph, of the files next to it that hold its weights, and of the
+    vocabulary.
+    """
     files = sorted(path for path in graph.parent.iterdir() if path.name.startswith(graph.name))
     parts = [*(f"{path.name} {sha256_file(path)}" for path in files), vocabulary.digest()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -50,20 +50,28 @@ class OpenAIOptions:
     timeout_seconds: float = field(default=60.0, metadata=_NO_VECTOR)
     """Longest wait for an answer."""
     retries: int = field(default=5, metadata=_NO_VECTOR)
-    """Further tries after a failure that may pass, with pauses of 1, 2, 4, ... seconds or as the endpoint says."""
+    """Further tries after a failure that may pass, with pauses of 1, 2, 4, ... seconds or as the
+    endpoint says."""
 
     def __post_init__(self) -> None:
-        least = {"dimensions": 0, "batch_texts": 1, "parallel": 1, "retries": 0, "timeout_seconds": 0.001}
+        least = {
+            "dimensions": 0,
+            "batch_texts": 1,
+            "parallel": 1,
+            "retries": 0,
+            "timeout_seconds": 0.001,
+        }
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise ConfigError(f"{name} must be at least {value}, got {getattr(self, name)}")
 
 
 class OpenAIEncoder(ForeignEncoder):
-    """A model behind ``POST {base_url}/embeddings``: OpenAI's own, text-embeddings-inference, vLLM, llama.cpp, ollama.
+    """A model behind ``POST {base_url}/embeddings``: OpenAI's own, text-embeddings-inference, vLLM,
+    llama.cpp, ollama.
 
-    A change of the weights there goes unnoticed, so a result has no revision, and vectors are kept under the URL and
-    the model's name. An empty text is sent as one space, which endpoints take.
+    A change of the weights there goes unnoticed, so a result has no revision, and vectors are kept
+    under the URL and the model's name. An empty text is sent as one space, which endpoints take.
 
     Args:
         model: the model's name there.
@@ -78,26 +86,34 @@ class OpenAIEncoder(ForeignEncoder):
     has_files = False
     portion_texts = 512
 
-    def __init__(self, model: str, *, name: str | None = None, options: OpenAIOptions | None = None) -> None:
+    def __init__(
+        self, model: str, *, name: str | None = None, options: OpenAIOptions | None = None
+    ) -> None:
         self.options = options or OpenAIOptions()
         self._model = model
         url = (self.options.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
         if "://" in model:
             raise ConfigError(
-                f"{model!r} is an address, and the model's name is expected, as the endpoint calls it; the address goes"
-                f" into openai.base_url or ${URL_VARIABLE}"
+                f"{model!r} is an address, and the model's name is expected, as the endpoint calls"
+                f" it; the address goes into openai.base_url or ${URL_VARIABLE}"
             )
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"base_url {url!r} is no web address; expected e.g. http://localhost:8080/v1")
+            raise ConfigError(
+                f"base_url {url!r} is no web address; expected e.g. http://localhost:8080/v1"
+            )
         if parts.username or parts.password:
-            raise ConfigError(f"base_url holds a password; put the key into ${self.options.key_variable} instead")
+            raise ConfigError(
+                f"base_url holds a password; put the key into ${self.options.key_variable} instead"
+            )
         self._url = f"{url}/embeddings"
         self.dim = self.options.dimensions
         self._answered = False
         self._dead = ""
         identity = f"{url} {model} {self.options.dimensions or ''}".strip()
-        self.info = ModelInfo(name=name or model, digest=None, library=f"openai endpoint {url}", kept_as=identity)
+        self.info = ModelInfo(
+            name=name or model, digest=None, library=f"openai endpoint {url}", kept_as=identity
+        )
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> OpenAIEncoder:
@@ -119,10 +135,17 @@ class OpenAIEncoder(ForeignEncoder):
                 raise
 
     def _ask(self, texts: list[str]) -> Float32[ndarray, "n d"]:
-        """One request, again and again while its failure may pass; an endpoint that never answered has had its time."""
+        """One request, again and again while its failure may pass.
+
+        An endpoint that never answered has had its time.
+        """
         if self._dead:
             raise TaskError(self._dead)
-        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": self.options.encoding}
+        body: dict[str, Any] = {
+            "model": self._model,
+            "input": texts,
+            "encoding_format": self.options.encoding,
+        }
         if self.options.dimensions:
             body["dimensions"] = self.options.dimensions
         for tried in range(self.options.retries + 1):
@@ -134,21 +157,25 @@ class OpenAIEncoder(ForeignEncoder):
                 reason = self._reason(error)
                 pause = error.headers.get("Retry-After", "")
                 if error.code not in TRY_AGAIN:
-                    raise TaskError(f"{self._url} answered {error.code}: {reason}{self._remedy(error.code)}") from error
+                    raise TaskError(
+                        f"{self._url} answered {error.code}: {reason}{self._remedy(error.code)}"
+                    ) from error
             except (OSError, EOFError) as error:  # no connection, or it broke, or timed out
                 reason = str(getattr(error, "reason", error)) or type(error).__name__
                 pause = ""
             if tried < self.options.retries:
                 sleep(_pause(tried, pause))
         failure = (
-            f"{self._url} gave no vectors in {self.options.retries + 1} tries ({reason}); check that it runs and is"
-            " reachable, or raise openai.timeout_seconds, openai.retries"
+            f"{self._url} gave no vectors in {self.options.retries + 1} tries ({reason}); check"
+            " that it runs and is reachable, or raise openai.timeout_seconds, openai.retries"
         )
         self._dead = "" if self._answered else failure
         raise TaskError(failure)
 
     def _post(self, body: dict[str, Any]) -> bytes:
-        request = urllib.request.Request(self._url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            self._url, json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
         if key := os.environ.get(self.options.key_variable):
             request.add_unredirected_header("Authorization", f"Bearer {key}")  # for this host alone
         with urllib.request.urlopen(request, timeout=self.options.timeout_seconds) as answer:
@@ -159,7 +186,9 @@ class OpenAIEncoder(ForeignEncoder):
         try:
             data = sorted(json.loads(content)["data"], key=lambda entry: entry["index"])
             rows = [_vector(entry["embedding"]) for entry in data]
-            if [entry["index"] for entry in data] != list(range(count)) or len({len(row) for row in rows}) != 1:
+            if [entry["index"] for entry in data] != list(range(count)) or len(
+                {len(row) for row in rows}
+            ) != 1:
                 raise ValueError(f"{len(rows)} vectors for {count} texts, or of unequal widths")
             return np.stack(rows)
         except (ValueError, KeyError, TypeError) as error:
@@ -175,7 +204,9 @@ class OpenAIEncoder(ForeignEncoder):
             found = json.loads(answer).get("error", answer)
             answer = str(found.get("message", answer) if isinstance(found, dict) else found)
         key = os.environ.get(self.options.key_variable)
-        return " ".join((answer.replace(key, "...") if key else answer).split())[:200] or str(error.reason)
+        return " ".join((answer.replace(key, "...") if key else answer).split())[:200] or str(
+            error.reason
+        )
 
     def _remedy(self, code: int) -> str:
         if code in (401, 403):
@@ -185,11 +216,18 @@ class OpenAIEncoder(ForeignEncoder):
 
 def _vector(embedding: Any) -> Float32[ndarray, " d"]:
     if isinstance(embedding, str):
-        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(np.float32)
+        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(
+            np.float32
+        )
     return np.array(embedding, dtype=np.float32)
 
 
 def _pause(tried: int, retry_after: str) -> float:
-    """Seconds until the next try: as the endpoint requests, else longer each time, with a random part."""
+    """Seconds until the next try: as the endpoint requests, else longer each time, with a random
+    part.
+    """
     own = 2.0**tried * (0.75 + random.random() / 2)
-    return min(LONGEST_PAUSE_SECONDS, float(retry_after) if retry_after.replace(".", "", 1).isdigit() else own)
+    return min(
+        LONGEST_PAUSE_SECONDS,
+        float(retry_after) if retry_after.replace(".", "", 1).isdigit() else own,
+    )

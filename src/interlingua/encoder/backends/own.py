@@ -1,4 +1,6 @@
-"""Our own encoders as a backend: pooling, dtype and width as the user chose them, and two towers where there are."""
+"""Our own encoders as a backend: pooling, dtype and width as the user chose them, and two towers
+where there are.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class OwnEncoder:
         pooling: instead of the model's own.
         dtype: float32, bfloat16, float16 or int8 to compute in.
         dim: elements to keep of each vector.
-        questions: a second tower, which embeds the questions of a search; the first one embeds all else.
+        questions: a second tower, which embeds the questions of a search; the first one embeds all
+            else.
         pooling_from: where the model's own pooling is known from, see ``ModelInfo``.
 
     Attributes:
@@ -39,7 +42,8 @@ class OwnEncoder:
         own_pooling: what the model itself says; None where it does not.
 
     Raises:
-        ConfigError: a dim is requested and there are two towers, or the vectors have fewer elements.
+        ConfigError: a dim is requested and there are two towers, or the vectors have fewer
+            elements.
     """
 
     takes: ClassVar[Sequence[str]] = ("pooling", "dtype", "device", "dim")
@@ -61,7 +65,10 @@ class OwnEncoder:
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
         if dim is not None and not 1 <= dim <= encoder.dim:
-            raise ConfigError(f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to that")
+            raise ConfigError(
+                f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to"
+                " that"
+            )
         self.dim = dim or encoder.dim
         self.whole_dim = encoder.dim
         self.settings = encoder.settings
@@ -74,18 +81,24 @@ class OwnEncoder:
         self.encode = functools.partial(encoder.encode, dtype=dtype or "float32", dim=dim)
         if questions is not None:
             if dim is not None:
-                raise ConfigError("a model with two towers is measured in its whole width; drop the dim option")
+                raise ConfigError(
+                    "a model with two towers is measured in its whole width; drop the dim option"
+                )
             towers = DualEncoder(encoder, questions)
             self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype or "float32")
-            self.encode_passages = functools.partial(towers.encode_passages, dtype=dtype or "float32")
+            self.encode_passages = functools.partial(
+                towers.encode_passages, dtype=dtype or "float32"
+            )
             both = f"{encoder.digest()} {questions.digest()}".encode()
             self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> OwnEncoder:
-        """Reads a model directory, ours or any BERT-, RoBERTa- or XLM-R-shaped one of Hugging Face or the hub.
+        """Reads a model directory, ours or any BERT-, RoBERTa- or XLM-R-shaped one of Hugging Face
+        or the hub.
 
-        Where nothing says how it pools (no ``modules.json``), it is the mean of all tokens, special ones too.
+        Where nothing says how it pools (no ``modules.json``), it is the mean of all tokens, special
+        ones too.
         """
         from_mapping(NoOptions, choices.options, where="--set interlingua")
         folder = locate(model)

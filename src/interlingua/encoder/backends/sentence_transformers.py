@@ -33,14 +33,16 @@ class SentenceTransformersEncoder(ForeignEncoder):
 
     Raises:
         ConfigError: the dtype is int8.
-        CheckpointError: there is no such model, it names modules that are not the library's own, or the library can't
-            read it.
+        CheckpointError: there is no such model, it names modules that are not the library's own, or
+            the library can't read it.
         MissingExtraError: sentence-transformers is not installed.
     """
 
     takes = ("dtype", "device")
 
-    def __init__(self, model: str, *, name: str, dtype: Dtype | None = None, device: str = "cpu") -> None:
+    def __init__(
+        self, model: str, *, name: str, dtype: Dtype | None = None, device: str = "cpu"
+    ) -> None:
         try:
             import sentence_transformers
         except ImportError as error:
@@ -55,15 +57,20 @@ class SentenceTransformersEncoder(ForeignEncoder):
             self._model: Any = sentence_transformers.SentenceTransformer(
                 str(folder), device=device, model_kwargs=options, trust_remote_code=False
             )
-        except Exception as error:  # no such model, a broken one, modules that it lacks: each of another kind
+        except (
+            Exception
+        ) as error:  # no such model, a broken one, modules that it lacks: each of another kind
             reason = " ".join(str(error).split())[:200]
             raise CheckpointError(
-                f"{model}: sentence-transformers can't load this ({type(error).__name__}: {reason}); give a model"
-                " directory that it has saved or hf:owner/name, or another --backend"
+                f"{model}: sentence-transformers can't load this ({type(error).__name__}:"
+                f" {reason}); give a model directory that it has saved or hf:owner/name, or"
+                " another --backend"
             ) from error
         self.dim = self._model.get_embedding_dimension() or 0
         prompts = {name: text or "" for name, text in self._model.prompts.items()}
-        self.settings = EncodingSettings(prompts=prompts, default_prompt=self._model.default_prompt_name)
+        self.settings = EncodingSettings(
+            prompts=prompts, default_prompt=self._model.default_prompt_name
+        )
         pooling = next((module for module in self._model if hasattr(module, "pooling_mode")), None)
         weights = next(self._model.parameters())
         self._limit: int | None = self._model.max_seq_length
@@ -89,10 +96,14 @@ class SentenceTransformersEncoder(ForeignEncoder):
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
         if self._limit is not None and self.counts_tokens:
-            ids = self._model.tokenizer([prompt + text for text in texts], truncation=False, verbose=False)["input_ids"]
+            ids = self._model.tokenizer(
+                [prompt + text for text in texts], truncation=False, verbose=False
+            )["input_ids"]
             report.max_tokens = self._limit
             report.tokens += sum(min(len(row), self._limit) for row in ids)
-            report.cut_rows.extend(report.texts + row for row, found in enumerate(ids) if len(found) > self._limit)
+            report.cut_rows.extend(
+                report.texts + row for row, found in enumerate(ids) if len(found) > self._limit
+            )
         return self._model.encode(texts, prompt=prompt, show_progress_bar=False)
 
 
@@ -105,11 +116,14 @@ def check_version(version: str) -> None:
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:
         needed = ".".join(map(str, OLDEST))
-        raise MissingExtraError(f"sentence-transformers {needed} or newer (not {version})", "sentence-transformers")
+        raise MissingExtraError(
+            f"sentence-transformers {needed} or newer (not {version})", "sentence-transformers"
+        )
 
 
 def refuse_foreign_code(folder: Path) -> None:
-    """Refuses a model that names code of its own, or of another package, which the library would import and run.
+    """Refuses a model that names code of its own, or of another package, which the library would
+    import and run.
 
     Args:
         folder: of the model.
@@ -138,11 +152,21 @@ def _refuse_named_code(file: Path, folder: Path) -> None:
     for name in names:
         _refuse_foreign_module(name, folder)
     tokenizer = settings.get("tokenizer_class")
-    if isinstance(tokenizer, str) and "." in tokenizer and not tokenizer.startswith("sentence_transformers."):
-        raise CheckpointError(f"{file}: tokenizer_class is {tokenizer[:60]!r}, expected one of sentence-transformers'")
+    if (
+        isinstance(tokenizer, str)
+        and "." in tokenizer
+        and not tokenizer.startswith("sentence_transformers.")
+    ):
+        raise CheckpointError(
+            f"{file}: tokenizer_class is {tokenizer[:60]!r}, expected one of sentence-transformers'"
+        )
     activation = settings.get("activation_function")
-    if activation is not None and not (isinstance(activation, str) and ACTIVATION.fullmatch(activation)):
-        raise CheckpointError(f"{file}: activation_function is {str(activation)[:60]!r}, expected one of torch.nn's")
+    if activation is not None and not (
+        isinstance(activation, str) and ACTIVATION.fullmatch(activation)
+    ):
+        raise CheckpointError(
+            f"{file}: activation_function is {str(activation)[:60]!r}, expected one of torch.nn's"
+        )
 
 
 def _refuse_foreign_module(name: Any, folder: Path) -> None:
@@ -158,6 +182,6 @@ def _refuse_foreign_module(name: Any, folder: Path) -> None:
     own = isinstance(found, type) and found.__module__.startswith("sentence_transformers.")
     if not own or not issubclass(cast(type, found), torch.nn.Module):
         raise CheckpointError(
-            f"{folder}: the module {str(name)[:100]!r} is not one of sentence-transformers' own, and code of a model"
-            " folder is never run; use a model of stock modules"
+            f"{folder}: the module {str(name)[:100]!r} is not one of sentence-transformers' own,"
+            " and code of a model folder is never run; use a model of stock modules"
         )

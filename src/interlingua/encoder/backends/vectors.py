@@ -24,10 +24,12 @@ PRECOMPUTED = "precomputed vectors"
 
 
 class VectorsEncoder(ForeignEncoder):
-    """A folder of ``NAME.npy`` files, (n, d), each next to a ``NAME.txt`` with the text of row i in line i.
+    """A folder of ``NAME.npy`` files, (n, d), each next to a ``NAME.txt`` with the text of row i in
+    line i.
 
-    An array of a ``.npz`` file has the array's name, or that of the file where it holds one. Texts are compared without
-    regard to the white space around and between words. Of a text that stands there twice the first vector is taken.
+    An array of a ``.npz`` file has the array's name, or that of the file where it holds one. Texts
+    are compared without regard to the white space around and between words. Of a text that stands
+    there twice the first vector is taken.
 
     Args:
         folder: with the files.
@@ -39,7 +41,9 @@ class VectorsEncoder(ForeignEncoder):
 
     def __init__(self, folder: Path, *, name: str) -> None:
         if not folder.is_dir():
-            raise DataError("no such folder; it holds NAME.npy next to NAME.txt, a row per line", path=folder)
+            raise DataError(
+                "no such folder; it holds NAME.npy next to NAME.txt, a row per line", path=folder
+            )
         self._folder = folder
         self._arrays: list[Float32[ndarray, "n d"]] = []
         self._places: dict[bytes, tuple[int, int]] = {}
@@ -51,12 +55,19 @@ class VectorsEncoder(ForeignEncoder):
             digest.update(f"{array_name} {sha256_file(lines)} {sha256_file(file)}\n".encode())
         if not self._arrays:
             raise DataError(
-                "no .npy or .npz file here; it holds NAME.npy next to NAME.txt, a row per line", path=folder
+                "no .npy or .npz file here; it holds NAME.npy next to NAME.txt, a row per line",
+                path=folder,
             )
         if unequal:
-            log.warning("%s: %d texts stand there again with another vector; the first one is taken", folder, unequal)
+            log.warning(
+                "%s: %d texts stand there again with another vector; the first one is taken",
+                folder,
+                unequal,
+            )
         self.dim = self._arrays[0].shape[1]
-        self.info = ModelInfo(name=name, digest=digest.hexdigest(), library=PRECOMPUTED, dim=self.dim)
+        self.info = ModelInfo(
+            name=name, digest=digest.hexdigest(), library=PRECOMPUTED, dim=self.dim
+        )
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> VectorsEncoder:
@@ -67,10 +78,15 @@ class VectorsEncoder(ForeignEncoder):
     def _add(self, lines: Path, file: Path, vectors: Float32[ndarray, "n d"]) -> int:
         """Takes one array up; returns how many of its texts were known with another vector."""
         if vectors.ndim != 2 or vectors.dtype.kind != "f":
-            raise DataError(f"{vectors.dtype} of shape {vectors.shape}; expected floats, a row per text", path=file)
+            raise DataError(
+                f"{vectors.dtype} of shape {vectors.shape}; expected floats, a row per text",
+                path=file,
+            )
         if self._arrays and vectors.shape[1] != self._arrays[0].shape[1]:
             width = self._arrays[0].shape[1]
-            raise DataError(f"vectors of width {vectors.shape[1]}, where others here have {width}", path=file)
+            raise DataError(
+                f"vectors of width {vectors.shape[1]}, where others here have {width}", path=file
+            )
         unequal = 0
         count = 0
         with open_text(lines) as text:
@@ -80,18 +96,27 @@ class VectorsEncoder(ForeignEncoder):
                     known = [*self._arrays, vectors][place[0]][place[1]]
                     unequal += not np.array_equal(known, vectors[count - 1])
         if count != len(vectors):
-            raise DataError(f"{len(vectors):,} rows, but {lines.name} has {count:,} lines", path=file)
+            raise DataError(
+                f"{len(vectors):,} rows, but {lines.name} has {count:,} lines", path=file
+            )
         self._arrays.append(vectors)
         return unequal
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
         if prompt:
-            raise ConfigError("vectors computed before can't get a prompt any more; drop the prompt options")
+            raise ConfigError(
+                "vectors computed before can't get a prompt any more; drop the prompt options"
+            )
         places = [self._places.get(_key(text)) for text in texts]
         missing = [text for text, place in zip(texts, places, strict=True) if place is None]
         if missing:
-            which = f"{len(missing):,} of {len(texts):,} texts have no vector here, first {missing[0][:60]!r}"
-            raise DataError(f"{which}; embed them too, or choose other --languages", path=self._folder)
+            which = (
+                f"{len(missing):,} of {len(texts):,} texts have no vector here, first"
+                f" {missing[0][:60]!r}"
+            )
+            raise DataError(
+                f"{which}; embed them too, or choose other --languages", path=self._folder
+            )
         return np.stack([self._arrays[place[0]][place[1]] for place in places if place is not None])
 
 
@@ -114,4 +139,6 @@ def _text_file(folder: Path, name: str) -> Path:
 
 
 def _key(text: str) -> bytes:
-    return hashlib.blake2b(" ".join(text.split()).encode(errors="surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(
+        " ".join(text.split()).encode(errors="surrogatepass"), digest_size=16
+    ).digest()

@@ -1,1 +1,4 @@
-"""Readers of evaluation sets, each in its own published layout; every complaint names the file and line."""
+"""Readers of evaluation sets, each in its own published layout.
+
+Every complaint names the file and line.
+"""

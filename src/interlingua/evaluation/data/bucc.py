@@ -1,7 +1,8 @@
 """Reader of BUCC: two monolingual texts with ids, and which ids are translations.
 
-``de-en/de-en.training.de``, ``de-en.training.en`` (id TAB sentence) and ``de-en.training.gold`` (two ids), and the same
-``test`` and ``sample``, which LASER and others call ``dev``; also without the language pair, ``dev.zh``.
+``de-en/de-en.training.de``, ``de-en.training.en`` (id TAB sentence) and ``de-en.training.gold``
+(two ids), and the same ``test`` and ``sample``, which LASER and others call ``dev``; also without
+the language pair, ``dev.zh``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import NamedTuple
 from interlingua.errors import DataError
 from interlingua.files import open_text
 
-_FILE = re.compile(r"(?:[a-z]{2,3}-[a-z]{2,3}\.)?(training|train|test|sample|dev)\.([a-z]{2,3})(?:\.gz|\.xz|\.zst)?")
+_FILE = re.compile(
+    r"(?:[a-z]{2,3}-[a-z]{2,3}\.)?(training|train|test|sample|dev)\.([a-z]{2,3})(?:\.gz|\.xz|\.zst)?"
+)
 ENGLISH = "en"
 _SPLITS = {"train": "training"}
 
@@ -50,7 +53,8 @@ class BuccSplit(NamedTuple):
 
 
 def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
-    """The splits in a folder and in those below it that are called after a language pair: pair -> split -> files.
+    """The splits in a folder and in those below it that are called after a language pair: pair ->
+    split -> files.
 
     The gold file of a split need not be there.
     """
@@ -75,8 +79,8 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     """Reads a split with its gold pairs.
 
     Raises:
-        DataError: a file is missing or empty, a line is no id TAB sentence, an id or a gold pair stands there twice,
-            or a gold pair names an id that is not in the texts.
+        DataError: a file is missing or empty, a line is no id TAB sentence, an id or a gold pair
+            stands there twice, or a gold pair names an id that is not in the texts.
     """
     source = _read_text(files.source)
     target = _read_text(files.target)
@@ -85,10 +89,14 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     for number, line in _lines(files.gold):
         names = line.split("\t")
         if len(names) != 2:
-            raise DataError(f"expected id TAB id, got {len(names)} columns", path=files.gold, line=number)
+            raise DataError(
+                f"expected id TAB id, got {len(names)} columns", path=files.gold, line=number
+            )
         for name, known, path in zip(names, rows, (files.source, files.target), strict=True):
             if name.strip() not in known:
-                raise DataError(f"the id {name.strip()!r} is not in {path.name}", path=files.gold, line=number)
+                raise DataError(
+                    f"the id {name.strip()!r} is not in {path.name}", path=files.gold, line=number
+                )
         pair = (rows[0][names[0].strip()], rows[1][names[1].strip()])
         if pair in gold:
             raise DataError("the pair stands here twice; remove one", path=files.gold, line=number)
@@ -103,9 +111,15 @@ def _read_text(path: Path) -> BuccText:
     for number, line in _lines(path):
         name, _, text = line.partition("\t")
         if not name.strip() or not text.strip():
-            raise DataError("expected id TAB sentence; mend or remove the line", path=path, line=number)
+            raise DataError(
+                "expected id TAB sentence; mend or remove the line", path=path, line=number
+            )
         if name.strip() in rows:
-            raise DataError(f"the id {name.strip()!r} stands here twice; ids must differ", path=path, line=number)
+            raise DataError(
+                f"the id {name.strip()!r} stands here twice; ids must differ",
+                path=path,
+                line=number,
+            )
         rows[name.strip()] = text.strip()
     if not rows:
         raise DataError("the file is empty; expected id TAB sentence per line", path=path)

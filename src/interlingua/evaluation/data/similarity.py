@@ -1,9 +1,12 @@
-"""Readers of semantic textual similarity sets: two sentences and people's judgment, in the layouts they come in.
+"""Readers of semantic textual similarity sets: two sentences and people's judgment, in the layouts
+they come in.
 
-- STS17: ``track1.ar-ar.tsv`` (score, two texts), SemEval's ``STS.input.track1.ar-ar.txt`` and ``STS.gs....txt``, the
-  extended set's ``STS.en-de.txt`` (two texts, score), mteb's ``en-de.jsonl``;
+- STS17: ``track1.ar-ar.tsv`` (score, two texts), SemEval's ``STS.input.track1.ar-ar.txt`` and
+  ``STS.gs....txt``, the extended set's ``STS.en-de.txt`` (two texts, score), mteb's
+  ``en-de.jsonl``;
 - STS benchmark: ``de.test.tsv``, its own ``sts-test.csv``, stsb-multi-mt's ``stsb-de-test.csv``;
-- STS12-16: ``2012.MSRpar.test.tsv``, SentEval's ``STS12-en-test/STS.input.MSRpar.txt`` and ``STS.gs.MSRpar.txt``;
+- STS12-16: ``2012.MSRpar.test.tsv``, SentEval's ``STS12-en-test/STS.input.MSRpar.txt`` and
+  ``STS.gs.MSRpar.txt``;
 - SICK: ``test.tsv``, its own ``SICK_test_annotated.txt``, mteb's ``test.jsonl``.
 """
 
@@ -30,7 +33,11 @@ _PAIR = re.compile(rf"{_CODE}-{_CODE}\.(?:tsv|jsonl){_PACKED}")
 _YEAR_SET = re.compile(rf"(201[2-6])\.([\w-]+?)(?:\.test)?\.tsv{_PACKED}")
 _SENTEVAL_FOLDER = re.compile(r"STS(1[2-6])-en-test")
 _SENTEVAL_SET = re.compile(r"STS\.input\.(?:surprise\.)?([\w-]+)\.txt")
-_SICK_FILES = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
+_SICK_FILES = {
+    "train": "SICK_train.txt",
+    "dev": "SICK_trial.txt",
+    "test": "SICK_test_annotated.txt",
+}
 _ENGLISH_FIRST = ("track2.ar-en", "track4b.es-en", "track6.tr-en")  # whatever their names say
 
 
@@ -42,7 +49,8 @@ class SimilarityFile(NamedTuple):
         path: the texts.
         gold: the judgments, where they are in a file of their own, line by line.
         columns: places of the judgment and of the two texts in a row.
-        quoted: comma-separated with quotation marks; else separated by tabs, and quotation marks are text.
+        quoted: comma-separated with quotation marks; else separated by tabs, and quotation marks
+            are text.
         header: whether the first row names the columns.
     """
 
@@ -65,7 +73,10 @@ class ScoredPairs(NamedTuple):
 
 
 def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
-    """The sets of a STS17 folder by language pair, English first; track 4b, from another source, is ``en-es_4b``."""
+    """The sets of a STS17 folder by language pair, English first.
+
+    Track 4b, from another source, is ``en-es_4b``.
+    """
     found: dict[str, SimilarityFile] = {}
     for path in files_in(folder):
         columns = (0, 1, 2)
@@ -81,7 +92,9 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
             languages = (match[1], match[2])
         else:
             continue
-        key = "-".join(sorted(languages, key=lambda code: code != "en")) + ("_4b" if part == "b" else "")
+        key = "-".join(sorted(languages, key=lambda code: code != "en")) + (
+            "_4b" if part == "b" else ""
+        )
         if any(name in path.name for name in _ENGLISH_FIRST):
             languages = ("en", languages[0])
         _keep(found, key, SimilarityFile(languages, path, _gold_file(path), columns))
@@ -89,13 +102,20 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
 
 
 def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
-    """The files of a split of the STS benchmark by language; their rows are translations of each other."""
+    """The files of a split of the STS benchmark by language.
+
+    Their rows are translations of each other.
+    """
     found: dict[str, SimilarityFile] = {}
     for path in files_in(folder):
         if match := re.fullmatch(rf"{_CODE}\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
             _keep(found, match[1], SimilarityFile((match[1], match[1]), path))
         elif match := re.fullmatch(rf"stsb-{_CODE}-{split}\.csv", path.name):
-            _keep(found, match[1], SimilarityFile((match[1], match[1]), path, None, (2, 0, 1), quoted=True))
+            _keep(
+                found,
+                match[1],
+                SimilarityFile((match[1], match[1]), path, None, (2, 0, 1), quoted=True),
+            )
         elif path.name == f"sts-{split}.csv":
             _keep(found, "en", SimilarityFile(("en", "en"), path, None, (4, 5, 6)))
     return found
@@ -111,7 +131,11 @@ def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
         if year := _SENTEVAL_FOLDER.fullmatch(below.name):
             for path in files_in(below):
                 if match := _SENTEVAL_SET.fullmatch(path.name):
-                    _keep(found, f"20{year[1]}.{match[1]}", SimilarityFile(("en", "en"), path, _gold_file(path)))
+                    _keep(
+                        found,
+                        f"20{year[1]}.{match[1]}",
+                        SimilarityFile(("en", "en"), path, _gold_file(path)),
+                    )
     return found
 
 
@@ -123,7 +147,11 @@ def sick_files(folder: Path) -> dict[str, SimilarityFile]:
             if (folder / name).is_file():
                 _keep(found, split, SimilarityFile(("en", "en"), folder / name))
         if (folder / original).is_file():
-            _keep(found, split, SimilarityFile(("en", "en"), folder / original, None, (3, 1, 2), header=True))
+            _keep(
+                found,
+                split,
+                SimilarityFile(("en", "en"), folder / original, None, (3, 1, 2), header=True),
+            )
     return found
 
 
@@ -131,8 +159,8 @@ def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
     """Reads a set.
 
     Raises:
-        DataError: a file is missing or empty, a row has too few columns, an empty text or a judgment that is no
-            number, or texts and judgments have unequal lengths.
+        DataError: a file is missing or empty, a row has too few columns, an empty text or a
+            judgment that is no number, or texts and judgments have unequal lengths.
     """
     pairs = ScoredPairs([], [], [], 0)
     unjudged = 0
@@ -146,7 +174,9 @@ def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
         pairs.first.append(first)
         pairs.second.append(second)
     if not pairs.gold:
-        raise DataError("the file is empty; expected a score and two texts per line", path=file.path)
+        raise DataError(
+            "the file is empty; expected a score and two texts per line", path=file.path
+        )
     return pairs._replace(unjudged=unjudged)
 
 
@@ -159,13 +189,20 @@ def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
         if ".jsonl" in file.path.name:
             yield from _json_rows(lines, file.path)
             return
-        rows: Iterable[Sequence[str]] = csv.reader(lines) if file.quoted else (_fields(line) for line in lines)
+        rows: Iterable[Sequence[str]] = (
+            csv.reader(lines) if file.quoted else (_fields(line) for line in lines)
+        )
         for number, row in enumerate(_whole_rows(rows, file.path), 1):
             if file.header and number == 1:
                 continue
             if len(row) <= max(file.columns):
-                expected = f"{1 + max(file.columns)} columns, {'commas' if file.quoted else 'tabs'} between them"
-                raise DataError(f"{len(row)} columns; expected {expected}", path=file.path, line=number)
+                expected = (
+                    f"{1 + max(file.columns)} columns, {'commas' if file.quoted else 'tabs'}"
+                    " between them"
+                )
+                raise DataError(
+                    f"{len(row)} columns; expected {expected}", path=file.path, line=number
+                )
             score, first, second = (row[column] for column in file.columns)
             yield number, score, first, second
 
@@ -182,10 +219,14 @@ def _rows_with_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, str
         texts = list(map(_fields, lines))
         scores = [line.strip() for line in judged]
     if len(texts) != len(scores):
-        raise DataError(f"{len(texts)} lines, but {gold.name} has {len(scores)}; fetch both again", path=path)
+        raise DataError(
+            f"{len(texts)} lines, but {gold.name} has {len(scores)}; fetch both again", path=path
+        )
     for number, (row, score) in enumerate(zip(texts, scores, strict=True), 1):
         if len(row) < 2:
-            raise DataError(f"{len(row)} columns; expected two texts with a tab between", path=path, line=number)
+            raise DataError(
+                f"{len(row)} columns; expected two texts with a tab between", path=path, line=number
+            )
         yield number, score, row[0], row[1]
 
 
@@ -198,7 +239,9 @@ def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, str, str
             second = record["sentence2"]
         except (ValueError, KeyError, TypeError) as error:
             expected = "an object with score, sentence1 and sentence2"
-            raise DataError(f"expected {expected} ({type(error).__name__})", path=path, line=number) from error
+            raise DataError(
+                f"expected {expected} ({type(error).__name__})", path=path, line=number
+            ) from error
         yield number, str(score), str(first), str(second)
 
 
@@ -212,12 +255,16 @@ def _number(text: str, path: Path, line: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"the judgment {text[:40]!r} is no number; mend the line", path=path, line=line)
+        raise DataError(
+            f"the judgment {text[:40]!r} is no number; mend the line", path=path, line=line
+        )
     return value
 
 
 def _gold_file(path: Path) -> Path | None:
-    """SemEval's gold file for its input file, in the same folder or, for STS17, in ``STS2017.gs`` next to it."""
+    """SemEval's gold file for its input file, in the same folder or, for STS17, in ``STS2017.gs``
+    next to it.
+    """
     if not path.name.startswith("STS.input."):
         return None
     name = path.name.replace("STS.input.", "STS.gs.", 1)
@@ -228,5 +275,8 @@ def _gold_file(path: Path) -> Path | None:
 def _keep(found: dict[str, SimilarityFile], key: str, file: SimilarityFile) -> None:
     """Adds a set, of which there may be one copy only: two layouts of it could differ."""
     if key in found:
-        raise DataError(f"{found[key].path.name} next to it is the same set, {key}; keep one of them", path=file.path)
+        raise DataError(
+            f"{found[key].path.name} next to it is the same set, {key}; keep one of them",
+            path=file.path,
+        )
     found[key] = file

@@ -1,9 +1,10 @@
 r"""Mean average precision over a whole pool, however deep the relevant passages lie.
 
-Average precision of a question is the mean, over its relevant passages, of the precision at each one's rank: with
-ranks $k_1 < \dots < k_R$ it is $\frac{1}{R} \sum_i i / k_i$. Only the ranks of the relevant passages are needed, and a
-rank is one more than the number of candidates that score higher, so nothing is sorted: the similarities of a block of
-questions with the whole pool are made, the higher ones are counted, and the block is dropped.
+Average precision of a question is the mean, over its relevant passages, of the precision at each
+one's rank: with ranks $k_1 < \dots < k_R$ it is $\frac{1}{R} \sum_i i / k_i$. Only the ranks of the
+relevant passages are needed, and a rank is one more than the number of candidates that score
+higher, so nothing is sorted: the similarities of a block of questions with the whole pool are made,
+the higher ones are counted, and the block is dropped.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def relevant_ranks(
     return ranks
 
 
-def _ranks(similarities: Float32[ndarray, "b m"], relevant: Int64[ndarray, "b r"]) -> Int64[ndarray, "b r"]:
+def _ranks(
+    similarities: Float32[ndarray, "b m"], relevant: Int64[ndarray, "b r"]
+) -> Int64[ndarray, "b r"]:
     ranks = np.zeros(relevant.shape, dtype=np.int64)
     columns = np.arange(similarities.shape[1])
     for place in range(relevant.shape[1]):
@@ -72,19 +75,27 @@ def _ranks(similarities: Float32[ndarray, "b m"], relevant: Int64[ndarray, "b r"
     return ranks
 
 
-def average_precision(ranks: Int64[ndarray, "n r"], counts: Int64[ndarray, " n"]) -> Float64[ndarray, " n"]:
-    """Average precision of each question, trec_eval's ``map``; 0 for one without a relevant passage.
+def average_precision(
+    ranks: Int64[ndarray, "n r"], counts: Int64[ndarray, " n"]
+) -> Float64[ndarray, " n"]:
+    """Average precision of each question, trec_eval's ``map``.
+
+    0 for one without a relevant passage.
 
     Args:
         ranks: of its relevant passages in any order, 0 where there is none.
         counts: how many are relevant, those that are missing from the pool among them.
     """
     ordered = np.sort(np.where(ranks > 0, ranks.astype(np.float64), np.inf), axis=1)
-    number = np.arange(1, ranks.shape[1] + 1)  # i-th relevant passage at rank k_i: precision i / k_i
+    number = np.arange(
+        1, ranks.shape[1] + 1
+    )  # i-th relevant passage at rank k_i: precision i / k_i
     return np.asarray((number / ordered).sum(axis=1) / np.maximum(counts, 1))
 
 
-def ranks_without(ranks: Int64[ndarray, "n r"], removed: Bool[ndarray, "n r"]) -> Int64[ndarray, "n r"]:
+def ranks_without(
+    ranks: Int64[ndarray, "n r"], removed: Bool[ndarray, "n r"]
+) -> Int64[ndarray, "n r"]:
     """The ranks after some of the relevant passages were taken out of the pool; those have rank 0.
 
     Args:

@@ -1,4 +1,6 @@
-"""Correlation of similarities with people's judgments: Pearson, Spearman with ties, and bootstrap intervals."""
+"""Correlation of similarities with people's judgments: Pearson, Spearman with ties, and bootstrap
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,16 @@ LEVEL = 0.95
 
 def pearson(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
     """Pearson's r; 0 where one side is constant, which leaves it undefined."""
-    return float(_weighted_pearson(np.asarray(x, np.float64)[None], np.asarray(y, np.float64)[None])[0])
+    return float(
+        _weighted_pearson(np.asarray(x, np.float64)[None], np.asarray(y, np.float64)[None])[0]
+    )
 
 
 def spearman(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
-    """Spearman's rho: Pearson's r of the ranks, equal values sharing the mean of theirs; 0 where a side is constant."""
+    """Spearman's rho: Pearson's r of the ranks, equal values sharing the mean of theirs.
+
+    0 where a side is constant.
+    """
     return pearson(average_ranks(x), average_ranks(y))
 
 
@@ -44,8 +51,12 @@ def resampled_spearman(
     return _weighted_pearson(_resampled_ranks(x, counts), _resampled_ranks(y, counts), counts)
 
 
-def resample_counts(items: int, *, resamples: int, rng: np.random.Generator) -> Iterator[Int64[ndarray, "r n"]]:
-    """How often each item is drawn in each of ``resamples`` draws with replacement, a chunk of resamples at a time."""
+def resample_counts(
+    items: int, *, resamples: int, rng: np.random.Generator
+) -> Iterator[Int64[ndarray, "r n"]]:
+    """How often each item is drawn in each of ``resamples`` draws with replacement, a chunk of
+    resamples at a time.
+    """
     size = max(1, CHUNK // items)
     for start in range(0, resamples, size):
         yield rng.multinomial(items, np.full(items, 1 / items), size=min(size, resamples - start))
@@ -65,10 +76,14 @@ def interval(values: Float64[ndarray, " r"]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _resampled_ranks(values: Float[ndarray, " n"], counts: Int[ndarray, "r n"]) -> Float64[ndarray, "r n"]:
+def _resampled_ranks(
+    values: Float[ndarray, " n"], counts: Int[ndarray, "r n"]
+) -> Float64[ndarray, "r n"]:
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])  # where each distinct value begins
+    first = np.flatnonzero(
+        np.r_[True, ordered[1:] != ordered[:-1]]
+    )  # where each distinct value begins
     drawn = np.add.reduceat(counts[:, order], first, axis=1)
     ranks = np.cumsum(drawn, axis=1) - (drawn - 1) / 2
     place = np.empty(len(order), dtype=np.int64)
@@ -77,7 +92,9 @@ def _resampled_ranks(values: Float[ndarray, " n"], counts: Int[ndarray, "r n"]) 
 
 
 def _weighted_pearson(
-    x: Float64[ndarray, "r n"], y: Float64[ndarray, "r n"], weights: Int[ndarray, "r n"] | None = None
+    x: Float64[ndarray, "r n"],
+    y: Float64[ndarray, "r n"],
+    weights: Int[ndarray, "r n"] | None = None,
 ) -> Float64[ndarray, " r"]:
     w = np.ones_like(x) if weights is None else weights.astype(np.float64)
     total = w.sum(axis=1, keepdims=True)

@@ -1,16 +1,18 @@
-r"""Language fairness of rankings from a mixed pool: is each language ranked first as often as it is right?
+r"""Language fairness of rankings from a mixed pool: is each language ranked first as often as it is
+right?
 
-A question in Thai may be answered in eleven languages. A ranking is fair if, among its first 20 passages, each
-language has the share that it has among the passages that answer. Many encoders rank passages of the question's own
-language too high, and passages of other languages pay for it. With $p_\ell$ the share of language $\ell$ among the
-first 20 and $r_\ell$ its share of the relevant passages, both means over the questions of one language, fairness is one
-minus the total variation distance, which is what the two distributions have in common:
+A question in Thai may be answered in eleven languages. A ranking is fair if, among its first 20
+passages, each language has the share that it has among the passages that answer. Many encoders rank
+passages of the question's own language too high, and passages of other languages pay for it. With
+$p_\ell$ the share of language $\ell$ among the first 20 and $r_\ell$ its share of the relevant
+passages, both means over the questions of one language, fairness is one minus the total variation
+distance, which is what the two distributions have in common:
 
 $$1 - \frac{1}{2} \sum_\ell |p_\ell - r_\ell| = \sum_\ell \min(p_\ell, r_\ell)$$
 
-It is 1 where all languages have their share and $r_\ell$ where only language $\ell$ is ever ranked. The questions of
-one language are taken together, since own-language bias has the same direction in all of them; questions of different
-languages are not, since there the biases would cancel.
+It is 1 where all languages have their share and $r_\ell$ where only language $\ell$ is ever ranked.
+The questions of one language are taken together, since own-language bias has the same direction in
+all of them; questions of different languages are not, since there the biases would cancel.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class LanguageShares(NamedTuple):
     relevant: Mapping[str, float]
 
     def tables(self, row: str) -> dict[str, dict[str, float]]:
-        """Both as a row of a result's tables, ``th-de`` -> share of German for questions in Thai."""
+        """Both as a row of a result's tables, ``th-de`` -> share of German for questions in
+        Thai.
+        """
         kinds = {RANKED_TABLE: self.ranked, RELEVANT_TABLE: self.relevant}
         tables = {}
         for name, shares in kinds.items():
@@ -47,12 +51,15 @@ class LanguageShares(NamedTuple):
         return tables
 
 
-def language_shares(qrels: Qrels, run: Run, languages: Sequence[str], *, depth: int = FAIRNESS_DEPTH) -> LanguageShares:
+def language_shares(
+    qrels: Qrels, run: Run, languages: Sequence[str], *, depth: int = FAIRNESS_DEPTH
+) -> LanguageShares:
     """Which languages are ranked first, and which are relevant.
 
     Args:
         qrels: judged questions of one language; passages are called ``language/id``.
-        run: rankings over the pool of all languages; a question without one is left out, as it favors no language.
+        run: rankings over the pool of all languages; a question without one is left out, as it
+            favors no language.
         languages: all languages of the pool.
         depth: passages of a ranking that count; fewer where it is shorter.
     """
@@ -70,7 +77,10 @@ def language_shares(qrels: Qrels, run: Run, languages: Sequence[str], *, depth: 
 
 
 def language_fairness(shares: LanguageShares) -> float:
-    """One minus the total variation distance of the two distributions, 0 to 1; 0 where nothing was ranked."""
+    """One minus the total variation distance of the two distributions, 0 to 1.
+
+    0 where nothing was ranked.
+    """
     return sum(min(share, shares.relevant[language]) for language, share in shares.ranked.items())
 
 

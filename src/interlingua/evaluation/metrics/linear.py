@@ -1,4 +1,6 @@
-"""What the classifiers over embeddings share: how a linear layer begins, and which label is which class."""
+"""What the classifiers over embeddings share: how a linear layer begins, and which label is which
+class.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from torch import Tensor, nn
 def linear_start(
     inputs: int, outputs: int, generator: torch.Generator, *, dtype: torch.dtype = torch.float32
 ) -> tuple[Float[Tensor, "o i"], Float[Tensor, " o"]]:
-    """The weights and biases that ``nn.Linear(inputs, outputs)`` begins with after ``torch.manual_seed``.
+    """The weights and biases that ``nn.Linear(inputs, outputs)`` begins with after
+    ``torch.manual_seed``.
 
     Args:
         inputs: width of the vectors.

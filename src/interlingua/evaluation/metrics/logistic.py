@@ -1,7 +1,8 @@
-"""SentEval's logistic regression, trained for many folds and strengths of regularisation side by side.
+"""SentEval's logistic regression, trained for many folds and strengths of regularisation side by
+side.
 
-Source: ``senteval/tools/classifier.py`` of facebookresearch/SentEval (Conneau and Kiela 2018), class ``MLP`` with
-``nhid`` 0.
+Source: ``senteval/tools/classifier.py`` of facebookresearch/SentEval (Conneau and Kiela 2018),
+class ``MLP`` with ``nhid`` 0.
 """
 
 from __future__ import annotations
@@ -28,32 +29,41 @@ JOBS_TOGETHER = 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LogisticSettings:
-    """How the classifiers are trained; the defaults are SentEval's, other values those of its prototyping config."""
+    """How the classifiers are trained.
+
+    The defaults are SentEval's, other values those of its prototyping config.
+    """
 
     folds: int = 10
     """Folds of every cross-validation."""
     optimizer: str = "adam"
-    """adam, learning rate 1e-3, or rmsprop, 1e-2; the others of their settings are torch's defaults."""
+    """adam, learning rate 1e-3, or rmsprop, 1e-2; the others of their settings are torch's
+    defaults."""
     batch_size: int = 64
     """Examples per step."""
     tenacity: int = 5
-    """Checks without improvement that are forgiven, in all and not in a row; the next one ends the training."""
+    """Checks without improvement that are forgiven, in all and not in a row; the next one ends the
+    training."""
     epoch_size: int = 4
     """Passes over the training set between two checks on the dev set."""
 
 
 SENTEVAL = LogisticSettings()
-PROTOTYPING = LogisticSettings(folds=5, optimizer="rmsprop", batch_size=128, tenacity=3, epoch_size=2)
+PROTOTYPING = LogisticSettings(
+    folds=5, optimizer="rmsprop", batch_size=128, tenacity=3, epoch_size=2
+)
 
 
 class Job(NamedTuple):
-    """One training set with its dev set, to be fitted with each of some strengths of regularisation.
+    """One training set with its dev set, to be fitted with each of some strengths of
+    regularisation.
 
     Attributes:
         train: rows to learn from.
         dev: rows to stop by.
         l2: strengths.
-        drawn_from: number of rows that a random order was drawn of to split train from dev; 0 if none was.
+        drawn_from: number of rows that a random order was drawn of to split train from dev; 0 if
+            none was.
     """
 
     train: Int64[ndarray, " n"]
@@ -96,11 +106,12 @@ def fit(
 ) -> list[Fitted]:
     """Fits logistic regressions by cross-entropy, each as if alone and from the same seed.
 
-    Every ``epoch_size`` passes a classifier is scored on its dev set; the best of these states is kept, of equal ones
-    the first. It ends with the check that exceeds its tenacity, or after 200 passes. The regularisation is an L2
-    penalty on weights and biases that is added to the gradient.
+    Every ``epoch_size`` passes a classifier is scored on its dev set; the best of these states is
+    kept, of equal ones the first. It ends with the check that exceeds its tenacity, or after 200
+    passes. The regularisation is an L2 penalty on weights and biases that is added to the gradient.
 
-    SentEval asks for the sum of losses over a batch in a way that torch has ignored since version 1.0: it is a mean.
+    SentEval asks for the sum of losses over a batch in a way that torch has ignored since version
+    1.0: it is a mean.
 
     Args:
         x: embeddings, as they are.
@@ -109,7 +120,9 @@ def fit(
         classes: how many there are.
         settings: see there.
     """
-    ones = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)  # a bias is the weight of a constant
+    ones = torch.cat(
+        [x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1
+    )  # a bias is the weight of a constant
     found: dict[int, Fitted] = {}
     by_size: dict[int, list[int]] = {}
     for place, job in enumerate(jobs):
@@ -123,9 +136,16 @@ def fit(
 
 
 def _fit_same_size(
-    x: Float[Tensor, "n d1"], y: Int64[Tensor, " n"], jobs: Sequence[Job], classes: int, settings: LogisticSettings
+    x: Float[Tensor, "n d1"],
+    y: Int64[Tensor, " n"],
+    jobs: Sequence[Job],
+    classes: int,
+    settings: LogisticSettings,
 ) -> list[Fitted]:
-    """Jobs with training sets of one size, in step with each other; one leaves when all its classifiers have ended."""
+    """Jobs with training sets of one size, in step with each other.
+
+    One leaves when all its classifiers have ended.
+    """
     state = _State(x.shape[1], jobs, classes, settings, x.dtype)
     targets = F.one_hot(y, classes).to(x.dtype)
     results: dict[int, Fitted] = {}
@@ -133,20 +153,31 @@ def _fit_same_size(
     orders = [_orders(job) for job in jobs]
     trains = [torch.from_numpy(job.train) for job in jobs]
     for epoch in range(1, MAX_EPOCHS + settings.epoch_size + 1):
-        rows = torch.stack([trains[place][torch.from_numpy(next(orders[place]))] for place in running])
+        rows = torch.stack(
+            [trains[place][torch.from_numpy(next(orders[place]))] for place in running]
+        )
         for batch in torch.split(rows, settings.batch_size, dim=1):
             # x[batch] is the same and takes some times as long
-            state.learn(*(of.index_select(0, batch.flatten()).reshape(*batch.shape, -1) for of in (x, targets)))
+            state.learn(
+                *(
+                    of.index_select(0, batch.flatten()).reshape(*batch.shape, -1)
+                    for of in (x, targets)
+                )
+            )
         if epoch % settings.epoch_size:
             continue
         pairs = zip(running, state.weights, strict=True)
-        state.check(torch.stack([_accuracies(x, y, jobs[place].dev, weights) for place, weights in pairs]))
+        state.check(
+            torch.stack([_accuracies(x, y, jobs[place].dev, weights) for place, weights in pairs])
+        )
         ended = state.misses.gt(settings.tenacity).all(1) | (epoch >= MAX_EPOCHS + 1)
         for at in ended.nonzero()[:, 0].tolist():
             results[running[at]] = Fitted(state.best[at].clone(), state.best_accuracy[at].numpy())
         if ended.any():
             state.keep(~ended)
-            running = [place for place, over in zip(running, ended.tolist(), strict=True) if not over]
+            running = [
+                place for place, over in zip(running, ended.tolist(), strict=True) if not over
+            ]
         if not running:
             break
     return [results[place] for place in range(len(jobs))]
@@ -156,9 +187,16 @@ class _State:
     """Weights of jobs x strengths, what the optimizer remembers of them, and the best so far."""
 
     def __init__(
-        self, width: int, jobs: Sequence[Job], classes: int, settings: LogisticSettings, dtype: torch.dtype
+        self,
+        width: int,
+        jobs: Sequence[Job],
+        classes: int,
+        settings: LogisticSettings,
+        dtype: torch.dtype,
     ) -> None:
-        weight, bias = linear_start(width - 1, classes, torch.Generator().manual_seed(SEED), dtype=dtype)
+        weight, bias = linear_start(
+            width - 1, classes, torch.Generator().manual_seed(SEED), dtype=dtype
+        )
         start = torch.cat([weight, bias[:, None]], dim=1)
         self.weights = start.repeat(len(jobs), len(jobs[0].l2), 1, 1)
         self.l2 = torch.tensor([job.l2 for job in jobs], dtype=dtype)[..., None, None]
@@ -189,7 +227,10 @@ class _State:
             self.weights.addcdiv_(gradient, self.square.sqrt().add_(1e-8), value=-1e-2)
 
     def check(self, accuracy: Float[Tensor, "f r"]) -> None:
-        """Keeps what is better than before, and counts what is not; who has ended changes no more."""
+        """Keeps what is better than before, and counts what is not.
+
+        Who has ended changes no more.
+        """
         going = self.misses <= self.settings.tenacity
         better = going & (accuracy > self.best_accuracy)
         self.misses += going & ~better
@@ -212,9 +253,14 @@ def _orders(job: Job) -> Iterator[Int64[ndarray, " n"]]:
 
 
 def _accuracies(
-    x: Float[Tensor, "n d1"], y: Int64[Tensor, " n"], rows: Int64[ndarray, " m"], weights: Float[Tensor, "r c d1"]
+    x: Float[Tensor, "n d1"],
+    y: Int64[Tensor, " n"],
+    rows: Int64[ndarray, " m"],
+    weights: Float[Tensor, "r c d1"],
 ) -> Float[Tensor, " r"]:
     dev = torch.from_numpy(rows)
-    logits = (x.index_select(0, dev) @ weights.flatten(0, 1).T).reshape(len(rows), *weights.shape[:2])
+    logits = (x.index_select(0, dev) @ weights.flatten(0, 1).T).reshape(
+        len(rows), *weights.shape[:2]
+    )
     right: Tensor = logits.argmax(-1) == y[dev, None]
     return right.double().mean(0)

@@ -1,7 +1,8 @@
 """LASER's document classifier, trained for many seeds and languages side by side.
 
-Source: ``source/sent_classif.py`` and ``tasks/mldoc/mldoc.sh`` of facebookresearch/LASER, the classifier of Artetxe and
-Schwenk (2019), sec. 4.2, which EMS (Mao et al. 2023) uses for MLDoc and CLS.
+Source: ``source/sent_classif.py`` and ``tasks/mldoc/mldoc.sh`` of facebookresearch/LASER, the
+classifier of Artetxe and Schwenk (2019), sec. 4.2, which EMS (Mao et al. 2023) uses for MLDoc and
+CLS.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class MLPs(NamedTuple):
     """Networks d -> 10 -> 8 -> classes with tanh between, one per language and seed.
 
     Attributes:
-        layers: weights (languages, seeds, outputs, inputs) and biases (languages, seeds, 1, outputs) of each layer.
+        layers: weights (languages, seeds, outputs, inputs) and biases (languages, seeds, 1,
+            outputs) of each layer.
         dev_right: dev examples that each network has right (languages, seeds).
     """
 
@@ -37,7 +39,10 @@ class MLPs(NamedTuple):
 
     def predict(self, x: Float[Tensor, "n d"], language: int) -> Int64[Tensor, "s n"]:
         """The classes that the networks of one language give to the same texts."""
-        own = [(weight[language : language + 1], bias[language : language + 1]) for weight, bias in self.layers]
+        own = [
+            (weight[language : language + 1], bias[language : language + 1])
+            for weight, bias in self.layers
+        ]
         return _logits(own, x[None, None]).argmax(-1)[0]
 
 
@@ -51,11 +56,12 @@ def train_mlps(
     seeds: Sequence[int],
     epochs: int = EPOCHS,
 ) -> MLPs:
-    """Trains dropout .2 -> Linear(d, 10) -> tanh -> dropout -> Linear(10, 8) -> tanh -> dropout -> Linear(8, classes).
+    """Trains dropout .2 -> Linear(d, 10) -> tanh -> dropout -> Linear(10, 8) -> tanh -> dropout ->
+    Linear(8, classes).
 
-    Cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12, 500 epochs; the epoch with the most
-    dev examples right is kept, of equal ones the last. On a CPU a seed's random numbers are those of LASER's script
-    run with it, whatever is trained together with it.
+    Cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12, 500 epochs; the
+    epoch with the most dev examples right is kept, of equal ones the last. On a CPU a seed's random
+    numbers are those of LASER's script run with it, whatever is trained together with it.
 
     Args:
         x: training embeddings of each language, as they are, not normalized.
@@ -77,7 +83,10 @@ def train_mlps(
         for rows in torch.split(orders, BATCH_SIZE, dim=1):
             masks = [_masks(streams, rows.shape[1], weight) for weight, _ in layers]
             logits = _logits(layers, _rows(x, rows), masks)
-            loss = F.cross_entropy(logits.flatten(0, 2), _rows(y, rows).flatten(), reduction="sum") / rows.shape[1]
+            loss = (
+                F.cross_entropy(logits.flatten(0, 2), _rows(y, rows).flatten(), reduction="sum")
+                / rows.shape[1]
+            )
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -88,13 +97,16 @@ def train_mlps(
             better = right >= best_right
             best_right = torch.where(better, right, best_right)
             best = [
-                torch.where(better[..., None, None], now, before) for now, before in zip(parameters, best, strict=True)
+                torch.where(better[..., None, None], now, before)
+                for now, before in zip(parameters, best, strict=True)
             ]
     return MLPs(list(zip(best[::2], best[1::2], strict=True)), best_right)
 
 
 class _Stream:
-    """The random numbers of one run of LASER's script: where layers begin, orders of a DataLoader, masks of Dropout."""
+    """The random numbers of one run of LASER's script: where layers begin, orders of a DataLoader,
+    masks of Dropout.
+    """
 
     def __init__(self, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
@@ -107,7 +119,9 @@ class _Stream:
         self._draw()
 
     def mask(self, rows: int, width: int, dtype: torch.dtype) -> Float[Tensor, "b d"]:
-        return torch.empty(rows, width, dtype=dtype).bernoulli_(1 - DROPOUT, generator=self.generator)
+        return torch.empty(rows, width, dtype=dtype).bernoulli_(
+            1 - DROPOUT, generator=self.generator
+        )
 
     def _draw(self) -> int:
         return int(torch.empty((), dtype=torch.int64).random_(generator=self.generator).item())
@@ -116,7 +130,9 @@ class _Stream:
 def _start(
     streams: Sequence[_Stream], languages: int, widths: Sequence[int], dtype: torch.dtype
 ) -> list[tuple[Tensor, Tensor]]:
-    """The first parameters: the same for all languages, as each is a run of its own with the same seeds."""
+    """The first parameters: the same for all languages, as each is a run of its own with the same
+    seeds.
+    """
     layers = []
     for inputs, outputs in itertools.pairwise(widths):
         drawn = [linear_start(inputs, outputs, stream.generator, dtype=dtype) for stream in streams]
@@ -127,11 +143,15 @@ def _start(
 
 
 def _masks(streams: Sequence[_Stream], rows: int, weight: Tensor) -> Float[Tensor, "s b d"]:
-    return torch.stack([stream.mask(rows, weight.shape[3], weight.dtype) for stream in streams]).div_(1 - DROPOUT)
+    return torch.stack(
+        [stream.mask(rows, weight.shape[3], weight.dtype) for stream in streams]
+    ).div_(1 - DROPOUT)
 
 
 def _logits(
-    layers: Sequence[tuple[Tensor, Tensor]], x: Float[Tensor, "l s n d"], masks: Sequence[Tensor] | None = None
+    layers: Sequence[tuple[Tensor, Tensor]],
+    x: Float[Tensor, "l s n d"],
+    masks: Sequence[Tensor] | None = None,
 ) -> Float[Tensor, "l s n c"]:
     for number, (weight, bias) in enumerate(layers):
         if masks is not None:
@@ -144,7 +164,9 @@ def _logits(
 
 def _rows(values: Tensor, rows: Int64[Tensor, "s b"]) -> Tensor:
     """``values[:, rows]``, (l, n, ...) -> (l, s, b, ...), some times faster."""
-    return values.index_select(1, rows.flatten()).reshape(len(values), *rows.shape, *values.shape[2:])
+    return values.index_select(1, rows.flatten()).reshape(
+        len(values), *rows.shape, *values.shape[2:]
+    )
 
 
 def _right(

@@ -1,10 +1,12 @@
-"""One pass over all similarities of a mixed pool: what is nearest to each sentence, and in which language.
+"""One pass over all similarities of a mixed pool: what is nearest to each sentence, and in which
+language.
 
-The sentences of L languages are line-aligned: line n of every language is the same sentence. Each sentence is a query
-against the sentences of every language, its own included, itself excluded. A query's candidates are of two kinds: its
-translations (the same line in another language) and all other lines. Of each language the pass keeps the cosine of the
-translation and the highest cosine of another line; all that is measured compares these numbers. The similarities are
-made in tiles and dropped, so that 200 languages of 1,000 lines need no table of 200,000 by 200,000.
+The sentences of L languages are line-aligned: line n of every language is the same sentence. Each
+sentence is a query against the sentences of every language, its own included, itself excluded. A
+query's candidates are of two kinds: its translations (the same line in another language) and all
+other lines. Of each language the pass keeps the cosine of the translation and the highest cosine of
+another line; all that is measured compares these numbers. The similarities are made in tiles and
+dropped, so that 200 languages of 1,000 lines need no table of 200,000 by 200,000.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ class Pool(NamedTuple):
     """What the pass keeps. L languages, N lines; equal similarities never count as nearer.
 
     Attributes:
-        found_alone: of query (language, line) and target language: its translation is nearer than all other lines of
-            the target language. Meaningless for the query's own language, False.
-        found_among_all: the same against the other lines of all languages, the query's own included.
-        own_language: a sentence of the query's language is nearer than all sentences of all others, translations among
-            them.
-        own_language_without_translations: the same with the query's translations taken out of the pool.
+        found_alone: of query (language, line) and target language: its translation is nearer than
+            all other lines of the target language. Meaningless for the query's own language, False.
+        found_among_all: the same against the other lines of all languages, the query's own
+            included.
+        own_language: a sentence of the query's language is nearer than all sentences of all others,
+            translations among them.
+        own_language_without_translations: the same with the query's translations taken out of the
+            pool.
         occurrences: how often each sentence is among the k nearest of another one; all 0 for k = 0.
         nearest_other: the nearest sentence of another line, as ``language * N + line``.
         k: neighbors counted.
@@ -51,17 +55,23 @@ class Pool(NamedTuple):
 
     @property
     def accuracy_alone(self) -> Float64[ndarray, "l n"]:
-        """Of each query the share of its translations that are found among the lines of their own language."""
+        """Of each query the share of its translations that are found among the lines of their own
+        language.
+        """
         return _mean_over_targets(self.found_alone)
 
     @property
     def accuracy_among_all(self) -> Float64[ndarray, "l n"]:
-        """Of each query the share of its translations that are found among the lines of all languages."""
+        """Of each query the share of its translations that are found among the lines of all
+        languages.
+        """
         return _mean_over_targets(self.found_among_all)
 
 
 class _Nearest(NamedTuple):
-    """Of a block of queries: cosine of the translation, and the highest of other lines with its place, by language."""
+    """Of a block of queries: cosine of the translation, and the highest of other lines with its
+    place, by language.
+    """
 
     translation: Float32[Tensor, "r l"]
     other: Float32[Tensor, "r l"]
@@ -81,7 +91,8 @@ def search_pool(
 
     Args:
         vectors: unit vectors of line-aligned sentences, in memory or mapped.
-        k: neighbors counted for hubness, fewer where the pool is smaller; 0 leaves ``occurrences`` out and saves time.
+        k: neighbors counted for hubness, fewer where the pool is smaller; 0 leaves ``occurrences``
+            out and saves time.
         rows: queries held at once.
         columns: candidates held at once.
         progress: called after each block of queries.
@@ -110,7 +121,9 @@ def search_pool(
             at_home = found.other[:, language]
             own_without[language, here] = (at_home > abroad).numpy()
             own[language, here] = ((at_home > abroad) & (at_home > translated)).numpy()
-            occurrences += np.bincount(found.neighbors.indices.flatten().numpy(), minlength=count * n)
+            occurrences += np.bincount(
+                found.neighbors.indices.flatten().numpy(), minlength=count * n
+            )
             progress("nearest neighbors", language * n + here.stop, count * n)
     return Pool(alone, among_all, own, own_without, occurrences.reshape(count, n), nearest_other, k)
 
@@ -135,7 +148,9 @@ def _mean_over_targets(found: Bool[ndarray, "l n l"]) -> Float64[ndarray, "l n"]
 
 
 @torch.inference_mode()
-def _search(vectors: Float32[ndarray, "l n d"], language: int, here: slice, *, k: int, columns: int) -> _Nearest:
+def _search(
+    vectors: Float32[ndarray, "l n d"], language: int, here: slice, *, k: int, columns: int
+) -> _Nearest:
     count, n, _ = vectors.shape
     queries, size = padded_block(vectors[language], here.start, here.stop - here.start)
     translation, other = (torch.full((size, count), -torch.inf) for _ in range(2))
@@ -146,7 +161,9 @@ def _search(vectors: Float32[ndarray, "l n d"], language: int, here: slice, *, k
             block, width = padded_block(vectors[candidates], first, columns)
             tile = (queries @ block.T)[:size, :width]
             begin = max(here.start, first)
-            shared = torch.arange(begin, max(begin, min(here.stop, first + width)))  # lines on both sides of the tile
+            shared = torch.arange(
+                begin, max(begin, min(here.stop, first + width))
+            )  # lines on both sides of the tile
             at = shared - here.start, shared - first
             translation[at[0], candidates] = tile[at]
             if k and candidates != language:

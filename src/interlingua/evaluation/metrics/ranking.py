@@ -1,7 +1,8 @@
 """Metrics of ranked passages as trec_eval computes them, fusion of rankings, and TREC run files.
 
-A run is query -> passage -> score, qrels are query -> passage -> relevance. Among passages of equal score trec_eval
-ranks the largest id first, and it compares scores in single precision; so does everything here.
+A run is query -> passage -> score, qrels are query -> passage -> relevance. Among passages of equal
+score trec_eval ranks the largest id first, and it compares scores in single precision; so does
+everything here.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ RRF_K = 60
 
 
 def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
-    """MRR@100, Recall@100 and nDCG@10 of every judged query, through ir-measures; no ranking counts as 0.
+    """MRR@100, Recall@100 and nDCG@10 of every judged query, through ir-measures.
+
+    No ranking counts as 0.
 
     Args:
         qrels: judged queries, each with a relevant passage.
@@ -40,8 +43,11 @@ def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
         import ir_measures
     except ImportError as error:
         raise MissingExtraError("ir-measures", "retrieval") from error
-    # RR of a run 100 deep is RR@100; the cut-off form goes to another tool, which breaks ties the other way round
-    measures = dict(zip((ir_measures.RR, ir_measures.R @ DEPTH, ir_measures.nDCG @ 10), METRICS, strict=True))
+    # RR of a run 100 deep is RR@100; the cut-off form goes to another tool, which breaks ties the
+    # other way round
+    measures = dict(
+        zip((ir_measures.RR, ir_measures.R @ DEPTH, ir_measures.nDCG @ 10), METRICS, strict=True)
+    )
     values: dict[str, dict[str, float]] = {metric: dict.fromkeys(qrels, 0.0) for metric in METRICS}
     cut = {query: top(run[query]) for query in qrels if run.get(query)}
     judged = {query: dict(passages) for query, passages in qrels.items()}
@@ -57,7 +63,9 @@ def top(scores: Mapping[str, float], depth: int = DEPTH) -> dict[str, float]:
     return {passage: scores[passage] for _, passage in ordered[:depth]}
 
 
-def reciprocal_rank_fusion(runs: Sequence[Run], *, k: int = RRF_K, depth: int = DEPTH) -> dict[str, dict[str, float]]:
+def reciprocal_rank_fusion(
+    runs: Sequence[Run], *, k: int = RRF_K, depth: int = DEPTH
+) -> dict[str, dict[str, float]]:
     r"""Joins rankings by their ranks alone, Cormack et al. 2009: $\sum_r 1 / (k + rank_r)$.
 
     Args:
@@ -85,5 +93,7 @@ def write_trec_run(path: Path, run: Run, *, tag: str) -> None:
             for rank, (passage, score) in enumerate(top(scores).items(), 1):
                 for name in (query, passage):
                     if not name or any(map(str.isspace, name)):
-                        raise DataError(f"the id {name!r} can't stand in a TREC run: it is empty or has spaces")
+                        raise DataError(
+                            f"the id {name!r} can't stand in a TREC run: it is empty or has spaces"
+                        )
                 file.write(f"{query} Q0 {passage} {rank} {score:.9g} {tag}\n")

@@ -15,32 +15,41 @@ from interlingua.search.topk.exact import mutual_topk
 def nearest_both_ways(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"]
 ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " m"]]:
-    """The nearest y of every x and the nearest x of every y, by cosine; the lower index among equals."""
+    """The nearest y of every x and the nearest x of every y, by cosine.
+
+    The lower index among equals.
+    """
     of_x, of_y = mutual_topk(normalize_rows(x), normalize_rows(y), k=1)
     return of_x.indices[:, 0].numpy(), of_y.indices[:, 0].numpy()
 
 
-def is_right(predicted: Int64[ndarray, " n"], texts: Sequence[str] | None = None) -> Bool[ndarray, " n"]:
+def is_right(
+    predicted: Int64[ndarray, " n"], texts: Sequence[str] | None = None
+) -> Bool[ndarray, " n"]:
     """Whether candidate ``predicted[i]`` is the translation of query i.
 
     Args:
         predicted: an index of a candidate for each query.
-        texts: the candidates' texts; given, a candidate of the same text as candidate i counts as right too
-            (the way LASER's ``similarity_search`` and ``eval.py`` compare).
+        texts: the candidates' texts; given, a candidate of the same text as candidate i counts as
+            right too (the way LASER's ``similarity_search`` and ``eval.py`` compare).
     """
     right = predicted == np.arange(len(predicted))
     if texts is not None:
-        right |= np.array([texts[chosen] == texts[i] for i, chosen in enumerate(predicted)], dtype=bool)
+        right |= np.array(
+            [texts[chosen] == texts[i] for i, chosen in enumerate(predicted)], dtype=bool
+        )
     return np.asarray(right)
 
 
 def weighted_scores(
     predicted: Int64[ndarray, " n"], gold: Int64[ndarray, " n"]
 ) -> tuple[Float64[ndarray, " n"], Float64[ndarray, " n"]]:
-    """F1 and precision of each item's gold label; their means are scikit-learn's with ``average="weighted"``.
+    """F1 and precision of each item's gold label.
 
-    mteb's bitext mining takes every candidate for a label, so F1 is below accuracy where a candidate is retrieved for
-    queries that are not its own.
+    Their means are scikit-learn's with ``average="weighted"``.
+
+    mteb's bitext mining takes every candidate for a label, so F1 is below accuracy where a
+    candidate is retrieved for queries that are not its own.
 
     Args:
         predicted: the label found for each item.

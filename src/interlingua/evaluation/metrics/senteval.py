@@ -1,7 +1,8 @@
 """SentEval's three ways from labeled vectors to an accuracy.
 
-Source: ``senteval/tools/validation.py`` of facebookresearch/SentEval (Conneau and Kiela 2018): its classes
-``InnerKFoldClassifier``, ``KFoldClassifier`` and ``SplitClassifier``, with torch's logistic regression.
+Source: ``senteval/tools/validation.py`` of facebookresearch/SentEval (Conneau and Kiela 2018): its
+classes ``InnerKFoldClassifier``, ``KFoldClassifier`` and ``SplitClassifier``, with torch's logistic
+regression.
 """
 
 from __future__ import annotations
@@ -47,19 +48,33 @@ class Outcome(NamedTuple):
 
 
 def nested_cross_validation(
-    x: Float32[ndarray, "n d"], y: Int64[ndarray, " n"], *, classes: int, settings: LogisticSettings = SENTEVAL
+    x: Float32[ndarray, "n d"],
+    y: Int64[ndarray, " n"],
+    *,
+    classes: int,
+    settings: LogisticSettings = SENTEVAL,
 ) -> Outcome:
-    """Every example is tested once: in each fold, an inner cross-validation on the others chooses the regularisation.
+    """Every example is tested once: in each fold, an inner cross-validation on the others chooses
+    the regularisation.
 
     MR, CR, SUBJ and MPQA. The last training of a fold holds out 5 % of the others to stop by.
     """
     vectors = torch.from_numpy(x)
     numbers = torch.from_numpy(y)
     outer = list(_folds(y, settings))
-    jobs = [Job(train[inner], train[dev]) for train, _ in outer for inner, dev in _folds(y[train], settings)]
+    jobs = [
+        Job(train[inner], train[dev])
+        for train, _ in outer
+        for inner, dev in _folds(y[train], settings)
+    ]
     inner = fit(vectors, numbers, jobs, classes=classes, settings=settings)
-    grid = [_chosen(inner[first : first + settings.folds]) for first in range(0, len(inner), settings.folds)]
-    last = [random_split(train, DEV_SHARE, l2) for (train, _), (l2, _) in zip(outer, grid, strict=True)]
+    grid = [
+        _chosen(inner[first : first + settings.folds])
+        for first in range(0, len(inner), settings.folds)
+    ]
+    last = [
+        random_split(train, DEV_SHARE, l2) for (train, _), (l2, _) in zip(outer, grid, strict=True)
+    ]
     fitted = fit(vectors, numbers, last, classes=classes, settings=settings)
     predicted = np.zeros(len(y), np.int64)
     right = np.zeros(len(y))
@@ -110,7 +125,10 @@ def validation_on_dev(
 
 
 def _tested(
-    fitted: Fitted, place: int, test: tuple[Float32[ndarray, "m d"], Int64[ndarray, " m"]], dev_accuracy: float
+    fitted: Fitted,
+    place: int,
+    test: tuple[Float32[ndarray, "m d"], Int64[ndarray, " m"]],
+    dev_accuracy: float,
 ) -> Outcome:
     predicted = fitted.predict(torch.from_numpy(test[0]), place)
     right = (predicted == test[1]).astype(np.float64)
@@ -118,7 +136,10 @@ def _tested(
 
 
 def _chosen(fitted: Sequence[Fitted]) -> tuple[float, float]:
-    """The strength with the best mean accuracy, in percent with two decimals, and that mean; the first of equals."""
+    """The strength with the best mean accuracy, in percent with two decimals, and that mean.
+
+    The first of equals.
+    """
     means: Float[ndarray, " r"] = np.mean([one.dev_accuracy for one in fitted], axis=0)
     rounded = [round(100 * mean, 2) for mean in means]
     best = int(np.argmax(rounded))
@@ -133,5 +154,10 @@ def _folds(y: Int64[ndarray, " n"], settings: LogisticSettings) -> Any:
         raise MissingExtraError("scikit-learn", "classification") from error
     if np.bincount(y).min() < settings.folds:
         fewest = int(np.bincount(y).min())
-        raise DataError(f"a class has {fewest} examples, fewer than the {settings.folds} folds of the cross-validation")
-    return StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED).split(np.zeros(len(y)), y)
+        raise DataError(
+            f"a class has {fewest} examples, fewer than the {settings.folds} folds of the"
+            " cross-validation"
+        )
+    return StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED).split(
+        np.zeros(len(y)), y
+    )

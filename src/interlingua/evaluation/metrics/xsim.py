@@ -12,7 +12,13 @@ from torch import Tensor
 
 from interlingua.arrays import normalize_rows
 from interlingua.corpus.augmented_sets import MISALIGNED, Altered
-from interlingua.functional.margin import MARGINS, Margin, best_neighbor, margin_score, score_neighbors
+from interlingua.functional.margin import (
+    MARGINS,
+    Margin,
+    best_neighbor,
+    margin_score,
+    score_neighbors,
+)
 from interlingua.search.topk.exact import mutual_topk
 
 
@@ -46,10 +52,14 @@ def xsim_predictions(
     return xsim_search(x, y, k=k).predictions
 
 
-def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: int = 4) -> XSimSearch:
-    """The candidate that each margin retrieves for every query, MEXMA (Janeiro et al. 2024), xsim of LASER.
+def xsim_search(
+    x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: int = 4
+) -> XSimSearch:
+    """The candidate that each margin retrieves for every query, MEXMA (Janeiro et al. 2024), xsim
+    of LASER.
 
-    Only the k nearest candidates of a query are scored. The mean of a candidate is taken over its k nearest queries.
+    Only the k nearest candidates of a query are scored. The mean of a candidate is taken over its k
+    nearest queries.
 
     Args:
         x: queries.
@@ -63,7 +73,8 @@ def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: in
     y_means = of_y.similarities.mean(dim=1)
     predictions = {
         margin: best_neighbor(
-            score_neighbors(of_x.similarities, of_x.indices, x_means, y_means, margin=margin), of_x.indices
+            score_neighbors(of_x.similarities, of_x.indices, x_means, y_means, margin=margin),
+            of_x.indices,
         ).numpy()
         for margin in MARGINS
     }
@@ -71,19 +82,23 @@ def xsim_search(x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: in
 
 
 def kinds_of_errors(
-    predicted: Int64[ndarray, " n"], wrong: Bool[ndarray, " n"], targets: Sequence[str], altered: Sequence[Altered]
+    predicted: Int64[ndarray, " n"],
+    wrong: Bool[ndarray, " n"],
+    targets: Sequence[str],
+    altered: Sequence[Altered],
 ) -> list[str]:
     """What misled each wrong query, as LASER's ``xsim.py`` reports for xsim++ (Chen et al. 2023).
 
     Args:
-        predicted: candidates retrieved, numbered through the targets and then the altered sentences.
+        predicted: candidates retrieved, numbered through the targets and then the altered
+            sentences.
         wrong: which of them are errors.
         targets: the right candidates.
         altered: the candidates behind them.
 
     Returns:
-        For each error, in order, the kind of the altered form of the right sentence that was retrieved, or
-        ``misaligned``.
+        For each error, in order, the kind of the altered form of the right sentence that was
+        retrieved, or ``misaligned``.
     """
     kinds = []
     for query in np.flatnonzero(wrong).tolist():

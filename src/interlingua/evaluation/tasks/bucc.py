@@ -1,4 +1,7 @@
-"""BUCC 2018 (Zweigenbaum et al. 2018): finding the translations in two texts. Three protocols, not comparable."""
+"""BUCC 2018 (Zweigenbaum et al. 2018): finding the translations in two texts.
+
+Three protocols, not comparable.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,15 @@ from interlingua.evaluation.examples import PER_SUBSET, cut, sample, wrong_neigh
 from interlingua.evaluation.metrics.retrieval import weighted_scores
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult
 from interlingua.evaluation.streams import stream_vectors
-from interlingua.evaluation.task import Findings, Progress, Scored, StreamedTask, Unit, check_at_least_one, silent
+from interlingua.evaluation.task import (
+    Findings,
+    Progress,
+    Scored,
+    StreamedTask,
+    Unit,
+    check_at_least_one,
+    silent,
+)
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
@@ -37,7 +48,9 @@ _TUNING = (TRAINING, "sample", "dev", TEST)
 
 
 class BuccPair(NamedTuple):
-    """A language pair: the split to score or to find a threshold on, and the test data, where their gold is there."""
+    """A language pair: the split to score or to find a threshold on, and the test data, where their
+    gold is there.
+    """
 
     languages: tuple[str, str]
     split: str
@@ -67,9 +80,9 @@ class BuccPair(NamedTuple):
 class BuccTask(StreamedTask):
     """What the protocols share.
 
-    A result stands under the protocol's own name where all is the shared task's training data, recognized by the
-    number of its gold pairs. Other splits and data put their name behind it; without test
-    data ``bucc_margin`` is ``bucc_margin_training``.
+    A result stands under the protocol's own name where all is the shared task's training data,
+    recognized by the number of its gold pairs. Other splits and data put their name behind it;
+    without test data ``bucc_margin`` is ``bucc_margin_training``.
 
     Attributes:
         languages: languages or pairs (``zh``, ``zh-en``) to score; all by default.
@@ -108,7 +121,9 @@ class BuccTask(StreamedTask):
         """What the result is called: other splits and data put their name behind."""
         if found.is_official:
             return self.label()
-        return f"{self.name}_dev" if found.revision else f"{self.name}_{found.folder.resolve().name}"
+        return (
+            f"{self.name}_dev" if found.revision else f"{self.name}_{found.folder.resolve().name}"
+        )
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """All language pairs, and those of the shared task's training data."""
@@ -143,13 +158,22 @@ class BuccTask(StreamedTask):
         """
         files = self.files(folder)[name]
         with_gold = [split for split, one in files.items() if one.gold.is_file()]
-        split = next((split for split in ([self.split] if self.split else _TUNING) if split in with_gold), None)
+        split = next(
+            (split for split in ([self.split] if self.split else _TUNING) if split in with_gold),
+            None,
+        )
         if split is None:
             wanted = f"the split {self.split!r}" if self.split else "any split"
             there = ", ".join(with_gold) or "none"
-            raise DataError(f"no gold file of {wanted} of {name}; splits that have one: {there}", path=folder)
+            raise DataError(
+                f"no gold file of {wanted} of {name}; splits that have one: {there}", path=folder
+            )
         first, second = map(full_code, name.split("-"))
-        test = read_bucc(files[TEST]) if self.uses_test and split == TRAINING and TEST in with_gold else None
+        test = (
+            read_bucc(files[TEST])
+            if self.uses_test and split == TRAINING and TEST in with_gold
+            else None
+        )
         return BuccPair((first, second), split, read_bucc(files[split]), test)
 
     def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
@@ -159,12 +183,14 @@ class BuccTask(StreamedTask):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccMargin(BuccTask):
-    """LASER's protocol (Artetxe & Schwenk 2019; ``bucc.sh``): a threshold from the training gold, F1 on the test data.
+    """LASER's protocol (Artetxe & Schwenk 2019; ``bucc.sh``): a threshold from the training gold,
+    F1 on the test data.
 
-    Equal texts of a side are one text; a pair of which a side's text stands there more than once is dropped after the
-    matching, and its gold pair counts as missed. Where the test gold, which was published late, is not there, nothing
-    was held out: then ``best_f1`` is F1 at the threshold that is best for the very same data, and
-    ``f1_crossvalidated``, the main metric, that of two halves of the source sentences, each with the other's threshold.
+    Equal texts of a side are one text; a pair of which a side's text stands there more than once is
+    dropped after the matching, and its gold pair counts as missed. Where the test gold, which was
+    published late, is not there, nothing was held out: then ``best_f1`` is F1 at the threshold that
+    is best for the very same data, and ``f1_crossvalidated``, the main metric, that of two halves
+    of the source sentences, each with the other's threshold.
 
     Attributes:
         k: neighbors scored, and averaged over in the margin.
@@ -187,15 +213,25 @@ class BuccMargin(BuccTask):
         check_choice("retrieval", self.retrieval, get_args(Retrieval))
         check_at_least_one(k=self.k)
 
-    def evaluate(self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent) -> TaskResult:
+    def evaluate(
+        self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent
+    ) -> TaskResult:
         """See ``Task.evaluate``; shows ``f1`` where all pairs have it."""
         result = super().evaluate(encoder, data, progress=progress)
-        return result if _is_held_out(result.subsets) else replace(result, main_metric="f1_crossvalidated")
+        return (
+            result
+            if _is_held_out(result.subsets)
+            else replace(result, main_metric="f1_crossvalidated")
+        )
 
     def result_name(self, found: Findings) -> str:
         """Without test data it is another protocol."""
         name = super().result_name(found)
-        return name if _is_held_out(found.subsets) or not found.is_official else f"{self.name}_{TRAINING}"
+        return (
+            name
+            if _is_held_out(found.subsets) or not found.is_official
+            else f"{self.name}_{TRAINING}"
+        )
 
     def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
         """See ``Task.score``."""
@@ -209,9 +245,14 @@ class BuccMargin(BuccTask):
         in_second = int(halves[[source for source, _ in pair.data.gold]].sum())
         of_halves = gold - in_second, in_second
         kept = cross_validated(candidates.scores, right, halves[candidates.x], gold=of_halves)
-        scores = {**_best(best), "f1_crossvalidated": 2 * int(right[kept].sum()) / (int(kept.sum()) + gold)}
+        scores = {
+            **_best(best),
+            "f1_crossvalidated": 2 * int(right[kept].sum()) / (int(kept.sum()) + gold),
+        }
         if pair.test is None:
-            note = f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
+            note = (
+                f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
+            )
             return Scored(scores, _items(candidates.take(kept), pair.data), notes=[note])
         held_out = self._mine(encoder, pair.languages, pair.test)
         right = _right(held_out, pair.test)
@@ -219,9 +260,13 @@ class BuccMargin(BuccTask):
         found = at_threshold(held_out.scores, right, gold=gold, threshold=threshold)
         scores |= {"f1": found.f1, "precision": found.precision, "recall": found.recall}
         items = _items(held_out.take(held_out.scores >= threshold), pair.test)
-        return Scored(scores, items, notes=[f"threshold {threshold:.4f} from the {pair.split} split"])
+        return Scored(
+            scores, items, notes=[f"threshold {threshold:.4f} from the {pair.split} split"]
+        )
 
-    def _mine(self, encoder: CachedEncoder, languages: tuple[str, str], data: BuccSplit) -> Candidates:
+    def _mine(
+        self, encoder: CachedEncoder, languages: tuple[str, str], data: BuccSplit
+    ) -> Candidates:
         """The pairs retrieved, by the rows of their texts; those of repeated texts are gone."""
         rows = []
         vectors = []
@@ -229,7 +274,9 @@ class BuccMargin(BuccTask):
             counts = Counter(side.texts)
             row_of = {text: row for row, text in enumerate(side.texts)}
             vectors.append(_embed(encoder, list(counts), language))
-            rows.append(np.array([row_of[text] if count == 1 else -1 for text, count in counts.items()]))
+            rows.append(
+                np.array([row_of[text] if count == 1 else -1 for text, count in counts.items()])
+            )
         found = retrieve(*best_both_ways(*vectors, k=self.k, margin=self.margin), self.retrieval)
         x = rows[0][found.x]
         y = rows[1][found.y]
@@ -238,16 +285,18 @@ class BuccMargin(BuccTask):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccBestF1(BuccTask):
-    """The protocol of sentence-transformers' ``bucc2018.py`` (Reimers & Gurevych 2020), which EMS takes over.
+    """The protocol of sentence-transformers' ``bucc2018.py`` (Reimers & Gurevych 2020), which EMS
+    takes over.
 
-    One split gives both the threshold and the F1, so nothing is held out; every id is a text of its own, and pairs
-    that score below 1 are dropped. The search is exact here; the script's is approximate by default, and finds less.
+    One split gives both the threshold and the F1, so nothing is held out; every id is a text of its
+    own, and pairs that score below 1 are dropped. The search is exact here; the script's is
+    approximate by default, and finds less.
 
     Attributes:
         k: neighbors scored, and averaged over in the margin.
         least: least score of a pair, a ratio.
-        examples: extracted pairs that are not gold, as in EMS's Table VIII, kept next to the result; per language
-            pair, 0 for none.
+        examples: extracted pairs that are not gold, as in EMS's Table VIII, kept next to the
+            result; per language pair, 0 for none.
     """
 
     name: ClassVar[str] = "bucc_best_f1"
@@ -267,7 +316,9 @@ class BuccBestF1(BuccTask):
         x, y = (_embed(encoder, side.texts, language) for side, language in sides)
         candidates = retrieve(*best_both_ways(x, y, k=self.k))
         candidates = candidates.take(candidates.scores >= self.least)
-        best = best_threshold(candidates.scores, _right(candidates, pair.data), gold=len(pair.data.gold))
+        best = best_threshold(
+            candidates.scores, _right(candidates, pair.data), gold=len(pair.data.gold)
+        )
         extracted = candidates.take(np.argsort(-candidates.scores, kind="stable")[: best.extracted])
         note = f"threshold {best.threshold:.4f}, of the {pair.split} split itself"
         examples = _not_gold(extracted, pair, self.examples)
@@ -276,10 +327,12 @@ class BuccBestF1(BuccTask):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccMTEB(BuccTask):
-    """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: no mining, a search without a threshold.
+    """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: no mining, a search without a
+    threshold.
 
-    Only the sources of gold pairs are queries, the whole English side the candidates; the nearest by cosine is scored
-    with F1 over the English ids, weighted by how often each is gold. mteb's data are the shared task's training data.
+    Only the sources of gold pairs are queries, the whole English side the candidates; the nearest
+    by cosine is scored with F1 over the English ids, weighted by how often each is gold. mteb's
+    data are the shared task's training data.
 
     Attributes:
         examples: wrong neighbors kept next to the result, per language pair; 0 for none.
@@ -299,12 +352,21 @@ class BuccMTEB(BuccTask):
         pair = unit.data
         gold = np.array([target for _, target in pair.data.gold])
         queries, candidates = self.texts(pair.data)
-        x, y = (_embed(encoder, *side) for side in zip((queries, candidates), pair.languages, strict=True))
+        x, y = (
+            _embed(encoder, *side)
+            for side in zip((queries, candidates), pair.languages, strict=True)
+        )
         nearest = exact_topk(x, y, k=1, device=search_device(len(x), len(y))).indices[:, 0].numpy()
         f1, precision = weighted_scores(nearest, gold)
         right = nearest == gold
-        scores = {"f1": float(f1.mean()), "precision": float(precision.mean()), "accuracy": float(right.mean())}
-        shown = np.concatenate([gold, np.arange(len(y))])  # candidate i is to be the translation of query i
+        scores = {
+            "f1": float(f1.mean()),
+            "precision": float(precision.mean()),
+            "accuracy": float(right.mean()),
+        }
+        shown = np.concatenate(
+            [gold, np.arange(len(y))]
+        )  # candidate i is to be the translation of query i
         examples = wrong_neighbors(
             right,
             nearest + len(gold),
@@ -318,7 +380,9 @@ class BuccMTEB(BuccTask):
 
 
 def _embed(encoder: CachedEncoder, texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
-    return stream_vectors(functools.partial(encoder.encode, language=language), texts, normalize=True)
+    return stream_vectors(
+        functools.partial(encoder.encode, language=language), texts, normalize=True
+    )
 
 
 def _right(candidates: Candidates, data: BuccSplit) -> Bool[ndarray, " n"]:
@@ -328,7 +392,9 @@ def _right(candidates: Candidates, data: BuccSplit) -> Bool[ndarray, " n"]:
 
 
 def _items(extracted: Candidates, data: BuccSplit) -> Items:
-    """F1 as 2 c / (extracted + gold), by source sentence, so that encoders can be compared on resampled sentences."""
+    """F1 as 2 c / (extracted + gold), by source sentence, so that encoders can be compared on
+    resampled sentences.
+    """
     count = len(data.source.ids)
     hits = np.bincount(extracted.x[_right(extracted, data)], minlength=count)
     gold = np.bincount([source for source, _ in data.gold], minlength=count)
@@ -336,7 +402,10 @@ def _items(extracted: Candidates, data: BuccSplit) -> Items:
 
 
 def _not_gold(extracted: Candidates, pair: BuccPair, limit: int) -> tuple[Example, ...]:
-    """A sample of the extracted pairs that are not gold; each source sentence is extracted once at most."""
+    """A sample of the extracted pairs that are not gold.
+
+    Each source sentence is extracted once at most.
+    """
     sources, targets = pair.data.source.texts, pair.data.target.texts
     gold = dict(pair.data.gold)
     wrong = extracted.take(~_right(extracted, pair.data))

@@ -115,7 +115,9 @@ class ClassificationTask(LanguageTask):
     def has_official_sizes(self, one: LabeledLanguage) -> bool:
         """Whether a language has as many texts as the data set."""
         sizes = self.sizes()
-        return bool(sizes) and all(len(one.splits[split].texts) == sizes[split] for split in self.splits)
+        return bool(sizes) and all(
+            len(one.splits[split].texts) == sizes[split] for split in self.splits
+        )
 
     def is_protocol(self, found: Findings) -> bool:
         """By the content or the sizes."""
@@ -123,9 +125,16 @@ class ClassificationTask(LanguageTask):
 
 
 def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
-    """Says so where a text can't be classified, as nothing with its label is in the training sets of its domain."""
+    """Says so where a text can't be classified, as nothing with its label is in the training sets
+    of its domain.
+    """
     for one in sets:
-        known = {label for other in sets if other.domain == one.domain for label in other.splits["train"].labels}
+        known = {
+            label
+            for other in sets
+            if other.domain == one.domain
+            for label in other.splits["train"].labels
+        }
         for split, texts in one.splits.items():
             if unknown := set(texts.labels) - known:
                 found = f"the label {min(unknown)!r} of the {split} set is in no training set"
@@ -137,7 +146,9 @@ def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
 
 
 class Sib200Data:
-    """SIB-200 (Adelani et al. 2024): 7 topics in 205 languages, 701 / 99 / 204 sentences, which are those of FLORES."""
+    """SIB-200 (Adelani et al. 2024): 7 topics in 205 languages, 701 / 99 / 204 sentences, which are
+    those of FLORES.
+    """
 
     folders: ClassVar[Sequence[str]] = ("sib200", "sib-200")
     expected: ClassVar[str] = "SIB-200 folders (deu_Latn/train.tsv with id, topic and text)"
@@ -149,7 +160,9 @@ class Sib200Data:
 
 
 class UmsabData:
-    """UMSAB (Barbieri et al. 2022): sentiment of tweets, 3 classes in 8 languages, 1,839 / 324 / 870 tweets."""
+    """UMSAB (Barbieri et al. 2022): sentiment of tweets, 3 classes in 8 languages, 1,839 / 324 /
+    870 tweets.
+    """
 
     folders: ClassVar[Sequence[str]] = ("umsab_sentiment", "umsab")
     expected: ClassVar[str] = "UMSAB files (german.train.tsv with label and text)"
@@ -161,7 +174,9 @@ class UmsabData:
 
 
 class FolderData:
-    """Any labeled texts of your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or ``.jsonl``."""
+    """Any labeled texts of your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or
+    ``.jsonl``.
+    """
 
     folders: ClassVar[Sequence[str]] = ("labeled",)
     expected: ClassVar[str] = "labeled texts (german.train.tsv or de/train.tsv with label and text)"
@@ -172,10 +187,12 @@ class FolderData:
 
 
 class ClsV1Data:
-    """CLS v1, Webis-CLS-10 (Prettenhofer and Stein 2010): opinions on books, DVDs and music in 4 languages.
+    """CLS v1, Webis-CLS-10 (Prettenhofer and Stein 2010): opinions on books, DVDs and music in 4
+    languages.
 
-    2,000 reviews to train on and 2,000 to test by domain and language, half of them positive. EMS also has 2,000 dev
-    reviews and does not say whence: here they are 1,000 of each class at even distances in ``unlabeled.review``.
+    2,000 reviews to train on and 2,000 to test by domain and language, half of them positive. EMS
+    also has 2,000 dev reviews and does not say whence: here they are 1,000 of each class at even
+    distances in ``unlabeled.review``.
     """
 
     folders: ClassVar[Sequence[str]] = ("cls-acl10-unprocessed", "cls_v1")
@@ -191,10 +208,12 @@ class ClsV1Data:
 
 
 class ClsV2Data:
-    """CLS v2, the Multilingual Amazon Reviews Corpus (Keung et al. 2020) as EMS uses it: opinions in 6 languages.
+    """CLS v2, the Multilingual Amazon Reviews Corpus (Keung et al. 2020) as EMS uses it: opinions
+    in 6 languages.
 
-    Up to two stars are negative, from four on positive. EMS has 2,000 training reviews and does not say which: here
-    they are 1,000 of each class at even distances in the file. Dev and test keep their 4,000.
+    Up to two stars are negative, from four on positive. EMS has 2,000 training reviews and does not
+    say which: here they are 1,000 of each class at even distances in the file. Dev and test keep
+    their 4,000.
     """
 
     folders: ClassVar[Sequence[str]] = ("amazon_reviews_multi", "cls_v2")

@@ -1,4 +1,7 @@
-"""Few-shot classification, mteb's rule: a handful of labeled texts, a logistic regression. One class, one data set."""
+"""Few-shot classification, mteb's rule: a handful of labeled texts, a logistic regression.
+
+One class, one data set.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,13 @@ MAX_ITERATIONS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class FewShotTask(ClassificationTask):
-    """mteb's classification (Muennighoff et al. 2023; ``AbsTaskClassification`` of mteb 2), language by language.
+    """mteb's classification (Muennighoff et al. 2023; ``AbsTaskClassification`` of mteb 2),
+    language by language.
 
-    Ten times, 8 texts of each label are drawn from the training set and scikit-learn's logistic regression, with its
-    own defaults, is fitted to their embeddings; ``accuracy`` on the test set is the mean of the ten, ``accuracy_sd``
-    their standard deviation, and ``f1_macro`` the mean of theirs. A result is mteb's own number for the same vectors.
+    Ten times, 8 texts of each label are drawn from the training set and scikit-learn's logistic
+    regression, with its own defaults, is fitted to their embeddings; ``accuracy`` on the test set
+    is the mean of the ten, ``accuracy_sd`` their standard deviation, and ``f1_macro`` the mean of
+    theirs. A result is mteb's own number for the same vectors.
 
     Attributes:
         samples_per_label: labeled texts per class; fewer where the training set has fewer.
@@ -78,14 +83,18 @@ class FewShotTask(ClassificationTask):
         return Scored(scores, Items(right.mean(axis=0)))
 
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
-        """See ``ClassificationTask.embed_language``: the training texts that are drawn, and the test set."""
+        """See ``ClassificationTask.embed_language``: the training texts that are drawn, and the
+        test set.
+        """
         used = sorted({row for rows in self._draws(one) for row in rows})
         encoder.encode([one.splits["train"].texts[row] for row in used], language=one.code)
         encoder.encode(one.splits["test"].texts, language=one.code)
 
     def _draws(self, one: LabeledLanguage) -> list[list[int]]:
         y = class_numbers(one.splits["train"].labels, _classes(one))
-        return few_shot_draws(y, samples_per_label=self.samples_per_label, draws=self.draws, seed=self.seed)
+        return few_shot_draws(
+            y, samples_per_label=self.samples_per_label, draws=self.draws, seed=self.seed
+        )
 
     def _predict(
         self, x: Float32[ndarray, "k d"], y: Int64[ndarray, " k"], test_x: Float32[ndarray, "n d"]
@@ -104,8 +113,12 @@ def _classes(one: LabeledLanguage) -> list[str]:
     return sorted({*one.splits["train"].labels, *one.splits["test"].labels})
 
 
-def few_shot_draws(y: Int64[ndarray, " n"], *, samples_per_label: int, draws: int, seed: int) -> list[list[int]]:
-    """The rows that mteb draws: the same shuffle again and again of the order before, then the first of each label."""
+def few_shot_draws(
+    y: Int64[ndarray, " n"], *, samples_per_label: int, draws: int, seed: int
+) -> list[list[int]]:
+    """The rows that mteb draws: the same shuffle again and again of the order before, then the
+    first of each label.
+    """
     order = list(range(len(y)))
     found = []
     for _ in range(draws):
@@ -122,10 +135,17 @@ def few_shot_draws(y: Int64[ndarray, " n"], *, samples_per_label: int, draws: in
 
 
 def macro_f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
-    """The unweighted mean over classes, those that are there or were predicted, of the harmonic mean of P and R."""
+    """The unweighted mean over classes, those that are there or were predicted, of the harmonic
+    mean of P and R.
+    """
     classes = np.unique(np.concatenate([y, predicted]))
     return float(
-        np.mean([2 * ((y == c) & (predicted == c)).sum() / ((y == c).sum() + (predicted == c).sum()) for c in classes])
+        np.mean(
+            [
+                2 * ((y == c) & (predicted == c)).sum() / ((y == c).sum() + (predicted == c).sum())
+                for c in classes
+            ]
+        )
     )
 
 
@@ -136,7 +156,10 @@ class FewShotSib200(Sib200Data, FewShotTask):
 
 
 class FewShotUmsab(UmsabData, FewShotTask):
-    """Sentiment of tweets; see ``UmsabData``. mteb's own task of these data keeps 256 of the 870 test tweets."""
+    """Sentiment of tweets; see ``UmsabData``.
+
+    mteb's own task of these data keeps 256 of the 870 test tweets.
+    """
 
     name: ClassVar[str] = "few_shot_umsab"
 

@@ -1,4 +1,6 @@
-"""Flores P@1: cosine retrieval between all ordered pairs of a group's languages, EMS (Mao et al. 2023), Table VII."""
+"""Flores P@1: cosine retrieval between all ordered pairs of a group's languages, EMS (Mao et al.
+2023), Table VII.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +22,28 @@ _MAIN = "ara cmn deu fra ita jpn kor nld pol por rus spa tha tur"
 _LOW_RESOURCE = "afr guj hin hye jav kat kaz mar mya nob swh tam tel tgl urd yor"
 LANGUAGE_GROUPS: dict[str, tuple[str, ...]] = {
     "muse": tuple(full_code(code) for code in _MAIN.split()),  # 14 languages, 182 ordered pairs
-    "low_resource": tuple(full_code(code) for code in _LOW_RESOURCE.split()),  # 16 languages, 240 ordered pairs
+    "low_resource": tuple(
+        full_code(code) for code in _LOW_RESOURCE.split()
+    ),  # 16 languages, 240 ordered pairs
 }
 TABLE_PAIRS = "afr-guj hin-hye jav-kat kaz-mar mya-nob swh-tam tel-tgl urd-yor"
-"""The pairs that Table VII shows one by one; the mean of both directions here, the paper does not say."""
+"""The pairs that Table VII shows one by one; the mean of both directions here, the paper does not
+say."""
 
 
 class FloresP1(PairwiseSearch):
-    """P@1 of cosine retrieval among the 1,012 sentences of FLORES-200 devtest, for every ordered pair of languages.
+    """P@1 of cosine retrieval among the 1,012 sentences of FLORES-200 devtest, for every ordered
+    pair of languages.
 
-    By default all pairs within each of the paper's two groups, 182 and 240; their means are ``muse_182of182`` and
-    ``low_resource_240of240``, counted in pairs. Each language is embedded once. Where no group is complete, in any
-    other folder of line-aligned ``<lang>.txt`` files, all pairs are scored.
+    By default all pairs within each of the paper's two groups, 182 and 240; their means are
+    ``muse_182of182`` and ``low_resource_240of240``, counted in pairs. Each language is embedded
+    once. Where no group is complete, in any other folder of line-aligned ``<lang>.txt`` files, all
+    pairs are scored.
 
     Attributes:
-        languages: languages to pair with each other, pairs of them (``de-en``), of which both directions are scored, or
-            the groups ``muse`` and ``low_resource``, each paired within itself.
+        languages: languages to pair with each other, pairs of them (``de-en``), of which both
+            directions are scored, or the groups ``muse`` and ``low_resource``, each paired within
+            itself.
     """
 
     name: ClassVar[str] = "flores_p_at_1"
@@ -62,10 +70,16 @@ class FloresP1(PairwiseSearch):
         if single:
             circles.append(choose_languages(single, available, {}, folder))
         if self.languages is None:
-            circles = [list(group) for group in LANGUAGE_GROUPS.values() if set(group) <= set(files)] or [list(files)]
-        pairs = dict.fromkeys(pair for circle in circles for pair in itertools.combinations(sorted(circle), 2))
+            circles = [
+                list(group) for group in LANGUAGE_GROUPS.values() if set(group) <= set(files)
+            ] or [list(files)]
+        pairs = dict.fromkeys(
+            pair for circle in circles for pair in itertools.combinations(sorted(circle), 2)
+        )
         if not pairs:
-            raise DataError("fewer than two languages to pair; name more with --languages", path=folder)
+            raise DataError(
+                "fewer than two languages to pair; name more with --languages", path=folder
+            )
         return list(pairs)
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
@@ -82,5 +96,7 @@ class FloresP1(PairwiseSearch):
             circles[pair] = tuple(full_code(code) for code in pair.split("-"))
         pairs_of = {}
         for name, codes in circles.items():
-            pairs_of[name] = [f"{first}-{second}" for first, second in itertools.permutations(codes, 2)]
+            pairs_of[name] = [
+                f"{first}-{second}" for first, second in itertools.permutations(codes, 2)
+            ]
         return groups | present_members(found.subsets, pairs_of)

@@ -1,4 +1,6 @@
-"""LAReQA (Roy et al. 2020): answers to a question in all languages, retrieved from one pool of all languages."""
+"""LAReQA (Roy et al. 2020): answers to a question in all languages, retrieved from one pool of all
+languages.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ from interlingua.evaluation.metrics.ranking import Qrels, Run, ranking_metrics, 
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.tasks.missed_passages import misses
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, search
-from interlingua.evaluation.tasks.passages import OF_ALL, PassageTask, ScoredQuestions, judged_questions, set_and_id
+from interlingua.evaluation.tasks.passages import (
+    OF_ALL,
+    PassageTask,
+    ScoredQuestions,
+    judged_questions,
+    set_and_id,
+)
 
 MAP = "map"
 WITHOUT_OWN = "map_without_own_answer"
@@ -37,22 +45,28 @@ OTHER_LANGUAGES = f"recall_at_{FAIRNESS_DEPTH}_other_languages"
 
 
 class LAReQA(PassageTask):
-    """Mean average precision on XQuAD-R: each question has a right sentence in every language, all in one pool.
+    """Mean average precision on XQuAD-R: each question has a right sentence in every language, all
+    in one pool.
 
-    The candidates are the sentences of all paragraphs in all languages, embedded alone; the whole ranking counts.
+    The candidates are the sentences of all paragraphs in all languages, embedded alone; the whole
+    ranking counts.
 
     - ``map``: all languages' answers are relevant, the question's own among them;
-    - ``map_without_own_answer``: the answer in the question's own language is taken out of the pool, so that the first
-      right sentence is in another language; all other sentences of the question's language stay;
-    - ``recall_at_20_other_languages``: share of the answers in other languages among the first 20, own answer in pool;
-    - ``mrr_at_100``: reciprocal rank of the first right sentence, the same number as ``mrr_at_100_all_languages`` of
-      the task ``xquad_r``;
-    - ``language_fairness_at_20``: see ``metrics.language_fairness``; its tables have a row per language of questions.
+    - ``map_without_own_answer``: the answer in the question's own language is taken out of the
+      pool, so that the first right sentence is in another language; all other sentences of the
+      question's language stay;
+    - ``recall_at_20_other_languages``: share of the answers in other languages among the first 20,
+      own answer in pool;
+    - ``mrr_at_100``: reciprocal rank of the first right sentence, the same number as
+      ``mrr_at_100_all_languages`` of the task ``xquad_r``;
+    - ``language_fairness_at_20``: see ``metrics.language_fairness``; its tables have a row per
+      language of questions.
 
-    MLQA-R, in the same form, can be named as the data's folder; there a question has answers in some languages only.
+    MLQA-R, in the same form, can be named as the data's folder; there a question has answers in
+    some languages only.
 
-    Differs from the paper: its encoders read an answer sentence together with its paragraph, here the sentence alone is
-    embedded, as most encoders take one text.
+    Differs from the paper: its encoders read an answer sentence together with its paragraph, here
+    the sentence alone is embedded, as most encoders take one text.
     """
 
     name: ClassVar[str] = "lareqa"
@@ -98,7 +112,9 @@ class LAReQA(PassageTask):
         questions = {query: own.queries[query] for query in judged if query in own.queries}
         vectors = self._embed_questions(encoder, questions, language)
         if alone := len(judged) - len(_answered_elsewhere(name, judged)):
-            notes.append(f"{alone:,} questions have no answer in another language and count in {MAP} alone")
+            notes.append(
+                f"{alone:,} questions have no answer in another language and count in {MAP} alone"
+            )
         run = search([*questions], vectors, pools)
         values = {
             **_average_precisions(name, judged, [*questions], vectors, pools),
@@ -108,11 +124,15 @@ class LAReQA(PassageTask):
         scores = {metric: _mean(of_query.values()) for metric, of_query in values.items()}
         shares = language_shares(judged, run, list(sets))
         scores[FAIRNESS] = language_fairness(shares)
-        expected = {query: f"{name}/{_right(grades)[0]}" for query, grades in in_own_language.items()}
+        expected = {
+            query: f"{name}/{_right(grades)[0]}" for query, grades in in_own_language.items()
+        }
         kept: Any = {"language": language, "place": set_and_id, "limit": self.examples}
         missed = misses(run, judged, own.queries, expected, **kept)
         self._write_runs(name, {OF_ALL: run})
-        subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
+        subset = SubsetScores(
+            name=name, languages=(language, language), pairs=len(judged), scores=scores
+        )
         items = Items(np.array([*values[self.main_metric].values()]))
         return ScoredQuestions(subset, items, notes, missed, shares.tables(name))
 
@@ -124,11 +144,15 @@ def _average_precisions(
     vectors: Float32[ndarray, "n d"],
     pools: Mapping[str, EmbeddedPassages],
 ) -> dict[str, dict[str, float]]:
-    """``map`` of each judged question, and ``map_without_own_answer`` of those with an answer in another language.
+    """``map`` of each judged question, and ``map_without_own_answer`` of those with an answer in
+    another language.
 
     A question without a text counts as 0.
     """
-    values = {MAP: dict.fromkeys(judged, 0.0), WITHOUT_OWN: dict.fromkeys(_answered_elsewhere(name, judged), 0.0)}
+    values = {
+        MAP: dict.fromkeys(judged, 0.0),
+        WITHOUT_OWN: dict.fromkeys(_answered_elsewhere(name, judged), 0.0),
+    }
     if not questions:
         return values
     ids, candidates = _whole_pool(pools)
@@ -156,7 +180,8 @@ def _average_precisions(
 def _whole_pool(pools: Mapping[str, EmbeddedPassages]) -> tuple[list[str], Float32[ndarray, "m d"]]:
     """The passages of all languages as ``language/id`` with their vectors, in memory.
 
-    The last id comes first: of passages with equal similarity, trec_eval ranks the one with the later id higher.
+    The last id comes first: of passages with equal similarity, trec_eval ranks the one with the
+    later id higher.
     """
     ids = [f"{name}/{passage}" for name, pool in pools.items() for passage in pool.ids]
     vectors = np.concatenate([np.asarray(pool.vectors) for pool in pools.values()])

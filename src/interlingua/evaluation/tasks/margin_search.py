@@ -1,4 +1,6 @@
-"""What xsim and its kin share: the best neighbor by margin among the sentences of the other language."""
+"""What xsim and its kin share: the best neighbor by margin among the sentences of the other
+language.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,12 @@ from interlingua.evaluation.tasks.translations import Translations, TranslationT
 
 @dataclass(frozen=True, kw_only=True)
 class MarginSearch(TranslationTask):
-    """The share of sentences for which the best-scored neighbor is not their translation, LASER's ``xsim.py``.
+    """The share of sentences for which the best-scored neighbor is not their translation, LASER's
+    ``xsim.py``.
 
-    All three margins are computed from one search: ratio, which is the main metric, ``..._distance`` and
-    ``..._absolute``. A group has the mean over its languages and, as ``..._pooled``, the share over all its sentences,
-    LASER's average.
+    All three margins are computed from one search: ratio, which is the main metric,
+    ``..._distance`` and ``..._absolute``. A group has the mean over its languages and, as
+    ``..._pooled``, the share over all its sentences, LASER's average.
 
     Attributes:
         k: neighbors scored, and averaged over in the margin.
@@ -86,10 +89,14 @@ class MarginSearch(TranslationTask):
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
         return [f"altered sentences among the candidates: {kinds}"]
 
-    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
+    def means(
+        self, group: str, subsets: Sequence[SubsetScores], found: Findings
+    ) -> dict[str, float]:
         """Of the languages and, pooled, of all sentences."""
         by_pairs = mean_scores(subsets, by_pairs=True)
-        return mean_scores(subsets) | {f"{metric}_pooled": by_pairs[metric] for metric in self.margins()}
+        return mean_scores(subsets) | {
+            f"{metric}_pooled": by_pairs[metric] for metric in self.margins()
+        }
 
     def score(self, encoder: CachedEncoder, unit: Unit[Translations]) -> Scored:
         """See ``Task.score``."""
@@ -100,11 +107,15 @@ class MarginSearch(TranslationTask):
         x = encoder.encode(sources, language=source)
         search = xsim_search(x, y, k=self.k)
         texts = candidates if self.compare == "text" else None
-        wrong = {margin: ~is_right(predicted, texts) for margin, predicted in search.predictions.items()}
+        wrong = {
+            margin: ~is_right(predicted, texts) for margin, predicted in search.predictions.items()
+        }
         rates = [float(wrong[margin].mean()) for margin in ("ratio", "distance", "absolute")]
         scores = dict(zip(self.margins(), rates, strict=True))
         if altered:
-            errors = Counter(kinds_of_errors(search.predictions["ratio"], wrong["ratio"], targets, altered))
+            errors = Counter(
+                kinds_of_errors(search.predictions["ratio"], wrong["ratio"], targets, altered)
+            )
             for kind in (*self.kinds_in(altered), MISALIGNED):
                 scores[f"errors_{_slug(kind)}"] = errors[kind] / len(sources)
         examples = wrong_neighbors(

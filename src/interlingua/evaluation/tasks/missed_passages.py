@@ -1,4 +1,6 @@
-"""Questions with a wrong first passage, kept for a reader: the texts are looked up in one more pass."""
+"""Questions with a wrong first passage, kept for a reader: the texts are looked up in one more
+pass.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,10 @@ def misses(
     """
     questions = list(qrels)
     first = {query: next(iter(ranked)) for query, ranked in run.items() if ranked}
-    wrong = np.array([query in first and qrels[query].get(first[query], 0) <= 0 for query in questions], dtype=bool)
+    wrong = np.array(
+        [query in first and qrels[query].get(first[query], 0) <= 0 for query in questions],
+        dtype=bool,
+    )
     found = []
     for item in sample(wrong, [queries.get(query, "") for query in questions], limit):
         query = questions[item]
@@ -86,12 +91,19 @@ def with_texts(
         codes: the language of each set.
         measure: what the scores are.
     """
-    wanted = {place for found in missed.values() for miss in found for place in (miss.expected, miss.retrieved)}
+    wanted = {
+        place
+        for found in missed.values()
+        for miss in found
+        for place in (miss.expected, miss.retrieved)
+    }
     texts: dict[Place, str] = {}
     for name in dict.fromkeys(name for name, _ in wanted):
         for passage in sets[name].passages():
             if (name, passage.id) in wanted:
-                texts[name, passage.id] = cut(": ".join(filter(None, (passage.title, passage.text))))
+                texts[name, passage.id] = cut(
+                    ": ".join(filter(None, (passage.title, passage.text)))
+                )
     return {
         subset: tuple(
             Example(

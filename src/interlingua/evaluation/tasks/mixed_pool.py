@@ -1,4 +1,6 @@
-"""Mixed pool: is a sentence's translation still found once the sentences of all languages lie in one pool?"""
+"""Mixed pool: is a sentence's translation still found once the sentences of all languages lie in
+one pool?
+"""
 
 from __future__ import annotations
 
@@ -40,30 +42,34 @@ PASSES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class MixedPool(LanguageTask):
-    """Retrieval of translations by cosine from the sentences of one language, and of all languages together.
+    """Retrieval of translations by cosine from the sentences of one language, and of all languages
+    together.
 
-    LAReQA (Roy et al. 2020) calls a space strongly aligned if a sentence's translation is nearer than unrelated
-    sentences of the sentence's own language; retrieval within one language at a time only needs weak alignment. Each
-    sentence is a query, and each of its translations in turn the right answer:
+    LAReQA (Roy et al. 2020) calls a space strongly aligned if a sentence's translation is nearer
+    than unrelated sentences of the sentence's own language; retrieval within one language at a time
+    only needs weak alignment. Each sentence is a query, and each of its translations in turn the
+    right answer:
 
     - ``accuracy_own_pool``: the translation is nearer than all other lines of its own language;
-    - ``accuracy_mixed_pool``: it is nearer than all other lines of all languages, the query's own language included.
-      The query's other translations are no candidates, so it is never the higher of the two;
+    - ``accuracy_mixed_pool``: it is nearer than all other lines of all languages, the query's own
+      language included. The query's other translations are no candidates, so it is never the higher
+      of the two;
     - ``mixed_pool_drop``: the first minus the second;
-    - ``same_language_bias``: share of sentences with a nearest other sentence of their own language, although their
-      translations are in the pool;
-    - ``same_language_bias_without_translations``: the same with the translations taken out; without language in the
-      space it would be about 1 / L.
+    - ``same_language_bias``: share of sentences with a nearest other sentence of their own
+      language, although their translations are in the pool;
+    - ``same_language_bias_without_translations``: the same with the translations taken out; without
+      language in the space it would be about 1 / L.
 
-    A subset is a language as the query, its scores are means over lines and target languages. The tables hold both
-    accuracies for every ordered pair of languages. The search is exact, in tiles: memory holds the vectors of one
-    language and a few numbers per sentence and language.
+    A subset is a language as the query, its scores are means over lines and target languages. The
+    tables hold both accuracies for every ordered pair of languages. The search is exact, in tiles:
+    memory holds the vectors of one language and a few numbers per sentence and language.
 
     Attributes:
-        languages: the pool, in any code or name, or a group (``muse``, ``low_resource``, ``mexma``); by default
-            ``muse`` and English, 15 languages, where they are all there, else all. A single language is pooled with
-            English.
-        examples: sentences with a wrong nearest neighbor kept next to the result, per language; 0 for none.
+        languages: the pool, in any code or name, or a group (``muse``, ``low_resource``,
+            ``mexma``); by default ``muse`` and English, 15 languages, where they are all there,
+            else all. A single language is pooled with English.
+        examples: sentences with a wrong nearest neighbor kept next to the result, per language; 0
+            for none.
     """
 
     name: ClassVar[str] = "mixed_pool"
@@ -82,9 +88,13 @@ class MixedPool(LanguageTask):
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``."""
-        texts = read_parallel(folder, self.languages, also=self._also(folder), at_least=LEAST_LANGUAGES)
+        texts = read_parallel(
+            folder, self.languages, also=self._also(folder), at_least=LEAST_LANGUAGES
+        )
         if texts.sentences < 2:
-            raise DataError("one line in each language; at least 2 are needed for a pool", path=folder)
+            raise DataError(
+                "one line in each language; at least 2 are needed for a pool", path=folder
+            )
         work = len(texts.languages) * texts.sentences
         vectors = unit_vectors(encoder, texts, progress=progress, of_all=PASSES * work)
 
@@ -100,7 +110,9 @@ class MixedPool(LanguageTask):
         for number, code in enumerate(texts.languages):
             language = parse(code).language.code
             scores = {metric: float(values[number].mean()) for metric, values in by_line.items()}
-            subset = SubsetScores(name=code, languages=(language, language), pairs=texts.sentences, scores=scores)
+            subset = SubsetScores(
+                name=code, languages=(language, language), pairs=texts.sentences, scores=scores
+            )
             found.subsets.append(subset)
             found.items[code] = Items(by_line[self.main_metric][number])
         return found
@@ -114,9 +126,14 @@ class MixedPool(LanguageTask):
         return language_files(folder)
 
     def parts(self, data: Path) -> list[str]:
-        """See ``LanguageTask.parts``; a pool of some of the languages is another pool, so its result's data differ."""
+        """See ``LanguageTask.parts``.
+
+        A pool of some of the languages is another pool, so its result's data differ.
+        """
         files = choose_files(data, self.languages, also=self._also(data))
-        check_enough(list(files), LEAST_LANGUAGES, self.languages, next(iter(files.values())).parent)
+        check_enough(
+            list(files), LEAST_LANGUAGES, self.languages, next(iter(files.values())).parent
+        )
         return list(choose_files(data, self.languages))
 
     def _also(self, data: Path) -> tuple[str, ...]:
@@ -140,7 +157,9 @@ def _scores_by_line(pool: Pool) -> dict[str, ndarray]:
         "accuracy_own_pool": own_pool,
         "mixed_pool_drop": own_pool - mixed_pool,
         "same_language_bias": pool.own_language.astype(np.float64),
-        "same_language_bias_without_translations": pool.own_language_without_translations.astype(np.float64),
+        "same_language_bias_without_translations": pool.own_language_without_translations.astype(
+            np.float64
+        ),
     }
 
 
@@ -156,7 +175,9 @@ def _examples(
     return found
 
 
-def _example(pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, number: int, line: int) -> Example:
+def _example(
+    pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, number: int, line: int
+) -> Example:
     """What came nearest instead of a translation that was not found."""
     codes = texts.languages
     expected = _missed_language(pool.found_among_all[number, line], number, codes)
@@ -174,7 +195,9 @@ def _example(pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelText
 
 
 def _missed_language(found: Bool[ndarray, " l"], query: int, codes: Sequence[str]) -> int:
-    """A language with a translation that was not found: English if possible, as most readers know it."""
+    """A language with a translation that was not found: English if possible, as most readers know
+    it.
+    """
     missed = [number for number in np.flatnonzero(~found).tolist() if number != query]
     in_english = [number for number in missed if codes[number] == ENGLISH]
     return (in_english or missed)[0]

@@ -22,12 +22,15 @@ PREFIX = "mteb:"
 
 @dataclass(frozen=True, kw_only=True)
 class MTEB:
-    """A task of mteb: ``mteb:STS17`` in a suite. Its scores are mteb's, its encoder and prompts ours.
+    """A task of mteb: ``mteb:STS17`` in a suite.
 
-    The result is called ``mteb_STS17``; mteb's own file, whole, goes to ``mteb/results`` in the output folder, where
-    ``mteb.ResultCache`` finds it. Of the many metrics only mteb's main one is in ours.
-    Data that other tasks read (STS17, STS benchmark, STS12-16, SICK, Tatoeba, BUCC) serve mteb's tasks too, so do
-    clones of its data sets in ``mteb/`` below the data; else mteb asks its cache and the hub.
+    Its scores are mteb's, its encoder and prompts ours.
+
+    The result is called ``mteb_STS17``; mteb's own file, whole, goes to ``mteb/results`` in the
+    output folder, where ``mteb.ResultCache`` finds it. Of the many metrics only mteb's main one is
+    in ours. Data that other tasks read (STS17, STS benchmark, STS12-16, SICK, Tatoeba, BUCC) serve
+    mteb's tasks too, so do clones of its data sets in ``mteb/`` below the data; else mteb asks its
+    cache and the hub.
 
     Attributes:
         task: mteb's name of it.
@@ -68,7 +71,9 @@ class MTEB:
         load_data(get_task(self.task), data)
         return data
 
-    def evaluate(self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent) -> TaskResult:
+    def evaluate(
+        self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent
+    ) -> TaskResult:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
         with warnings.catch_warnings():
@@ -121,12 +126,17 @@ class MTEB:
         notes = [] if origin is None else [f"data from the folder {origin}"]
         task.hf_subsets = self._chosen(task)
         if len(splits) > 1:
-            notes.append(f"the split {split} of {', '.join(splits)}; mteb's score is the mean over them")
+            notes.append(
+                f"the split {split} of {', '.join(splits)}; mteb's score is the mean over them"
+            )
         if task.superseded_by:
             notes.append(f"mteb recommends {task.superseded_by} instead")
         of_all = len(task.metadata.hf_subsets)
         if len(task.hf_subsets) < of_all:
-            notes.append(f"{len(task.hf_subsets)} of the {of_all} subsets, so no score for mteb's leaderboard")
+            notes.append(
+                f"{len(task.hf_subsets)} of the {of_all} subsets, so no score for mteb's"
+                " leaderboard"
+            )
         return task, origin, notes
 
     def _chosen(self, task: Any) -> list[str]:
@@ -139,8 +149,15 @@ class MTEB:
             return list(task.hf_subsets)
         wanted: set[str] = set()
         for item in self.languages:
-            known = {name: map(known_code, task.metadata.hf_subsets_to_langscripts[name]) for name in task.hf_subsets}
-            found = [item] if item in known else [name for name, codes in known.items() if full_code(item) in codes]
+            known = {
+                name: map(known_code, task.metadata.hf_subsets_to_langscripts[name])
+                for name in task.hf_subsets
+            }
+            found = (
+                [item]
+                if item in known
+                else [name for name, codes in known.items() if full_code(item) in codes]
+            )
             if not found:
                 raise DataError(f"{self.task} has no data for {item!r}; it has {', '.join(known)}")
             wanted.update(found)
@@ -150,7 +167,9 @@ class MTEB:
         name = entry["hf_subset"]
         codes = [known_code(code) or code.replace("-", "_") for code in entry["languages"]]
         split: Any = (task.dataset.get(name) or task.dataset)[task.eval_splits[0]]
-        items: Any = split.get("queries", split.get("gold", split)) if isinstance(split, dict) else split
+        items: Any = (
+            split.get("queries", split.get("gold", split)) if isinstance(split, dict) else split
+        )
         return SubsetScores(
             name=name,
             languages=(codes[0], codes[-1]),

@@ -1,4 +1,6 @@
-"""NTREX-128 (Federmann et al. 2022): 1,997 news sentences in 128 languages and varieties, by xsim and by mteb's F1."""
+"""NTREX-128 (Federmann et al. 2022): 1,997 news sentences in 128 languages and varieties, by xsim
+and by mteb's F1.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,11 @@ from interlingua.registry import check_choice
 FOLDERS = ("NTREX-128", "ntrex", "ntrex128", "NTREX/NTREX-128")
 EXPECTED = "NTREX-128 files (newstest2019-src.eng.txt, newstest2019-ref.deu.txt)"
 SENTENCES = 1997
-# mteb's NTREXBitextMining: English with all, bridge languages with each other, and all pairs within a group
+# mteb's NTREXBitextMining: English with all, bridge languages with each other, and all pairs within
+# a group
 _BRIDGES = (
-    "arb ben deu ell eng fas fin fra heb hin hun ind jpn kor lit nld pol por rus spa swa swe tam tur vie zho-TW zul"
+    "arb ben deu ell eng fas fin fra heb hin hun ind jpn kor lit nld pol por rus spa swa swe tam"
+    " tur vie zho-TW zul"
 )
 _GROUPS = (
     "afr dan deu eng fao isl ltz nld nno nob swe",
@@ -63,15 +67,19 @@ def mteb_pairs() -> list[tuple[str, str]]:
     return [
         (first, second)
         for first, second in itertools.combinations(sorted(group_of), 2)
-        if ENGLISH in (first, second) or {first, second} <= bridges or group_of[first] == group_of[second]
+        if ENGLISH in (first, second)
+        or {first, second} <= bridges
+        or group_of[first] == group_of[second]
     ]
 
 
 class NtrexXSim(MarginSearch):
-    """The protocol of ``xsim`` on NTREX-128, X -> English; references in English are scored only if requested.
+    """The protocol of ``xsim`` on NTREX-128, X -> English.
 
-    The files are those of github.com/MicrosoftTranslator/NTREX. 1,997 sentences stand under the task's name, any other
-    number under the folder's too.
+    References in English are scored only if requested.
+
+    The files are those of github.com/MicrosoftTranslator/NTREX. 1,997 sentences stand under the
+    task's name, any other number under the folder's too.
     """
 
     name: ClassVar[str] = "ntrex_xsim"
@@ -86,7 +94,9 @@ class NtrexXSim(MarginSearch):
             return {}
         english = _english(files, folder)
         return {
-            code: TranslationPair(f"{code}-{ENGLISH}", parse(code).language.code, ENGLISH, (path, english))
+            code: TranslationPair(
+                f"{code}-{ENGLISH}", parse(code).language.code, ENGLISH, (path, english)
+            )
             for code, path in files.items()
             if code != ENGLISH
         }
@@ -102,15 +112,16 @@ class NtrexXSim(MarginSearch):
 
 @dataclass(frozen=True, kw_only=True)
 class NtrexF1(PairwiseSearch):
-    """Cosine retrieval on NTREX-128 as mteb's NTREXBitextMining scores it: weighted F1, and accuracy (P@1).
+    """Cosine retrieval on NTREX-128 as mteb's NTREXBitextMining scores it: weighted F1, and
+    accuracy (P@1).
 
-    Weighted F1 takes every sentence for a label; it is below accuracy where a sentence is retrieved for queries that
-    are not its own. mteb's mean is ``mteb_1916of1916``.
+    Weighted F1 takes every sentence for a label; it is below accuracy where a sentence is retrieved
+    for queries that are not its own. mteb's mean is ``mteb_1916of1916``.
 
     Attributes:
         languages: which to pair; all by default, without the references in English.
-        directions: ``english`` pairs each language with English, ``mteb`` takes mteb's 1,916 ordered pairs, each with
-            both languages among those chosen.
+        directions: ``english`` pairs each language with English, ``mteb`` takes mteb's 1,916
+            ordered pairs, each with both languages among those chosen.
     """
 
     name: ClassVar[str] = "ntrex_f1"
@@ -145,14 +156,19 @@ class NtrexF1(PairwiseSearch):
         return [code for code in chosen if code != ENGLISH or self.directions == "mteb"]
 
     def embedded(self, files: Mapping[str, Path], folder: Path) -> list[str]:
-        """See ``PairwiseSearch.embedded``; a language may be requested alone, though nothing can be scored then."""
+        """See ``PairwiseSearch.embedded``.
+
+        A language may be requested alone, though nothing can be scored then.
+        """
         return [*self.chosen(files, folder), *([ENGLISH] if self.directions == "english" else [])]
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
         """See ``LanguageTask.chosen``."""
         languages = {code: parse(code).language.code for code in files}
         names = {code: f"{code}-{ENGLISH}" for code in files}
-        return _without_english(choose_languages(self.languages, languages, {}, folder, names=names), self.languages)
+        return _without_english(
+            choose_languages(self.languages, languages, {}, folder, names=names), self.languages
+        )
 
     def scores_of(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
         """See ``PairwiseSearch.scores_of``."""
@@ -199,5 +215,12 @@ def _english(files: Mapping[str, Path], folder: Path) -> Path:
 
 
 def _without_english(codes: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
-    """Leaves out the English references (``eng_GB``), unless languages were requested; the source stays."""
-    return [code for code in codes if wanted is not None or code == ENGLISH or not code.startswith("eng_")]
+    """Leaves out the English references (``eng_GB``), unless languages were requested.
+
+    The source stays.
+    """
+    return [
+        code
+        for code in codes
+        if wanted is not None or code == ENGLISH or not code.startswith("eng_")
+    ]

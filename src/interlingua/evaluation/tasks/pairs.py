@@ -1,4 +1,6 @@
-"""Pair classification: do pairs of sentences that belong together have the higher cosines? One class, one data set."""
+"""Pair classification: do pairs of sentences that belong together have the higher cosines? One
+class, one data set.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,12 @@ _XNLI = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr",
 
 @dataclass(frozen=True, kw_only=True)
 class PairClassificationTask(LanguageTask):
-    """Average precision of the cosine as a score for pairs, both texts in one language; nothing is trained.
+    """Average precision of the cosine as a score for pairs, both texts in one language.
 
-    mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities). ``positive_share`` is what a
-    random score would get.
+    Nothing is trained.
+
+    mteb's ``cosine_ap`` (its ``max_ap`` is the best of several similarities). ``positive_share`` is
+    what a random score would get.
 
     Attributes:
         languages: languages to score; all by default.
@@ -55,7 +59,9 @@ class PairClassificationTask(LanguageTask):
 
     def find(self, data: Path) -> Path:
         """See ``Task.find``."""
-        return find_folder(data, self.folders, self.files, f"{self.expected} of the split {self.split}")
+        return find_folder(
+            data, self.folders, self.files, f"{self.expected} of the split {self.split}"
+        )
 
     def units(self, folder: Path) -> Iterable[Unit[LabeledPairs]]:
         """The languages.
@@ -67,7 +73,9 @@ class PairClassificationTask(LanguageTask):
         for key in self.chosen(files, folder):
             pairs = files[key]()
             if len(set(pairs.positive)) < 2:
-                raise DataError(f"{key}: all pairs have one label; expected some of either", path=folder)
+                raise DataError(
+                    f"{key}: all pairs have one label; expected some of either", path=folder
+                )
             yield Unit(
                 name=key,
                 languages=(full_code(key), full_code(key)),
@@ -92,7 +100,9 @@ class PairClassificationTask(LanguageTask):
 
     def is_protocol(self, found: Findings) -> bool:
         """By the content or the number of pairs."""
-        return found.revision is not None or all(subset.pairs == self.size() for subset in found.subsets)
+        return found.revision is not None or all(
+            subset.pairs == self.size() for subset in found.subsets
+        )
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """All languages, and those of the paper."""
@@ -113,7 +123,9 @@ class PairClassificationTask(LanguageTask):
 
 
 class PairMRPC(PairClassificationTask):
-    """Microsoft's paraphrase corpus (Dolan and Brockett 2005), English: 1,725 pairs of the test set."""
+    """Microsoft's paraphrase corpus (Dolan and Brockett 2005), English: 1,725 pairs of the test
+    set.
+    """
 
     name: ClassVar[str] = "pair_mrpc"
     published: ClassVar[str | None] = "pair_mrpc"
@@ -127,7 +139,8 @@ class PairMRPC(PairClassificationTask):
 
 @dataclass(frozen=True, kw_only=True)
 class PairXNLI(PairClassificationTask):
-    """XNLI (Conneau et al. 2018): does the premise entail the hypothesis, or not? ``xnli_15of15`` are its languages.
+    """XNLI (Conneau et al. 2018): does the premise entail the hypothesis, or not? ``xnli_15of15``
+    are its languages.
 
     Attributes:
         split: dev, 2,490 pairs per language, or test, 5,010.
@@ -164,7 +177,9 @@ class PairXNLI(PairClassificationTask):
 
 
 class PairPawsX(PairClassificationTask):
-    """PAWS-X (Yang et al. 2019): paraphrases among pairs with nearly the same words, 7 languages, 2,000 pairs each."""
+    """PAWS-X (Yang et al. 2019): paraphrases among pairs with nearly the same words, 7 languages,
+    2,000 pairs each.
+    """
 
     name: ClassVar[str] = "pair_paws_x"
     folders: ClassVar[Sequence[str]] = ("paws_x", "x-final", "pawsx")

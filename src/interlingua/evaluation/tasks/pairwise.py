@@ -1,4 +1,6 @@
-"""What the tasks share that retrieve by cosine between many languages, in both directions of every pair."""
+"""What the tasks share that retrieve by cosine between many languages, in both directions of every
+pair.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,13 @@ class PairwiseSearch(LanguageTask):
                 name = f"{source}-{target}"
                 languages = (full_code(source), full_code(target))
                 scores, found.items[name] = self.scores_of(nearest)
-                found.subsets.append(SubsetScores(name=name, languages=languages, pairs=len(nearest), scores=scores))
+                found.subsets.append(
+                    SubsetScores(name=name, languages=languages, pairs=len(nearest), scores=scores)
+                )
                 how = (is_right(nearest), nearest, texts[source], texts[target], score)
-                found.examples[name] = wrong_neighbors(*how, languages=languages, limit=self.examples)
+                found.examples[name] = wrong_neighbors(
+                    *how, languages=languages, limit=self.examples
+                )
             counter(f"{first}-{second}", sentences)
         return found
 

@@ -1,4 +1,6 @@
-"""ParaCrawl retrieval: the translation among up to 200,000 candidates by margin, EMS (Mao et al. 2023), Table X."""
+"""ParaCrawl retrieval: the translation among up to 200,000 candidates by margin, EMS (Mao et al.
+2023), Table X.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from interlingua.corpus.formats import FORMAT_OF_SUFFIX, languages_from_name, read_pairs, uncompressed_name
+from interlingua.corpus.formats import (
+    FORMAT_OF_SUFFIX,
+    languages_from_name,
+    read_pairs,
+    uncompressed_name,
+)
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.cache import CachedEncoder
@@ -45,14 +52,16 @@ class _Sample(NamedTuple):
 class ParaCrawlRetrieval(StreamedTask):
     """P@1 of 2,000 sentences among 200,000 candidates, their translations among them.
 
-    Only the k nearest candidates of a query are scored, by the ratio margin; a candidate's mean is taken over its k
-    nearest queries. The paper does not say in which direction it asks, nor which sentences: here English asks, and both
-    are drawn at random from all pairs of the files, in one pass that holds no more than the sample. Of pairs with a
-    text that an earlier one has too only the first is kept. ``accuracy_cosine`` is the same without a margin.
+    Only the k nearest candidates of a query are scored, by the ratio margin; a candidate's mean is
+    taken over its k nearest queries. The paper does not say in which direction it asks, nor which
+    sentences: here English asks, and both are drawn at random from all pairs of the files, in one
+    pass that holds no more than the sample. Of pairs with a text that an earlier one has too only
+    the first is kept. ``accuracy_cosine`` is the same without a margin.
 
-    The folder holds bitexts of any format with both languages in their names, of which one is English
-    (``en-de.txt.gz``, ``de-en.tmx``, ``ParaCrawl.de-en.de`` next to ``ParaCrawl.de-en.en``). A folder that is not
-    called after ParaCrawl puts its name behind the task's.
+    The folder holds bitexts of any format with both languages in their names, of which one is
+    English (``en-de.txt.gz``, ``de-en.tmx``, ``ParaCrawl.de-en.de`` next to
+    ``ParaCrawl.de-en.en``). A folder that is not called after ParaCrawl puts its name behind the
+    task's.
 
     Attributes:
         languages: languages to score; all by default.
@@ -67,7 +76,9 @@ class ParaCrawlRetrieval(StreamedTask):
     name: ClassVar[str] = "paracrawl_retrieval"
     main_metric: ClassVar[str] = "accuracy"
     folders: ClassVar[Sequence[str]] = ("paracrawl", "ParaCrawl")
-    expected: ClassVar[str] = "bitexts with English named after their languages (en-de.txt.gz, de-en.tmx)"
+    expected: ClassVar[str] = (
+        "bitexts with English named after their languages (en-de.txt.gz, de-en.tmx)"
+    )
 
     queries: int = 2_000
     candidates: int = 200_000
@@ -80,7 +91,9 @@ class ParaCrawlRetrieval(StreamedTask):
         check_choice("direction", self.direction, get_args(Direction))
         if not 1 <= self.queries <= self.candidates or self.k < 1:
             got = f"queries={self.queries}, candidates={self.candidates}, k={self.k}"
-            raise ConfigError(f"expected 1 or more queries, no fewer candidates, and k of 1 or more; got {got}")
+            raise ConfigError(
+                f"expected 1 or more queries, no fewer candidates, and k of 1 or more; got {got}"
+            )
 
     def units(self, folder: Path) -> Iterator[Unit[_Sample]]:
         """The languages."""
@@ -106,14 +119,18 @@ class ParaCrawlRetrieval(StreamedTask):
                 continue
             suffix = Path(uncompressed_name(path)).suffix
             other = languages[languages[0] == ENGLISH]
-            if suffix.lower() in FORMAT_OF_SUFFIX or _is_side(suffix, other):  # of Moses' two files one stands for both
+            if suffix.lower() in FORMAT_OF_SUFFIX or _is_side(
+                suffix, other
+            ):  # of Moses' two files one stands for both
                 found.setdefault(other, []).append(path)
         return found
 
     def _sample(self, files: Sequence[Path], code: str) -> _Sample:
         drawn = reservoir(_english_first(files, code), self.candidates, seed=self.seed)
         if not drawn:
-            raise DataError("no pair of two texts; the file is empty or of another form", path=files[0])
+            raise DataError(
+                "no pair of two texts; the file is empty or of another form", path=files[0]
+            )
         seen: tuple[set[str], set[str]] = set(), set()
         pairs = []
         for pair in drawn:
@@ -131,12 +148,16 @@ class ParaCrawlRetrieval(StreamedTask):
         sample = unit.data
         source, target = unit.languages
         x, y = (
-            stream_vectors(functools.partial(encoder.encode, language=language), texts, normalize=True)
+            stream_vectors(
+                functools.partial(encoder.encode, language=language), texts, normalize=True
+            )
             for texts, language in ((sample.queries, source), (sample.candidates, target))
         )
         by_margin, _ = best_both_ways(x, y, k=self.k)
         right = is_right(by_margin.y)
-        by_cosine = is_right(exact_topk(x, y, k=1, device=search_device(len(x), len(y))).indices[:, 0].numpy())
+        by_cosine = is_right(
+            exact_topk(x, y, k=1, device=search_device(len(x), len(y))).indices[:, 0].numpy()
+        )
         scores = {"accuracy": float(right.mean()), "accuracy_cosine": float(by_cosine.mean())}
         wrong = wrong_neighbors(
             right,
@@ -153,7 +174,10 @@ class ParaCrawlRetrieval(StreamedTask):
         found = len(sample.candidates)
         if found >= self.candidates:
             return []
-        return [f"{found:,} candidates instead of {self.candidates:,}, {sample.repeated:,} repeated a text"]
+        return [
+            f"{found:,} candidates instead of {self.candidates:,}, {sample.repeated:,} repeated a"
+            " text"
+        ]
 
     def is_protocol(self, found: Findings) -> bool:
         """By the name of the folder."""
@@ -177,7 +201,11 @@ def _english_first(files: Sequence[Path], code: str) -> Iterator[tuple[str, str]
                 pair = pair.swapped()
             english = pair.source.strip()
             other = pair.target.strip()
-            if english and other and (pair.source_language, pair.target_language) == (ENGLISH, code):
+            if (
+                english
+                and other
+                and (pair.source_language, pair.target_language) == (ENGLISH, code)
+            ):
                 yield english, other
 
 

@@ -12,7 +12,8 @@ from interlingua.evaluation.key_index import KEY_BYTES, KeyIndex
 
 
 class PassageIds(Sequence[str]):
-    """Ids in the order of their passages: the bytes of each and 8 for its place, where a list takes some 70.
+    """Ids in the order of their passages: the bytes of each and 8 for its place, where a list takes
+    some 70.
 
     While ids are added another 24 bytes an id tell whether it is there already, see ``KeyIndex``.
 
@@ -37,10 +38,13 @@ class PassageIds(Sequence[str]):
         encoded = [name.encode(errors="surrogatepass") for name in ids]
         digests = [hashlib.blake2b(name, digest_size=KEY_BYTES).digest() for name in encoded]
         in_this_call: set[bytes] = set()
-        for name, digest, row in zip(ids, digests, self._present.find(digests).tolist(), strict=True):
+        for name, digest, row in zip(
+            ids, digests, self._present.find(digests).tolist(), strict=True
+        ):
             if row >= 0 or digest in in_this_call:
                 raise DataError(
-                    f"passage id {name!r} occurs twice in the passages of {self._language}; ids must differ"
+                    f"passage id {name!r} occurs twice in the passages of {self._language}; ids"
+                    " must differ"
                 )
             in_this_call.add(digest)
         self._present.add(digests, range(len(self), len(self) + len(ids)))

@@ -39,7 +39,10 @@ def search(
     pools: Mapping[str, EmbeddedPassages],
     nearest: Callable[[Any, Any], Neighbors] = exact_nearest,
 ) -> Run:
-    """The best 100 passages of every query over the pools; a pool's name stands before its ids, if there is one."""
+    """The best 100 passages of every query over the pools.
+
+    A pool's name stands before its ids, if there is one.
+    """
     if not queries:
         return {}
     found = [nearest(vectors, pool.vectors) for pool in pools.values()]
@@ -52,6 +55,13 @@ def search(
     run: dict[str, dict[str, float]] = {}
     for row, query in enumerate(queries):
         kept = np.flatnonzero(scores[row] >= least[row])  # with all that share the last place
-        of_query = zip(owners[kept].tolist(), places[row, kept].tolist(), scores[row, kept].tolist(), strict=True)
-        run[query] = top({named[owner][0] + named[owner][1][place]: score for owner, place, score in of_query})
+        of_query = zip(
+            owners[kept].tolist(),
+            places[row, kept].tolist(),
+            scores[row, kept].tolist(),
+            strict=True,
+        )
+        run[query] = top(
+            {named[owner][0] + named[owner][1][place]: score for owner, place, score in of_query}
+        )
     return run

@@ -1,4 +1,6 @@
-"""What tasks of questions and passages share: passages embedded to disk, judgments, exact search 100 deep."""
+"""What tasks of questions and passages share: passages embedded to disk, judgments, exact search
+100 deep.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from numpy import ndarray
 from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.folders import check_enough, choose_languages, content_sha256, full_code
+from interlingua.evaluation.data.folders import (
+    check_enough,
+    choose_languages,
+    content_sha256,
+    full_code,
+)
 from interlingua.evaluation.data.retrieval import Passage, RetrievalSet, Sets
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
@@ -58,15 +65,16 @@ class ScoredQuestions(NamedTuple):
 class PassageTask(LanguageTask):
     """Questions among passages, one set of both per language.
 
-    Questions and passages get the model's own prompts for them, if it has any. Passages are embedded into a file, so
-    that there may be millions.
+    Questions and passages get the model's own prompts for them, if it has any. Passages are
+    embedded into a file, so that there may be millions.
 
     Attributes:
         languages: languages to score, and to pool; all by default.
-        similarity: cosine or dot, the inner product of the vectors as the model gives them; auto is dot for a model
-            with two towers and cosine for all others.
+        similarity: cosine or dot, the inner product of the vectors as the model gives them; auto is
+            dot for a model with two towers and cosine for all others.
         runs: a folder for TREC run files, one per language, pool and system.
-        examples: questions with a wrong first passage kept next to the result, per language; 0 for none.
+        examples: questions with a wrong first passage kept next to the result, per language; 0 for
+            none.
     """
 
     main_metric: ClassVar[str] = "mrr_at_100"
@@ -101,7 +109,9 @@ class PassageTask(LanguageTask):
                 found.tables[table] = {**found.tables.get(table, {}), **cells}
             missed[name] = scored.missed
             count(f"{name} questions", len(one.queries))
-        found.examples = with_texts(missed, sets, codes, "cosine" if self._by_cosine(encoder) else "inner product")
+        found.examples = with_texts(
+            missed, sets, codes, "cosine" if self._by_cosine(encoder) else "inner product"
+        )
         return found
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
@@ -110,9 +120,17 @@ class PassageTask(LanguageTask):
         return groups | members_by_language(found.subsets, self.paper_groups)
 
     def embed_shard(
-        self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress = silent
+        self,
+        encoder: CachedEncoder,
+        data: Path,
+        shard: tuple[int, int],
+        *,
+        progress: Progress = silent,
     ) -> None:
-        """Embeds each n-th portion of the passages, counted over all languages; see ``evaluation.suite``."""
+        """Embeds each n-th portion of the passages, counted over all languages.
+
+        See ``evaluation.suite``.
+        """
         sets, codes = self._sets(self.find(data))
         count = TextCounter(progress, sum(one.passage_count() for one in sets.values()))
         numbers = itertools.count(1)
@@ -128,7 +146,9 @@ class PassageTask(LanguageTask):
         files = self.files(folder)
         codes = self.codes(files, folder)
         chosen = self.chosen(files, folder)
-        sets = {name or codes[name]: files[name]() for name in chosen}  # a lone set is called by its language
+        sets = {
+            name or codes[name]: files[name]() for name in chosen
+        }  # a lone set is called by its language
         codes |= {code: code for name, code in codes.items() if not name}
         return sets, codes
 
@@ -154,12 +174,21 @@ class PassageTask(LanguageTask):
         return {name: full_code(name) for name in files}
 
     def _by_cosine(self, encoder: CachedEncoder) -> bool:
-        return self.similarity == "cosine" or (self.similarity == "auto" and not getattr(encoder, "two_towers", False))
+        return self.similarity == "cosine" or (
+            self.similarity == "auto" and not getattr(encoder, "two_towers", False)
+        )
 
     def _embed_passages(
-        self, encoder: CachedEncoder, one: RetrievalSet, language: str, embedded: Callable[[int], None]
+        self,
+        encoder: CachedEncoder,
+        one: RetrievalSet,
+        language: str,
+        embedded: Callable[[int], None],
     ) -> EmbeddedPassages:
-        """All passages of a language; see ``docs/how-to/evaluate.md`` for the memory and disk that they take."""
+        """All passages of a language.
+
+        See ``docs/how-to/evaluate.md`` for the memory and disk that they take.
+        """
         ids = PassageIds(language)
         digest = hashlib.sha256()
 
@@ -203,7 +232,10 @@ class PassageTask(LanguageTask):
         return normalize_rows(vectors) if self._by_cosine(encoder) else vectors
 
     def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
-        """Which passages of the pool of all languages answer; in parallel sets a question's in every language."""
+        """Which passages of the pool of all languages answer.
+
+        In parallel sets a question's in every language.
+        """
         languages = sets if self.parallel else {name: sets[name]}
 
         def in_all(query: str, passages: Mapping[str, int]) -> dict[str, int]:
@@ -224,7 +256,9 @@ class PassageTask(LanguageTask):
             write_trec_run(self.runs / f"{self.name}.{name}.{kind}.trec", run, tag=kind)
 
 
-def _keep(encoder: CachedEncoder, portion: Sequence[Passage], language: str) -> Int64[ndarray, " n"]:
+def _keep(
+    encoder: CachedEncoder, portion: Sequence[Passage], language: str
+) -> Int64[ndarray, " n"]:
     """Embeds passages; gives the row of each."""
     texts = [passage.text for passage in portion]
     titles = [passage.title for passage in portion]
@@ -233,14 +267,24 @@ def _keep(encoder: CachedEncoder, portion: Sequence[Passage], language: str) -> 
 
 def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
     """The questions that count, and notes about the others."""
-    judged = {query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0}
+    judged = {
+        query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0
+    }
     if not judged:
-        raise DataError("no question has a relevant passage; check that questions and judgments belong together")
-    relevant = {passage for grades in judged.values() for passage, grade in grades.items() if grade > 0}
+        raise DataError(
+            "no question has a relevant passage; check that questions and judgments belong together"
+        )
+    relevant = {
+        passage for grades in judged.values() for passage, grade in grades.items() if grade > 0
+    }
     counts = {
-        "questions have judgments and no text, and count as 0": sum(query not in one.queries for query in judged),
+        "questions have judgments and no text, and count as 0": sum(
+            query not in one.queries for query in judged
+        ),
         "questions have no relevant passage and were left out": len(one.qrels) - len(judged),
-        "questions have no judgment and were left out": sum(query not in one.qrels for query in one.queries),
+        "questions have no judgment and were left out": sum(
+            query not in one.qrels for query in one.queries
+        ),
         "relevant passages are not among the passages": len(relevant.difference(passages)),
     }
     return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
@@ -253,5 +297,9 @@ def set_and_id(passage: str) -> tuple[str, str]:
 
 
 def _digest(one: RetrievalSet, passages: str) -> str:
-    judgments = [f"{query} {passage} {grade}" for query, found in one.qrels.items() for passage, grade in found.items()]
+    judgments = [
+        f"{query} {passage} {grade}"
+        for query, found in one.qrels.items()
+        for passage, grade in found.items()
+    ]
     return content_sha256([list(one.queries), list(one.queries.values()), judgments, [passages]])

@@ -1,4 +1,6 @@
-"""Retrieval: does the passage that answers a question come first among all passages? One class, one data set."""
+"""Retrieval: does the passage that answers a question come first among all passages? One class, one
+data set.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,16 @@ PARALLEL_GROUPS = {
     "with_parallel": ("ar", "bn", "en", "fi", "id", "ja", "ko"),
     "without_parallel": ("ru", "sw", "te", "th"),
 }
-"""Averages of Tables 5 and 10 of multilingual IR (Hu et al. 2022), where four languages have no parallel text."""
+"""Averages of Tables 5 and 10 of multilingual IR (Hu et al. 2022), where four languages have no
+parallel text."""
 
 MIRACL_LANGUAGES = "ar bn de en es fa fi fr hi id ja ko ru sw te th yo zh"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TyDiGoldP(RetrievalTask):
-    """TyDi QA's gold passages as retrieval, a small stand-in for Mr.TyDi: which passage is this question about?
+    """TyDi QA's gold passages as retrieval, a small stand-in for Mr.TyDi: which passage is this
+    question about?
 
     Attributes:
         split: dev, or train.
@@ -59,7 +63,10 @@ class TyDiGoldP(RetrievalTask):
 
 
 class XQuAD(RetrievalTask):
-    """XQuAD's paragraphs as retrieval; in the pool of all languages each translation of the paragraph is right."""
+    """XQuAD's paragraphs as retrieval.
+
+    In the pool of all languages each translation of the paragraph is right.
+    """
 
     name: ClassVar[str] = "xquad"
     published: ClassVar[str | None] = "xquad"
@@ -75,10 +82,11 @@ class XQuAD(RetrievalTask):
 
 
 class XQuADR(RetrievalTask):
-    """XQuAD-R (Roy et al. 2020): the sentence that holds the answer, among all sentences of all paragraphs.
+    """XQuAD-R (Roy et al. 2020): the sentence that holds the answer, among all sentences of all
+    paragraphs.
 
-    In the pool of all languages a question's sentence in each language is right. Sentences are embedded alone, without
-    the paragraph around them.
+    In the pool of all languages a question's sentence in each language is right. Sentences are
+    embedded alone, without the paragraph around them.
     """
 
     name: ClassVar[str] = "xquad_r"
@@ -96,7 +104,8 @@ class XQuADR(RetrievalTask):
 
 @dataclass(frozen=True, kw_only=True)
 class MrTyDi(RetrievalTask):
-    """Mr.TyDi v1.1 (Zhang et al. 2021): MRR@100 in the Wikipedia of the question's language, mean of 11 languages.
+    """Mr.TyDi v1.1 (Zhang et al. 2021): MRR@100 in the Wikipedia of the question's language, mean
+    of 11 languages.
 
     Attributes:
         split: test, dev or train.
@@ -123,7 +132,8 @@ class MrTyDi(RetrievalTask):
 
 @dataclass(frozen=True, kw_only=True)
 class Miracl(RetrievalTask):
-    """MIRACL (Zhang et al. 2023): nDCG@10 and Recall@100 in the Wikipedia of the question's language.
+    """MIRACL (Zhang et al. 2023): nDCG@10 and Recall@100 in the Wikipedia of the question's
+    language.
 
     Attributes:
         split: dev, which has public judgments, or train.
@@ -161,7 +171,9 @@ class Beir(RetrievalTask):
     name: ClassVar[str] = "beir"
     main_metric: ClassVar[str] = "ndcg_at_10"
     folders: ClassVar[Sequence[str]] = ("beir",)
-    expected: ClassVar[str] = "retrieval set in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv)"
+    expected: ClassVar[str] = (
+        "retrieval set in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv)"
+    )
 
     split: str = "test"
 
@@ -174,9 +186,13 @@ class Beir(RetrievalTask):
         if "" not in files:
             return {name: full_code(name) for name in files}
         if self.languages is None or len(self.languages) != 1:
-            raise DataError("its files don't tell their language; name it, e.g. --languages en", path=folder)
+            raise DataError(
+                "its files don't tell their language; name it, e.g. --languages en", path=folder
+            )
         return {"": full_code(self.languages[0])}
 
     def result_name(self, found: Findings) -> str:
         """See ``Task.result_name``."""
-        return f"{self.name}_{found.folder.resolve().name}" + ("" if self.split == "test" else f"_{self.split}")
+        return f"{self.name}_{found.folder.resolve().name}" + (
+            "" if self.split == "test" else f"_{self.split}"
+        )

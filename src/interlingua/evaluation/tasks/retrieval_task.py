@@ -1,4 +1,6 @@
-"""What the retrieval tasks share: metrics of the first 100 passages, BM25 and fusion with the encoder."""
+"""What the retrieval tasks share: metrics of the first 100 passages, BM25 and fusion with the
+encoder.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,17 @@ from interlingua.errors import ConfigError
 from interlingua.evaluation.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.retrieval import RetrievalSet
-from interlingua.evaluation.metrics.language_fairness import FAIRNESS, language_fairness, language_shares
-from interlingua.evaluation.metrics.ranking import DEPTH, Run, ranking_metrics, reciprocal_rank_fusion
+from interlingua.evaluation.metrics.language_fairness import (
+    FAIRNESS,
+    language_fairness,
+    language_shares,
+)
+from interlingua.evaluation.metrics.ranking import (
+    DEPTH,
+    Run,
+    ranking_metrics,
+    reciprocal_rank_fusion,
+)
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.tasks.missed_passages import misses
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, exact_nearest, search
@@ -36,18 +47,22 @@ from interlingua.search.topk.exact import Neighbors
 class RetrievalTask(PassageTask):
     """MRR@100, Recall@100 and nDCG@10 of questions among passages, as trec_eval computes them.
 
-    The candidates are the passages in the question's language and, where the protocol has that pool too, those of all
-    languages together (metrics ending in ``_all_languages``). A question without a ranking counts as 0 and is reported.
-    In parallel sets, where a question is answered in every language, ``language_fairness_at_20`` says whether the first
-    20 of the pool of all languages are of all languages; see ``metrics.language_fairness``.
+    The candidates are the passages in the question's language and, where the protocol has that pool
+    too, those of all languages together (metrics ending in ``_all_languages``). A question without
+    a ranking counts as 0 and is reported. In parallel sets, where a question is answered in every
+    language, ``language_fairness_at_20`` says whether the first 20 of the pool of all languages are
+    of all languages; see ``metrics.language_fairness``.
 
     Attributes:
-        precision: what passages are kept in for the search: float32, int8, or bits; hamming has the questions in bits
-            too, as binary indexes do.
-        rescore: candidates found in int8 or bits that are ranked anew by float32, 100 or more; 0 for none.
-        bm25: score BM25 too, and its fusion with the encoder (reciprocal ranks), in the question's language.
+        precision: what passages are kept in for the search: float32, int8, or bits; hamming has the
+            questions in bits too, as binary indexes do.
+        rescore: candidates found in int8 or bits that are ranked anew by float32, 100 or more; 0
+            for none.
+        bm25: score BM25 too, and its fusion with the encoder (reciprocal ranks), in the question's
+            language.
         bm25_k1: how soon more of the same word counts for nothing, at least 0.
-        bm25_b: how much long passages pay for their length, 0 to 1; both tuned by ``interlingua.evaluation.bm25.tune``.
+        bm25_b: how much long passages pay for their length, 0 to 1; both tuned by
+            ``interlingua.evaluation.bm25.tune``.
     """
 
     pools_all: ClassVar[bool] = False
@@ -61,9 +76,14 @@ class RetrievalTask(PassageTask):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("precision", self.precision, ("float32", "int8", "binary", "hamming"))
-        refuse_unread(self, "rescore", reason="precision = float32", when=self.precision == "float32")
+        refuse_unread(
+            self, "rescore", reason="precision = float32", when=self.precision == "float32"
+        )
         if self.rescore and self.rescore < DEPTH:
-            raise ConfigError(f"rescore is {self.rescore}; rankings are {DEPTH} deep, so give {DEPTH} or more, or 0")
+            raise ConfigError(
+                f"rescore is {self.rescore}; rankings are {DEPTH} deep, so give {DEPTH} or more,"
+                " or 0"
+            )
         refuse_unread(self, "bm25_k1", "bm25_b", reason="bm25 = false", when=not self.bm25)
 
     def _score(
@@ -83,7 +103,11 @@ class RetrievalTask(PassageTask):
         if self.bm25:
             runs["bm25_"] = self._bm25(questions, one, pools[name].ids, language)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
-        values = {f"{system}{m}": v for system, run in runs.items() for m, v in ranking_metrics(judged, run).items()}
+        values = {
+            f"{system}{m}": v
+            for system, run in runs.items()
+            for m, v in ranking_metrics(judged, run).items()
+        }
         expected = {query: _first_relevant(grades) for query, grades in judged.items()}
         kept: Any = {"language": language, "limit": self.examples}
         fairness: dict[str, float] = {}
@@ -94,29 +118,58 @@ class RetrievalTask(PassageTask):
             found = ranking_metrics(judged_in_all, runs[OF_ALL])
             values |= {f"{metric}{OF_ALL}": of_query for metric, of_query in found.items()}
             expected = {query: f"{name}/{passage}" for query, passage in expected.items()}
-            missed = misses(runs[OF_ALL], judged_in_all, one.queries, expected, place=set_and_id, **kept)
+            missed = misses(
+                runs[OF_ALL], judged_in_all, one.queries, expected, place=set_and_id, **kept
+            )
             if self.parallel and len(sets) > 1:
                 shares = language_shares(judged_in_all, runs[OF_ALL], list(sets))
                 fairness = {FAIRNESS: language_fairness(shares)}
                 tables = shares.tables(name)
         else:
-            missed = misses(runs[""], judged, one.queries, expected, place=lambda passage: (name, passage), **kept)
+            missed = misses(
+                runs[""],
+                judged,
+                one.queries,
+                expected,
+                place=lambda passage: (name, passage),
+                **kept,
+            )
         self._write_runs(name, runs)
-        scores = {metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()} | fairness
-        subset = SubsetScores(name=name, languages=(language, language), pairs=len(judged), scores=scores)
-        return ScoredQuestions(subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables)
+        scores = {
+            metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()
+        } | fairness
+        subset = SubsetScores(
+            name=name, languages=(language, language), pairs=len(judged), scores=scores
+        )
+        return ScoredQuestions(
+            subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables
+        )
 
     def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
         """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
         if self.precision == "float32":
             return exact_nearest(queries, passages)
         codes = CodedVectors.of(passages, "int8" if self.precision == "int8" else "ubinary")
-        return rescored_topk(queries, codes, passages, k=DEPTH, rescore=self.rescore, signs=self.precision == "hamming")
+        return rescored_topk(
+            queries,
+            codes,
+            passages,
+            k=DEPTH,
+            rescore=self.rescore,
+            signs=self.precision == "hamming",
+        )
 
-    def _bm25(self, queries: Mapping[str, str], one: RetrievalSet, ids: Sequence[str], language: str) -> Run:
+    def _bm25(
+        self, queries: Mapping[str, str], one: RetrievalSet, ids: Sequence[str], language: str
+    ) -> Run:
         texts = (f"{passage.title} {passage.text}".strip() for passage in one.passages())
         of_queries = list(queries.values())
-        options: Any = {"language": language, "k1": self.bm25_k1, "b": self.bm25_b, "queries": of_queries}
+        options: Any = {
+            "language": language,
+            "k1": self.bm25_k1,
+            "b": self.bm25_b,
+            "queries": of_queries,
+        }
         index = BM25Index.build(ids, texts, **options)
         found, scores = index.search(of_queries, DEPTH)
         return {

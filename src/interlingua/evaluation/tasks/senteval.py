@@ -1,4 +1,6 @@
-"""SentEval's transfer tasks (Conneau and Kiela 2018): what does a linear classifier find in English embeddings?"""
+"""SentEval's transfer tasks (Conneau and Kiela 2018): what does a linear classifier find in English
+embeddings?
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,15 @@ from interlingua.evaluation.tasks.groups import present_members
 from interlingua.registry import did_you_mean
 
 ENGLISH = "eng_Latn"
-SIZES = {"MR": 10662, "CR": 3775, "SUBJ": 10000, "MPQA": 10606, "SST": 67349, "TREC": 5452, "MRPC": 4076}
+SIZES = {
+    "MR": 10662,
+    "CR": 3775,
+    "SUBJ": 10000,
+    "MPQA": 10606,
+    "SST": 67349,
+    "TREC": 5452,
+    "MRPC": 4076,
+}
 """The seven tasks and their training examples."""
 
 
@@ -35,12 +45,14 @@ SIZES = {"MR": 10662, "CR": 3775, "SUBJ": 10000, "MPQA": 10606, "SST": 67349, "T
 class SentEval(Task):
     """The seven tasks that LaBSE and MEXMA report, with SentEval's logistic regression in torch.
 
-    Adam, batches of 64, an L2 grid of 1e-5 to 1e-2; MR, CR, SUBJ and MPQA by 10-fold nested cross-validation, SST by
-    its dev set, TREC and MRPC by 10-fold cross-validation on the training set; MRPC's features are [|u-v|, u*v]. See
-    ``metrics.logistic`` and ``metrics.senteval``. Embeddings are those the model gives, not scaled.
+    Adam, batches of 64, an L2 grid of 1e-5 to 1e-2; MR, CR, SUBJ and MPQA by 10-fold nested
+    cross-validation, SST by its dev set, TREC and MRPC by 10-fold cross-validation on the training
+    set; MRPC's features are [|u-v|, u*v]. See ``metrics.logistic`` and ``metrics.senteval``.
+    Embeddings are those the model gives, not scaled.
 
-    A task with a training set that is not of SentEval's size carries the size in its name (``SST_6920``: sentences
-    alone, where SentEval has 67,349 phrases), and the average then is ``senteval_6of7``.
+    A task with a training set that is not of SentEval's size carries the size in its name
+    (``SST_6920``: sentences alone, where SentEval has 67,349 phrases), and the average then is
+    ``senteval_6of7``.
 
     Attributes:
         tasks: names of those to score; all that are there by default.
@@ -89,7 +101,10 @@ class SentEval(Task):
     def score(self, encoder: CachedEncoder, unit: Unit[TransferTask]) -> Scored:
         """See ``Task.score``."""
         task = unit.data
-        vectors = {split: (_features(encoder, examples), _classes(examples)) for split, examples in task.items()}
+        vectors = {
+            split: (_features(encoder, examples), _classes(examples))
+            for split, examples in task.items()
+        }
         outcome = _classify(vectors, PROTOTYPING if self.prototyping else SENTEVAL)
         scores = {"accuracy": outcome.accuracy, "dev_accuracy": outcome.dev_accuracy}
         if task["train"].others is not None:
@@ -105,7 +120,9 @@ class SentEval(Task):
         groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
         return groups | present_members(found.subsets, {"senteval": list(SIZES)})
 
-    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
+    def means(
+        self, group: str, subsets: Sequence[SubsetScores], found: Findings
+    ) -> dict[str, float]:
         """See ``Task.means``; F1 is of single tasks."""
         means = mean_scores(subsets)
         if len(subsets) > 1:
@@ -114,14 +131,19 @@ class SentEval(Task):
 
 
 def _classify(
-    vectors: dict[str, tuple[Float32[ndarray, "n d"], Int64[ndarray, " n"]]], settings: LogisticSettings
+    vectors: dict[str, tuple[Float32[ndarray, "n d"], Int64[ndarray, " n"]]],
+    settings: LogisticSettings,
 ) -> Outcome:
     classes = 1 + max(int(y.max()) for _, y in vectors.values())
     if "test" not in vectors:
         return nested_cross_validation(*vectors["train"], classes=classes, settings=settings)
     if "dev" not in vectors:
-        return cross_validation_on_train(vectors["train"], vectors["test"], classes=classes, settings=settings)
-    return validation_on_dev(vectors["train"], vectors["dev"], vectors["test"], classes=classes, settings=settings)
+        return cross_validation_on_train(
+            vectors["train"], vectors["test"], classes=classes, settings=settings
+        )
+    return validation_on_dev(
+        vectors["train"], vectors["dev"], vectors["test"], classes=classes, settings=settings
+    )
 
 
 def _features(encoder: CachedEncoder, examples: Examples) -> Float32[ndarray, "n d"]:
@@ -138,7 +160,9 @@ def _classes(examples: Examples) -> Int64[ndarray, " n"]:
 
 def _f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
     """Of the class 1."""
-    return float(2 * ((y == 1) & (predicted == 1)).sum() / max((y == 1).sum() + (predicted == 1).sum(), 1))
+    return float(
+        2 * ((y == 1) & (predicted == 1)).sum() / max((y == 1).sum() + (predicted == 1).sum(), 1)
+    )
 
 
 def _texts(examples: Examples) -> int:
@@ -147,4 +171,8 @@ def _texts(examples: Examples) -> int:
 
 def _contents(task: TransferTask) -> Iterator[Sequence[str]]:
     for examples in task.values():
-        yield from (examples.texts, examples.others or (), [str(label) for label in examples.labels])
+        yield from (
+            examples.texts,
+            examples.others or (),
+            [str(label) for label in examples.labels],
+        )

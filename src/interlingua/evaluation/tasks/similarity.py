@@ -1,4 +1,6 @@
-"""What the similarity tasks share: cosines against people's judgments, correlations, intervals, groups."""
+"""What the similarity tasks share: cosines against people's judgments, correlations, intervals,
+groups.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code, language_pair
 from interlingua.evaluation.data.similarity import ScoredPairs, SimilarityFile, read_scored_pairs
-from interlingua.evaluation.metrics.correlation import bootstrap_spearman, interval, pearson, spearman
+from interlingua.evaluation.metrics.correlation import (
+    bootstrap_spearman,
+    interval,
+    pearson,
+    spearman,
+)
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
 from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
 from interlingua.evaluation.tasks.groups import present_members
@@ -29,12 +36,14 @@ DECIMALS = 12
 class SimilarityTask(LanguageTask):
     """Spearman's and Pearson's correlations of cosines with judgments, fractions.
 
-    ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a group's interval is that
-    of its mean, sets of one size being resampled together, as many repeat their pairs in other languages. If the size
-    of a set is not the protocol's, the folder's name stands behind the task's, and there are no groups of papers.
+    ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a
+    group's interval is that of its mean, sets of one size being resampled together, as many repeat
+    their pairs in other languages. If the size of a set is not the protocol's, the folder's name
+    stands behind the task's, and there are no groups of papers.
 
     Attributes:
-        languages: languages, or pairs of them (``en-ar``), to score; all sets of the protocol by default.
+        languages: languages, or pairs of them (``en-ar``), to score; all sets of the protocol by
+            default.
         resamples: bootstrap resamples; 0 leaves the intervals out.
         seed: of the bootstrap.
     """
@@ -59,7 +68,8 @@ class SimilarityTask(LanguageTask):
         for name, (languages, pairs) in self.read(wanted, folder).items():
             if len(set(pairs.gold)) == 1:
                 raise DataError(
-                    f"{name}: all judgments are {pairs.gold[0]:g}, nothing can be ranked; is it the right column?",
+                    f"{name}: all judgments are {pairs.gold[0]:g}, nothing can be ranked; is it"
+                    " the right column?",
                     path=folder,
                 )
             yield Unit(
@@ -80,7 +90,8 @@ class SimilarityTask(LanguageTask):
         scores = {"spearman": spearman(values, gold), "pearson": pearson(values, gold)}
         draws = None
         if self.resamples:
-            # by the size, so that rows that translate each other are drawn together and a set's interval is its own
+            # by the size, so that rows that translate each other are drawn together and a set's
+            # interval is its own
             rng = np.random.default_rng([self.seed, len(gold)])
             draws = bootstrap_spearman(values, gold, resamples=self.resamples, rng=rng)
             scores["spearman_low"], scores["spearman_high"] = interval(draws)
@@ -104,31 +115,44 @@ class SimilarityTask(LanguageTask):
         """See ``LanguageTask.chosen``."""
         return list(self.wanted(files, folder))
 
-    def wanted(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, SimilarityFile]:
+    def wanted(
+        self, files: Mapping[str, SimilarityFile], folder: Path
+    ) -> dict[str, SimilarityFile]:
         """The sets to score.
 
         Raises:
             LanguageAbsentError: something wanted is not here.
         """
         if self.languages is None:
-            protocol = {name: file for name, file in files.items() if not self.sizes or name in self.sizes}
+            protocol = {
+                name: file for name, file in files.items() if not self.sizes or name in self.sizes
+            }
             return protocol or dict(files)
         names: set[str] = set()
         for item in self.languages:
             turned = "-".join(reversed(item.split("-")))
             found = [name for name in (item, turned) if name in files]
-            found = found or [name for name, file in files.items() if name in self.sizes and _has(item, file)]
+            found = found or [
+                name for name, file in files.items() if name in self.sizes and _has(item, file)
+            ]
             if not found:
                 raise LanguageAbsentError(
-                    f"no set for {item!r} here; there are: {', '.join(files)}", item=item, path=folder
+                    f"no set for {item!r} here; there are: {', '.join(files)}",
+                    item=item,
+                    path=folder,
                 )
             names |= set(found)
         return {name: file for name, file in files.items() if name in names}
 
-    def read(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
+    def read(
+        self, files: Mapping[str, SimilarityFile], folder: Path
+    ) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
         """The sets' languages and contents."""
         return {
-            name: ((full_code(file.languages[0]), full_code(file.languages[1])), read_scored_pairs(file))
+            name: (
+                (full_code(file.languages[0]), full_code(file.languages[1])),
+                read_scored_pairs(file),
+            )
             for name, file in files.items()
         }
 
@@ -139,7 +163,9 @@ class SimilarityTask(LanguageTask):
             groups |= present_members(found.subsets, self.paper_groups)
         return groups
 
-    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
+    def means(
+        self, group: str, subsets: Sequence[SubsetScores], found: Findings
+    ) -> dict[str, float]:
         """Means over a group's sets, with the interval of the mean."""
         means = mean_scores(subsets)
         if self.resamples:

@@ -1,4 +1,6 @@
-"""Semantic textual similarity: does the cosine of two sentences rank pairs as people do? No training, no threshold."""
+"""Semantic textual similarity: does the cosine of two sentences rank pairs as people do? No
+training, no threshold.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +31,25 @@ from interlingua.evaluation.tasks.similarity import SimilarityTask, codes_of
 _MONOLINGUAL = ("en-en", "es-es", "ar-ar")
 _CROSSLINGUAL = ("en-ar", "en-de", "en-tr", "en-es", "en-fr", "en-it", "en-nl")
 _SIZES_12_16 = {
-    "2012.MSRpar": 750, "2012.MSRvid": 750, "2012.OnWN": 750, "2012.SMTeuroparl": 459, "2012.SMTnews": 399,
-    "2013.FNWN": 189, "2013.OnWN": 561, "2013.headlines": 750,
-    "2014.OnWN": 750, "2014.deft-forum": 450, "2014.deft-news": 300, "2014.headlines": 750, "2014.images": 750,
-    "2014.tweet-news": 750,
-    "2015.answers-forums": 375, "2015.answers-students": 750, "2015.belief": 375, "2015.headlines": 750,
-    "2015.images": 750,
-    "2016.answer-answer": 254, "2016.headlines": 249, "2016.plagiarism": 230, "2016.postediting": 244,
-    "2016.question-question": 209,
+    "2012.MSRpar": 750, "2012.MSRvid": 750, "2012.OnWN": 750, "2012.SMTeuroparl": 459,
+    "2012.SMTnews": 399, "2013.FNWN": 189, "2013.OnWN": 561, "2013.headlines": 750,
+    "2014.OnWN": 750, "2014.deft-forum": 450, "2014.deft-news": 300, "2014.headlines": 750,
+    "2014.images": 750, "2014.tweet-news": 750,
+    "2015.answers-forums": 375, "2015.answers-students": 750, "2015.belief": 375,
+    "2015.headlines": 750, "2015.images": 750,
+    "2016.answer-answer": 254, "2016.headlines": 249, "2016.plagiarism": 230,
+    "2016.postediting": 244, "2016.question-question": 209,
 }  # fmt: skip
 
 
 class STS17(SimilarityTask):
-    """STS17 extended (Cer et al. 2017; Reimers & Gurevych 2020): 3 monolingual and 7 cross-lingual sets of 250 pairs.
+    """STS17 extended (Cer et al. 2017; Reimers & Gurevych 2020): 3 monolingual and 7 cross-lingual
+    sets of 250 pairs.
 
-    The averages of the calibrated-similarity paper are ``sts17_monolingual_3of3`` and ``sts17_crosslingual_7of7``;
-    SemEval's own tracks hold three of the seven, and their average is called ``sts17_crosslingual_3of7``.
-    Track 4b (``en-es_4b``) and Korean are in no average and are scored only if requested.
+    The averages of the calibrated-similarity paper are ``sts17_monolingual_3of3`` and
+    ``sts17_crosslingual_7of7``; SemEval's own tracks hold three of the seven, and their average is
+    called ``sts17_crosslingual_3of7``. Track 4b (``en-es_4b``) and Korean are in no average and are
+    scored only if requested.
     """
 
     name: ClassVar[str] = "sts17"
@@ -67,8 +71,8 @@ class STS17(SimilarityTask):
 class STSBenchmark(SimilarityTask):
     """STS benchmark (Cer et al. 2017), in every language that is there.
 
-    The languages' files translate each other row by row, so that a pair of languages, ``--languages de-fr``, is scored
-    too: first sentences in one, second ones in the other.
+    The languages' files translate each other row by row, so that a pair of languages,
+    ``--languages de-fr``, is scored too: first sentences in one, second ones in the other.
 
     Attributes:
         split: test (1,379 pairs), dev or train.
@@ -93,28 +97,41 @@ class STSBenchmark(SimilarityTask):
         """See ``SimilarityTask.files``."""
         return stsb_files(folder, self.split)
 
-    def wanted(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, SimilarityFile]:
+    def wanted(
+        self, files: Mapping[str, SimilarityFile], folder: Path
+    ) -> dict[str, SimilarityFile]:
         """Files by language, and for a pair of languages both of its files."""
         languages = {full_code(code): code for code in files}
         wanted: dict[str, SimilarityFile] = {}
         for item in [*files] if self.languages is None else self.languages:
             codes = codes_of(item)
             if not all(code in languages for code in codes):
-                raise DataError(f"no file for {item!r} here; there are: {', '.join(files)}", path=folder)
+                raise DataError(
+                    f"no file for {item!r} here; there are: {', '.join(files)}", path=folder
+                )
             first = languages[codes[0]]
             last = languages[codes[-1]]
-            wanted[first if first == last else f"{first}-{last}"] = files[first]._replace(languages=(first, last))
+            wanted[first if first == last else f"{first}-{last}"] = files[first]._replace(
+                languages=(first, last)
+            )
         return wanted
 
-    def read(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
-        """See ``SimilarityTask.read``; the two files of a pair must have one column of judgments."""
+    def read(
+        self, files: Mapping[str, SimilarityFile], folder: Path
+    ) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
+        """See ``SimilarityTask.read``.
+
+        The two files of a pair must have one column of judgments.
+        """
         own = self.files(folder)
         sets = {}
         for name, file in files.items():
             first, second = (read_scored_pairs(own[code]) for code in file.languages)
             if first.gold != second.gold:
                 other = own[file.languages[1]].path.name
-                raise DataError(f"its scores are not those of {other}, so rows can't be paired", path=file.path)
+                raise DataError(
+                    f"its scores are not those of {other}, so rows can't be paired", path=file.path
+                )
             languages = (full_code(file.languages[0]), full_code(file.languages[1]))
             sets[name] = (languages, first._replace(second=second.second))
         return sets
@@ -134,15 +151,17 @@ def _sets_of_year(year: int) -> tuple[str, ...]:
 class STS12to16(SimilarityTask):
     """The English sets of SemEval 2012 to 2016.
 
-    A year's group has the mean over its sets and, as ``spearman_pooled``, one correlation over all its pairs, which is
-    what mteb and SimCSE report; ``sts12_16`` is the mean over the years of either, and counts the sets; ``all`` is the
-    mean over the sets.
+    A year's group has the mean over its sets and, as ``spearman_pooled``, one correlation over all
+    its pairs, which is what mteb and SimCSE report; ``sts12_16`` is the mean over the years of
+    either, and counts the sets; ``all`` is the mean over the sets.
     """
 
     name: ClassVar[str] = "sts12_16"
     published: ClassVar[str | None] = "sts12_16"
     folders: ClassVar[Sequence[str]] = ("sts12_16", "STS")
-    expected: ClassVar[str] = "sets of STS12-16 (2012.MSRpar.test.tsv, STS12-en-test/STS.input.MSRpar.txt)"
+    expected: ClassVar[str] = (
+        "sets of STS12-16 (2012.MSRpar.test.tsv, STS12-en-test/STS.input.MSRpar.txt)"
+    )
     sizes: ClassVar[Mapping[str, int]] = _SIZES_12_16
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {
         **{f"sts{year}": _sets_of_year(year) for year in range(12, 17)},
@@ -153,7 +172,9 @@ class STS12to16(SimilarityTask):
         """See ``SimilarityTask.files``."""
         return sts12_16_files(folder)
 
-    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
+    def means(
+        self, group: str, subsets: Sequence[SubsetScores], found: Findings
+    ) -> dict[str, float]:
         """Means over the sets of each year, then over the years; of all, over the sets."""
         if group.startswith("all_"):
             return super().means(group, subsets, found)
@@ -164,7 +185,9 @@ class STS12to16(SimilarityTask):
         for chosen in years.values():
             cosines = np.concatenate([found.items[subset.name].values for subset in chosen])
             gold = np.concatenate([found.items[subset.name].gold for subset in chosen])
-            of_years.append(super().means(group, chosen, found) | {"spearman_pooled": spearman(cosines, gold)})
+            of_years.append(
+                super().means(group, chosen, found) | {"spearman_pooled": spearman(cosines, gold)}
+            )
         means = {}
         for metric in of_years[0]:
             means[metric] = float(np.mean([of_year[metric] for of_year in of_years]))
@@ -178,7 +201,9 @@ class STS12to16(SimilarityTask):
 
 @dataclass(frozen=True, kw_only=True)
 class Sick(SimilarityTask):
-    """SICK relatedness (Marelli et al. 2014), English: test 4,927 pairs; mteb's SICK-R pools all 9,927.
+    """SICK relatedness (Marelli et al. 2014), English: test 4,927 pairs.
+
+    Mteb's SICK-R pools all 9,927.
 
     Attributes:
         splits: one or more of train, dev and test, pooled into one set.
@@ -188,7 +213,12 @@ class Sick(SimilarityTask):
     published: ClassVar[str | None] = "sick"
     folders: ClassVar[Sequence[str]] = ("sick", "SICK")
     expected: ClassVar[str] = "SICK files (test.tsv, SICK_test_annotated.txt)"
-    sizes: ClassVar[Mapping[str, int]] = {"test": 4927, "train+dev+test": 9927, "dev": 500, "train": 4500}
+    sizes: ClassVar[Mapping[str, int]] = {
+        "test": 4927,
+        "train+dev+test": 9927,
+        "dev": 500,
+        "train": 4500,
+    }
 
     splits: tuple[Split, ...] = ("test",)
 
@@ -200,13 +230,19 @@ class Sick(SimilarityTask):
         """See ``SimilarityTask.files``."""
         return {split: file for split, file in sick_files(folder).items() if split in self.splits}
 
-    def read(self, files: Mapping[str, SimilarityFile], folder: Path) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
+    def read(
+        self, files: Mapping[str, SimilarityFile], folder: Path
+    ) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
         """One set of all splits."""
         missing = [split for split in self.splits if split not in files]
         if missing:
-            raise DataError(f"the split {missing[0]} is not here; there are: {', '.join(files)}", path=folder)
+            raise DataError(
+                f"the split {missing[0]} is not here; there are: {', '.join(files)}", path=folder
+            )
         parts = [read_scored_pairs(files[split]) for split in self.splits]
         first = [text for part in parts for text in part.first]
         second = [text for part in parts for text in part.second]
         gold = [score for part in parts for score in part.gold]
-        return {"+".join(self.splits): (("eng_Latn", "eng_Latn"), ScoredPairs(first, second, gold, 0))}
+        return {
+            "+".join(self.splits): (("eng_Latn", "eng_Latn"), ScoredPairs(first, second, gold, 0))
+        }

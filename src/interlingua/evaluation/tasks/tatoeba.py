@@ -1,4 +1,6 @@
-"""Tatoeba similarity search: P@1 between English and other languages, LASER (Artetxe & Schwenk 2019)."""
+"""Tatoeba similarity search: P@1 between English and other languages, LASER (Artetxe & Schwenk
+2019).
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,21 @@ from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import Scored, Unit
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
-from interlingua.evaluation.tasks.translations import TranslationPair, Translations, TranslationTask, paired_files
+from interlingua.evaluation.tasks.translations import (
+    TranslationPair,
+    Translations,
+    TranslationTask,
+    paired_files,
+)
 
 
 class Tatoeba(TranslationTask):
     """P@1 of cosine retrieval within each language's file, both directions and their mean.
 
-    The candidates of a sentence are the other side of its own file, up to 1000. Averages are unweighted over languages.
-    Any folder of ``<a>-<b>.tsv`` files will do, a prepared corpus's ``heldout`` for one; then the result is named
-    after it, and only LASER's own data, recognized by content, stand under the name ``tatoeba``.
+    The candidates of a sentence are the other side of its own file, up to 1000. Averages are
+    unweighted over languages. Any folder of ``<a>-<b>.tsv`` files will do, a prepared corpus's
+    ``heldout`` for one; then the result is named after it, and only LASER's own data, recognized by
+    content, stand under the name ``tatoeba``.
     """
 
     name: ClassVar[str] = "tatoeba"
@@ -51,7 +59,11 @@ class Tatoeba(TranslationTask):
         right_backward = is_right(nearest_source, sources if by_text else None)
         forward = float(right_forward.mean())
         backward = float(right_backward.mean())
-        scores = {"accuracy": (forward + backward) / 2, "accuracy_forward": forward, "accuracy_backward": backward}
+        scores = {
+            "accuracy": (forward + backward) / 2,
+            "accuracy_forward": forward,
+            "accuracy_backward": backward,
+        }
         there = (right_forward, nearest_target, sources, targets, cosine_of(x, y))
         back = (right_backward, nearest_source, targets, sources, cosine_of(y, x))
         examples = wrong_neighbors(*there, languages=(source, target), limit=self.examples)

@@ -1,4 +1,6 @@
-"""Tasks on sentences and their translations, a unit per pair of languages: where the files are, which to score."""
+"""Tasks on sentences and their translations, a unit per pair of languages: where the files are,
+which to score.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from interlingua.corpus.augmented_sets import Altered
-from interlingua.corpus.evaluation_sets import PairFile, aligned_files, one_each, read_aligned, read_pair_file
+from interlingua.corpus.evaluation_sets import (
+    PairFile,
+    aligned_files,
+    one_each,
+    read_aligned,
+    read_pair_file,
+)
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import choose_languages, full_code, pair_files_by_key
 from interlingua.evaluation.examples import PER_SUBSET
@@ -32,7 +40,11 @@ class TranslationPair(NamedTuple):
 
     def read(self) -> tuple[list[str], list[str]]:
         """Sources and targets, line by line."""
-        first, second = read_pair_file(self.file) if isinstance(self.file, PairFile) else read_aligned(self.file)
+        first, second = (
+            read_pair_file(self.file)
+            if isinstance(self.file, PairFile)
+            else read_aligned(self.file)
+        )
         return (second, first) if self.turned else (first, second)
 
 
@@ -56,8 +68,8 @@ class TranslationTask(LanguageTask):
 
     Attributes:
         languages: languages, pairs or groups of them to score; all that have a file by default.
-        compare: ``index`` counts only the sentence's own translation as right, ``text`` also a candidate of the
-            same text (LASER's option for duplicates).
+        compare: ``index`` counts only the sentence's own translation as right, ``text`` also a
+            candidate of the same text (LASER's option for duplicates).
         examples: wrong neighbors kept next to the result, per language pair; 0 for none.
     """
 
@@ -66,14 +78,19 @@ class TranslationTask(LanguageTask):
 
     @abc.abstractmethod
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """Source language, as the files spell it -> where the pair is; nothing in a folder of another layout."""
+        """Source language, as the files spell it -> where the pair is.
+
+        Nothing in a folder of another layout.
+        """
 
     def chosen(self, files: Mapping[str, TranslationPair], folder: Path) -> list[str]:
         """See ``LanguageTask.chosen``."""
         languages = {key: pair.source for key, pair in files.items()}
         names = {key: pair.name for key, pair in files.items()}
         pivots = {pair.target for pair in files.values()}
-        return choose_languages(self.languages, languages, self.paper_groups, folder, names=names, pivots=pivots)
+        return choose_languages(
+            self.languages, languages, self.paper_groups, folder, names=names, pivots=pivots
+        )
 
     def units(self, folder: Path) -> Iterable[Unit[Translations]]:
         """The pairs of languages."""
@@ -92,12 +109,15 @@ class TranslationTask(LanguageTask):
             )
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """The papers' groups where these are their data, all languages, and those in each kind of script."""
+        """The papers' groups where these are their data, all languages, and those in each kind of
+        script.
+        """
         return group_members(found.subsets, self.paper_groups if self.is_protocol(found) else {})
 
 
 def paired_files(folder: Path, target: str | None = None) -> dict[str, TranslationPair]:
-    """The ``<a>-<b>.tsv`` files of a folder, those with English behind by their first language: ``deu``, ``deu-fra``.
+    """The ``<a>-<b>.tsv`` files of a folder, those with English behind by their first language:
+    ``deu``, ``deu-fra``.
 
     Args:
         folder: where they lie.
@@ -114,12 +134,15 @@ def paired_files(folder: Path, target: str | None = None) -> dict[str, Translati
             found[file.name.removesuffix("-eng")] = TranslationPair(file.name, first, second, file)
         elif target == first:
             name = f"{file.target_language}-{file.source_language}"
-            found[name.removesuffix("-eng")] = TranslationPair(name, second, first, file, turned=True)
+            found[name.removesuffix("-eng")] = TranslationPair(
+                name, second, first, file, turned=True
+            )
     return found
 
 
 def aligned_pairs(folder: Path, target: str) -> dict[str, TranslationPair]:
-    """The line-aligned ``<lang>.txt`` files of a folder, each with that of the language to retrieve.
+    """The line-aligned ``<lang>.txt`` files of a folder, each with that of the language to
+    retrieve.
 
     Raises:
         DataError: there are such files, but none in that language, or two in one language.
@@ -143,11 +166,12 @@ def translation_pairs(folder: Path, target: str | None = None) -> dict[str, Tran
 
     Args:
         folder: of line-aligned ``<lang>.txt`` files or of ``<a>-<b>.tsv`` pairs.
-        target: the language to retrieve; by default English of aligned files, the second one of pairs.
+        target: the language to retrieve; by default English of aligned files, the second one of
+            pairs.
 
     Raises:
-        DataError: the folder has aligned files, but none in the target language, or two in one language; or two files
-            are of one pair.
+        DataError: the folder has aligned files, but none in the target language, or two in one
+            language; or two files are of one pair.
     """
     wanted = None if target is None else full_code(target)
     return aligned_pairs(folder, wanted or ENGLISH) or paired_files(folder, wanted)

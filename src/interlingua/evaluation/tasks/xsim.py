@@ -1,4 +1,6 @@
-"""xsim: the error of margin-based retrieval of English, LASER's ``xsim.py`` as MEXMA (Janeiro et al. 2024) uses it."""
+"""xsim: the error of margin-based retrieval of English, LASER's ``xsim.py`` as MEXMA (Janeiro et
+al. 2024) uses it.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ DATASET = "flores200_devtest"
 class XSim(MarginSearch):
     """xsim on FLORES-200 devtest, X -> English; see ``MarginSearch``.
 
-    The data are line-aligned ``<lang>.txt`` files with ``eng_Latn.txt`` among them, FLORES-200 devtest for the
-    protocol (group ``mexma``, 80 languages), or the ``<a>-<b>.tsv`` pairs of a prepared corpus's ``heldout``; only
-    FLORES, recognized by content, stands under the name ``xsim``.
+    The data are line-aligned ``<lang>.txt`` files with ``eng_Latn.txt`` among them, FLORES-200
+    devtest for the protocol (group ``mexma``, 80 languages), or the ``<a>-<b>.tsv`` pairs of a
+    prepared corpus's ``heldout``; only FLORES, recognized by content, stands under the name
+    ``xsim``.
     """
 
     name: ClassVar[str] = "xsim"

@@ -1,4 +1,6 @@
-"""xsim++: xsim among sentences that were altered to mislead, Chen et al. 2023 (LASER's ``tasks/xsimplusplus``)."""
+"""xsim++: xsim among sentences that were altered to mislead, Chen et al. 2023 (LASER's
+``tasks/xsimplusplus``).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from interlingua.corpus.augmented_sets import GENERATED, Altered, altered_file, read_altered, write_altered
+from interlingua.corpus.augmented_sets import (
+    GENERATED,
+    Altered,
+    altered_file,
+    read_altered,
+    write_altered,
+)
 from interlingua.corpus.hard_negatives import KINDS, check_request, hard_negatives
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
@@ -20,15 +28,18 @@ from interlingua.evaluation.tasks.xsim import DATASET
 
 @dataclass(frozen=True, kw_only=True)
 class XSimPP(MarginSearch):
-    """xsim with altered English sentences behind the candidates; they are neighbors of x and have neighbors too.
+    """xsim with altered English sentences behind the candidates.
 
-    Adds to the error rates of ``MarginSearch`` the shares of sentences for which an altered form of the right
-    sentence was retrieved, by what was altered (``errors_<kind>``), and for which something else was
-    (``errors_misaligned``); LASER prints them as counts. They sum to ``xsim_pp``.
+    They are neighbors of x and have neighbors too.
 
-    Needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the folder, or in one next to it that
-    is called ``<folder>_augmented``. Files that ``xsim_pp_generated`` wrote are read too; their result is named after
-    the folder.
+    Adds to the error rates of ``MarginSearch`` the shares of sentences for which an altered form of
+    the right sentence was retrieved, by what was altered (``errors_<kind>``), and for which
+    something else was (``errors_misaligned``); LASER prints them as counts. They sum to
+    ``xsim_pp``.
+
+    Needs ``eng_Latn_augmented.devtest`` and ``eng_Latn_errtype.devtest.json`` in the folder, or in
+    one next to it that is called ``<folder>_augmented``. Files that ``xsim_pp_generated`` wrote are
+    read too; their result is named after the folder.
 
     Attributes:
         target: the language to retrieve, which has the altered sentences.
@@ -56,14 +67,18 @@ class XSimPP(MarginSearch):
         path = altered_file(folder, language)
         if path is None:
             raise DataError(
-                f"no {language}_augmented.devtest here nor in {folder.resolve().name}_augmented next to it; LASER "
-                "publishes one for English, and xsim_pp_generated makes some for any language",
+                f"no {language}_augmented.devtest here nor in {folder.resolve().name}_augmented"
+                " next to it; LASER publishes one for English, and xsim_pp_generated makes some"
+                " for any language",
                 path=folder,
             )
         altered = read_altered(path)
         known = {target.strip() for target in targets}
         if not any(one.original in known for one in altered):
-            raise DataError(f"made from other sentences than those of {language}; is it of another split?", path=path)
+            raise DataError(
+                f"made from other sentences than those of {language}; is it of another split?",
+                path=path,
+            )
         return altered
 
     def is_official(self, altered: Sequence[Altered]) -> bool:
@@ -72,20 +87,26 @@ class XSimPP(MarginSearch):
 
     def is_protocol(self, found: Findings) -> bool:
         """FLORES with English as the target."""
-        return found.revision is not None and found.is_official and full_code(self.target) == ENGLISH
+        return (
+            found.revision is not None and found.is_official and full_code(self.target) == ENGLISH
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class XSimPPGenerated(MarginSearch):
-    """The protocol of ``xsim_pp`` with altered sentences made here from the target side, in any language and domain.
+    """The protocol of ``xsim_pp`` with altered sentences made here from the target side, in any
+    language and domain.
 
-    They are ours and not LASER's set (see ``corpus.hard_negatives``): numbers compare with each other, never with
-    xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the share of sentences for which an altered form of the
-    right one was retrieved, ``errors_misaligned`` that of other errors; they sum to ``xsim_pp_generated``.
+    They are ours and not LASER's set (see ``corpus.hard_negatives``): numbers compare with each
+    other, never with xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the share of
+    sentences for which an altered form of the right one was retrieved, ``errors_misaligned`` that
+    of other errors; they sum to ``xsim_pp_generated``.
 
     Attributes:
-        target: the language to retrieve and alter; by default English of aligned files, the second one of pairs.
-        kinds: what to alter; all of ``number``, ``entity``, ``negation``, ``antonym``, ``word_order`` by default.
+        target: the language to retrieve and alter; by default English of aligned files, the second
+            one of pairs.
+        kinds: what to alter; all of ``number``, ``entity``, ``negation``, ``antonym``,
+            ``word_order`` by default.
         per_sentence: altered forms of a sentence per kind, at most.
         seed: of all draws.
         into: a folder for the altered sentences, as ``xsim_pp`` reads them.
@@ -118,12 +139,21 @@ class XSimPPGenerated(MarginSearch):
         Raises:
             DataError: there are none.
         """
-        made = list(hard_negatives(targets, language, kinds=self.kinds, per_sentence=self.per_sentence, seed=self.seed))
+        made = list(
+            hard_negatives(
+                targets, language, kinds=self.kinds, per_sentence=self.per_sentence, seed=self.seed
+            )
+        )
         if not made:
             what = ", ".join(self.kinds)
-            raise DataError(f"no sentence of {language} can be altered by {what}; ask for other kinds", path=folder)
+            raise DataError(
+                f"no sentence of {language} can be altered by {what}; ask for other kinds",
+                path=folder,
+            )
         if self.into is not None:
-            write_altered(self.into, language, (one._replace(kind=f"{GENERATED}{one.kind}") for one in made))
+            write_altered(
+                self.into, language, (one._replace(kind=f"{GENERATED}{one.kind}") for one in made)
+            )
         return made
 
     def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
@@ -139,7 +169,10 @@ class XSimPPGenerated(MarginSearch):
         made = {one.kind for one in altered}
         lacking = [kind for kind in self.kinds if kind not in made]
         notes = super().notes(altered)
-        notes.append("made by interlingua, not LASER's xsim++ set: not comparable with published xsim++ numbers")
+        notes.append(
+            "made by interlingua, not LASER's xsim++ set: not comparable with published xsim++"
+            " numbers"
+        )
         if lacking:
             notes.append(f"no sentence could be altered by: {', '.join(lacking)}")
         return notes

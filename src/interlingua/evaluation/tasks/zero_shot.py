@@ -1,10 +1,13 @@
-"""Zero-shot transfer: learn to classify in one language, be tested in all others. One class, one data set."""
+"""Zero-shot transfer: learn to classify in one language, be tested in all others.
+
+One class, one data set.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -41,22 +44,24 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？।॥؟۔።])\s*")
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroShotTask(ClassificationTask):
-    """LASER's protocol (Artetxe and Schwenk 2019, sec. 4.2): a small MLP over frozen embeddings, all directions.
+    """LASER's protocol (Artetxe and Schwenk 2019, sec. 4.2): a small MLP over frozen embeddings,
+    all directions.
 
-    Trained on one language's training set, stopped by the same language's dev set, tested on every language; see
-    ``metrics.mlp`` for the classifier. ``accuracy`` is the mean over seeds and ``accuracy_sd`` their standard
-    deviation, in a group that of the group's mean. ``zero_shot_N`` are the directions between two languages; its
-    ``asymmetry`` is the mean difference, without sign, of a pair's two directions. ``from_eng_Latn_N`` and
-    ``to_eng_Latn_N`` are what EMS prints as en -> X and X -> en, ``with_eng_Latn_N`` its average, and
-    ``same_language_N`` are no transfer.
+    Trained on one language's training set, stopped by the same language's dev set, tested on every
+    language; see ``metrics.mlp`` for the classifier. ``accuracy`` is the mean over seeds and
+    ``accuracy_sd`` their standard deviation, in a group that of the group's mean. ``zero_shot_N``
+    are the directions between two languages; its ``asymmetry`` is the mean difference, without
+    sign, of a pair's two directions. ``from_eng_Latn_N`` and ``to_eng_Latn_N`` are what EMS prints
+    as en -> X and X -> en, ``with_eng_Latn_N`` its average, and ``same_language_N`` are no
+    transfer.
 
     Attributes:
         languages: languages to learn from and to test on; all by default.
         sources: of these, those to learn from; all by default.
         seeds: of the classifiers; one run each. The paper's five are unsaid.
         epochs: passes over the training set.
-        split_mean: embed every sentence of a text on its own and take their mean, as LASER's script for MLDoc does;
-            else the encoder cuts a text at its maximum length.
+        split_mean: embed every sentence of a text on its own and take their mean, as LASER's script
+            for MLDoc does; else the encoder cuts a text at its maximum length.
     """
 
     splits: ClassVar[Sequence[str]] = ("train", "dev", "test")
@@ -84,7 +89,9 @@ class ZeroShotTask(ClassificationTask):
         dev_accuracy: dict[str, Float64[ndarray, " s"]] = {}
         for sources in _same_size(self._sources(sets)):
             self._learn(encoder, sources, sets, tests, right, dev_accuracy)
-            texts = sum(len(one.splits[split].texts) for one in sources for split in ("train", "dev"))
+            texts = sum(
+                len(one.splits[split].texts) for one in sources for split in ("train", "dev")
+            )
             count(f"{sources[-1].key} classifiers", texts)
         found = Findings(folder=folder)
         for unit in units:
@@ -93,16 +100,29 @@ class ZeroShotTask(ClassificationTask):
         return found
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """The directions between languages, those from and to English, and those that are no transfer."""
+        """The directions between languages, those from and to English, and those that are no
+        transfer.
+        """
         return _members(found.subsets)
 
-    def means(self, group: str, subsets: Sequence[SubsetScores], found: Findings) -> dict[str, float]:
-        """See ``Task.means``; with the deviation of the group's mean, and the difference of opposite directions."""
+    def means(
+        self, group: str, subsets: Sequence[SubsetScores], found: Findings
+    ) -> dict[str, float]:
+        """See ``Task.means``; with the deviation of the group's mean, and the difference of
+        opposite directions.
+        """
         return _means(subsets, found.repeats)
 
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
-        """See ``ClassificationTask.embed_language``; of one that is not learnt from the test set alone."""
-        wanted = self.sources is None or one.key in self.sources or one.code in map(_code_of, self.sources)
+        """See ``ClassificationTask.embed_language``.
+
+        Of one that is not learnt from the test set alone.
+        """
+        wanted = (
+            self.sources is None
+            or one.key in self.sources
+            or one.code in map(_code_of, self.sources)
+        )
         for split in self.splits if wanted else ("test",):
             self._embed(encoder, one, split)
 
@@ -111,12 +131,16 @@ class ZeroShotTask(ClassificationTask):
         chosen = choose_languages(self.sources, available, {}, Path("the languages to learn from"))
         return [one for one in sets if one.key in chosen]
 
-    def _embed(self, encoder: CachedEncoder, one: LabeledLanguage, split: str) -> Float32[ndarray, "n d"]:
+    def _embed(
+        self, encoder: CachedEncoder, one: LabeledLanguage, split: str
+    ) -> Float32[ndarray, "n d"]:
         texts = one.splits[split].texts
         if not self.split_mean:
             return encoder.encode(texts, language=one.code)
         parts = [sentences(text) for text in texts]
-        vectors = encoder.encode([sentence for part in parts for sentence in part], language=one.code)
+        vectors = encoder.encode(
+            [sentence for part in parts for sentence in part], language=one.code
+        )
         counts = np.array([len(part) for part in parts])
         sums = np.add.reduceat(vectors, np.cumsum(counts) - counts, axis=0)
         return np.asarray(sums / counts[:, None], dtype=np.float32)
@@ -130,9 +154,13 @@ class ZeroShotTask(ClassificationTask):
         right: dict[tuple[str, str], Bool[ndarray, "s n"]],
         dev_accuracy: dict[str, Float64[ndarray, " s"]],
     ) -> None:
-        """Trains the classifiers of languages with equally large sets, and tests them on every language."""
+        """Trains the classifiers of languages with equally large sets, and tests them on every
+        language.
+        """
         domain = sources[0].domain
-        classes = sorted({label for one in sets if one.domain == domain for label in one.splits["train"].labels})
+        classes = sorted(
+            {label for one in sets if one.domain == domain for label in one.splits["train"].labels}
+        )
 
         def numbers(split: str) -> Tensor:
             return _stack([class_numbers(one.splits[split].labels, classes) for one in sources])
@@ -141,13 +169,17 @@ class ZeroShotTask(ClassificationTask):
         dev_x = _stack([self._embed(encoder, one, "dev") for one in sources])
         y = numbers("train")
         dev_y = numbers("dev")
-        nets = train_mlps(x, y, dev_x, dev_y, classes=len(classes), seeds=self.seeds, epochs=self.epochs)
+        nets = train_mlps(
+            x, y, dev_x, dev_y, classes=len(classes), seeds=self.seeds, epochs=self.epochs
+        )
         for number, source in enumerate(sources):
             dev_accuracy[source.key] = nets.dev_right[number].numpy() / dev_y.shape[1]
             for target in sets:
                 if target.domain == domain:
                     predicted = nets.predict(torch.from_numpy(tests[target.key]), number).numpy()
-                    right[source.key, target.key] = predicted == class_numbers(target.splits["test"].labels, classes)
+                    right[source.key, target.key] = predicted == class_numbers(
+                        target.splits["test"].labels, classes
+                    )
 
 
 def _code_of(source: str) -> str:
@@ -160,14 +192,19 @@ def sentences(text: str) -> list[str]:
 
 
 def _same_size(sets: Sequence[LabeledLanguage]) -> Iterable[list[LabeledLanguage]]:
-    """Languages that can be trained side by side: of one domain, with equally large sets, not too many."""
+    """Languages that can be trained side by side: of one domain, with equally large sets, not too
+    many.
+    """
 
     def size(one: LabeledLanguage) -> tuple[str, int, int]:
         return one.domain, len(one.splits["train"].texts), len(one.splits["dev"].texts)
 
     for _, group in itertools.groupby(sorted(sets, key=size), key=size):
         some = list(group)
-        yield from (some[first : first + LANGUAGES_TOGETHER] for first in range(0, len(some), LANGUAGES_TOGETHER))
+        yield from (
+            some[first : first + LANGUAGES_TOGETHER]
+            for first in range(0, len(some), LANGUAGES_TOGETHER)
+        )
 
 
 def _stack(arrays: Sequence[ndarray]) -> Tensor:
@@ -194,13 +231,17 @@ def _add_scores(
         scores["dev_accuracy"] = float(dev_accuracy[first].mean())
         name = f"{source.domain}.{source.code}-{target.code}".removeprefix(".")
         languages = (source.code, target.code)
-        found.subsets.append(SubsetScores(name=name, languages=languages, pairs=by_text.shape[1], scores=scores))
+        found.subsets.append(
+            SubsetScores(name=name, languages=languages, pairs=by_text.shape[1], scores=scores)
+        )
         found.items[name] = Items(by_text.mean(axis=0))
         found.repeats[name] = by_seed
 
 
 def _members(subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
-    between: Callable[[SubsetScores], bool] = lambda subset: subset.languages[0] != subset.languages[1]  # noqa: E731
+    def between(subset: SubsetScores) -> bool:
+        return subset.languages[0] != subset.languages[1]
+
     kinds = {
         "zero_shot": [subset for subset in subsets if between(subset)],
         f"from_{ENGLISH}": [s for s in subsets if between(s) and s.languages[0] == ENGLISH],
@@ -211,14 +252,20 @@ def _members(subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
     return {f"{kind}_{len(chosen)}": chosen for kind, chosen in kinds.items() if chosen}
 
 
-def _means(chosen: Sequence[SubsetScores], by_seed: Mapping[str, Float64[ndarray, " s"]]) -> dict[str, float]:
+def _means(
+    chosen: Sequence[SubsetScores], by_seed: Mapping[str, Float64[ndarray, " s"]]
+) -> dict[str, float]:
     means = mean_scores(chosen)
     if "accuracy_sd" in means:
-        means["accuracy_sd"] = float(np.mean([by_seed[subset.name] for subset in chosen], axis=0).std(ddof=1))
+        means["accuracy_sd"] = float(
+            np.mean([by_seed[subset.name] for subset in chosen], axis=0).std(ddof=1)
+        )
     accuracy = {subset.name: subset.scores["accuracy"] for subset in chosen}
     turned = {subset.name: _turned(subset) for subset in chosen}
     both_ways = [
-        abs(accuracy[name] - accuracy[other]) for name, other in turned.items() if name < other and other in accuracy
+        abs(accuracy[name] - accuracy[other])
+        for name, other in turned.items()
+        if name < other and other in accuracy
     ]
     return means | ({"asymmetry": float(np.mean(both_ways))} if both_ways else {})
 
@@ -231,7 +278,8 @@ def _turned(subset: SubsetScores) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroShotMLDoc(ZeroShotTask):
-    """MLDoc (Schwenk and Li 2018): 4 topics of Reuters news in 8 languages, 1,000 / 1,000 / 4,000 documents.
+    """MLDoc (Schwenk and Li 2018): 4 topics of Reuters news in 8 languages, 1,000 / 1,000 / 4,000
+    documents.
 
     Attributes:
         train_size: 1000, 2000, 5000 or 10000 documents to learn from; papers use 1,000.

@@ -1,12 +1,15 @@
-"""Approximate nearest neighbors, on request alone: scored exactly where found, and the recall is measured.
+"""Approximate nearest neighbors, on request alone: scored exactly where found, and the recall is
+measured.
 
-``ivf`` and ``hnsw`` are indexes of FAISS, which look at a part of the other side. ``binary`` and ``int8`` look at all
-of it, but in bits or bytes, so that memory holds 32 or 4 times as many vectors.
+``ivf`` and ``hnsw`` are indexes of FAISS, which look at a part of the other side. ``binary`` and
+``int8`` look at all of it, but in bits or bytes, so that memory holds 32 or 4 times as many
+vectors.
 
-Their similarities are rough, so a search among codes has two stages. The first one compares each query with what all
-codes stand for (signs, or the lower ends of int8's steps) and keeps more candidates than are wanted. The second one
-reads the full vectors of these candidates alone, which may stay on disk, and ranks them by their exact inner products.
-Queries stay in float32 in both stages: rounding them too would lose more.
+Their similarities are rough, so a search among codes has two stages. The first one compares each
+query with what all codes stand for (signs, or the lower ends of int8's steps) and keeps more
+candidates than are wanted. The second one reads the full vectors of these candidates alone, which
+may stay on disk, and ranks them by their exact inner products. Queries stay in float32 in both
+stages: rounding them too would lose more.
 """
 
 from __future__ import annotations
@@ -23,7 +26,12 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from interlingua.encoder.vector_format import Int8Ranges, Precision, dequantize_vectors, quantize_vectors
+from interlingua.encoder.vector_format import (
+    Int8Ranges,
+    Precision,
+    dequantize_vectors,
+    quantize_vectors,
+)
 from interlingua.errors import ConfigError, DataError, MissingExtraError
 from interlingua.runtime import Counted, silent
 from interlingua.search.topk.bounds import dot_float64
@@ -36,7 +44,8 @@ class CodedVectors:
     """A table of vectors in bytes or bits that reads as what they stand for, some rows at a time.
 
     Args:
-        codes: int8 of the vectors' width, or bits, in memory or mapped; see ``encoder/vector_format.py``.
+        codes: int8 of the vectors' width, or bits, in memory or mapped; see
+            ``encoder/vector_format.py``.
         width: elements of a vector.
         ranges: for int8.
 
@@ -45,9 +54,13 @@ class CodedVectors:
         ConfigError: int8 has no ranges.
     """
 
-    def __init__(self, codes: NDArray[np.integer], width: int, ranges: Int8Ranges | None = None) -> None:
+    def __init__(
+        self, codes: NDArray[np.integer], width: int, ranges: Int8Ranges | None = None
+    ) -> None:
         if codes.ndim != 2:
-            raise DataError(f"expected a table of codes, got shape {codes.shape}; give a row per vector")
+            raise DataError(
+                f"expected a table of codes, got shape {codes.shape}; give a row per vector"
+            )
         dequantize_vectors(codes[:0], width, ranges)  # refuses what can't be read
         self.codes = codes
         self.ranges = ranges
@@ -75,7 +88,10 @@ class CodedVectors:
             for block in blocks:
                 found = Int8Ranges.of(np.asarray(vectors[block], np.float32))
                 ranges = found if ranges is None else ranges.joined(found)
-        codes = [quantize_vectors(np.asarray(vectors[block], np.float32), precision, ranges) for block in blocks]
+        codes = [
+            quantize_vectors(np.asarray(vectors[block], np.float32), precision, ranges)
+            for block in blocks
+        ]
         return cls(np.concatenate(codes), vectors.shape[1], ranges)
 
 
@@ -95,11 +111,13 @@ def rescored_topk(
     Args:
         queries: (n, d).
         candidates: codes of m vectors.
-        vectors: (m, d), the vectors themselves, in memory or mapped; unread where nothing is rescored.
+        vectors: (m, d), the vectors themselves, in memory or mapped; unread where nothing is
+            rescored.
         k: neighbors per query; m where there are fewer.
-        rescore: candidates per query that are ranked by their exact inner products, at least k; 0 = none, and the
-            similarities are those of queries with what the codes stand for.
-        signs: look among bits with the queries' signs alone, which ranks them by their Hamming distance.
+        rescore: candidates per query that are ranked by their exact inner products, at least k; 0 =
+            none, and the similarities are those of queries with what the codes stand for.
+        signs: look among bits with the queries' signs alone, which ranks them by their Hamming
+            distance.
         ranges: of int8 codes.
         device: where the codes are searched.
 
@@ -119,14 +137,24 @@ def rescored_topk(
         return found
     if vectors is None or vectors.shape != table.shape:
         shape = None if vectors is None else vectors.shape
-        raise DataError(f"rescoring needs the {table.shape} vectors of the codes, got {shape}; give them, or rescore=0")
-    return neighbors_of(best_of_found(np.asarray(queries, np.float32), vectors, found.indices.numpy(), k))
+        raise DataError(
+            f"rescoring needs the {table.shape} vectors of the codes, got {shape}; give them, or"
+            " rescore=0"
+        )
+    return neighbors_of(
+        best_of_found(np.asarray(queries, np.float32), vectors, found.indices.numpy(), k)
+    )
 
 
 def best_of_found(
-    queries: Float32[ndarray, "n d"], vectors: NDArray[np.floating], found: Int64[ndarray, "n c"], k: int
+    queries: Float32[ndarray, "n d"],
+    vectors: NDArray[np.floating],
+    found: Int64[ndarray, "n c"],
+    k: int,
 ) -> NeighborLists:
-    """The k of the candidates found that are nearest by their exact inner products; equal ones by index.
+    """The k of the candidates found that are nearest by their exact inner products.
+
+    Equal ones by index.
 
     Args:
         queries: one per row of ``found``.
@@ -159,10 +187,10 @@ class Approximate:
     """How to search.
 
     Attributes:
-        kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph, ``binary`` and ``int8``
-            compare with all of it in bits or bytes.
-        effort: cells looked at, of 4 sqrt(n); or vectors kept in sight; or candidates that are scored exactly, for
-            each of the k neighbors. More find more.
+        kind: ``ivf`` looks at some cells of the other side, ``hnsw`` walks along a graph,
+            ``binary`` and ``int8`` compare with all of it in bits or bytes.
+        effort: cells looked at, of 4 sqrt(n); or vectors kept in sight; or candidates that are
+            scored exactly, for each of the k neighbors. More find more.
     """
 
     kind: Kind
@@ -178,7 +206,8 @@ class Approximate:
         kind, colon, effort = text.partition(":")
         if kind not in get_args(Kind) or (colon and not (effort.isdecimal() and int(effort))):
             raise ConfigError(
-                f"approximate {text!r} is unknown; say {', '.join(EFFORTS)}, or with an effort ivf:64, binary:32"
+                f"approximate {text!r} is unknown; say {', '.join(EFFORTS)}, or with an effort"
+                " ivf:64, binary:32"
             )
         found: Any = kind
         return cls(found, int(effort) if colon else EFFORTS[found])
@@ -209,7 +238,9 @@ def find_approximately(
     memory: int,
     progress: Counted = silent,
 ) -> str:
-    """Neighbors both ways, in the files of ``search_tiles``; blocks that are there are not searched again.
+    """Neighbors both ways, in the files of ``search_tiles``.
+
+    Blocks that are there are not searched again.
 
     Args:
         x: (n, d), in memory or mapped.
@@ -230,8 +261,8 @@ def find_approximately(
     needed = approximate.index_bytes(plan.n + plan.m, plan.width)
     if needed > memory:
         raise ConfigError(
-            f"the approximate indexes take {needed / 2**20:,.0f} MiB and {memory / 2**20:,.0f} MiB are given; give more"
-            " --memory, or search exactly, which needs no index"
+            f"the approximate indexes take {needed / 2**20:,.0f} MiB and {memory / 2**20:,.0f} MiB"
+            " are given; give more --memory, or search exactly, which needs no index"
         )
     journal = TileJournal(folder, plan, progress=progress)
     indexes = dict[str, Any]()
@@ -251,16 +282,21 @@ def find_approximately(
             lists.append(known)
         journal.write(tile, *lists)
     shares = [
-        recall(own, other, plan.k, neighbor_blocks(plan, folder, name)) for name, (own, other, _) in sides.items()
+        recall(own, other, plan.k, neighbor_blocks(plan, folder, name))
+        for name, (own, other, _) in sides.items()
     ]
     return (
-        f"approximate neighbors ({approximate.kind}:{approximate.effort}): recall@{plan.k} {shares[0]:.4f} of source"
-        f" and {shares[1]:.4f} of target texts, measured on {MEASURED:,} of either"
+        f"approximate neighbors ({approximate.kind}:{approximate.effort}): recall@{plan.k}"
+        f" {shares[0]:.4f} of source and {shares[1]:.4f} of target texts, measured on {MEASURED:,}"
+        " of either"
     )
 
 
 def recall(
-    own: NDArray[np.float32], other: NDArray[np.float32], k: int, found: Iterable[tuple[int, Neighbors]]
+    own: NDArray[np.float32],
+    other: NDArray[np.float32],
+    k: int,
+    found: Iterable[tuple[int, Neighbors]],
 ) -> float:
     """Share of the k nearest that are among those found, for some vectors drawn at random.
 
@@ -270,7 +306,9 @@ def recall(
         k: of each.
         found: in blocks, with the number of the first vector of each.
     """
-    rows = np.sort(np.random.default_rng(0).choice(len(own), min(MEASURED, len(own)), replace=False))
+    rows = np.sort(
+        np.random.default_rng(0).choice(len(own), min(MEASURED, len(own)), replace=False)
+    )
     kth_best = exact_topk(own[rows], other, k=k).similarities[:, -1:]
     hits = 0
     for start, near in found:
@@ -282,7 +320,10 @@ def recall(
 def _search(
     index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.float32], k: int, count: int
 ) -> NeighborLists:
-    """Nearest of what the index finds, by exact similarities; exact neighbors where it finds fewer than k."""
+    """Nearest of what the index finds, by exact similarities.
+
+    Exact neighbors where it finds fewer than k.
+    """
     _, found = index.search(queries, min(count, len(other)))
     lists = best_of_found(queries, other, found, k)
     short = np.flatnonzero(lists.indices[:, -1] < 0)
@@ -306,7 +347,9 @@ class CodedIndex:
     def search(
         self, queries: Float32[ndarray, "n d"], count: int
     ) -> tuple[Float32[ndarray, "n c"], Int64[ndarray, "n c"]]:
-        """Similarities with what the codes stand for, and the vectors' numbers, as an index of FAISS gives them."""
+        """Similarities with what the codes stand for, and the vectors' numbers, as an index of
+        FAISS gives them.
+        """
         table: Any = self.table
         found = exact_topk(queries, table, k=count)
         return found.similarities.numpy(), found.indices.numpy()
@@ -326,9 +369,13 @@ def _index(vectors: NDArray[np.float32], approximate: Approximate) -> Any:
     else:
         cells = max(1, min(int(4 * math.sqrt(size)), size // LEAST_IN_A_CELL))
         middles = faiss.IndexFlatIP(width)
-        index = faiss.IndexIVFScalarQuantizer(middles, width, cells, rounded, faiss.METRIC_INNER_PRODUCT)
+        index = faiss.IndexIVFScalarQuantizer(
+            middles, width, cells, rounded, faiss.METRIC_INNER_PRODUCT
+        )
         index.nprobe = min(approximate.effort, cells)
-        some = np.random.default_rng(0).choice(size, min(size, 2 * LEAST_IN_A_CELL * cells), replace=False)
+        some = np.random.default_rng(0).choice(
+            size, min(size, 2 * LEAST_IN_A_CELL * cells), replace=False
+        )
         trained = vectors[np.sort(some)]
     index.train(np.ascontiguousarray(trained, np.float32))
     for start in range(0, size, BLOCK):

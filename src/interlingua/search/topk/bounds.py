@@ -1,7 +1,10 @@
-"""Bounds of similarities, and the similarities themselves; the mathematics is in the package's first page.
+"""Bounds of similarities, and the similarities themselves.
 
-A ``Frame`` holds mu, nu and Q. A ``View`` is a block as seen from it. ``Precision`` keeps the lengths that the bounds
-are made of, and gives how far a similarity may be above its rounded product.
+The mathematics is in the package's first page.
+
+A ``Frame`` holds mu, nu and Q. A ``View`` is a block as seen from it. ``Precision`` keeps the
+lengths that the bounds are made of, and gives how far a similarity may be above its rounded
+product.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ FLOAT32_STEP = 2.0**-23
 LOST = 2.0**-63
 """Shorter numbers have squares that float32 rounds to few digits or to nothing."""
 ROUNDINGS = 40
-"""Of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16 leave of a term."""
+"""Of a bound, without those of its products: 8, and 32 for what two pieces in bfloat16 leave of a
+term."""
 STAGE = 64
 """Coordinates that a stage adds."""
 
@@ -73,7 +77,9 @@ class Scanner(Protocol, Generic[Prepared]):
         """What the products need of a block; worth keeping while it meets several."""
         ...
 
-    def scan(self, x: Prepared, y: Prepared, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
+    def scan(
+        self, x: Prepared, y: Prepared, of_x: NeighborLists, of_y: NeighborLists | None
+    ) -> None:
         """Brings the lists of both blocks up to date, those of y only where they are given."""
         ...
 
@@ -96,7 +102,10 @@ class View(NamedTuple):
 
 def view(block: Block, frame: Frame, *, of_x: bool, device: torch.device) -> View:
     """Looks at a block from a frame."""
-    own, other = (torch.from_numpy(side).to(device) for side in ((frame.x, frame.y) if of_x else (frame.y, frame.x)))
+    own, other = (
+        torch.from_numpy(side).to(device)
+        for side in ((frame.x, frame.y) if of_x else (frame.y, frame.x))
+    )
     vectors = torch.from_numpy(block.vectors).to(device)
     rest = vectors - own
     factor = vectors if of_x else rest
@@ -132,7 +141,11 @@ class Precision:
         parts = np.diff([0, *stages]).tolist()
         lost = LOST * width**0.5
         errors = _squares(rest - rounded, parts).cumsum(dim=1).sqrt() + lost + seen.error[:, None]
-        behind = _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:].sqrt() * (1 + width * FLOAT32_STEP) + lost
+        behind = (
+            _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:].sqrt()
+            * (1 + width * FLOAT32_STEP)
+            + lost
+        )
         tails = torch.cat([behind, torch.zeros_like(errors[:, :1])], dim=1)
         return cls(*(part.cpu().numpy() for part in (lengths(rounded), errors, tails, seen.size)))
 
@@ -151,9 +164,13 @@ class Precision:
         return Precision(*(getattr(self, field.name)[at] for field in dataclasses.fields(self)))
 
     def slack(self, other: Precision, width: int, stage: int) -> Float32[ndarray, " n"]:
-        """How far a similarity may be from its bound with any of the other vectors, for each of these."""
+        """How far a similarity may be from its bound with any of the other vectors, for each of
+        these.
+        """
         other_length = float((other.lengths + other.errors[:, -1]).max())
-        rounding = self.errors[:, stage] * other_length + self.lengths * other.errors[:, stage].max()
+        rounding = (
+            self.errors[:, stage] * other_length + self.lengths * other.errors[:, stage].max()
+        )
         slack: Float32[ndarray, " n"] = rounding + self.float_error(other, width)
         return slack
 
@@ -166,17 +183,24 @@ class Precision:
 
 def lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
     """Of some vectors, at most."""
-    norms: Float32[Tensor, "*n"] = torch.linalg.vector_norm(vectors, dim=-1) + LOST * vectors.shape[-1] ** 0.5
+    norms: Float32[Tensor, "*n"] = (
+        torch.linalg.vector_norm(vectors, dim=-1) + LOST * vectors.shape[-1] ** 0.5
+    )
     return norms
 
 
 def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tensor, "n stages"]:
     """Sums of squares of the coordinates that each stage adds."""
-    return torch.stack([part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)], dim=1)
+    return torch.stack(
+        [part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)], dim=1
+    )
 
 
 def dot_float32(
-    x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], rows: Int64[ndarray, " p"], columns: Int64[ndarray, " p"]
+    x: Float32[ndarray, "n d"],
+    y: Float32[ndarray, "m d"],
+    rows: Int64[ndarray, " p"],
+    columns: Int64[ndarray, " p"],
 ) -> Float32[ndarray, " p"]:
     """Inner products of pairs in float32, added up in any order; much sooner than exact ones."""
     values = np.empty(len(rows), np.float32)
@@ -185,7 +209,9 @@ def dot_float32(
         at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
         pairs = at.stop - start
         for side, vectors, places in ((left, x, rows), (right, y, columns)):
-            np.take(vectors, places[at], axis=0, out=side[:pairs], mode="clip")  # else it is copied once more
+            np.take(
+                vectors, places[at], axis=0, out=side[:pairs], mode="clip"
+            )  # else it is copied once more
         np.einsum("pd,pd->p", left[:pairs], right[:pairs], out=values[at])
     return values
 
@@ -196,9 +222,15 @@ def product_error(x: float, y: float, width: int) -> np.float32:
 
 
 def dot_float64(
-    x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], rows: Int64[ndarray, " p"], columns: Int64[ndarray, " p"]
+    x: Float32[ndarray, "n d"],
+    y: Float32[ndarray, "m d"],
+    rows: Int64[ndarray, " p"],
+    columns: Int64[ndarray, " p"],
 ) -> Float32[ndarray, " p"]:
-    """Inner products of pairs, in float64 and then rounded, some pairs at a time; added up as the kernel does."""
+    """Inner products of pairs, in float64 and then rounded, some pairs at a time.
+
+    Added up as the kernel does.
+    """
     values = np.empty(len(rows), np.float32)
     width = x.shape[1]
     left, right = np.zeros((2, min(len(rows), PAIRS_AT_ONCE), -(-width // LANES) * LANES))
@@ -206,7 +238,9 @@ def dot_float64(
         at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
         pairs = at.stop - start
         left[:pairs, :width], right[:pairs, :width] = x[rows[at]], y[columns[at]]
-        sums = np.einsum("psl,psl->pl", *(side[:pairs].reshape(pairs, -1, LANES) for side in (left, right)))
+        sums = np.einsum(
+            "psl,psl->pl", *(side[:pairs].reshape(pairs, -1, LANES) for side in (left, right))
+        )
         while sums.shape[1] > 1:
             sums = sum(np.split(sums, 2, axis=1))
         values[at] = sums[:, 0]

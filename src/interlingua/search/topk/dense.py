@@ -1,4 +1,6 @@
-"""Whole tiles of similarities, for those who want more of them than the nearest: each value is made, once."""
+"""Whole tiles of similarities, for those who want more of them than the nearest: each value is
+made, once.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ def padded_block(
 ) -> tuple[Float[Tensor, "padded d"], int]:
     """Rows of ``vectors`` as float32 with zero rows behind them, and how many are no padding.
 
-    Zero rows fill the block up to a multiple of EDGE: a matrix product sums a ragged edge in another order than the
-    middle, and then equal vectors would have unequal similarities.
+    Zero rows fill the block up to a multiple of EDGE: a matrix product sums a ragged edge in
+    another order than the middle, and then equal vectors would have unequal similarities.
 
     Raises:
         DataError: a vector is not finite.
@@ -31,7 +33,9 @@ def padded_block(
     finite = torch.isfinite(block).all(dim=1)
     if not finite.all():
         row = start + int((~finite).nonzero()[0, 0])
-        raise DataError(f"vector {row} (counted from 0) holds NaN or infinity; embed its text again")
+        raise DataError(
+            f"vector {row} (counted from 0) holds NaN or infinity; embed its text again"
+        )
     return block.to(device), len(rows)
 
 
@@ -41,7 +45,10 @@ def no_neighbors(n: int) -> Neighbors:
 
 
 def merge(old: Neighbors, new: Neighbors, *, offset: int, k: int) -> Neighbors:
-    """Joins the best of earlier tiles with a tile's; the earlier ones have the lower indices, so they go first."""
+    """Joins the best of earlier tiles with a tile's.
+
+    The earlier ones have the lower indices, so they go first.
+    """
     values = torch.cat([old.similarities, new.similarities.cpu()], dim=1)
     indices = torch.cat([old.indices, new.indices.cpu() + offset], dim=1)
     values, order = values.sort(dim=1, descending=True, stable=True)
@@ -51,8 +58,8 @@ def merge(old: Neighbors, new: Neighbors, *, offset: int, k: int) -> Neighbors:
 def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbors:
     """The k largest of each row, best first, the lower index first among equals.
 
-    ``torch.topk`` picks any of several equal values. One more than k shows whether the choice at the edge was open;
-    the few rows where it was are sorted in full.
+    ``torch.topk`` picks any of several equal values. One more than k shows whether the choice at
+    the edge was open; the few rows where it was are sorted in full.
     """
     k = min(k, similarities.shape[1])
     values, indices = torch.topk(similarities, min(k + 1, similarities.shape[1]), dim=1)

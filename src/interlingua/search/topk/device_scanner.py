@@ -1,12 +1,15 @@
-"""The nearest pairs of two blocks on a GPU: large tiles, and nothing but the lists' beginning and end on the host.
+"""The nearest pairs of two blocks on a GPU: large tiles, and nothing but the lists' beginning and
+end on the host.
 
-A tile is one matrix product of rounded vectors. As in ``torch_scanner``, the largest bound of each chunk is compared
-with the k-th best similarity so far, and the chunks that reach it are looked at one by one. Here the lists of k are on
-the device too, and so are the vectors themselves: what reaches a bound is computed in float64 there, in the order of
-additions of ``dot_float64``, and sorted into the lists. So values and neighbors are those of the CPU, to the bit. The
-host waits a few times for each tile of a billion pairs, to know how many pairs there are to look at.
+A tile is one matrix product of rounded vectors. As in ``torch_scanner``, the largest bound of each
+chunk is compared with the k-th best similarity so far, and the chunks that reach it are looked at
+one by one. Here the lists of k are on the device too, and so are the vectors themselves: what
+reaches a bound is computed in float64 there, in the order of additions of ``dot_float64``, and
+sorted into the lists. So values and neighbors are those of the CPU, to the bit. The host waits a
+few times for each tile of a billion pairs, to know how many pairs there are to look at.
 
-All coordinates are multiplied at once, since a GPU is faster at products than at deciding to leave some out.
+All coordinates are multiplied at once, since a GPU is faster at products than at deciding to leave
+some out.
 """
 
 from __future__ import annotations
@@ -86,7 +89,9 @@ class DeviceScanner:
         return Resident(vectors, rounded.matrix, rounded.precision, block.start)
 
     @torch.inference_mode()
-    def scan(self, x: Resident, y: Resident, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
+    def scan(
+        self, x: Resident, y: Resident, of_x: NeighborLists, of_y: NeighborLists | None
+    ) -> None:
         """See ``Scanner``."""
         width = x.matrix.shape[1]
         left = _Side(x, of_x, x.precision.slack(y.precision, width, 0), self.device)
@@ -151,7 +156,11 @@ class _Side:
     """
 
     def __init__(
-        self, block: Resident, lists: NeighborLists | None, slack: Float32[np.ndarray, " n"], device: torch.device
+        self,
+        block: Resident,
+        lists: NeighborLists | None,
+        slack: Float32[np.ndarray, " n"],
+        device: torch.device,
     ) -> None:
         self.block = block
         self.slack = torch.from_numpy(slack).to(device)
@@ -173,7 +182,9 @@ class _Side:
         """Rounded vectors up to the end of a chunk."""
         return self.block.matrix[at.start : -(-at.stop // CHUNK) * CHUNK]
 
-    def bars(self, at: slice, tile: Float[Tensor, "n m"], middle: float, padded: int) -> Int[Tensor, " padded"]:
+    def bars(
+        self, at: slice, tile: Float[Tensor, "n m"], middle: float, padded: int
+    ) -> Int[Tensor, " padded"]:
         """What the bits of a product have to reach, as ``TorchScanner`` has it."""
         dtype = tile.dtype
         limits = torch.iinfo(CODES[dtype])
@@ -192,7 +203,11 @@ class _Side:
         return codes
 
     def add(
-        self, span: slice, at: Int64[Tensor, " p"], values: Float32[Tensor, " p"], indices: Int64[Tensor, " p"]
+        self,
+        span: slice,
+        at: Int64[Tensor, " p"],
+        values: Float32[Tensor, " p"],
+        indices: Int64[Tensor, " p"],
     ) -> None:
         """Takes note of pairs, as ``NeighborLists.add`` does.
 
@@ -225,10 +240,17 @@ class _Side:
         self.indices[at[best], place[best]] = indices[best]
 
 
-def _order(at: Int64[Tensor, " p"], values: Float32[Tensor, " p"], indices: Int64[Tensor, " p"]) -> Int64[Tensor, " p"]:
-    """Of pairs: by vector, larger values first, equal ones by index; three stable sorts, the last key first."""
+def _order(
+    at: Int64[Tensor, " p"], values: Float32[Tensor, " p"], indices: Int64[Tensor, " p"]
+) -> Int64[Tensor, " p"]:
+    """Of pairs: by vector, larger values first, equal ones by index.
+
+    Three stable sorts, the last key first.
+    """
     order = indices.sort(stable=True).indices
-    order = order[(values[order] + 0.0).sort(descending=True, stable=True).indices]  # + 0 makes -0 a plain 0
+    order = order[
+        (values[order] + 0.0).sort(descending=True, stable=True).indices
+    ]  # + 0 makes -0 a plain 0
     return order[at[order].sort(stable=True).indices]
 
 
@@ -238,11 +260,18 @@ def _hits(codes: Int[Tensor, "n m"], bars: Int[Tensor, " n"]) -> Int64[Tensor, "
     near = (largest >= bars[:, None]).flatten().nonzero().flatten()
     if len(near) * CHUNK > PAIRS_AT_ONCE and _can_halve(codes):
         return None
-    hits = (codes.view(-1, CHUNK)[near] >= bars[near // largest.shape[1], None]).flatten().nonzero().flatten()
+    hits = (
+        (codes.view(-1, CHUNK)[near] >= bars[near // largest.shape[1], None])
+        .flatten()
+        .nonzero()
+        .flatten()
+    )
     return near[hits // CHUNK] * CHUNK + hits % CHUNK
 
 
-def _hits_of_columns(codes: Int[Tensor, "n m"], bars: Int[Tensor, " m"]) -> Int64[Tensor, " p"] | None:
+def _hits_of_columns(
+    codes: Int[Tensor, "n m"], bars: Int[Tensor, " m"]
+) -> Int64[Tensor, " p"] | None:
     """Places that reach their column's bar; None for too many."""
     m = codes.shape[1]
     chunks = codes.view(-1, ROWS_OF_CHUNK, m)
@@ -268,12 +297,15 @@ def _halves(rows: slice, columns: slice) -> list[tuple[slice, slice]]:
 
 
 def exact_products(
-    x: Float32[Tensor, "n d"], y: Float32[Tensor, "m d"], rows: Int64[Tensor, " p"], columns: Int64[Tensor, " p"]
+    x: Float32[Tensor, "n d"],
+    y: Float32[Tensor, "m d"],
+    rows: Int64[Tensor, " p"],
+    columns: Int64[Tensor, " p"],
 ) -> Float32[Tensor, " p"]:
     """Inner products of pairs as ``dot_float64`` computes them, on any device.
 
-    Products of two float32 are exact in float64, so that the order of the additions is all that decides the bits: 16
-    sums, each of every sixteenth coordinate, then halves upon halves.
+    Products of two float32 are exact in float64, so that the order of the additions is all that
+    decides the bits: 16 sums, each of every sixteenth coordinate, then halves upon halves.
     """
     values = torch.empty(len(rows), dtype=torch.float32, device=x.device)
     width = x.shape[1]

@@ -1,7 +1,9 @@
-"""Exact k nearest neighbors by inner product, in blocks: both directions from one pass over the similarities.
+"""Exact k nearest neighbors by inner product, in blocks: both directions from one pass over the
+similarities.
 
-Each block of x meets each block of y once, and a scanner brings the lists of both up to date. The vectors may be memory
-maps of any length; what is held is a block of each side and the lists themselves.
+Each block of x meets each block of y once, and a scanner brings the lists of both up to date. The
+vectors may be memory maps of any length; what is held is a block of each side and the lists
+themselves.
 """
 
 from __future__ import annotations
@@ -23,20 +25,26 @@ from interlingua.search.topk.torch_scanner import TorchScanner
 
 BLOCK = 65_536
 KEPT_BYTES = 2**29
-"""Blocks of y made ready are kept for all of x where they take no more; on a GPU half of the memory that is free."""
+"""Blocks of y made ready are kept for all of x where they take no more; on a GPU half of the memory
+that is free."""
 LARGE = 2**28
 """Pairs from which a GPU saves more than it takes to begin on it."""
 PART = 4096
 SAMPLE = 4096
 """Vectors of a side; their mean and axes stand for those of all."""
 LONGEST = 1e18
-"""Length of a vector, so that neither a product of two nor one of their distances from a mean is beyond float32."""
+"""Length of a vector, so that neither a product of two nor one of their distances from a mean is
+beyond float32."""
 PAIRS_OF_AXES = 512
-"""Axes are found where there are as many pairs for each of a vector's products with another; below they cost more."""
+"""Axes are found where there are as many pairs for each of a vector's products with another; below
+they cost more."""
 
 
 class Neighbors(NamedTuple):
-    """The nearest candidates of each query, best first; equal similarities stand in order of their index."""
+    """The nearest candidates of each query, best first.
+
+    Equal similarities stand in order of their index.
+    """
 
     similarities: Float[Tensor, "n k"]
     indices: Int64[Tensor, "n k"]
@@ -64,7 +72,9 @@ def exact_topk(
     Raises:
         DataError: a side is empty, widths differ, or a vector is not finite.
     """
-    return _search(queries, candidates, k=k, rows=rows, columns=columns, device=device, both=False)[0]
+    return _search(queries, candidates, k=k, rows=rows, columns=columns, device=device, both=False)[
+        0
+    ]
 
 
 def mutual_topk(
@@ -120,12 +130,19 @@ def _search(
             right = kept.get(j) or scanner.prepare(read_block(y, j, columns), of_x=False)
             if keep:
                 kept[j] = right
-            scanner.scan(left, right, of_x.part(i, i + rows), None if of_y is None else of_y.part(j, j + columns))
+            scanner.scan(
+                left,
+                right,
+                of_x.part(i, i + rows),
+                None if of_y is None else of_y.part(j, j + columns),
+            )
     return neighbors_of(of_x), neighbors_of(of_y or NeighborLists.empty(0, k))
 
 
 def balanced_block_size(count: int, most: int) -> int:
-    """The size of blocks that are as few as with ``most`` in each, and none much smaller than another."""
+    """The size of blocks that are as few as with ``most`` in each, and none much smaller than
+    another.
+    """
     return -(-count // -(-count // most))
 
 
@@ -135,7 +152,8 @@ def prepared_bytes(count: int, width: int) -> int:
 
 
 def search_device(queries: int, candidates: int) -> torch.device:
-    """Where a search is done of which only the result counts: on a GPU if there is one and the search is worth it.
+    """Where a search is done of which only the result counts: on a GPU if there is one and the
+    search is worth it.
 
     Args:
         queries: how many.
@@ -171,7 +189,9 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
     block = np.empty((min(size, len(vectors) - start), vectors.shape[1]), np.float32)
     for at in range(0, len(block), PART):  # what is read and looked at stays in the cache
         part = block[at : at + PART]
-        with np.errstate(over="ignore"):  # of numbers that float32 does not hold, which are reported here
+        with np.errstate(
+            over="ignore"
+        ):  # of numbers that float32 does not hold, which are reported here
             part[:] = vectors[start + at : start + at + len(part)]
         good = np.einsum("nd,nd->n", part, part) <= LONGEST**2
         if not good.all():
@@ -191,7 +211,9 @@ def make_frame(
     *,
     pairs: int | None = None,
 ) -> Frame:
-    """Means and axes of some vectors of both sides, if they are finite; one that is not is reported by its row later.
+    """Means and axes of some vectors of both sides, if they are finite.
+
+    One that is not is reported by its row later.
 
     Args:
         x: (n, d).
@@ -207,16 +229,24 @@ def make_frame(
         return Frame(np.zeros_like(of_x), np.zeros_like(of_y))
     if x.shape[1] <= STAGE or (pairs or len(x) * len(y)) < PAIRS_OF_AXES * x.shape[1] ** 2:
         return Frame(of_x, of_y)
-    rest = torch.from_numpy(np.concatenate([side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)]))
-    rest = rest / rest.abs().max().clamp(min=torch.finfo(torch.float32).tiny)  # no square is too large for float32
+    rest = torch.from_numpy(
+        np.concatenate([side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)])
+    )
+    rest = rest / rest.abs().max().clamp(
+        min=torch.finfo(torch.float32).tiny
+    )  # no square is too large for float32
     axes = torch.linalg.eigh((rest.T @ rest).double()).eigenvectors.flip(1)
     mixed = [part @ _mixing(part.shape[1]) for part in axes.split(STAGE, dim=1)]
     return Frame(of_x, of_y, torch.cat(mixed, dim=1).float().numpy())
 
 
 def _mixing(size: int) -> Float[Tensor, "size size"]:
-    """Mixes the axes of a stage: a byte's step goes by the largest coordinate, so none should stand out."""
-    normal = torch.randn(size, size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    """Mixes the axes of a stage: a byte's step goes by the largest coordinate, so none should stand
+    out.
+    """
+    normal = torch.randn(
+        size, size, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     mixing: Float[Tensor, "size size"] = torch.linalg.qr(normal).Q
     return mixing
 
@@ -242,9 +272,15 @@ def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> Non
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     if x.ndim != 2 or y.ndim != 2:
-        raise DataError(f"expected two tables of vectors, got shapes {x.shape} and {y.shape}; give a vector per row")
+        raise DataError(
+            f"expected two tables of vectors, got shapes {x.shape} and {y.shape}; give a vector"
+            " per row"
+        )
     if x.shape[1] != y.shape[1]:
-        raise DataError(f"expected vectors of one width, got {x.shape[1]} and {y.shape[1]}; take both from one model")
+        raise DataError(
+            f"expected vectors of one width, got {x.shape[1]} and {y.shape[1]}; take both from one"
+            " model"
+        )
     if not x.shape[1]:
         raise DataError("the vectors are of width 0, which tell nothing; embed the texts again")
     if not len(x) or not len(y):

@@ -1,4 +1,6 @@
-"""Nearest neighbors of two blocks by the compiled kernel: products of bytes, the scan in the same loop."""
+"""Nearest neighbors of two blocks by the compiled kernel: products of bytes, the scan in the same
+loop.
+"""
 
 from __future__ import annotations
 
@@ -85,32 +87,54 @@ class CompiledScanner:
             scales[at], terms[at] = scale.numpy(), seen.term.numpy()
             if of_x:
                 data[at, :d] = signed.numpy()
-                sums[at] = signed.cumsum(dim=1, dtype=torch.int32)[:, [stage - 1 for stage in stages]].numpy()
+                sums[at] = signed.cumsum(dim=1, dtype=torch.int32)[
+                    :, [stage - 1 for stage in stages]
+                ].numpy()
             else:
                 panels = _panels(signed.numpy(), width)
                 data[start * width : start * width + len(panels)] = panels
                 each[at, :d] = signed.numpy().view(np.uint8) ^ 128
         known = precision.lengths, precision.tails, precision.errors
         if of_x:
-            return Bytes(block, width, (block.vectors, data, scales, terms, *known, sums), precision)
+            return Bytes(
+                block, width, (block.vectors, data, scales, terms, *known, sums), precision
+            )
         lengths = precision.lengths + precision.errors[:, -1]  # of the vectors themselves, at most
-        tails, lengths, errors = (_room(of, room) for of in (precision.tails.T, lengths[None], precision.errors.T))
+        tails, lengths, errors = (
+            _room(of, room) for of in (precision.tails.T, lengths[None], precision.errors.T)
+        )
         largest = [of.reshape(len(of), -1, GROUP).max(axis=2) for of in (lengths, errors)]
-        return Bytes(block, width, (block.vectors, data, each, scales, terms, tails, *largest), precision)
+        return Bytes(
+            block, width, (block.vectors, data, each, scales, terms, tails, *largest), precision
+        )
 
     def scan(self, x: Bytes, y: Bytes, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
-        """See ``Scanner``; threads but the first have lists of y of their own, for what is better than known."""
+        """See ``Scanner``; threads but the first have lists of y of their own, for what is better
+        than known.
+        """
         above = np.asarray(x.arrays[3] + x.precision.float_error(y.precision, x.width), np.float32)
         x = x._replace(arrays=(*x.arrays[:3], above, *x.arrays[4:]))
         starts = range(0, len(x.block.vectors), ROWS_AT_ONCE)
         threads = min(self.threads, len(starts))
-        own = [None if of_y is None else NeighborLists.empty(*of_y.values.shape) for _ in range(threads - 1)]
+        own = [
+            None if of_y is None else NeighborLists.empty(*of_y.values.shape)
+            for _ in range(threads - 1)
+        ]
         kth_best = np.full(-(-len(y.block.vectors) // GROUP) * GROUP, np.inf, np.float32)
         if of_y is not None:
             kth_best[: len(y.block.vectors)] = of_y.kth_best
         with ThreadPoolExecutor(threads) as pool:
             workers = [
-                pool.submit(_rows, x, y, of_x, lists, kth_best.copy(), starts[number::threads], self.stage[number:])
+                pool.submit(
+                    _rows,
+                    x,
+                    y,
+                    of_x,
+                    lists,
+                    kth_best.copy(),
+                    starts[number::threads],
+                    self.stage[number:],
+                )
                 for number, lists in enumerate([of_y, *own])
             ]
         for worker in workers:
@@ -129,7 +153,9 @@ def _rows(
     starts: range,
     stage: Int64[ndarray, " 1"],
 ) -> None:
-    """One thread's rows; kth_best are what neighbors of y have to reach, the stage is where its last rows stood."""
+    """One thread's rows; kth_best are what neighbors of y have to reach, the stage is where its
+    last rows stood.
+    """
     kernel = library("neighbors")
     m = len(y.block.vectors)
     assert kernel is not None
@@ -140,9 +166,14 @@ def _rows(
         places = of_x.values.shape[1], 0 if of_y is None else of_y.values.shape[1]
         part = of_x.part(start, stop)
         kernel.scan(
-            *map(ctypes.c_int64, (stop - start, m, x.block.vectors.shape[1], x.width, *places, len(ends))),
+            *map(
+                ctypes.c_int64,
+                (stop - start, m, x.block.vectors.shape[1], x.width, *places, len(ends)),
+            ),
             *map(_pointer, (ends, stage)),
-            (ctypes.c_void_p * len(x.arrays))(*(_pointer(array[start:]).value for array in x.arrays)),
+            (ctypes.c_void_p * len(x.arrays))(
+                *(_pointer(array[start:]).value for array in x.arrays)
+            ),
             columns,
             *map(ctypes.c_int64, (x.block.start + start, y.block.start)),
             *map(_pointer, (part.values, part.indices)),

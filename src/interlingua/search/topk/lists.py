@@ -13,8 +13,8 @@ from numpy import ndarray
 class NeighborLists:
     """Of each vector its k best neighbors, best first, equal similarities by index.
 
-    The order in which pairs come decides nothing, and a pair that comes twice stands there once: lists made of parts of
-    the pairs can be joined, and a part can be done again.
+    The order in which pairs come decides nothing, and a pair that comes twice stands there once:
+    lists made of parts of the pairs can be joined, and a part can be done again.
 
     Attributes:
         values: similarities; -inf where there is no neighbor yet.
@@ -38,7 +38,12 @@ class NeighborLists:
         """Those of some of the vectors, not copied."""
         return NeighborLists(self.values[start:stop], self.indices[start:stop])
 
-    def add(self, at: Int64[ndarray, " p"], values: Float32[ndarray, " p"], indices: Int64[ndarray, " p"]) -> None:
+    def add(
+        self,
+        at: Int64[ndarray, " p"],
+        values: Float32[ndarray, " p"],
+        indices: Int64[ndarray, " p"],
+    ) -> None:
         """Takes note of pairs.
 
         Args:
@@ -84,7 +89,9 @@ def _order(
 ) -> Int64[ndarray, " p"]:
     """Of pairs: by vector, larger values first, equal ones by index; sooner than by three keys."""
     bits = (values + np.float32(0)).view(np.int32)  # without a negative zero
-    keys = (at << 32) - np.where(bits < 0, bits ^ np.int32(2**31 - 1), bits)  # the bits of floats are in their order
+    keys = (at << 32) - np.where(
+        bits < 0, bits ^ np.int32(2**31 - 1), bits
+    )  # the bits of floats are in their order
     order = np.argsort(keys)
     again = np.concatenate([[False], keys[order[1:]] == keys[order[:-1]], [False]])
     tied = np.flatnonzero(again[1:] | again[:-1])

@@ -1,4 +1,6 @@
-"""How long a search takes here, by short trials: before a run, and for the time that is left of one."""
+"""How long a search takes here, by short trials: before a run, and for the time that is left of
+one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from numpy import ndarray
 
 from interlingua.arrays import unit_rows
 from interlingua.search.topk.bounds import Block
-from interlingua.search.topk.exact import check_sides, exact_topk, make_frame, make_scanner, read_block
+from interlingua.search.topk.exact import (
+    check_sides,
+    exact_topk,
+    make_frame,
+    make_scanner,
+    read_block,
+)
 from interlingua.search.topk.lists import NeighborLists
 
 TRIED_VECTORS = 4096
@@ -21,8 +29,9 @@ TRIED_NEIGHBOURS = 64
 FEWEST_TRIED = 256
 """Vectors of the first trial; its time decides how many can be tried."""
 TRIAL_SECONDS = 2.0
-"""Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines or of a broken model,
-no pair can be passed over, and a pass takes a hundred times as long as elsewhere."""
+"""Of one pass over the tile, at most. Where most vectors are equal, as in a corpus of a few lines
+or of a broken model, no pair can be passed over, and a pass takes a hundred times as long as
+elsewhere."""
 
 
 class SearchSpeed(NamedTuple):
@@ -55,8 +64,8 @@ def search_speed(
 ) -> SearchSpeed:
     """Tries the search on the vectors of a sample, over and over.
 
-    A tile is done with empty lists, and again with lists as good as half-way through: a pair is passed over the faster
-    the more a neighbor has to reach.
+    A tile is done with empty lists, and again with lists as good as half-way through: a pair is
+    passed over the faster the more a neighbor has to reach.
 
     Args:
         x: of length 1, at least one.
@@ -72,7 +81,9 @@ def search_speed(
     check_sides(x, y, k)
     k = min(k, TRIED_NEIGHBOURS)
     rng = np.random.default_rng(0)
-    known = [np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)]  # the run itself tells which one is broken
+    known = [
+        np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)
+    ]  # the run itself tells which one is broken
     kth_best = _kth_best_of(known, k, sizes)
     most = min(TRIED_VECTORS, max(FEWEST_TRIED, *sizes))  # no more than the run itself will search
     tile = min(most, FEWEST_TRIED)
@@ -122,7 +133,9 @@ class _Trial:
         self.ready = (clock() - start) / (2 * tile)
 
     def pass_seconds(self, *, turn: int) -> float:
-        """Of the tile with empty lists in turn 0, with lists as good as half-way through in turn 1."""
+        """Of the tile with empty lists in turn 0, with lists as good as half-way through in turn
+        1.
+        """
         lists = NeighborLists.empty(self._tile, self._k), NeighborLists.empty(self._tile, self._k)
         if turn:
             for of, bar in zip(lists, self._kth_best, strict=True):
@@ -135,7 +148,9 @@ class _Trial:
 def _kth_best_of(
     known: Sequence[Float32[ndarray, "n d"]], k: int, sizes: tuple[int, int]
 ) -> list[Float32[ndarray, " n"]]:
-    """What neighbors have to reach when a search is half-way through, for the vectors of both sides."""
+    """What neighbors have to reach when a search is half-way through, for the vectors of both
+    sides.
+    """
     half_way = max(TRIED_VECTORS, round(min(sizes) / math.e))
     return [_kth_best(known[side], known[1 - side], k, half_way) for side in range(2)]
 
@@ -143,7 +158,8 @@ def _kth_best_of(
 def _places(n: int, m: int, k: int) -> float:
     """How many vectors find their way into the lists of n and of m others.
 
-    Of vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 + ln(m / k)) of m.
+    Of vectors in any order, the i-th is among the k best so far with probability k / i; so k (1 +
+    ln(m / k)) of m.
     """
     return sum(a * k * (1 + math.log(max(b / k, 1))) for a, b in ((n, m), (m, n)))
 
@@ -153,8 +169,8 @@ def _kth_best(
 ) -> Float32[ndarray, " n"]:
     """What the k-th neighbor of each query will reach among so many candidates.
 
-    The squared distance to it goes by a power of their number, as in a space of some dimension; of which is seen where
-    a quarter of the candidates become all of them.
+    The squared distance to it goes by a power of their number, as in a space of some dimension; of
+    which is seen where a quarter of the candidates become all of them.
     """
     m = len(candidates)
     part = len(candidates) // 4
@@ -162,14 +178,20 @@ def _kth_best(
     if part < k or size <= m:
         return whole
     few = exact_topk(queries, candidates[:part], k=k).similarities[:, -1].numpy()
-    far, before = (np.maximum(1 - of, 0) for of in (whole, few))  # half the squared distance, as the length is 1
+    far, before = (
+        np.maximum(1 - of, 0) for of in (whole, few)
+    )  # half the squared distance, as the length is 1
     if not before.any():  # copies of each other
         return whole
     shrinks = float(far.mean() / before.mean())
-    kth_best: Float32[ndarray, " n"] = 1 - far * np.float32(shrinks ** (math.log(size / m) / math.log(m / part)))
+    kth_best: Float32[ndarray, " n"] = 1 - far * np.float32(
+        shrinks ** (math.log(size / m) / math.log(m / part))
+    )
     return kth_best
 
 
-def _with_noise(rng: np.random.Generator, vectors: Float32[ndarray, "n d"]) -> Float32[ndarray, "n d"]:
+def _with_noise(
+    rng: np.random.Generator, vectors: Float32[ndarray, "n d"]
+) -> Float32[ndarray, "n d"]:
     """Vectors a little away from others, so that those of one are not equal."""
     return unit_rows(vectors + 1e-3 * rng.standard_normal(vectors.shape).astype(np.float32))

@@ -1,17 +1,20 @@
-"""Nearest neighbors of corpora of any length: tile by tile, in bounded memory, by one process or many.
+"""Nearest neighbors of corpora of any length: tile by tile, in bounded memory, by one process or
+many.
 
-All pairs of a block of x and a block of y are a tile. The lists of neighbors of a block lie in a file of their own.
-A tile reads the lists of its two blocks, brings them up to date with its pairs, writes both files anew and then adds
-its line to a journal.
+All pairs of a block of x and a block of y are a tile. The lists of neighbors of a block lie in a
+file of their own. A tile reads the lists of its two blocks, brings them up to date with its pairs,
+writes both files anew and then adds its line to a journal.
 
 - Bounded memory: a block of either side with its lists is all that is held.
-- A killed run goes on: a tile that is done twice changes nothing (``NeighborLists``), so whatever moment a run is
-  killed at, the next one ends with the same bytes.
-- Several machines: tiles of the same plan may be done in folders of their own, which ``join_shards`` makes one of. The
-  tasks of many workers make lists of their tile alone, which are joined here.
-- Damage is noticed: a file of lists names its block and the tiles with pairs in it, and its zip archive has a checksum
-  of each part. Lists that are gone, damaged, swapped, or older than the journal are an error, and never a block without
-  neighbors. Lists newer than the journal are fine: their tile is done again.
+- A killed run goes on: a tile that is done twice changes nothing (``NeighborLists``), so whatever
+  moment a run is killed at, the next one ends with the same bytes.
+- Several machines: tiles of the same plan may be done in folders of their own, which
+  ``join_shards`` makes one of. The tasks of many workers make lists of their tile alone, which are
+  joined here.
+- Damage is noticed: a file of lists names its block and the tiles with pairs in it, and its zip
+  archive has a checksum of each part. Lists that are gone, damaged, swapped, or older than the
+  journal are an error, and never a block without neighbors. Lists newer than the journal are fine:
+  their tile is done again.
 """
 
 from __future__ import annotations
@@ -52,7 +55,8 @@ from interlingua.workers import Workers
 PLAN = "plan.json"
 MOST_ROWS = 2**18
 MOST_COLUMNS = 2**16
-"""Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready anew for each of x."""
+"""Vectors of a block at most, so that a tile is done within a minute; blocks of y are made ready
+anew for each of x."""
 LEAST = 4096
 """Vectors of a block that is not cut further."""
 SAMPLED = 64
@@ -83,7 +87,13 @@ class TilePlan:
 
     @classmethod
     def of(
-        cls, x: NDArray[np.floating], y: NDArray[np.floating], *, k: int, memory: int, least_tiles: int = 1
+        cls,
+        x: NDArray[np.floating],
+        y: NDArray[np.floating],
+        *,
+        k: int,
+        memory: int,
+        least_tiles: int = 1,
     ) -> TilePlan:
         """Large blocks that fit into ``memory`` bytes together with what they are worked on with.
 
@@ -105,7 +115,10 @@ class TilePlan:
         return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
 
     def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
-        """The plan by which the same search was begun in one of some folders, if its blocks fit; else this one."""
+        """The plan by which the same search was begun in one of some folders, if its blocks fit.
+
+        Else this one.
+        """
         for folder in folders:
             try:
                 there = TilePlan(**parse_json((folder / PLAN).read_text(encoding="utf-8")))
@@ -117,7 +130,10 @@ class TilePlan:
         return self
 
     def tiles(self, shard: tuple[int, int] = (1, 1)) -> Iterator[tuple[int, int]]:
-        """First row and column of every tile of a shard, ``(2, 8)`` the second of eight; to and fro."""
+        """First row and column of every tile of a shard, ``(2, 8)`` the second of eight.
+
+        To and fro.
+        """
         number, shards = shard
         for turn, i in enumerate(range((number - 1) * self.rows, self.n, shards * self.rows)):
             columns = list(range(0, self.m, self.columns))
@@ -142,18 +158,25 @@ FEW_NEIGHBORS = 64
 """Up to which k is not what takes the memory."""
 
 
-def block_sizes(n: int, m: int, width: int, k: int, memory: int, least_tiles: int = 1) -> tuple[int, int]:
+def block_sizes(
+    n: int, m: int, width: int, k: int, memory: int, least_tiles: int = 1
+) -> tuple[int, int]:
     """Vectors of x and of y in a block; see ``TilePlan.of``.
 
     Raises:
         ConfigError: not even small blocks go into the memory.
     """
-    each = bytes_of_a_vector(width, min(k, max(n, m)))  # a text has no more neighbors than there are texts
+    each = bytes_of_a_vector(
+        width, min(k, max(n, m))
+    )  # a text has no more neighbors than there are texts
     block = memory // (3 * each)
     if block < 1024:
         least = -(-3 * each * 1024 // 2**20)
         lower = f", or a lower --k than {k:,}" if k > FEW_NEIGHBORS else ""
-        raise ConfigError(f"{memory:,} bytes of memory are too little; expected at least --memory {least}MiB{lower}")
+        raise ConfigError(
+            f"{memory:,} bytes of memory are too little; expected at least --memory"
+            f" {least}MiB{lower}"
+        )
     rows = balanced_block_size(n, min(2 * block, MOST_ROWS))
     columns = balanced_block_size(m, min(block, MOST_COLUMNS))
     while -(-n // rows) * -(-m // columns) < least_tiles and max(rows, columns) >= 2 * LEAST:
@@ -166,7 +189,9 @@ def block_sizes(n: int, m: int, width: int, k: int, memory: int, least_tiles: in
 
 
 def bytes_of_a_vector(width: int, k: int) -> int:
-    """Memory that a vector of a block takes: float32, its rounded copies while they are made, and its lists."""
+    """Memory that a vector of a block takes: float32, its rounded copies while they are made, and
+    its lists.
+    """
     return 4 * width * 4 + 2 * width + 3 * k * 12
 
 
@@ -220,9 +245,15 @@ def search_tiles(
 
 
 def _search_here(
-    x: NDArray[np.floating], y: NDArray[np.floating], frame: Frame, journal: TileJournal, device: str
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    frame: Frame,
+    journal: TileJournal,
+    device: str,
 ) -> None:
-    """Does what is left, and passes over pairs that are worse than those known from earlier tiles."""
+    """Does what is left, and passes over pairs that are worse than those known from earlier
+    tiles.
+    """
     plan = journal.plan
     scanner = make_scanner(frame, device=device)
     blocks: dict[str, tuple[int, Any]] = {}
@@ -247,7 +278,9 @@ def _search_on(
     journal: TileJournal,
     device: str,
 ) -> None:
-    """Does what is left, a tile a task, and joins the lists that come back with those of earlier tiles."""
+    """Does what is left, a tile a task, and joins the lists that come back with those of earlier
+    tiles.
+    """
     plan = journal.plan
     sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
 
@@ -305,13 +338,21 @@ class TileJournal:
             DataError: lists are gone or damaged that the journal says are done.
         """
         for side, start in _blocks(tile):
-            self._read[side] = read_lists(self.folder, side, start, self.plan.shape(side, start), self._done)
+            self._read[side] = read_lists(
+                self.folder, side, start, self.plan.shape(side, start), self._done
+            )
         return self._read["x"].lists, self._read["y"].lists
 
     def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
-        """Keeps the lists of both blocks of the tile that was read last, with the tile's pairs among them."""
-        write_lists(self.folder, "x", tile[0], BlockLists(of_x, self._read["x"].partners | {tile[1]}))
-        write_lists(self.folder, "y", tile[1], BlockLists(of_y, self._read["y"].partners | {tile[0]}))
+        """Keeps the lists of both blocks of the tile that was read last, with the tile's pairs
+        among them.
+        """
+        write_lists(
+            self.folder, "x", tile[0], BlockLists(of_x, self._read["x"].partners | {tile[1]})
+        )
+        write_lists(
+            self.folder, "y", tile[1], BlockLists(of_y, self._read["y"].partners | {tile[0]})
+        )
         Journal(self.folder / JOURNAL).add(f"{tile[0]} {tile[1]}")
         self._done.add(tile)
         self.finished += self.plan.pairs(*tile)
@@ -332,7 +373,9 @@ def read_neighbors(plan: TilePlan, folder: PathLike) -> tuple[Neighbors, Neighbo
     return found[0], found[1]
 
 
-def neighbor_blocks(plan: TilePlan, folder: PathLike, side: Side) -> Iterator[tuple[int, Neighbors]]:
+def neighbor_blocks(
+    plan: TilePlan, folder: PathLike, side: Side
+) -> Iterator[tuple[int, Neighbors]]:
     """The neighbors of one side, a block at a time: the number of its first vector, and theirs.
 
     Args:
@@ -348,10 +391,14 @@ def neighbor_blocks(plan: TilePlan, folder: PathLike, side: Side) -> Iterator[tu
     missing = set(plan.tiles()) - done.tiles
     if missing:
         raise DataError(
-            f"{len(missing)} tiles of {len(list(plan.tiles()))} are not done yet; run it again", path=folder
+            f"{len(missing)} tiles of {len(list(plan.tiles()))} are not done yet; run it again",
+            path=folder,
         )
     for start in plan.starts(side):
-        yield start, neighbors_of(read_lists(folder, side, start, plan.shape(side, start), done).lists)
+        yield (
+            start,
+            neighbors_of(read_lists(folder, side, start, plan.shape(side, start), done).lists),
+        )
 
 
 def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
@@ -406,12 +453,16 @@ def _check_plan(folder: Path, plan: TilePlan) -> None:
     try:
         there = parse_json((folder / PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{folder} holds no plan that can be read; choose another folder or remove it") from error
+        raise ConfigError(
+            f"{folder} holds no plan that can be read; choose another folder or remove it"
+        ) from error
     known = there if isinstance(there, dict) else {}
     changed = [key for key, value in dataclasses.asdict(plan).items() if known.get(key) != value]
     if changed:
         what = "other vectors" if changed == ["digest"] else f"another {', '.join(changed)}"
-        raise ConfigError(f"{folder} holds the neighbors of a run with {what}; choose another folder or remove it")
+        raise ConfigError(
+            f"{folder} holds the neighbors of a run with {what}; choose another folder or remove it"
+        )
 
 
 JOURNAL = "journal.txt"
@@ -460,7 +511,9 @@ class BlockLists(NamedTuple):
     partners: set[int]
 
 
-def read_lists(folder: Path, side: Side, start: int, shape: tuple[int, int], done: DoneTiles) -> BlockLists:
+def read_lists(
+    folder: Path, side: Side, start: int, shape: tuple[int, int], done: DoneTiles
+) -> BlockLists:
     """The lists of a block; empty ones where none of its tiles is done.
 
     Args:
@@ -484,7 +537,9 @@ def read_lists(folder: Path, side: Side, start: int, shape: tuple[int, int], don
         if expected:
             raise _lost(path, "is missing") from None
         return BlockLists(NeighborLists.empty(*shape), set())
-    except Exception as error:  # of a damaged archive zipfile and numpy raise errors of a dozen kinds
+    except (
+        Exception
+    ) as error:  # of a damaged archive zipfile and numpy raise errors of a dozen kinds
         raise _lost(path, "is damaged") from error
     if block != _block_name(side, start):
         raise _lost(path, "has the lists of another block")
@@ -494,7 +549,10 @@ def read_lists(folder: Path, side: Side, start: int, shape: tuple[int, int], don
 
 
 def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None:
-    """Puts the lists of a block in the place of its earlier ones; they are on the disk when this returns."""
+    """Puts the lists of a block in the place of its earlier ones.
+
+    They are on the disk when this returns.
+    """
     partners = np.array(sorted(block.partners), np.int64)
     with atomic_write(folder / f"{side}-{start}.npz", "wb") as file:
         np.savez(
@@ -507,7 +565,10 @@ def write_lists(folder: Path, side: Side, start: int, block: BlockLists) -> None
 
 
 def read_done(folder: Path) -> DoneTiles:
-    """The finished tiles of a folder; a line that was cut or changed names none, so its tile is done again."""
+    """The finished tiles of a folder.
+
+    A line that was cut or changed names none, so its tile is done again.
+    """
     done = DoneTiles()
     for line in Journal(folder / JOURNAL).read():
         match = _LINE.fullmatch(line)
@@ -527,8 +588,8 @@ def _block_name(side: Side, start: int) -> str:
 
 def _lost(path: Path, what: str) -> DataError:
     return DataError(
-        f"{what}, though {JOURNAL} says that its tiles are done; remove the folder {path.parent} and run the same"
-        " command again, which searches again",
+        f"{what}, though {JOURNAL} says that its tiles are done; remove the folder {path.parent}"
+        " and run the same command again, which searches again",
         path=path,
     )
 
@@ -542,7 +603,9 @@ def tiles_for(workers: Workers | None) -> int:
     return 1 if workers is None else workers.slots * TILES_PER_WORKER
 
 
-def tile_lists(x: Block, y: Block, frame: Frame, plan: TilePlan, device: str) -> tuple[NeighborLists, NeighborLists]:
+def tile_lists(
+    x: Block, y: Block, frame: Frame, plan: TilePlan, device: str
+) -> tuple[NeighborLists, NeighborLists]:
     """The neighbors within a tile."""
     scanner = make_scanner(frame, device=device)
     found = (
@@ -550,7 +613,9 @@ def tile_lists(x: Block, y: Block, frame: Frame, plan: TilePlan, device: str) ->
         NeighborLists.empty(len(y.vectors), min(plan.k, plan.n)),
     )
     ready = [
-        scanner.prepare(Block(np.array(block.vectors), block.start), of_x=of_x)  # what comes from afar is read-only
+        scanner.prepare(
+            Block(np.array(block.vectors), block.start), of_x=of_x
+        )  # what comes from afar is read-only
         for block, of_x in ((x, True), (y, False))
     ]
     scanner.scan(ready[0], ready[1], *found)
