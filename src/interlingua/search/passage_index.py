@@ -362,8 +362,8 @@ class PassageIndex:
             return []
         if "text" not in self._indexed_columns():
             raise CheckpointError(
-                f"{self.folder}: the words of its passages are not indexed, as its build did not end; run the same index"
-                " build again"
+                f"{self.folder}: the words of its passages are not indexed, as its build did not end; run the same"
+                " index build again"
             )
         query = self._table.search(text, query_type="fts").select([*SHOWN, "_score"])
         return self._hits(query, top, languages, where, lambda row: row["_score"])
