@@ -47,8 +47,8 @@ class SimilarityParameters(BaseModel):
 
     truncate: StrictBool | None = None
     prompt_name: Prompt | None = None
-    source_language: Language | None = Field(None, description="Of the one sentence, for models that need it.")
-    target_language: Language | None = Field(None, description="Of the others, for models that need it.")
+    source_language: Language | None = Field(default=None, description="Of the one sentence, for models that need it.")
+    target_language: Language | None = Field(default=None, description="Of the others, for models that need it.")
 
 
 class SimilarityRequest(BaseModel):
