@@ -323,6 +323,17 @@ def test_a_build_goes_on_where_no_table_was_made_yet(tmp_path):
     assert PassageIndex(folder).count() == 3
 
 
+@pytest.mark.parametrize("where", [None, "language = 'deu_Latn'"])
+def test_words_are_not_searched_before_the_build_ended(tmp_path, where):
+    index = PassageIndex.create(tmp_path / "index", SETTINGS)
+    index.add(invented(3), embed)
+    with pytest.raises(CheckpointError, match="index build again"):
+        index.matching("number", 3, where=where)
+    assert len(index.nearest(embed(invented(1))[0], 3)) == 3
+    index.finish()
+    assert index.matching("number", 3)
+
+
 NOISY = """
 import sys
 from interlingua.search.passage_index import IndexSettings, PassageIndex

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.search.ranking import Hit, LanguageShare, followed, fused, language_shares, merged
+from interlingua.search.ranking import (
+    Hit,
+    LanguageShare,
+    first_of_each_language,
+    followed,
+    fused,
+    language_shares,
+    merged,
+)
 
 
 def hit(name, score, language="eng_Latn"):
@@ -21,6 +29,12 @@ def test_others_follow_in_their_own_order():
     others = [hit("c", 0.8), hit("a", 0.7), hit("d", 0.6), hit("e", 0.5)]
     assert followed(first, others, 4) == [first[0], first[1], others[0], others[2]]
     assert followed(first, others, 1) == [first[0]]
+
+
+def test_the_first_of_each_language_keep_their_order():
+    hits = [hit("a", 9), hit("b", 8, "deu_Latn"), hit("c", 7), hit("d", 6), hit("e", 5, "deu_Latn")]
+    assert [found.id for found in first_of_each_language(hits, 2)] == ["a", "b", "c", "e"]
+    assert [found.id for found in first_of_each_language(hits, 1)] == ["a", "b"]
 
 
 def test_fusion_adds_reciprocal_ranks():

@@ -113,6 +113,17 @@ def test_balanced_fusion_is_followed_by_the_plain_one(searcher):
     assert {hit.language for hit in found[:3]} == set(LANGUAGES)
 
 
+@pytest.mark.parametrize("question", SENTENCES)
+def test_balanced_fusion_has_no_more_of_a_language(searcher, question):
+    """Also where the best passages by words are others than those by vectors."""
+    best = [searcher.search(question, top=15, mode=mode).hits for mode in ("vector", "text")]
+    found = searcher.search(question, top=6, per_language=2, mode="hybrid").hits
+    assert {code: len(ids(found, code)) for code in LANGUAGES} == dict.fromkeys(LANGUAGES, 2)
+    assert set(ids(found)) >= set(ids(best[0][:1])) & set(ids(best[1][:1]))
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_the_order_inside_a_language_is_kept(searcher):
     plain = searcher.search("Die Katze", top=60).hits
     found = searcher.search("Die Katze", top=60, per_language=2).hits

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
+from fastapi.testclient import TestClient
 
 from interlingua.encoder.language_shift import LanguageShift
+from interlingua.serve.app import make_app
+from interlingua.serve.model import ServedModel
+from interlingua.serve.settings import ServeSettings
 
 TEXTS = ["en1 en2", "de1"]
 
@@ -55,6 +61,23 @@ def test_similarity_is_the_cosine(client, encoder):
         ).max()
         < 1e-6
     )
+
+
+def test_similarity_of_two_languages(encoder):
+    body = {"inputs": {"source_sentence": "en1 en2", "sentences": ["de1", "en1"]}}
+    means = torch.randn(2, encoder.dim, generator=torch.Generator().manual_seed(0))
+    shifted = copy.deepcopy(encoder)
+    shifted.language_shift = LanguageShift(["deu_Latn", "eng_Latn"], means)
+    source = shifted.encode(["en1 en2"], language="eng_Latn")[0]
+    with TestClient(
+        make_app(ServedModel(shifted, "tiny"), ServeSettings(), write_line=lambda _: None)
+    ) as client:
+        assert client.post("/similarity", json=body).status_code == 422
+        for code in ("deu_Latn", "eng_Latn"):
+            expected = shifted.encode(["de1", "en1"], language=code) @ source
+            parameters = {"source_language": "en", "target_language": code[:2]}
+            reply = client.post("/similarity", json={**body, "parameters": parameters})
+            assert np.abs(np.array(reply.json()) - expected).max() < 1e-6
 
 
 def test_info_says_whether_texts_need_a_language(client, encoder, monkeypatch):

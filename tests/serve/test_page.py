@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import socket
 import threading
@@ -252,24 +253,60 @@ def test_only_a_place_with_a_result_is_a_tab_stop(page):
     playwright.expect(page.locator("#similarity .scroll")).to_be_focused()
 
 
-def test_an_earlier_answer_does_not_replace_a_later_one(page):
+def test_an_earlier_request_is_aborted_by_a_later_one(page):
     page.route("**/tokens", lambda route: waiting.append(route))
     waiting = []
     page.click("#tab-tokens")
-    for text in ("en1 en2 en3", "en4"):
-        page.fill("#first", text)
+    page.fill("#first", "en1 en2 en3")
+    page.click("text=Match tokens")
+    while not waiting:
+        page.wait_for_timeout(10)
+    page.fill("#first", "en4")
+    with page.expect_event("requestfailed") as aborted:
         page.click("text=Match tokens")
+    assert aborted.value.post_data_json["source"] == "en1 en2 en3"
     while len(waiting) < 2:
         page.wait_for_timeout(10)
     with page.expect_response("**/tokens"):
         waiting[1].continue_()
     playwright.expect(page.locator("#tokens tbody th")).to_have_text(["en4"])
-    with page.expect_response("**/tokens") as earlier:
-        waiting[0].continue_()
-    earlier.value.finished()
-    page.wait_for_timeout(200)
-    assert page.locator("#tokens tbody th").all_inner_texts() == ["en4"]
     playwright.expect(page.locator("#tokens .status")).to_contain_text("underlined")
+
+
+def test_a_matrix_of_many_sentences(page):
+    """More numbers than a function of JavaScript takes as arguments."""
+    made = """() => {
+      const heads = Array.from({ length: 400 }, () => element("th"));
+      const row = (_, i) => heads.map((_, j) => (i === j ? 1 : 0.5));
+      const shown = matrix("many", heads, [], heads.map(row));
+      const cells = [...shown.rows[1].cells].slice(1, 3);
+      return cells.map((cell) => cell.style.getPropertyValue("--share"));
+    }"""
+    assert page.evaluate(made) == ["0.6", "0"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "tags"),
+    [
+        (("German", "eng_Latn"), ["de", "en"]),
+        (("sr@latin", ""), ["sr-Latn", "und"]),
+        (("zho_Hant", "kmr"), ["zh-TW", "ku"]),
+    ],
+)
+def test_languages_in_tmx_are_of_bcp_47(page, tmp_path, typed, tags):
+    page.click("#tab-align")
+    page.fill("#source-code", typed[0])
+    page.fill("#target-code", typed[1])
+    align(page, "en1.", "de1.")
+    with page.expect_download() as download:
+        page.click("text=Save as TMX")
+    download.value.save_as(tmp_path / "aligned.tmx")
+    found = re.findall('xml:lang="([^"]*)"', (tmp_path / "aligned.tmx").read_text())
+    assert found == tags
+    shown = page.evaluate(
+        "() => [...document.querySelectorAll('#align tbody [lang]')].map((cell) => cell.lang)"
+    )
+    assert [tag or "und" for tag in shown] == tags
 
 
 @pytest.mark.parametrize(

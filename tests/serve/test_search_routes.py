@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from fastapi.testclient import TestClient
 
+from interlingua.search.passage_index import PassageIndex
+from interlingua.search.searcher import Searcher
 from interlingua.serve.app import make_app
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
@@ -62,6 +66,21 @@ def test_what_can_not_be_done(client, body, status):
     reply = client.post("/search", json=body)
     assert reply.status_code == status
     assert isinstance(reply.json()["error"], str)
+
+
+@pytest.mark.parametrize("mode", ["vector", "text"])
+def test_a_damaged_index_is_the_server_s_fault(encoder, searcher, tmp_path, log, mode):
+    folder = shutil.copytree(searcher.index.folder, tmp_path / "index")
+    own = Searcher(PassageIndex(folder), searcher.model)
+    app = make_app(
+        ServedModel(encoder, "tiny"), ServeSettings(), write_line=log.append, searcher=own
+    )
+    shutil.rmtree(folder / "passages.lance" / "data")
+    with TestClient(app, raise_server_exceptions=False) as client:
+        reply = client.post("/search", json={"query": "de3", "mode": mode})
+    assert reply.status_code == 500
+    assert str(tmp_path) not in reply.text
+    assert str(folder) in log[-1]["error"]
 
 
 def test_info_says_whether_questions_need_a_language(client, searcher, monkeypatch):

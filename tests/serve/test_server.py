@@ -4,6 +4,9 @@ use."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.client
+import json
 import os
 import re
 import signal
@@ -56,7 +59,8 @@ def launch(folder):
     for process in processes:
         if process.poll() is None:
             process.terminate()
-        process.communicate(timeout=30)
+        if not process.stderr.closed:
+            process.communicate(timeout=30)
 
 
 def test_openai_s_asynchronous_client(launch):
@@ -180,6 +184,71 @@ def workers_of(process):
     return [int(number) for number in listed.read_text().split()]
 
 
+def waiting_tokens(address):
+    (line,) = re.findall(
+        r"^interlingua_queue_tokens (\S+)", httpx.get(f"{address}/metrics", timeout=60).text, re.M
+    )
+    return float(line)
+
+
+def send_unread(address, texts):
+    """A connection on which a request was sent."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    body = json.dumps({"inputs": ["en1 en2 en3"] * texts}).encode()
+    connection = socket.create_connection((host, int(port)), timeout=30)
+    head = (
+        "POST /embed HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\n\r\n"
+    )
+    connection.sendall(head.encode() + body)
+    return connection
+
+
+def test_what_waited_in_a_worker_that_died_is_not_counted(launch):
+    process, address = launch("--workers", "2", *SMALL_BATCHES)
+    workers = workers_of(process)
+    with contextlib.ExitStack() as opened:
+        for _ in range(4):
+            opened.enter_context(send_unread(address, 2000))
+        deadline = time.monotonic() + 30
+        while not waiting_tokens(address) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+        assert "starting another" in process.stderr.readline() + process.stderr.readline()
+    while set(workers_of(process)) & set(workers) or len(workers_of(process)) < 2:
+        time.sleep(0.05)
+    assert waiting_tokens(address) == 0
+
+
+def test_the_log_is_json_whatever_comes(launch):
+    process, address = launch()
+    host, _, port = address.removeprefix("http://").partition(":")
+    for sent in (
+        b"GARBAGE\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+    ):
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall(sent)
+            assert connection.recv(100).startswith(b"HTTP/1.1 ")
+    process.terminate()
+    lines = [json.loads(line) for line in process.communicate(timeout=30)[1].splitlines()]
+    assert "Invalid HTTP request received." in [line.get("message") for line in lines]
+    assert [line["path"] for line in lines if "path" in line] == ["/health"]
+
+
+def test_requests_are_answered_when_nobody_reads_the_log(launch):
+    process, address = launch()
+    process.stderr.close()
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+    for _ in range(3):
+        connection.request("GET", "/health")
+        assert connection.getresponse().read() == b'{"status":"ok"}'
+    connection.close()
+    process.terminate()
+    assert process.wait(30) == 0
+
+
 def test_a_worker_that_dies_is_replaced(launch):
     process, address = launch("--workers", "2")
     first = workers_of(process)
@@ -188,7 +257,7 @@ def test_a_worker_that_dies_is_replaced(launch):
     now = workers_of(process)
     assert len(now) == 2
     assert set(now) != set(first)
-    assert httpx.post(f"{address}/embed", json={"inputs": "en1"}).status_code == 200
+    assert httpx.post(f"{address}/embed", json={"inputs": "en1"}, timeout=60).status_code == 200
 
 
 def test_workers_end_with_a_killed_parent(launch):

@@ -45,6 +45,12 @@ def test_plain_text_is_split_into_sentences(client):
     assert reply["target"] == ["One is here.", "Two is coming."]
 
 
+def test_align_names_the_codes_of_its_languages(client):
+    body = {"source": ["en1"], "target": ["de1"], "source_language": "English"}
+    reply = client.post("/align", json=body).json()
+    assert (reply["source_language"], reply["target_language"]) == ("eng_Latn", None)
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [

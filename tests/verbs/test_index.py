@@ -32,11 +32,11 @@ def test_what_to_index_is_a_list(arguments):
 
 @pytest.mark.parametrize("action", READ)
 def test_an_option_is_read_or_refused(action):
-    """Every option of the dataclass but the dtype, with some value."""
+    """Every option of the dataclass, with some value."""
     values = {
         name: True if name == "approximate" else "x" for names in READ.values() for name in names
     }
-    assert set(values) == set(IndexOptions.__dataclass_fields__) - {"action", "arguments", "dtype"}
+    assert set(values) == set(IndexOptions.__dataclass_fields__) - {"action", "arguments"}
     for name, value in values.items():
         if name not in READ[action]:
             with pytest.raises(

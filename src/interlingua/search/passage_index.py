@@ -387,9 +387,18 @@ class PassageIndex:
     def matching(
         self, text: str, top: int, *, languages: Sequence[str] = (), where: str | None = None
     ) -> list[Hit]:
-        """The passages of largest BM25 score for the words of a text; see ``nearest``."""
+        """The passages of largest BM25 score for the words of a text; see ``nearest``.
+
+        Raises:
+            CheckpointError: there is no index of words, as the build was killed before it.
+        """
         if not self.count():
             return []
+        if "text" not in self._indexed_columns():
+            raise CheckpointError(
+                f"{self.folder}: the words of its passages are not indexed, as its build did not"
+                " end; run the same index build again"
+            )
         query = self._table.search(text, query_type="fts").select([*SHOWN, "_score"])
         return self._hits(query, top, languages, where, lambda row: row["_score"])
 

@@ -55,6 +55,17 @@ def followed(hits: Sequence[Hit], others: Sequence[Hit], top: int) -> list[Hit]:
     return [*hits, *(hit for hit in others if hit.id not in ids)][:top]
 
 
+def first_of_each_language(hits: Sequence[Hit], most: int) -> list[Hit]:
+    """Hits in their order, of every language no more than the first ``most``."""
+    counts: Counter[str] = Counter()
+    kept = []
+    for hit in hits:
+        counts[hit.language] += 1
+        if counts[hit.language] <= most:
+            kept.append(hit)
+    return kept
+
+
 def fused(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
     """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): score(d) = sum over rankings of 1
     / (60 + rank(d)).

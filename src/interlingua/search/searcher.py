@@ -21,7 +21,15 @@ from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.index_files import IndexFile, check_files, named_files, read_files
 from interlingua.search.indexed_model import IndexedModel
 from interlingua.search.passage_index import Added, PassageIndex, read_settings, require_same
-from interlingua.search.ranking import Hit, LanguageShare, followed, fused, language_shares, merged
+from interlingua.search.ranking import (
+    Hit,
+    LanguageShare,
+    first_of_each_language,
+    followed,
+    fused,
+    language_shares,
+    merged,
+)
 
 SearchMode = Literal["vector", "text", "hybrid", "feedback"]
 MODES: tuple[SearchMode, ...] = ("vector", "text", "hybrid", "feedback")
@@ -211,11 +219,17 @@ class _Query:
         if mode != "hybrid":
             return self._of_one_kind(mode, top, per_language)
         depth = min(FUSED_DEPTH * top, MOST_HITS)
-        return fused(
-            [self._of_one_kind(kind, depth, per_language) for kind in ("vector", "text")], top
+        if per_language is None:
+            return fused([self._of_one_kind(kind, depth) for kind in ("vector", "text")], top)
+        # Words and vectors may find other passages of a language, so that it could have twice as
+        # many of the union.
+        deep = FUSED_DEPTH * per_language
+        both = fused(
+            [self._of_one_kind(kind, depth, deep) for kind in ("vector", "text")], 2 * depth
         )
+        return first_of_each_language(both, per_language)[:top]
 
-    def _of_one_kind(self, kind: str, top: int, per_language: int | None) -> list[Hit]:
+    def _of_one_kind(self, kind: str, top: int, per_language: int | None = None) -> list[Hit]:
         most = top if per_language is None else min(per_language, top)
         if kind == "feedback" and self.vector is not None:
             given = (self.index, self.vector, most, self.languages)

@@ -16,8 +16,9 @@ from starlette.responses import Response
 from interlingua import __version__
 from interlingua.serve.document import described
 from interlingua.serve.errors import RequestError, error_response
-from interlingua.serve.guards import Guards, WriteLine, write_json_line
+from interlingua.serve.guards import Guards
 from interlingua.serve.inference_routes import inference_router, status_router
+from interlingua.serve.json_log import WriteLine, write_json_line
 from interlingua.serve.json_route import UNFORESEEN, DirectRoutes
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.model import ServedModel

@@ -8,18 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import json
 import re
-import sys
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlingua.serve.errors import RequestError, error_response
+from interlingua.serve.json_log import WriteLine, now, write_json_line
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.settings import ServeSettings
 
@@ -29,12 +27,6 @@ REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 """Of ids that are taken from the client; others could forge lines of the log."""
 MOST_BODIES = 16
 """So many bodies of the largest size may be held at a time, by however many requests."""
-WriteLine = Callable[[dict[str, Any]], None]
-
-
-def write_json_line(record: dict[str, Any]) -> None:
-    """A line of the log on standard error."""
-    print(json.dumps(record, ensure_ascii=False), file=sys.stderr, flush=True)
 
 
 @dataclass(slots=True)
@@ -168,7 +160,7 @@ class Guards:
         client = scope.get("client")
         self.write_line(
             {
-                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "time": now(),
                 "id": request_id,
                 "client": client[0] if client else None,
                 "method": scope["method"],

@@ -49,10 +49,16 @@ class SimilarityInput(BaseModel):
 
 
 class SimilarityParameters(BaseModel):
-    """How texts are embedded."""
+    """How texts are embedded; the languages are an addition."""
 
     truncate: StrictBool | None = None
     prompt_name: Prompt | None = None
+    source_language: Language | None = Field(
+        default=None, description="Of the one sentence, for models that need it."
+    )
+    target_language: Language | None = Field(
+        default=None, description="Of the others, for models that need it."
+    )
 
 
 class SimilarityRequest(BaseModel):
@@ -94,12 +100,22 @@ def inference_router(service: Service, documented: dict[int | str, dict[str, Any
     async def similarity(request: Request, body: SimilarityRequest) -> Response:
         """Cosine of one sentence with each of the others."""
         parameters = body.parameters or SimilarityParameters()
-        vectors, _ = await service.embed_texts(
-            request,
-            [body.inputs.source_sentence, *body.inputs.sentences],
-            prompt=parameters.prompt_name,
-            auto_truncate=parameters.truncate,
-        )
+        sides: dict[str | None, list[str]] = {
+            parameters.source_language: [body.inputs.source_sentence]
+        }
+        sides.setdefault(parameters.target_language, []).extend(body.inputs.sentences)
+        service.check_count(1 + len(body.inputs.sentences))
+        blocks = []
+        for language, texts in sides.items():  # a batch has one language
+            block, _ = await service.embed_texts(
+                request,
+                texts,
+                prompt=parameters.prompt_name,
+                language=language,
+                auto_truncate=parameters.truncate,
+            )
+            blocks.append(block)
+        vectors = np.concatenate(blocks)
         return json_response(np.clip(vectors[1:] @ vectors[0], -1, 1))
 
     return router

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlingua.errors import InterlinguaError
+from interlingua.errors import CheckpointError, InterlinguaError
 from interlingua.search.searcher import Ranking, Searcher, SearchMode
 from interlingua.serve.document import NOT_BLANK, IndexedLanguage, Language
 from interlingua.serve.errors import RequestError
@@ -23,6 +23,7 @@ MOST_HITS = 100
 """Of a request."""
 MAX_QUESTION = 10_000
 """Characters of a question."""
+UNREADABLE = "the server can't read its index any more; its log says why"
 Hits = Annotated[StrictInt, Field(ge=1, le=MOST_HITS), WHOLE]
 
 
@@ -90,6 +91,11 @@ def search_router(
 
         try:
             ranking = await asyncio.to_thread(rank)
+        except (
+            CheckpointError
+        ) as error:  # no fault of the client, who has no use for the paths that it names
+            request.state.log["error"] = str(error)
+            raise RequestError(500, UNREADABLE) from error
         except InterlinguaError as error:
             raise RequestError(422, str(error)) from error
         hits = [{**hit._asdict(), "metadata": json.loads(hit.metadata)} for hit in ranking.hits]

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from math import ceil
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, cast
 
@@ -22,6 +23,7 @@ from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, InterlinguaError, MissingExtraError
 from interlingua.files import PathLike
+from interlingua.serve.json_log import log_libraries_as_json, write_message
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
 
@@ -167,7 +169,7 @@ def serve_forever(
                     calibrations=calibrations,
                 )
 
-            _supervise(work, workers)
+            _supervise(work, workers, lambda child: _forget(child, folder))
 
 
 def _indexed_model(model: ServedModel, index: PathLike) -> IndexedModel:
@@ -214,6 +216,7 @@ def _run(
     from interlingua.serve.app import make_app
     from interlingua.serve.metrics import ServerMetrics
 
+    log_libraries_as_json()
     searcher = None
     if index is not None and indexed is not None:
         # LanceDB starts threads when it is imported, which do not survive a fork, so that is here
@@ -227,6 +230,7 @@ def _run(
         make_app(model, settings, metrics=metrics, searcher=searcher, calibrations=calibrations),
         backlog=BACKLOG,
         access_log=False,  # the guards write a line of JSON
+        log_config=None,
         log_level="warning",
         timeout_graceful_shutdown=ceil(settings.stop_seconds),
         timeout_keep_alive=75,
@@ -236,8 +240,23 @@ def _run(
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _supervise(work: Callable[[], None], count: int) -> None:
-    """Keeps so many processes at work, until a signal to stop, which they get too."""
+def _forget(worker: int, metrics_folder: str) -> None:
+    """Takes what a worker that ended had in its queue out of the sum over all workers.
+
+    What it counted stays.
+    """
+    for path in Path(metrics_folder).glob(f"gauge_live*_{worker}.db"):
+        path.unlink()
+
+
+def _supervise(work: Callable[[], None], count: int, forget: Callable[[int], None]) -> None:
+    """Keeps so many processes at work, until a signal to stop, which they get too.
+
+    Args:
+        work: of each process.
+        count: of processes.
+        forget: is called with the id of each that ended.
+    """
     children: set[int] = set()
     is_stopping = False
     life = os.pipe()
@@ -255,11 +274,10 @@ def _supervise(work: Callable[[], None], count: int) -> None:
     while children:
         child, status = os.wait()
         children.discard(child)
+        forget(child)
         if not is_stopping:
-            print(
-                f"a worker ended with status {os.waitstatus_to_exitcode(status)}; starting another",
-                file=sys.stderr,
-            )
+            ended = os.waitstatus_to_exitcode(status)
+            write_message("warning", f"a worker ended with status {ended}; starting another")
             time.sleep(RESTART_SECONDS)
         if not is_stopping:
             _fork(work, children, life)
@@ -303,7 +321,7 @@ def _fork(work: Callable[[], None], children: set[int], life: tuple[int, int]) -
         work()
         code = 0
     except BaseException as error:
-        print(f"worker failed: {type(error).__name__}: {error}", file=sys.stderr)
+        write_message("error", f"worker failed: {type(error).__name__}: {error}")
         code = 1
     sys.stderr.flush()
     os._exit(code)

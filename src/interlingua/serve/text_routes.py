@@ -122,6 +122,7 @@ def text_router(
         source = _sentences(body.source, body.source_language)
         target = _sentences(body.target, body.target_language)
         _check_counts(service, source, target)
+        languages = _codes(body.source_language, body.target_language)
         encode = _rows_of_length_1(_embed_in_queue(service, request, body.prompt))
         links, probabilities = await service.in_list_thread(
             lambda: _align(body, source, target, encode, calibrations)
@@ -131,6 +132,8 @@ def text_router(
                 "links": _described(links, source, target, probabilities),
                 "source": source,
                 "target": target,
+                "source_language": languages[0],
+                "target_language": languages[1],
                 "prior": probabilities.prior,
                 "no_probabilities": probabilities.reason,
             }
@@ -141,8 +144,8 @@ def text_router(
         """Cosines between the tokens of two sentences."""
         texts = body.source, body.target
         truncate = service.settings.auto_truncate
+        codes = _codes(body.source_language, body.target_language)
         try:
-            codes = language_code(body.source_language), language_code(body.target_language)
             sentences = await asyncio.to_thread(
                 tokenized_pair, service.model, texts, codes, auto_truncate=truncate
             )
@@ -236,6 +239,14 @@ def _sentences(given: str | list[str], language: str | None) -> list[str]:
     if not sentences:
         raise RequestError(422, "a side holds no sentence; send some text")
     return sentences
+
+
+def _codes(source: str | None, target: str | None) -> tuple[str | None, str | None]:
+    """The codes of both languages."""
+    try:
+        return language_code(source), language_code(target)
+    except InterlinguaError as error:
+        raise RequestError(422, str(error)) from error
 
 
 def _check_counts(service: Service, *sides: list[str]) -> None:

@@ -4,6 +4,7 @@ searched.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,11 +21,20 @@ if TYPE_CHECKING:
     from interlingua.search.passage_index import Added
 
 READ = {
-    "build": ("output", "prompt", "question_prompt", "map", "approximate", "language", "device"),
-    "add": ("language", "device"),
+    "build": (
+        "output",
+        "prompt",
+        "question_prompt",
+        "map",
+        "approximate",
+        "language",
+        "dtype",
+        "device",
+    ),
+    "add": ("language", "dtype", "device"),
     "delete": ("where",),
 }
-"""Actions, with the options that each reads besides ``dtype``."""
+"""Actions, with the options that each reads."""
 
 
 class Indexed(NamedTuple):
@@ -138,7 +148,8 @@ def _check(options: IndexOptions) -> None:
     if isinstance(options.arguments, str) or not options.arguments:
         raise ConfigError("name what to index: build MODEL FILES, add DIR FILES, or delete DIR IDS")
     all_read = dict.fromkeys(name for names in READ.values() for name in names)
-    given = [name for name in all_read if getattr(options, name) not in (None, False)]
+    defaults = {field.name: field.default for field in dataclasses.fields(options)}
+    given = [name for name in all_read if getattr(options, name) != defaults[name]]
     unread = next((name for name in given if name not in READ[options.action]), None)
     if unread is not None:
         raise ConfigError(

@@ -9,11 +9,11 @@ function element(name, text = "", attributes = {}) {
   return made;
 }
 
-async function call(path, body) {
+async function call(path, body, signal) {
   const headers = { "content-type": "application/json" };
   if (byId("key").value) headers.authorization = `Bearer ${byId("key").value}`;
   const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
-  const reply = await fetch(path, options).catch(() => {
+  const reply = await fetch(path, { ...options, signal }).catch(() => {
     throw new Error("The server can't be reached. Is it still running?");
   });
   const content = await reply.json().catch(() => null); // a proxy's own pages are no JSON
@@ -24,27 +24,29 @@ async function call(path, body) {
 }
 
 // Runs work with its state in a status line. Work returns a function that shows its result and returns a summary.
-// It is called only if no newer work of the same kind has begun.
+// It is called only if no newer work of the same kind has begun. The requests of older work are aborted, by the signal
+// that work gets, and so the server drops them.
 function runner(status, clear = () => {}) {
-  let newest = 0;
+  let newest = new AbortController();
   return async (work) => {
-    const number = ++newest;
+    newest.abort();
+    const own = (newest = new AbortController());
     clear();
     status.className = "status";
     status.textContent = "Working…";
     const start = performance.now();
     try {
-      const show = await work();
-      if (number === newest) status.textContent = `${show()}, ${Math.round(performance.now() - start)} ms`;
+      const show = await work(own.signal);
+      if (own === newest) status.textContent = `${show()}, ${Math.round(performance.now() - start)} ms`;
     } catch (error) {
-      if (number !== newest) return;
+      if (own !== newest) return;
       status.className = "status error";
       status.textContent = error.message;
     }
   };
 }
 
-// `work` reads the form; the function that it returns gets a function that puts elements in the place below the form.
+// `work` reads the form and passes its signal on to requests; the function that it returns gets a function that puts elements in the place below the form.
 function onSubmit(section, work) {
   const place = section.querySelector(".scroll");
   const run = runner(section.querySelector(".status"), () => {
@@ -57,8 +59,8 @@ function onSubmit(section, work) {
   };
   section.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    run(async () => {
-      const show = await work();
+    run(async (signal) => {
+      const show = await work(signal);
       return () => show(put);
     });
   });
@@ -94,9 +96,9 @@ const columnHeads = (names) => names.map((name) => element("th", name, { scope: 
 
 // A table of numbers with cells that are colored from the smallest to the largest; `best` marks cells.
 function matrix(caption, rowHeads, colHeads, values, best = () => false) {
-  const all = values.flat();
-  const lowest = Math.min(...all);
-  const range = Math.max(...all) - lowest || 1;
+  const all = values.flat(); // too many for the arguments of a call
+  const lowest = all.reduce((least, value) => Math.min(least, value), Infinity);
+  const range = all.reduce((most, value) => Math.max(most, value), -Infinity) - lowest || 1;
   const table = tableWith(caption, [element("td"), ...colHeads], { class: "matrix" });
   const body = table.createTBody();
   rowHeads.forEach((head, i) => {
@@ -118,28 +120,28 @@ function matrix(caption, rowHeads, colHeads, values, best = () => false) {
 const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
 // Vectors of texts; a request has one language, so texts of each language go together.
-async function embedded(texts, codes, prompt) {
+async function embedded(texts, codes, prompt, signal) {
   const vectors = [];
   const embed = async (code) => {
     const rows = texts.map((_, row) => row).filter((row) => codes[row] === code);
     const body = { inputs: rows.map((row) => texts[row]) };
     if (prompt) body.prompt_name = prompt;
     if (code) body.language = code;
-    const found = await call("embed", body);
+    const found = await call("embed", body, signal);
     rows.forEach((row, i) => (vectors[row] = found[i]));
   };
   await Promise.all([...new Set(codes)].map(embed));
   return vectors;
 }
 
-onSubmit(byId("similarity"), async () => {
+onSubmit(byId("similarity"), async (signal) => {
   const texts = byId("sentences").value.split("\n").map((line) => line.trim()).filter(Boolean);
   if (texts.length < 2) throw new Error("Type at least two lines.");
   const named = codeIn("sentence-codes").split(/[\s,;]+/);
   if (named.length > 1 && named.length !== texts.length)
     throw new Error(`There are ${texts.length} lines and ${named.length} languages. Name one for each line, or one for all.`);
   const codes = texts.map((_, row) => named[row] ?? named[0]);
-  const vectors = await embedded(texts, codes, byId("prompt").value);
+  const vectors = await embedded(texts, codes, byId("prompt").value, signal);
   const values = vectors.map((a) => vectors.map((b) => dot(a, b)));
   const rowHeads = texts.map((text, i) => written("th", `${i + 1}. ${text}`, codes[i], { scope: "row" }));
   const colHeads = columnHeads(texts.map((_, i) => String(i + 1)));
@@ -153,23 +155,24 @@ onSubmit(byId("similarity"), async () => {
 let links = [];
 let codes = [];
 
-onSubmit(byId("align"), async () => {
+onSubmit(byId("align"), async (signal) => {
   const request = { source: byId("source").value, target: byId("target").value };
   const named = [codeIn("source-code"), codeIn("target-code")];
   if (named[0]) request.source_language = named[0];
   if (named[1]) request.target_language = named[1];
-  const found = await call("align", request);
+  const found = await call("align", request, signal);
+  const languages = [found.source_language, found.target_language]; // the codes of what was typed, also of "German"
   const table = tableWith("Linked sentences", columnHeads(["First text", "Its translation", "Cost", "Probability"]));
   const body = table.createTBody();
   for (const link of found.links) {
     const cost = link.source.length && link.target.length ? link.cost.toFixed(2) : "alone";
     const row = body.insertRow();
-    row.append(written("td", link.source_text, named[0]), written("td", link.target_text, named[1]));
+    row.append(written("td", link.source_text, languages[0]), written("td", link.target_text, languages[1]));
     row.append(element("td", cost), element("td", link.probability === null ? "–" : link.probability.toFixed(3)));
   }
   return (put) => {
     links = found.links;
-    codes = named;
+    codes = languages;
     const note = byId("align").querySelector(".note");
     note.hidden = !found.no_probabilities;
     note.textContent = found.no_probabilities ? `No probabilities: ${found.no_probabilities}.` : "";
@@ -190,15 +193,15 @@ function tsv(pairs) {
 }
 
 function tmx(pairs) {
-  const [source, target] = codes.map((code) => code || "und");
-  const variant = (code, text) => `<tuv xml:lang="${escaped(code)}"><seg>${escaped(text.replace(notXml, ""))}</seg></tuv>`;
+  const [source, target] = codes.map((code) => languageTag(code ?? "") || "und"); // as XML has them, by BCP 47
+  const variant = (code, text) => `<tuv xml:lang="${code}"><seg>${escaped(text.replace(notXml, ""))}</seg></tuv>`;
   const score = ({ probability }) => (probability === null ? "" : `<prop type="score">${probability}</prop>`);
   const units = pairs.map(
     (link) => `<tu>${score(link)}${variant(source, link.source_text)}${variant(target, link.target_text)}</tu>\n`,
   );
   const header =
     `<header creationtool="interlingua" creationtoolversion="1" segtype="sentence" o-tmf="none" adminlang="en" ` +
-    `srclang="${escaped(source)}" datatype="plaintext"/>`;
+    `srclang="${source}" datatype="plaintext"/>`;
   return `<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n${header}\n<body>\n${units.join("")}</body>\n</tmx>\n`;
 }
 
@@ -220,8 +223,8 @@ for (const button of document.querySelectorAll("[data-form]")) {
 // A link would be followed without the key.
 const saveDocument = runner(byId("document-status"));
 byId("document").addEventListener("click", () =>
-  saveDocument(async () => {
-    const content = JSON.stringify(await call("openapi.json"), null, 2);
+  saveDocument(async (signal) => {
+    const content = JSON.stringify(await call("openapi.json", undefined, signal), null, 2);
     return () => {
       save("openapi.json", content);
       return "Saved as openapi.json";
@@ -229,12 +232,12 @@ byId("document").addEventListener("click", () =>
   }),
 );
 
-onSubmit(byId("tokens"), async () => {
+onSubmit(byId("tokens"), async (signal) => {
   const request = { source: byId("first").value, target: byId("second").value };
   const named = [codeIn("first-code"), codeIn("second-code")];
   if (named[0]) request.source_language = named[0];
   if (named[1]) request.target_language = named[1];
-  const found = await call("tokens", request);
+  const found = await call("tokens", request, signal);
   const columnMax = found.target.map((_, j) => Math.max(...found.cosines.map((row) => row[j])));
   const rowMax = found.cosines.map((row) => Math.max(...row));
   const isMutual = (i, j) => found.cosines[i][j] === rowMax[i] && found.cosines[i][j] === columnMax[j];
@@ -249,13 +252,13 @@ onSubmit(byId("tokens"), async () => {
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-onSubmit(byId("search"), async () => {
+onSubmit(byId("search"), async (signal) => {
   const language = byId("in-language").value;
   const most = byId("per-language").value;
   const body = { query: byId("question").value, mode: byId("mode").value, languages: language ? [language] : [] };
   if (most) body.per_language = Number(most);
   if (codeIn("question-code")) body.language = codeIn("question-code");
-  const found = await call("search", body);
+  const found = await call("search", body, signal);
   const list = element("ol", "", { class: "hits" });
   for (const hit of found.hits) {
     const item = element("li");

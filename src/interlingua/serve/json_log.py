@@ -1,0 +1,53 @@
+"""The server's log: a line of JSON for each request, and for all else that it has to report."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+WriteLine = Callable[[dict[str, Any]], None]
+LOGGERS = ("uvicorn", "asyncio")
+"""Of the libraries that report what is wrong with a connection or a task."""
+
+
+def write_json_line(record: dict[str, Any]) -> None:
+    """A line of the log on standard error.
+
+    If nobody reads it any more, requests are answered without it.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        print(json.dumps(record, ensure_ascii=False), file=sys.stderr, flush=True)
+
+
+def now() -> str:
+    """The time of a line."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def write_message(level: str, message: str) -> None:
+    """A line that belongs to no request."""
+    write_json_line({"time": now(), "level": level, "message": message})
+
+
+class JsonHandler(logging.Handler):
+    """Writes the records of Python's logging as lines of JSON, with the traceback in a field."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See ``logging.Handler``."""
+        line = {"time": now(), "level": record.levelname.lower(), "message": record.getMessage()}
+        if record.exc_info:
+            line["traceback"] = logging.Formatter().formatException(record.exc_info)
+        write_json_line(line)
+
+
+def log_libraries_as_json() -> None:
+    """Lets the libraries of the server write to its log."""
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers = [JsonHandler()]
+        logger.propagate = False
