@@ -106,7 +106,7 @@ def against(
         source, target = read_pair_file(file)
         # evenly spread over the whole file
         rows = np.linspace(0, len(source) - 1, min(max_pairs, len(source))).round().astype(int)
-        sentences = [[side[row] for row in rows] for side in (source, target)]
+        sentences = ([source[row] for row in rows], [target[row] for row in rows])
         codes = [full_code(code) for code in (file.source_language, file.target_language)]
         slow_share, seconds = _find_translations(slow, sentences, codes, prompt)
         slow_seconds += seconds

@@ -142,20 +142,20 @@ def _fields_of(name: str) -> set[str]:
 def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:
     if not Path(data).is_dir():
         raise DataError("no such folder; check the path", path=data)
-    here = {}
+    present = {}
     for name, task in members.items():
         # find() raises DataError where a task's folder or files are absent
         with contextlib.suppress(DataError):
             task.find(Path(data))
-            here[name] = task
-    if not here:
+            present[name] = task
+    if not present:
         raise DataError(
             f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md",
             path=data,
         )
-    if absent := [name for name in members if name not in here]:
+    if absent := [name for name in members if name not in present]:
         log.warning("%s: no data for %s, left out", group, ", ".join(absent))
-    return list(here.values())
+    return list(present.values())
 
 
 def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:

@@ -195,9 +195,10 @@ def compare(
 
 
 def _with_metric(results: Sequence[TaskResult], metric: str) -> list[TaskResult]:
-    known = dict.fromkeys(
-        name for result in results for scores in result.groups.values() for name in scores
-    )
+    known: dict[str, None] = {}
+    for result in results:
+        for scores in result.groups.values():
+            known |= dict.fromkeys(scores)
     check_choice("metric", metric, known)
 
     def has_it(result: TaskResult) -> bool:
@@ -345,12 +346,11 @@ def _mean_label(metric: str, chosen: Chosen) -> str:
 
 def _notes_of(chosen: Chosen, columns: Sequence[Column]) -> list[str]:
     """What the results state themselves: cut texts, absent queries, parts left out."""
-    notes = [
-        f"{column.name}: {note}"
-        for column, results in zip(columns, chosen, strict=True)
-        for result in results
-        for note in result.notes
-    ]
+    notes = []
+    for column, results in zip(columns, chosen, strict=True):
+        for result in results:
+            notes += [f"{column.name}: {note}" for note in result.notes]
+    # seeds repeat each other's notes
     return list(dict.fromkeys(notes))
 
 

@@ -7,6 +7,7 @@ gathers the numbers; the template and its script decide how they look.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -259,7 +260,8 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
         }
         pairs = _rows(by_pair, subsets, False, comparable)
     (mean,) = rows_of(section.chosen, "tasks", main, reference)
-    found_notes = [note for found in section.chosen for result in found for note in result.notes]
+    results = list(itertools.chain.from_iterable(section.chosen))
+    found_notes = itertools.chain.from_iterable(result.notes for result in results)
     return {
         "name": section.task,
         "settings": section.settings,
@@ -274,7 +276,7 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
         "notes": [*notes, *dict.fromkeys(found_notes)],
         "matrix": matrix,
         "mean": _numbers(mean, comparable),
-        "averaged": max(len(averaged(result)) for found in section.chosen for result in found),
+        "averaged": max(len(averaged(result)) for result in results),
         "groups": [
             {"name": name, **_numbers(row, comparable)}
             for name, row in _lines_below(section.chosen, first, reference)
@@ -319,12 +321,11 @@ def _lines_below(chosen: Chosen, first: TaskResult, reference: int) -> list[tupl
 
 
 def _subsets(section: Section) -> dict[str, SubsetScores]:
-    return {
-        subset.name: subset
-        for found in section.chosen
-        for result in found
-        for subset in result.subsets
-    }
+    """All subsets that some result has, by name; of equal names the last result's."""
+    subsets = {}
+    for result in itertools.chain.from_iterable(section.chosen):
+        subsets |= {subset.name: subset for subset in result.subsets}
+    return subsets
 
 
 def is_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
