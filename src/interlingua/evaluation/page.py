@@ -322,7 +322,7 @@ def _lines_below(chosen: Chosen, first: TaskResult, reference: int) -> list[tupl
 
 def _subsets(section: Section) -> dict[str, SubsetScores]:
     """All subsets that some result has, by name; of equal names the last result's."""
-    subsets = {}
+    subsets: dict[str, SubsetScores] = {}
     for result in itertools.chain.from_iterable(section.chosen):
         subsets |= {subset.name: subset for subset in result.subsets}
     return subsets

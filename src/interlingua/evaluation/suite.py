@@ -105,26 +105,13 @@ def evaluate(
     if shard is not None:
         part = checked_shard(shard, tasks, cache)
     before = prompt_text(encoder, prompt)
-    overrides: dict[str, str] = {}
-    # the model's own default prompt is no override
-    if prompt is not None:
-        overrides["prompt"] = before
-    for role, text in (role_prompts or {}).items():
-        overrides[f"{role}_prompt"] = text
-    model = _with_prompts(model or describe(encoder), overrides)
-    sanity: dict[str, Any] | None = None
+    model = _with_prompts(model or describe(encoder), encoder, prompt, role_prompts or {})
     places = vector_places(model, encoder, before, output, cache)
+    sanity: dict[str, Any] | None = None
     if check:
         sanity = _checked(encoder, model, prompt, tasks)
-    cached_encoder = CachedEncoder(
-        encoder,
-        prompt=prompt,
-        role_prompts=role_prompts,
-        batch_tokens=batch_tokens,
-        budget=budget,
-        **places,
-    )
-    with cached_encoder as cached:
+    how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, **places}
+    with CachedEncoder(encoder, batch_tokens=batch_tokens, budget=budget, **how) as cached:
         if part is not None:
             embed_shard(cached, tasks, folder, part, progress)
             return []
@@ -180,9 +167,17 @@ def _loaded(
     return encoder, model
 
 
-def _with_prompts(model: ModelInfo, prompts: Mapping[str, str]) -> ModelInfo:
-    """The model's facts with the prompts that the user gave."""
-    overrides = [f"{name}={text!r}" for name, text in prompts.items() if text is not None]
+def _with_prompts(
+    model: ModelInfo, encoder: TextEncoder, prompt: str | None, role_prompts: Mapping[Role, str]
+) -> ModelInfo:
+    """The model's facts with the prompts that the user gave, as texts."""
+    overrides = []
+    # the model's own default prompt is no override
+    if prompt is not None:
+        overrides.append(f"prompt={prompt_text(encoder, prompt)!r}")
+    for role, text in role_prompts.items():
+        if text is not None:
+            overrides.append(f"{role}_prompt={text!r}")
     return model.with_overrides(tuple(overrides))
 
 

@@ -38,7 +38,7 @@ def spearman(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
 def average_ranks(values: Float[ndarray, " n"]) -> Float64[ndarray, " n"]:
     """Ranks from 1, equal values sharing the mean of their ranks."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    # c equal values whose last rank is r have the mean rank r - (c - 1) / 2
+    # c equal values, of which the last has rank r, have the mean rank r - (c - 1) / 2
     last = np.cumsum(counts)
     return np.asarray((last - (counts - 1) / 2)[group], dtype=np.float64)
 

@@ -80,10 +80,10 @@ def misses(
             language=language,
             expected=place(expected[query]),
             retrieved=place(first[query]),
+            # None for a passage that is not among the first 100
             expected_score=ranked.get(expected[query]),
             retrieved_score=ranked[first[query]],
         )
-        # an expected passage beyond the first 100 has no score
         found.append(miss)
     return found
 
