@@ -134,7 +134,6 @@ def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
     if not path.exists():
         return {}
     examples: dict[str, list[Example]] = {}
-    # split at \n alone: a sentence may hold U+2028 or \r, at which text mode would end a line
     with path.open(encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(file, 1):
             try:

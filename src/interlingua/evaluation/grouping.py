@@ -165,7 +165,7 @@ def brief(settings: str) -> str:
     def count_items(option: re.Match[str]) -> str:
         return f"{option[2].count('+') + 1} {option[1]}"
 
-    # name=a+b+c+d and longer; three items are still read faster than counted
+    # four items or more: name=a+b+c+d
     return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", count_items, settings)
 
 
