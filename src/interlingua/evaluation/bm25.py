@@ -113,9 +113,12 @@ class BM25Index:
             DataError: there are no passages, or not one id each.
             MissingExtraError: PyStemmer is not installed.
         """
-        of_all = language if isinstance(language, str) else None
+        of_all: str | None = None
+        if isinstance(language, str):
+            of_all = language
         only = None
         if queries is not None:
+            # words that no query has can't change a score, so their postings are not kept
             analyse = analyser(of_all)
             only = [word for query in queries for word in analyse(query)]
         return cls(ids, read_postings(ids, texts, language, only), of_all, k1, b)
@@ -140,16 +143,19 @@ class BM25Index:
             DataError: the index is for other queries.
         """
         analyse = analyser(language or self.language)
-        wanted = [self._known(analyse(query)) for query in queries]
-        best = [Best.empty() for _ in wanted]
-        for block in self._postings.blocks() if k >= 1 else ():
+        words_of_queries = [self._known(analyse(query)) for query in queries]
+        best = [Best.empty() for _ in words_of_queries]
+        # blocks outside, queries inside: each block is read from the file once for all queries
+        for block in self._postings.blocks():
             scorer = _BlockScorer(block, self._postings, self._k1, self._b)
-            for place, words in enumerate(wanted):
-                if words:
-                    best[place] = best[place].joined(scorer.best(words, k), k)
-        return [[self.ids[row] for row in one.rows.tolist()] for one in best], [
-            one.scores for one in best
-        ]
+            for index, words in enumerate(words_of_queries):
+                if words and k >= 1:
+                    best[index] = best[index].joined(scorer.best(words, k), k)
+        ids = [self._ids_of(one) for one in best]
+        return ids, [one.scores for one in best]
+
+    def _ids_of(self, best: Best) -> list[str]:
+        return [self.ids[row] for row in best.rows.tolist()]
 
     def _known(self, words: Sequence[str]) -> list[int]:
         """Those words that a passage has, repetitions kept."""
@@ -160,6 +166,7 @@ class BM25Index:
                 " queries=None"
             )
         numbers = [vocabulary[word] for word in words if word in vocabulary]
+        # an index for certain queries numbers their words even if no passage has them
         return [number for number in numbers if self._postings.document_frequencies[number]]
 
 
@@ -178,9 +185,8 @@ class Best(NamedTuple):
         """The k best of these and of passages that stand behind all of these."""
         rows = np.concatenate([self.rows, later.rows])
         scores = np.concatenate([self.scores, later.scores])
-        order = np.argsort(-scores, kind="stable")[
-            :k
-        ]  # stable, so equal scores stay in the order of the passages
+        # stable, so equal scores stay in the order of the passages
+        order = np.argsort(-scores, kind="stable")[:k]
         return Best(rows[order], scores[order])
 
 
@@ -194,6 +200,7 @@ class _BlockScorer:
         mean_length = postings.length / postings.count
         self._block = block
         self._postings = postings
+        # the part of the denominator that depends on the passage alone
         self._norms = k1 * ((1 - b) + b * block.lengths / mean_length)
         self._of_word: dict[int, tuple[Int32[np.ndarray, " m"], Float32[np.ndarray, " m"]]] = {}
 
@@ -201,12 +208,14 @@ class _BlockScorer:
         """The best passages for the words of a query."""
         scores = np.zeros(len(self._block.lengths), dtype=np.float32)
         for word in words:
+            # a word that the query repeats counts each time, as in Lucene
             passages, of_word = self._scores(word)
             scores[passages] += of_word
         rows = np.flatnonzero(scores > 0)
         if len(rows) > k:
             least = np.partition(scores[rows], len(rows) - k)[len(rows) - k]
-            rows = rows[scores[rows] >= least]  # with all that share the last place
+            # with all that share the last place, of which the stable sort takes the first
+            rows = rows[scores[rows] >= least]
         rows = rows[np.argsort(-scores[rows], kind="stable")][:k]
         return Best(self._block.first + rows, scores[rows])
 
@@ -214,6 +223,7 @@ class _BlockScorer:
         if word not in self._of_word:
             passages, counts = self._block.postings(word)
             held_by = int(self._postings.document_frequencies[word])
+            # the idf rounded to float32 and multiplied in float64: the roundings of bm25s
             idf = np.float32(math.log(1 + (self._postings.count - held_by + 0.5) / (held_by + 0.5)))
             saturation = counts / (self._norms[passages] + counts)
             self._of_word[word] = passages, (np.float64(idf) * saturation).astype(np.float32)
@@ -238,16 +248,21 @@ def read_postings(
         DataError: there are no passages, no words, or not one id and one language for each passage.
     """
 
+    def language_of(row: int) -> str | None:
+        if language is None or isinstance(language, str):
+            return language
+        # too few languages are refused below, where the passages are counted
+        return language[row] if row < len(language) else None
+
     def words_of_passages() -> Iterator[list[str]]:
         for row, text in enumerate(texts):
-            if language is None or isinstance(language, str):
-                yield analyser(language)(text)
-            else:
-                yield analyser(language[row] if row < len(language) else None)(text)
+            yield analyser(language_of(row))(text)
 
     postings = Postings(words_of_passages(), only)
     count = postings.count
-    languages = count if language is None or isinstance(language, str) else len(language)
+    languages = count
+    if language is not None and not isinstance(language, str):
+        languages = len(language)
     if not count or not len(ids) == count == languages:
         raise DataError(
             f"BM25: {count} passages with {len(ids)} ids and {languages} languages; give one of"
@@ -289,6 +304,7 @@ def tune(
             f"BM25: {len(queries)} queries with {len(relevant)} sets of relevant passages to tune"
             " on"
         )
+    # read once: k1 and b only weigh the counts
     postings = read_postings(ids, texts, language)
     best: Tuned | None = None
     for one_k1 in k1:
@@ -305,9 +321,8 @@ def tune(
 @functools.lru_cache(maxsize=512)
 def analyser(language: str | None) -> Callable[[str], list[str]]:
     """What takes a text of a language apart into words, in order; see the module."""
-    algorithm = None if language is None else STEMMERS.get(resolve(language).iso3)
-    stem: Callable[[str], str] = str
-    if algorithm is not None:
+    stem: Callable[[str], str] = str  # leaves a word as it is
+    if language is not None and (algorithm := STEMMERS.get(resolve(language).iso3)):
         stem = _imported("Stemmer", "PyStemmer").Stemmer(algorithm).stemWord
 
     def words(text: str) -> list[str]:
@@ -316,8 +331,10 @@ def analyser(language: str | None) -> Callable[[str], list[str]]:
             for run in RUNS.finditer(part):
                 if run["word"]:
                     found.append(stem(run["word"]))
+                elif run["pairs"]:
+                    found += _overlapping(run[0], 2)
                 else:
-                    found += _overlapping(run[0], 2 if run["pairs"] else 3)
+                    found += _overlapping(run[0], 3)
         return found
 
     return words
@@ -335,7 +352,10 @@ class _OnlyWords(dict[int, int]):
     """For ``str.translate``: letters, digits and marks stay, all else becomes a space."""
 
     def __missing__(self, code: int) -> int:
-        self[code] = code if unicodedata.category(chr(code))[0] in "LNM" else ord(" ")
+        # stored, so that a character's category is looked up once
+        self[code] = ord(" ")
+        if unicodedata.category(chr(code))[0] in "LNM":
+            self[code] = code
         return self[code]
 
 

@@ -41,6 +41,7 @@ class Budget:
         Raises:
             ConfigError: it is none of these.
         """
+        # a bare number is refused: seconds and minutes would be guessed
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
         if not found or float(found[1]) <= 0:
             raise ConfigError(
@@ -54,11 +55,14 @@ class Budget:
         return self._clock() - self._start >= self.seconds
 
     def __str__(self) -> str:
+        # the largest unit of which there is one; seconds for less than a second
         unit = next(unit for unit in ("h", "m", "s") if self.seconds >= UNITS[unit] or unit == "s")
         return f"{self.seconds / UNITS[unit]:g}{unit}"
 
     @property
     def report(self) -> str | None:
         """A sentence on all that was left out; None where nothing was."""
+        if not self.left_out:
+            return None
         parts = "; ".join(f"{task}: {what}" for task, what in self.left_out.items())
-        return f"the budget of {self} was used; left out: {parts}" if parts else None
+        return f"the budget of {self} was used; left out: {parts}"

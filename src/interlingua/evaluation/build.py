@@ -1,11 +1,13 @@
-"""The tasks of a suite, built from names and options, each on those of the wanted languages that
-its data set has.
+"""The tasks of a suite, built from names and options.
+
+Each is on those of the requested languages that its data set has.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,8 +30,7 @@ def build_tasks(
     settings: Sequence[str] = (),
     data: PathLike | None = None,
 ) -> list[Task]:
-    """The tasks of a suite; those given by name are built with these options, each with those that
-    it has.
+    """The tasks of a suite; those given by name are built with the options that they have.
 
     Args:
         suite: names of tasks or of several (``sts``, ``retrieval``), in a list or with commas;
@@ -53,29 +54,36 @@ def build_tasks(
         raise ConfigError("the suite is empty; name tasks, e.g. tatoeba,xsim")
     if languages is not None and not languages:
         raise ConfigError("no language is named; name some, e.g. de,sw, or leave the choice out")
-    options = {**({} if languages is None else {"languages": languages}), "compare": compare}
+    options: dict[str, Any] = {"compare": compare}
+    if languages is not None:
+        options["languages"] = languages
     options_of = settings_table(settings)
-    named = [
-        member for name in suite if isinstance(name, str) for member in SUITES.get(name, (name,))
-    ]
-    names = [TASKS.label(name) for name in named]
-    for name in options_of:
-        if not set(SUITES.get(name, (name,))) & set(names):
-            raise ConfigError(
-                f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}"
-            )
+    # a wrong name in a setting is refused before any task is built
+    _check_settings_are_of(suite, options_of)
     tasks: list[Task] = []
     for item in suite:
         if not isinstance(item, str):
             tasks.append(item)
             continue
         members = {name: _build(name, options_of, options) for name in SUITES.get(item, (item,))}
-        tasks += (
-            _with_data(item, members, data)
-            if item in SUITES and data is not None
-            else members.values()
-        )
-    return tasks if languages is None or data is None else narrowed(tasks, Path(data))
+        if item in SUITES and data is not None:
+            tasks += _with_data(item, members, data)
+        else:
+            tasks += members.values()
+    if languages is None or data is None:
+        return tasks
+    return narrowed(tasks, Path(data))
+
+
+def _check_settings_are_of(suite: Sequence[str | Task], options_of: Mapping[str, Any]) -> None:
+    """Refuses settings of a task, or of a name of several, that is not in the suite."""
+    members = [SUITES.get(item, (item,)) for item in suite if isinstance(item, str)]
+    names = [TASKS.label(name) for name in itertools.chain.from_iterable(members)]
+    for name in options_of:
+        if not set(SUITES.get(name, (name,))) & set(names):
+            raise ConfigError(
+                f"--set {name}.…: the suite has no task {name!r}{did_you_mean(name, names)}"
+            )
 
 
 def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -86,6 +94,7 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     """
     table: dict[str, dict[str, Any]] = {}
     for setting in settings:
+        # a value may hold dots, so only what is before the first = is looked at
         if "." not in setting.partition("=")[0]:
             raise ConfigError(f"--set {setting!r}: expected task.option=value, e.g. stsb.split=dev")
         apply_override(table, setting)
@@ -101,8 +110,9 @@ def _build(
     """
     family = name
     of_family = ""
+    # "package.module:Class" names a task's own class; any other colon is mteb:STS17
     if not TASKS.is_place(name):
-        family, _, of_family = name.partition(":")  # mteb:STS17
+        family, _, of_family = name.partition(":")
     kind = resolve(TASKS, family)
     label = TASKS.label(name)
     known = {field.name for field in dataclasses.fields(kind)}
@@ -112,17 +122,16 @@ def _build(
         unknown = [key for key in options_of[group] if key not in fields]
         if unknown:
             raise ConfigError(f"--set {group}.{unknown[0]}: no task of {group} has that option")
+    # what is set for the task alone goes before what is set for its group
     for_all = {key: value for group in groups for key, value in options_of[group].items()}
-    own = {
-        **{key: value for key, value in for_all.items() if key in known},
-        **options_of.get(label, {}),
-    }
+    own = {key: value for key, value in for_all.items() if key in known}
+    own |= options_of.get(label, {})
     if of_family:
         own["task"] = of_family
     task: Task = from_mapping(kind, own, where=f"--set {label}")
-    return dataclasses.replace(
-        task, **{key: value for key, value in options.items() if key in known}
-    )
+    # of the options for all tasks those that this one has
+    common = {key: value for key, value in options.items() if key in known}
+    return dataclasses.replace(task, **common)
 
 
 def _fields_of(name: str) -> set[str]:
@@ -133,27 +142,27 @@ def _fields_of(name: str) -> set[str]:
 def _with_data(group: str, members: Mapping[str, Any], data: PathLike) -> list[Task]:
     if not Path(data).is_dir():
         raise DataError("no such folder; check the path", path=data)
-    here = {}
+    present = {}
     for name, task in members.items():
+        # find() raises DataError where a task's folder or files are absent
         with contextlib.suppress(DataError):
             task.find(Path(data))
-            here[name] = task
-    if not here:
+            present[name] = task
+    if not present:
         raise DataError(
             f"none of the sets of {group} is here ({', '.join(members)}); see docs/data.md",
             path=data,
         )
-    if absent := [name for name in members if name not in here]:
+    if absent := [name for name in members if name not in present]:
         log.warning("%s: no data for %s, left out", group, ", ".join(absent))
-    return list(here.values())
+    return list(present.values())
 
 
 def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
     """The tasks without the languages that their data sets lack, which a warning names.
 
-    Without any left, no task.
-
-    A lone task, and any other fault of the data, is left to the run to refuse.
+    A task without any language left is left out. A lone task, and any other fault of the data, is
+    left to the run to refuse.
 
     Args:
         tasks: with the requested languages in ``languages``.
@@ -168,11 +177,14 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
     lacks: list[dict[str, LanguageAbsentError]] = []
     for task in tasks:
         left, absent = _of_its_own(task, data)
-        kept += [] if left is None else [left]
+        what = " and so the whole task"
+        if left is not None:
+            kept.append(left)
+            what = ""
         lacks.append(absent)
         if absent:
-            what = "" if left is not None else " and so the whole task"
             log.warning("%s: nothing in %s here, left out%s", task.name, ", ".join(absent), what)
+    # a language that all tasks lack is among those that the first one lacks
     for item, error in lacks[0].items():
         if not kept or all(item in absent for absent in lacks):
             raise error
@@ -182,18 +194,22 @@ def narrowed(tasks: Sequence[Task], data: Path) -> list[Task]:
 def _of_its_own(task: Any, data: Path) -> tuple[Task | None, dict[str, LanguageAbsentError]]:
     """The task on the languages that it has, if there are any, and those that it lacks."""
     absent: dict[str, LanguageAbsentError] = {}
+    # parts() names one absent language at a time, so it is called again without that one
     while getattr(task, "languages", None) is not None and hasattr(task, "parts"):
         try:
             task.parts(data)
             break
         except LanguageAbsentError as error:
             left = [item for item in task.languages if item != error.item]
-            if len(left) == len(task.languages):  # of a pair, or of another option
+            # what is absent is a pair, or stands in another option: dropping a language can't help
+            if len(left) == len(task.languages):
                 break
             absent[error.item] = error
             if not left:
                 return None, absent
             task = dataclasses.replace(task, languages=left)
         except DataError:
+            # a fault from the start is left to the run to refuse; one that shows once languages
+            # are dropped means that the rest can't be measured
             return (None if absent else task), absent
     return task, absent

@@ -42,7 +42,7 @@ UNREAD = ("matryoshka_dims", "truncate_dim", "int8_ranges")
 """Settings that change no vector, or only its width."""
 
 
-class _How(NamedTuple):
+class _Conditions(NamedTuple):
     """What a vector depends on besides its text."""
 
     language: str | None
@@ -92,19 +92,19 @@ class CachedEncoder:
         self._batch_tokens = batch_tokens
         self._role_prompts = role_prompts or {}
         self.two_towers = has_two_towers(encoder)
-        self._own = isinstance(encoder, Encoder | OwnEncoder) and not self.two_towers
-        self._cut_to = (
-            encoder.dim
-            if isinstance(encoder, OwnEncoder) and encoder.dim < encoder.whole_dim
-            else None
-        )
-        self.report = (
-            EncodeReport() if self._own or getattr(encoder, "counts_tokens", False) else None
-        )
+        self._is_own = isinstance(encoder, Encoder | OwnEncoder) and not self.two_towers
+        # vectors are stored whole and cut when they are read, so that one file serves all widths
+        self._cut_to: int | None = None
+        if isinstance(encoder, OwnEncoder) and encoder.dim < encoder.whole_dim:
+            self._cut_to = encoder.dim
+        self.report: EncodeReport | None = None
+        if self._is_own or getattr(encoder, "counts_tokens", False):
+            self.report = EncodeReport()
         self._portion = min(PORTION_TEXTS, getattr(encoder, "portion_texts", PORTION_TEXTS))
-        self._store = (
-            VectorFiles.unfinished(unfinished) if kept is None else VectorFiles.shared(kept)
-        )
+        if kept is None:
+            self._store = VectorFiles.unfinished(unfinished)
+        else:
+            self._store = VectorFiles.shared(kept)
         self._budget = budget
         self._only_kept = False
         self.start_counting()
@@ -118,6 +118,7 @@ class CachedEncoder:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        # after an exception the vectors stay for the next run
         self._store.close(keep=kind is not None)
 
     def start_counting(self) -> None:
@@ -129,20 +130,28 @@ class CachedEncoder:
         self.encode_seconds = 0.0
 
     def counts(self) -> dict[str, object]:
-        """By name; ``truncated_texts`` of the task's distinct ``texts`` were cut, None if the
-        encoder won't say.
+        """The task's counts by name.
+
+        ``texts`` are distinct ones, of which ``truncated_texts`` were cut; None if the encoder does
+        not report it.
         """
-        truncated = 0
-        for first in range(0, len(self._is_requested), COUNTED_AT_ONCE):
-            rows = first + np.flatnonzero(self._is_requested[first : first + COUNTED_AT_ONCE])
-            truncated += int(np.count_nonzero(self._store.marked(rows)))
         return {
             "texts": int(np.count_nonzero(self._is_requested)),
-            "truncated_texts": truncated if self.report is not None else None,
+            "truncated_texts": self._truncated_texts(),
             "encoded_texts": self.encoded_texts,
             "reused_texts": self.reused_texts,
             "encode_seconds": self.encode_seconds,
         }
+
+    def _truncated_texts(self) -> int | None:
+        if self.report is None:
+            return None
+        truncated = 0
+        # a block at a time: row numbers take 8 bytes each, the marks 1
+        for first in range(0, len(self._is_requested), COUNTED_AT_ONCE):
+            rows = first + np.flatnonzero(self._is_requested[first : first + COUNTED_AT_ONCE])
+            truncated += int(np.count_nonzero(self._store.marked(rows)))
+        return truncated
 
     def encode(
         self,
@@ -174,31 +183,33 @@ class CachedEncoder:
         role: Role | None = None,
         titles: Sequence[str] | None = None,
     ) -> Int64[ndarray, " n"]:
-        """Embeds as ``encode`` does, and leaves the vectors in the file: gives the row of each
-        text.
-        """
+        """The row of each text in the file of vectors, after embedding those that are not in it."""
+        # an encoder with one tower reads a title as the beginning of its passage
         if titles is not None and not self.two_towers:
             texts = [
                 with_title(text, title, None) for text, title in zip(texts, titles, strict=True)
             ]
             titles = None
-        how = _How(language, role, self._prompt_of(role))
+        conditions = _Conditions(language, role, self._prompt_of(role))
         pairs = list(zip(texts, titles or [""] * len(texts), strict=True))
-        keys = [_key(how, text, title) for text, title in pairs]
+        keys = [_key(conditions, text, title) for text, title in pairs]
         rows = self._store.find(keys)
+        # by key, so that a text that stands there twice is embedded once
         new = {
             key: pair for key, pair, row in zip(keys, pairs, rows.tolist(), strict=True) if row < 0
         }
+        # each portion is stored before the next one is embedded: a run that is stopped loses one
+        # at most
         for first in range(0, len(new), self._portion):
             if self._only_kept or (self._budget is not None and self._budget.is_used):
                 raise BudgetUsed
             portion = slice(first, first + self._portion)
-            self._append(list(new)[portion], list(new.values())[portion], how)
+            self._append(list(new)[portion], list(new.values())[portion], conditions)
         if new:
             rows = self._store.find(keys)
         self.encoded_texts += len(new)
         self.reused_texts += len(texts) - len(new)
-        self._note(rows)
+        self._mark_requested(rows)
         return rows
 
     def kept(self, rows: Int64[ndarray, " n"]) -> Float32[ndarray, "n d"]:
@@ -208,7 +219,7 @@ class CachedEncoder:
             return vectors
         return first_elements(vectors, self._cut_to, normalize=self._encoder.settings.normalize)
 
-    def _note(self, rows: Int64[ndarray, " n"]) -> None:
+    def _mark_requested(self, rows: Int64[ndarray, " n"]) -> None:
         """Marks rows as requested by this task."""
         short = self._store.count - len(self._is_requested)
         if short > 0:
@@ -219,9 +230,7 @@ class CachedEncoder:
 
     @contextlib.contextmanager
     def only_kept(self) -> Iterator[None]:
-        """In this block a text without a vector ends what asks for it with ``BudgetUsed``, and no
-        work is counted.
-        """
+        """In this block a text without a vector raises ``BudgetUsed``, and no work is counted."""
         self._only_kept = True
         self._is_requested = np.zeros(0, dtype=bool)
         before = self.encoded_texts, self.reused_texts, self.encode_seconds
@@ -238,41 +247,53 @@ class CachedEncoder:
         self.used_prompts[role] = prompt_text(self._encoder, prompt)
         return prompt
 
-    def _append(self, keys: list[bytes], pairs: list[tuple[str, str]], how: _How) -> None:
+    def _append(
+        self, keys: list[bytes], pairs: list[tuple[str, str]], conditions: _Conditions
+    ) -> None:
+        """Embeds a portion of texts with their titles and stores the vectors."""
+        texts_before = 0
+        cuts_before = 0
+        if self.report is not None:
+            texts_before = self.report.texts
+            cuts_before = len(self.report.cut_rows)
         start = time.perf_counter()
-        texts = [text for text, _ in pairs]
-        titles = [title for _, title in pairs]
-        options: dict[str, Any] = {"language": how.language, "batch_tokens": self._batch_tokens}
-        before, cuts_before = (
-            (0, 0) if self.report is None else (self.report.texts, len(self.report.cut_rows))
-        )
-        if how.role is not None and self.two_towers:
-            vectors = encode_in_role(self._encoder, texts, titles, how.role, **options)
-        else:
-            if self.report is not None:
-                options["report"] = self.report
-            if (
-                self._own
-            ):  # as the model gives them: a classifier, or an inner product, may need their lengths
-                options["normalize"] = self._encoder.settings.normalize
-                options["dim"] = None  # kept whole, for runs with other widths
-            vectors = self._encoder.encode(texts, prompt=how.prompt, **options)
-        vectors = as_vectors(vectors)
+        vectors = as_vectors(self._encoded(pairs, conditions))
         self.encode_seconds += time.perf_counter() - start
-        check_vectors(vectors, texts, self._store.dim)
-        cut: Bool[ndarray, " n"] = np.zeros(len(texts), dtype=bool)
-        cut[
-            [row - before for row in self.report.cut_rows[cuts_before:]]
-            if self.report is not None
-            else []
-        ] = True
-        self._store.append(keys, vectors, cut)
+        check_vectors(vectors, [text for text, _ in pairs], self._store.dim)
+        is_cut: Bool[ndarray, " n"] = np.zeros(len(pairs), dtype=bool)
+        if self.report is not None:
+            # the report goes on over all portions: its rows count from the first text ever embedded
+            is_cut[[row - texts_before for row in self.report.cut_rows[cuts_before:]]] = True
+        self._store.append(keys, vectors, is_cut)
+
+    def _encoded(self, pairs: list[tuple[str, str]], conditions: _Conditions) -> Any:
+        """The vectors as the encoder returns them."""
+        texts = [text for text, _ in pairs]
+        options: dict[str, Any] = {
+            "language": conditions.language,
+            "batch_tokens": self._batch_tokens,
+        }
+        if conditions.role is not None and self.two_towers:
+            titles = [title for _, title in pairs]
+            return encode_in_role(self._encoder, texts, titles, conditions.role, **options)
+        if self.report is not None:
+            options["report"] = self.report
+        if self._is_own:
+            # as the model gives them: a classifier, or an inner product, may need their lengths
+            options["normalize"] = self._encoder.settings.normalize
+            # kept whole, for runs with other widths
+            options["dim"] = None
+        return self._encoder.encode(texts, prompt=conditions.prompt, **options)
 
 
-def _key(how: _How, text: str, title: str) -> bytes:
-    role = () if how.role is None else (how.role, how.prompt, title)
-    parts = "\0".join(map(str, (*role, how.language, text)))
-    return hashlib.blake2b(parts.encode(errors="surrogatepass"), digest_size=KEY_BYTES).digest()
+def _key(conditions: _Conditions, text: str, title: str) -> bytes:
+    """A digest of a text and all that its vector depends on, besides what names the file."""
+    parts: tuple[object, ...] = (conditions.language, text)
+    if conditions.role is not None:
+        # the prompt of a text without a role is in the name of the file
+        parts = (conditions.role, conditions.prompt, title, *parts)
+    joined = "\0".join(map(str, parts))
+    return hashlib.blake2b(joined.encode(errors="surrogatepass"), digest_size=KEY_BYTES).digest()
 
 
 def vector_places(
@@ -282,17 +303,19 @@ def vector_places(
     output: PathLike | None,
     cache: PathLike | None,
 ) -> dict[str, Path | None]:
-    """``unfinished`` and ``kept`` for a ``CachedEncoder``: the cache where there is one, else next
-    to the results.
+    """``unfinished`` and ``kept`` for a ``CachedEncoder``.
+
+    The vectors are in the cache where there is one, else next to the results.
 
     Raises:
         ConfigError: there is a cache, and a change of the model would go unnoticed.
     """
-    kept = None if cache is None else kept_folder(model, encoder, prompt, Path(cache))
-    unfinished = (
-        None if output is None or kept else unfinished_file(model, encoder, prompt, Path(output))
-    )
-    return {"kept": kept, "unfinished": unfinished}
+    places: dict[str, Path | None] = {"kept": None, "unfinished": None}
+    if cache is not None:
+        places["kept"] = kept_folder(model, encoder, prompt, Path(cache))
+    elif output is not None:
+        places["unfinished"] = unfinished_file(model, encoder, prompt, Path(output))
+    return places
 
 
 def unfinished_file(
@@ -313,10 +336,8 @@ def unfinished_file(
     """
     if model.identity is None:
         return None
-    return (
-        model_folder(model.name, folder)
-        / f"unfinished-{_digest(vectors_depend_on(model, encoder, prompt))}.vectors"
-    )
+    digest = _digest(vectors_depend_on(model, encoder, prompt))
+    return model_folder(model.name, folder) / f"unfinished-{digest}.vectors"
 
 
 def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path) -> Path:
@@ -341,26 +362,26 @@ def kept_folder(model: ModelInfo, encoder: TextEncoder, prompt: str, cache: Path
 
 
 def vectors_depend_on(model: ModelInfo, encoder: TextEncoder, prompt: str) -> dict[str, Any]:
-    """All that decides a vector besides its text and language, and its role with the prompt of
-    that.
-    """
+    """All that decides a vector, apart from its text, language, role and the role's prompt."""
     settings = getattr(encoder, "settings", None)
+    # cpu or cuda, without the number of the device
     kind = (model.device or "").partition(":")[0]
     facts = {
         name: getattr(model, name)
         for name in ("identity", "library", "dim", "pooling", "dtype", "max_tokens")
     }
-    facts["dim"] = getattr(
-        encoder, "whole_dim", model.dim
-    )  # vectors are kept whole and cut when they are read
-    own = dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else None  # type: ignore[arg-type]
-    if own is not None:
-        own = {name: value for name, value in own.items() if name not in UNREAD}
+    # vectors are kept whole and cut when they are read
+    facts["dim"] = getattr(encoder, "whole_dim", model.dim)
+    own: dict[str, Any] | None = None
+    if dataclasses.is_dataclass(settings):
+        fields = dataclasses.asdict(settings)  # type: ignore[arg-type]
+        own = {name: value for name, value in fields.items() if name not in UNREAD}
+    # the prompt is among the facts itself, and the width changes no vector
     overrides = [
         override
         for override in model.overrides
         if not override.partition("=")[0].endswith(("prompt", "dim"))
-    ]  # distinguished below
+    ]
     return {**facts, "overrides": overrides, "device": kind, "settings": own, "prompt": prompt}
 
 

@@ -1,5 +1,4 @@
-"""Many results next to each other: scores as means over seeds, tested against a baseline, and what
-training cost.
+"""Many results next to each other: means over seeds, tests against a baseline, training costs.
 
 A row is a group of languages, a language pair or a task. Its cells are the means over the seeds of
 each column, and where a baseline is named and items were kept, each difference from it is tested by
@@ -9,7 +8,7 @@ paired bootstrap. Columns that can't be compared with the first one are marked o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,9 @@ from interlingua.evaluation.significance import RESAMPLES, Difference, paired_bo
 from interlingua.evaluation.task import Progress, silent
 from interlingua.registry import check_choice
 
-ROWS = ("groups", "languages", "tasks")
+CORNERS = {"groups": "group", "languages": "language pair", "tasks": "task"}
+"""By what stands in the rows, what a row is."""
+ROWS = tuple(CORNERS)
 LEVEL = 0.05
 """Of significance."""
 SIGNIFICANT = "†"
@@ -161,9 +162,8 @@ def compare(
         results = _with_metric(results, metric)
     is_joint = join or by == "tasks"
     found = _grouped(results, group, is_joint)
-    references = [
-        column_index(columns, baseline) for columns, _ in found
-    ]  # refuses a wrong one before any work
+    # refuses a wrong baseline before any work
+    references = [column_index(columns, baseline) for columns, _ in found]
     total = sum(len(of_table) for _, of_table in found)
     counter = itertools.count()
 
@@ -180,21 +180,25 @@ def compare(
         progress("all tasks", 1, 1)
     if strict:
         _refuse_unlike(tables)
-    wanted = pattern(only)
+    row_pattern = pattern(only)
     shown = []
     for table, (columns, _) in zip(tables, found, strict=True):
-        rows = [row for row in table.rows if wanted.search(row.name)]
+        rows = [row for row in table.rows if row_pattern.search(row.name)]
+        # a table of which no row is left is not shown for its costs alone
+        if rows and costs:
+            rows += costs_of(columns)
         if rows:
-            shown.append(table._replace(rows=rows + (costs_of(columns) if costs else [])))
+            shown.append(table._replace(rows=rows))
     if not shown:
         raise ConfigError(f"no row contains {only!r}")
     return shown
 
 
 def _with_metric(results: Sequence[TaskResult], metric: str) -> list[TaskResult]:
-    known = dict.fromkeys(
-        name for result in results for scores in result.groups.values() for name in scores
-    )
+    known: dict[str, None] = {}
+    for result in results:
+        for scores in result.groups.values():
+            known |= dict.fromkeys(scores)
     check_choice("metric", metric, known)
 
     def has_it(result: TaskResult) -> bool:
@@ -215,6 +219,8 @@ def _grouped(
     results: Sequence[TaskResult], group: str | None, is_joint: bool
 ) -> list[tuple[list[Column], list[Section]]]:
     """The columns and sections of each table: one of all tasks, or one per task."""
+    # in a joint table a column goes through tasks with other settings, so these make rows there
+    # and columns in the table of a task
     if is_joint:
         columns = columns_of(results, group, by_settings=False)
         return [(columns, list(sections(results, columns)))]
@@ -240,16 +246,17 @@ def _task_table(
     shown = metric or first.main_metric
     comparable, notes = differences(section.chosen)
     overrides = {column.name: ", ".join(column.overrides) for column in columns}
+    # what all columns share is noted once
     if len(overrides) > 1 and len(set(overrides.values())) == 1:
         overrides = {"all columns": next(iter(overrides.values()))}
+    # a name that is ambiguous without its overrides already states them
     notes += [
         f"{name}: {words}" for name, words in overrides.items() if words and words not in name
     ]
     notes += _notes_of(section.chosen, columns)
     rows = rows_of(section.chosen, by, shown, reference)
     title = f"{first.task}: {label(shown)}, %, {direction(first, shown)}"
-    corner = "language pair" if by == "languages" else "group"
-    return _comparison(title, corner, columns, comparable, rows, notes, reference)
+    return _comparison(title, CORNERS[by], columns, comparable, rows, notes, reference)
 
 
 def _joint_table(
@@ -264,25 +271,33 @@ def _joint_table(
     comparable = [True] * len(columns)
     rows: list[Row] = []
     notes: list[str] = []
+    # settings are shortened in all rows or in none: two sections must not get the same words
     short = {(section.task, brief(section.settings)) for section in found}
+    is_brief = len(short) == len(found)
     for section in found:
         announce(section)
         task, settings, chosen = section
-        tail = f" ({settings})" if settings else ""
-        shown_tail = f" ({brief(settings)})" if settings and len(short) == len(found) else tail
+        full_name = f"{task}{_in_brackets(settings)}"
+        shown_settings = _in_brackets(brief(settings)) if is_brief else _in_brackets(settings)
         for shown in _metrics_shown(chosen, by, metric):
             for row in rows_of(chosen, by, shown, reference):
                 label = _mean_label(shown, chosen) if by == "tasks" else row.name
-                name = f"{task}: {label}{shown_tail}"
-                rows.append(row._replace(name=name, task=f"{task}{tail}"))
+                rows.append(row._replace(name=f"{task}: {label}{shown_settings}", task=full_name))
+        # a column is comparable if it is so on every task
         has_same_data, found_notes = differences(chosen)
         comparable = [before and now for before, now in zip(comparable, has_same_data, strict=True)]
         notes += [f"{task}: {note}" for note in [*found_notes, *_notes_of(chosen, columns)]]
-    title = "all tasks: " + ("means over language pairs, %" if by == "tasks" else "main scores, %")
-    corner = (
-        "task" if by == "tasks" else f"task: {'language pair' if by == 'languages' else 'group'}"
-    )
+    title = "all tasks: main scores, %"
+    corner = f"task: {CORNERS[by]}"
+    if by == "tasks":
+        title = "all tasks: means over language pairs, %"
+        corner = CORNERS[by]
     return _comparison(title, corner, columns, comparable, rows, notes, reference)
+
+
+def _in_brackets(words: str) -> str:
+    """The end of a name, with a space before it; empty for no words."""
+    return f" ({words})" if words else ""
 
 
 def _comparison(
@@ -295,21 +310,21 @@ def _comparison(
     reference: int | None,
 ) -> Comparison:
     """The table with a note on its marks."""
-    baseline = None if reference is None else columns[reference].name
+    names = [column.name for column in columns]
+    baseline: str | None = None
+    if reference is not None:
+        baseline = names[reference]
     if any(cell is not None and cell.differs for row in rows for cell in row.cells):
+        # "each row alone": the p-values are not corrected for the number of rows
         test = (
             f"p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each row alone"
         )
         notes = [*notes, f"{SIGNIFICANT} differs from {baseline}: {test}"]
-    return Comparison(
-        title, corner, [column.name for column in columns], comparable, rows, notes, baseline
-    )
+    return Comparison(title, corner, names, comparable, rows, notes, baseline)
 
 
 def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
-    """The metrics that a table of all tasks shows of one: ``metric``, or the main one and those
-    next to it.
-    """
+    """The metrics of a task in a table of all: ``metric``, or the main one and those next to it."""
     first = next(results[0] for results in chosen if results)
     if metric is not None:
         return [metric]
@@ -319,25 +334,23 @@ def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:
 
 
 def _mean_label(metric: str, chosen: Chosen) -> str:
-    """A metric, and of how many sets or language pairs the mean is: it may be of fewer than a
-    paper's.
+    """A metric, and of how many sets or language pairs the mean is.
+
+    A reader should see where these are fewer than a paper's.
     """
     counts = sorted({len(averaged(result)) for one in chosen for result in one})
-    return (
-        label(metric) if counts == [1] else f"{label(metric)}, mean of {'/'.join(map(str, counts))}"
-    )
+    if counts == [1]:
+        return label(metric)
+    return f"{label(metric)}, mean of {'/'.join(map(str, counts))}"
 
 
 def _notes_of(chosen: Chosen, columns: Sequence[Column]) -> list[str]:
-    """What the results themselves state: texts that were cut, queries that are missing, parts that
-    were left out.
-    """
-    notes = [
-        f"{column.name}: {note}"
-        for column, results in zip(columns, chosen, strict=True)
-        for result in results
-        for note in result.notes
-    ]
+    """What the results state themselves: cut texts, absent queries, parts left out."""
+    notes = []
+    for column, results in zip(columns, chosen, strict=True):
+        for result in results:
+            notes += [f"{column.name}: {note}" for note in result.notes]
+    # seeds repeat each other's notes
     return list(dict.fromkeys(notes))
 
 
@@ -352,72 +365,84 @@ def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list
     """
     results = [result for one in chosen for result in one]
     first = results[0]
+    # once per result and not per row; by id, as results hold dictionaries and have no hash
     values = {id(result): _values(result, by, metric) for result in results}
     rows = []
     for name in dict.fromkeys(name for of_result in values.values() for name in of_result):
         row = row_of(name, chosen, lambda result, name=name: values[id(result)].get(name))  # type: ignore[misc]
-        row = row._replace(task=first.task, metric=metric, of="" if by == "tasks" else name)
+        row = row._replace(task=first.task, metric=metric)
         row = row._replace(higher_is_better=first.is_better_high(metric))
+        if by != "tasks":
+            row = row._replace(of=name)
+        # items are kept for the main metric alone
         if reference is not None and metric == first.main_metric:
-            pairs = [subset.name for subset in averaged(first)] if by == "tasks" else [name]
-            row = marked(
-                row, chosen, reference, first.members.get(name, ()) if by == "groups" else pairs
-            )
+            row = marked(row, chosen, reference, _subsets_of(first, by, name))
         rows.append(row)
     return rows
 
 
-def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
-    """The language pairs that the mean of a task is over: all.
+def _subsets_of(result: TaskResult, by: str, name: str) -> Sequence[str]:
+    """The language pairs that a row's score is a mean over."""
+    if by == "groups":
+        return result.members.get(name, ())
+    if by == "tasks":
+        return [subset.name for subset in averaged(result)]
+    return [name]
 
-    Of zero-shot transfer those of two languages alone.
+
+def averaged(result: TaskResult) -> tuple[SubsetScores, ...]:
+    """The language pairs that the mean of a task is over.
+
+    All of them, except for zero-shot transfer: there those of two different languages.
     """
     if not result.task.startswith("zero_shot"):
         return result.subsets
-    between = tuple(
+    # trained and tested in one language nothing is transferred
+    transfers = tuple(
         subset for subset in result.subsets if subset.languages[0] != subset.languages[1]
     )
-    return between or result.subsets
+    return transfers or result.subsets
 
 
 def _values(result: TaskResult, by: str, metric: str) -> dict[str, float]:
+    """The metric by the name of a row, where it was measured."""
+    scores_of: dict[str, Mapping[str, float]] = dict(result.groups)
     if by == "tasks":
-        means = mean_scores(averaged(result))
-        return {result.task: means[metric]} if metric in means else {}
-    if by == "languages":
-        return {
-            subset.name: subset.scores[metric]
-            for subset in result.subsets
-            if metric in subset.scores
-        }
-    return {name: scores[metric] for name, scores in result.groups.items() if metric in scores}
+        scores_of = {result.task: mean_scores(averaged(result))}
+    elif by == "languages":
+        scores_of = {subset.name: subset.scores for subset in result.subsets}
+    return {name: scores[metric] for name, scores in scores_of.items() if metric in scores}
 
 
 def row_of(name: str, chosen: Chosen, value_of: Callable[[TaskResult], float | None]) -> Row:
-    """A row from what each result has for it.
-
-    The mean over a column's seeds, if all of them have it.
-    """
-    cells = []
+    """A row of means over each column's seeds, where all seeds of the column have a value."""
+    cells: list[Cell | None] = []
     for results in chosen:
         values = [value for result in results if (value := value_of(result)) is not None]
-        cells.append(
-            _cell(values) if len(values) == len(results) else None
-        )  # some seeds are no column's score
+        # the mean of some seeds next to the means of all would not be comparable
+        if len(values) < len(results):
+            cells.append(None)
+        else:
+            cells.append(_cell(values))
     first = next(results[0] for results in chosen if results)
-    return Row(name, cells, 1 if first.higher_is_better else 2, first.higher_is_better)
+    # error rates (xsim) are small, so they get two decimals
+    digits = 1 if first.higher_is_better else 2
+    return Row(name, cells, digits, first.higher_is_better)
 
 
 def _cell(values: Sequence[float]) -> Cell | None:
     if not values:
         return None
-    return Cell(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
+    if len(values) == 1:
+        return Cell(float(np.mean(values)))
+    # the unbiased estimate: seeds are a sample of all possible ones
+    return Cell(float(np.mean(values)), float(np.std(values, ddof=1)))
 
 
 def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> Row:
-    """The row with each score's difference from the reference's, where items tell.
+    """The row with each score's difference from the reference's, where items were kept.
 
-    None between unlike data.
+    There is no difference between scores on different data.
 
     Args:
         row: a row of means over ``subsets``.
@@ -429,13 +454,13 @@ def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> 
     of_base = [result.items for result in chosen[reference]]
     cells = list(row.cells)
     data = list(map(digests_of, chosen))
-    for place, cell in enumerate(row.cells):
-        if cell is None or base is None or place == reference or data[place] != data[reference]:
+    for index, cell in enumerate(row.cells):
+        if cell is None or base is None or index == reference or data[index] != data[reference]:
             continue
-        found = paired_bootstrap(of_base, [result.items for result in chosen[place]], subsets)
+        found = paired_bootstrap(of_base, [result.items for result in chosen[index]], subsets)
         # a score that is no mean over its subsets (pooled years, say) is not what was resampled
         if found is not None and np.isclose(found.mean, cell.value - base.value, atol=1e-6):
-            cells[place] = cell._replace(difference=found)
+            cells[index] = cell._replace(difference=found)
     return row._replace(cells=cells)
 
 
@@ -445,8 +470,11 @@ def costs_of(columns: Sequence[Column]) -> list[Row]:
     for key, cost in COSTS.items():
         cells = []
         for column in columns:
-            cells.append(_cell([float(one[key]) for one in column.trainings if one.get(key)]))
+            # a cost of 0 or None was not measured
+            costs = [float(training[key]) for training in column.trainings if training.get(key)]
+            cells.append(_cell(costs))
         rows.append(Row(cost.name, cells, cost.digits, None, metric=key, scale=cost.scale))
+    # a Cell is a tuple of fields and so always true: dropped are rows of None alone
     return [row for row in rows if any(row.cells)]
 
 

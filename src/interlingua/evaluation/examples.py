@@ -1,6 +1,4 @@
-"""Wrong neighbors kept for a reader: the query, the expected answer, and the one that came
-instead.
-"""
+"""Wrong neighbors kept for a reader: the query, the expected answer and the retrieved one."""
 
 from __future__ import annotations
 
@@ -42,8 +40,9 @@ def sample(
         limit: how many to keep.
         of: what they are a sample of, so that of the same texts others are kept elsewhere.
     """
-    places = np.flatnonzero(wrong).tolist()
-    return sorted(places, key=lambda place: (rank(of + texts[place]), place))[:limit]
+    items = np.flatnonzero(wrong).tolist()
+    # the item's number decides between equal texts, so the order is never left to chance
+    return sorted(items, key=lambda item: (rank(of + texts[item]), item))[:limit]
 
 
 def wrong_neighbors(
@@ -57,8 +56,9 @@ def wrong_neighbors(
     limit: int,
     measure: str = "cosine",
 ) -> tuple[Example, ...]:
-    """A bounded sample of the queries with a wrong candidate, where candidate i is the translation
-    of query i.
+    """A bounded sample of the queries for which a wrong candidate was retrieved.
+
+    Candidate i is the translation of query i.
 
     Args:
         right: whether each was found.
@@ -70,20 +70,24 @@ def wrong_neighbors(
         limit: examples kept.
         measure: what the score is.
     """
-    return tuple(
-        Example(
-            item=place,
-            query=cut(queries[place]),
-            expected=cut(candidates[place]),
-            retrieved=cut(candidates[chosen]),
-            expected_score=score(place, place),
-            retrieved_score=score(place, chosen),
+
+    def example_of(item: int) -> Example:
+        retrieved = int(predicted[item])
+        return Example(
+            item=item,
+            query=cut(queries[item]),
+            expected=cut(candidates[item]),
+            retrieved=cut(candidates[retrieved]),
+            expected_score=score(item, item),
+            retrieved_score=score(item, retrieved),
             languages=languages,
             measure=measure,
         )
-        for place in sample(~right, queries, limit, of="-".join(languages))
-        for chosen in [int(predicted[place])]
-    )
+
+    # the checksum is of the languages too: else the English sentences would be the same for all
+    # languages
+    sampled = sample(~right, queries, limit, of="-".join(languages))
+    return tuple(map(example_of, sampled))
 
 
 def cosine_of(
@@ -92,6 +96,7 @@ def cosine_of(
     """The cosine of row i of x and row j of y."""
 
     def cosine(i: int, j: int) -> float:
+        # the vectors need not be of length 1; a vector of zeros has a cosine of 0
         lengths = float(np.linalg.norm(x[i]) * np.linalg.norm(y[j]))
         return float(x[i] @ y[j]) / max(lengths, 1e-12)
 
@@ -116,9 +121,8 @@ def write_examples(path: Path, examples: Mapping[str, Sequence[Example]]) -> Non
     with atomic_write(path) as file:
         for subset, found in bounded(examples).items():
             for one in found:
-                file.write(
-                    json.dumps({"subset": subset, **one._asdict()}, ensure_ascii=False) + "\n"
-                )
+                content = {"subset": subset, **one._asdict()}
+                file.write(json.dumps(content, ensure_ascii=False) + "\n")
 
 
 def read_examples(path: Path) -> dict[str, tuple[Example, ...]]:
@@ -158,5 +162,6 @@ def cut(text: str) -> str:
 
     Half a surrogate pair, which JSON can spell, becomes a question mark.
     """
-    text = text if len(text) <= TEXT_CHARACTERS else f"{text[: TEXT_CHARACTERS - 1]}…"
+    if len(text) > TEXT_CHARACTERS:
+        text = f"{text[: TEXT_CHARACTERS - 1]}…"
     return text.encode(errors="replace").decode()

@@ -1,5 +1,4 @@
-"""Which results stand in one column and which in one table: those of one model, and those that can
-be compared.
+"""Which results stand in one column (one model), and which in one table (comparable ones).
 
 A column holds the results of one model, or of the seeds of one training configuration. A section
 holds, for each column, the results on one task with one choice of its settings, so that its numbers
@@ -46,18 +45,15 @@ class Column(NamedTuple):
     @property
     def seeds(self) -> int:
         """How many models are in it."""
-        return len(
-            {(model_of(result)["name"], model_of(result)["revision"]) for result in self.results}
-        )
+        models = [model_of(result) for result in self.results]
+        return len({(model["name"], model["revision"]) for model in models})
 
     @property
     def trainings(self) -> list[dict[str, Any]]:
         """What each model's results know about its training; empty where they know nothing."""
-        models = {
-            model_of(result)["revision"]: model_of(result).get("training") or {}
-            for result in self.results
-        }
-        return list(models.values())
+        # by revision, as each of a model's results repeats its training
+        models = [model_of(result) for result in self.results]
+        return list({model["revision"]: model.get("training") or {} for model in models}.values())
 
 
 class Section(NamedTuple):
@@ -88,29 +84,25 @@ def columns_of(
     label_of = _labels(results, group)
     found: dict[tuple[str, str, tuple[str, ...]], list[TaskResult]] = {}
     times: Counter[tuple[str, ...]] = Counter()
-    begun: dict[tuple[str, ...], TaskResult] = {}
-    for place, result in enumerate(results):
-        if result in results[:place]:  # the file was named twice
+    first_of: dict[tuple[str, ...], TaskResult] = {}
+    for index, result in enumerate(results):
+        # the same file was named twice
+        if result in results[:index]:
             continue
         model = model_of(result)
         settings = settings_of(result)
         overrides = [*model["overrides"]]
         if by_settings and settings:
             overrides.append(settings)
-        data = (
-            "" if by_settings else result.data_sha256
-        )  # another set of that name is a section of its own
-        measured = (
-            result.task,
-            data,
-            model["name"],
-            model["revision"],
-            settings,
-            *model["overrides"],
-        )
-        first = begun.setdefault(measured, result)
+        measurement = [result.task, model["name"], model["revision"], settings, *model["overrides"]]
+        if not by_settings:
+            # in a joint table another set of that name is a section of its own
+            measurement.append(result.data_sha256)
+        measured = tuple(measurement)
+        first = first_of.setdefault(measured, result)
         times[measured] += 1
-        if times[measured] > 1:  # the same once more is no seed
+        # the same model measured once more is no other seed, so it gets a column of its own
+        if times[measured] > 1:
             if group is not None:
                 again = (
                     f"{model['name']} {model['revision']} was measured {times[measured]} times on"
@@ -120,6 +112,7 @@ def columns_of(
             if result.dataset and first.data_sha256 != result.data_sha256:
                 overrides.append(result.dataset)
             overrides.append(f"result {times[measured]}")
+        # seeds differ in their revision, so a column of several has none
         revision = "" if group is not None else model["revision"]
         found.setdefault((label_of(result), revision, tuple(overrides)), []).append(result)
     unnamed = [Column("", *key, same) for key, same in found.items()]
@@ -129,10 +122,13 @@ def columns_of(
 
 def _name(column: Column, is_ambiguous: bool) -> str:
     parts = [column.label]
-    if is_ambiguous:
-        parts += [column.revision, f"({', '.join(column.overrides)})" if column.overrides else ""]
+    if is_ambiguous and column.revision:
+        parts.append(column.revision)
+    if is_ambiguous and column.overrides:
+        parts.append(f"({', '.join(column.overrides)})")
     if column.seeds > 1:
         parts.append(f"({column.seeds} seeds)")
+    # a label may be empty, where a pattern cuts all of it away
     return " ".join(filter(None, parts))
 
 
@@ -157,19 +153,20 @@ def settings_of(result: TaskResult) -> str:
     written = []
     for option in result.changed:
         value: Any = result.settings[option]
-        written.append(
-            f"{option}={'+'.join(map(str, value)) if isinstance(value, list) else value}"
-        )
+        if isinstance(value, list):
+            value = "+".join(map(str, value))
+        written.append(f"{option}={value}")
     return ", ".join(written)
 
 
 def brief(settings: str) -> str:
     """Long lists as their length: ``languages=deu+fra+ita+spa`` is 4 languages."""
-    return re.sub(
-        r"(\w+)=([^,+]+(?:\+[^,+]+){3,})",
-        lambda listed: f"{listed[2].count('+') + 1} {listed[1]}",
-        settings,
-    )
+
+    def count_items(option: re.Match[str]) -> str:
+        return f"{option[2].count('+') + 1} {option[1]}"
+
+    # four items or more: name=a+b+c+d
+    return re.sub(r"(\w+)=([^,+]+(?:\+[^,+]+){3,})", count_items, settings)
 
 
 def model_of(result: TaskResult) -> dict[str, Any]:
@@ -191,38 +188,43 @@ def pattern(text: str | None) -> re.Pattern[str]:
 
 
 def tasks_of(results: Sequence[TaskResult]) -> list[str]:
-    """The tasks of some results in the registry's order, which has tasks of one kind next to each
-    other.
+    """The tasks of some results in the registry's order.
 
-    Tasks that are not in the registry (mteb's own files) come last, in the order of their results.
+    It has tasks of one kind next to each other. Tasks that are not in the registry (mteb's own
+    files) come last, in the order of their results.
     """
     known = list(TASKS)
-    tasks = dict.fromkeys(result.task for result in results)
-    return sorted(
-        tasks, key=lambda task: known.index(name) if (name := protocol_of(task)) else len(known)
-    )
+
+    def place_in_registry(task: str) -> int:
+        name = protocol_of(task)
+        return known.index(name) if name else len(known)
+
+    # a stable sort, so tasks of one protocol keep the order of their results
+    return sorted(dict.fromkeys(result.task for result in results), key=place_in_registry)
 
 
 def protocol_of(task: str) -> str | None:
-    """The registry's name of a task that is named after its data too: ``tatoeba_heldout`` ->
-    ``tatoeba``.
+    """The registry's name of a task, without that of its data: ``tatoeba_heldout`` -> ``tatoeba``.
+
+    None for a task that is not in the registry.
     """
     names = [name for name in TASKS if task == name or task.startswith(f"{name}_")]
+    # the longest one: xsim_pp_heldout starts with xsim_ too
     return max(names, key=len, default=None)
 
 
 def sections(results: Sequence[TaskResult], columns: Sequence[Column]) -> Iterator[Section]:
-    """All tasks; each choice of a task's settings is a section of its own, and so is each of two
-    sets of one name.
+    """All tasks, one section for each choice of a task's settings.
+
+    Where two data sets have one name, each is a section of its own too.
 
     Args:
         results: of any tasks.
         columns: of these results, without regard to settings.
     """
     for task in tasks_of(results):
-        for settings in dict.fromkeys(
-            settings_of(result) for result in results if result.task == task
-        ):
+        of_task = [result for result in results if result.task == task]
+        for settings in dict.fromkeys(map(settings_of, of_task)):
             same_settings = [_with_settings(column, task, settings) for column in columns]
             for data, name in _sets_of_one_name(same_settings).items():
                 label = ", ".join(filter(None, (settings, name)))
@@ -248,17 +250,22 @@ def digests_of(results: Sequence[TaskResult]) -> set[str]:
 
 
 def _sets_of_one_name(chosen: Chosen) -> dict[str, str]:
-    """Where one model was measured on several sets of a task's name: their digests, and the folders
-    that tell them.
+    """Where one model was measured on several sets of a task's name: digest -> a name to show.
+
+    Without such a model one entry of empty strings, for all results whatever their data.
     """
     digests = list(map(digests_of, chosen))
     if all(len(own) < 2 for own in digests):
         return {"": ""}
     folders = {result.data_sha256: result.dataset for own in chosen for result in own}
     counts = Counter(folders.values())
-    return {
-        data: name if counts[name] == 1 else f"{name} {data[:8]}" for data, name in folders.items()
-    }
+    names = {}
+    for data, folder in folders.items():
+        names[data] = folder
+        # two versions of a set in folders of one name
+        if counts[folder] > 1:
+            names[data] = f"{folder} {data[:8]}"
+    return names
 
 
 def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
@@ -275,6 +282,7 @@ def differences(chosen: Chosen) -> tuple[list[bool], list[str]]:
     comparable = [True] * len(chosen)
     notes = []
     for what, part_of in parts.items():
+        # None for a column without results, which differs from nothing
         values = [_part_of_seeds(results, what, part_of) if results else None for results in chosen]
         measured = [value for value in values if value is not None]
         if len(set(measured)) > 1:
@@ -311,6 +319,7 @@ def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskR
         return _model_name
     if group != BY_CONFIG:
         cut = pattern(group)
+        # what separated the part that was cut out is cut off too, unless nothing would be left
         return lambda result: cut.sub("", _model_name(result)).strip("-_./ ") or _model_name(result)
     trained: dict[str, list[str]] = {}
     for result in results:
@@ -320,13 +329,13 @@ def _labels(results: Sequence[TaskResult], group: str | None) -> Callable[[TaskR
 
 
 def _shared(names: list[str]) -> str:
-    """The beginning and the end that the names share: ``ems-s1-best``, ``ems-s2-best`` ->
-    ``ems-best``.
-    """
+    """The beginning and end that names share: ``ems-s1-best``, ``ems-s2-best`` -> ``ems-best``."""
     if len(set(names)) == 1:
         return names[0]
     start = _common_start(names)
+    # the end of what follows the beginning, or in short names both might share letters
     end = _common_start([name[len(start) :][::-1] for name in names])[::-1]
+    # "-s", "-seed" and digits at the end of the beginning belong to the seed: s11 and s12 share s1
     start = re.sub(r"[-_.](seed|s)?[-_.]?\d*$", "", start)
     return f"{start}{end}".strip("-_. ") or names[0]
 
@@ -337,7 +346,9 @@ def _common_start(texts: list[str]) -> str:
 
 
 def _config(result: TaskResult) -> str:
+    """A key of the config that the model was trained by, without its seed."""
     training = model_of(result).get("training") or {}
+    # a model of unknown training is a column of its own
     return str(training.get("arm") or f"{_model_name(result)} {model_of(result)['revision']}")
 
 

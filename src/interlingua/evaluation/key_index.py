@@ -22,8 +22,9 @@ _BUCKETS = 256
 
 
 class KeyIndex:
-    """Key -> row, for any number of keys of ``KEY_BYTES`` bytes that are spread evenly, as digests
-    are.
+    """Key -> row, for any number of keys of ``KEY_BYTES`` bytes.
+
+    The keys must be spread evenly over all bytes, as digests are.
     """
 
     def __init__(self) -> None:
@@ -46,14 +47,15 @@ class KeyIndex:
     def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
         """The row of each key; -1 where there is none."""
         rows = np.full(len(keys), -1, dtype=np.int64)
-        wanted = np.frombuffer(b"".join(keys), _KEY)
-        order = np.argsort(wanted, kind="stable")
-        for bucket, places in _by_bucket(wanted, order):
-            at, known = _positions(self._keys[bucket], wanted[places])
-            rows[places[known]] = self._rows[bucket][at[known]]
+        requested = np.frombuffer(b"".join(keys), _KEY)
+        order = np.argsort(requested, kind="stable")
+        for bucket, indices in _by_bucket(requested, order):
+            positions, is_held = _positions(self._keys[bucket], requested[indices])
+            rows[indices[is_held]] = self._rows[bucket][positions[is_held]]
+        # a key that waits is newer than one in the arrays, so its row counts
         if self._waiting:
-            for place, key in enumerate(keys):
-                rows[place] = self._waiting.get(key, rows[place])
+            for index, key in enumerate(keys):
+                rows[index] = self._waiting.get(key, rows[index])
         return rows
 
     def merge(self) -> None:
@@ -67,24 +69,26 @@ class KeyIndex:
     def _merge(
         self, keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], rows: Int64[ndarray, " n"]
     ) -> None:
+        # stable, so equal keys stay in the order they came in, of which the last one counts
         order = np.argsort(keys, kind="stable")
         is_last = np.ones(len(order), dtype=bool)
-        is_last[:-1] = keys[order[1:]] != keys[order[:-1]]  # of equal keys the last one counts
-        for bucket, places in _by_bucket(keys, order[is_last]):
-            at, known = _positions(self._keys[bucket], keys[places])
-            self._rows[bucket][at[known]] = rows[places[known]]
-            new = places[~known]
-            self._keys[bucket] = np.insert(self._keys[bucket], at[~known], keys[new])
-            self._rows[bucket] = np.insert(self._rows[bucket], at[~known], rows[new])
+        is_last[:-1] = keys[order[1:]] != keys[order[:-1]]
+        for bucket, indices in _by_bucket(keys, order[is_last]):
+            positions, is_held = _positions(self._keys[bucket], keys[indices])
+            self._rows[bucket][positions[is_held]] = rows[indices[is_held]]
+            # np.insert takes positions in the old array, so the bucket stays sorted
+            new = indices[~is_held]
+            at = positions[~is_held]
+            self._keys[bucket] = np.insert(self._keys[bucket], at, keys[new])
+            self._rows[bucket] = np.insert(self._rows[bucket], at, rows[new])
 
 
 def _by_bucket(
     keys: np.ndarray[tuple[int], np.dtype[np.bytes_]], order: Int64[ndarray, " n"]
 ) -> Iterator[tuple[int, Int64[ndarray, " m"]]]:
-    """Each bucket that some keys are of, and the places of these keys in ascending order of the
-    keys.
-    """
+    """Each bucket that some keys belong to, and the indices of these keys, sorted by key."""
     first_bytes = keys.view(np.uint8).reshape(-1, KEY_BYTES)[order, 0]
+    # in sorted order the keys of a bucket stand together, between two edges
     edges = np.searchsorted(first_bytes, np.arange(_BUCKETS + 1))
     for bucket in np.flatnonzero(np.diff(edges)).tolist():
         yield bucket, order[edges[bucket] : edges[bucket + 1]]
@@ -95,7 +99,8 @@ def _positions(
     keys: np.ndarray[tuple[int], np.dtype[np.bytes_]],
 ) -> tuple[Int64[ndarray, " n"], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Where keys stand in a bucket, or would, and whether they do."""
-    at = np.searchsorted(held, keys)
-    known = at < len(held)
-    known[known] = held[at[known]] == keys[known]
-    return at, known
+    positions = np.searchsorted(held, keys)
+    # a key behind all others has no key at its position to compare with
+    is_held = positions < len(held)
+    is_held[is_held] = held[positions[is_held]] == keys[is_held]
+    return positions, is_held

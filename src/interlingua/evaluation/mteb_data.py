@@ -1,5 +1,6 @@
-"""Local data for mteb's tasks, so that they run without the hub: the sets that other tasks read,
-and local clones.
+"""Local data for mteb's tasks, so that they run without the hub.
+
+The data are the sets that other tasks read, or local clones of mteb's own.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ CREATED: Mapping[str, tuple[SimilarityTask, str]] = {
 
 
 def load_data(task: Any, data: Path) -> str | None:
-    """Gives a task of mteb its data: from the folders of ours, a clone below ``mteb/``, or mteb's
-    own cache or hub.
+    """Gives a task of mteb its data.
+
+    They are from the folders that other tasks read, a clone below ``mteb/``, or mteb's own cache or
+    hub.
 
     Args:
         task: its ``dataset`` is filled.
@@ -53,6 +56,7 @@ def load_data(task: Any, data: Path) -> str | None:
     path = str(task.metadata.dataset["path"])
     clone = data / CLONES / path.rpartition("/")[2]
     if clone.is_dir():
+        # mteb hands the path to datasets.load_dataset, which reads a folder as it does the hub
         dataset = {**task.metadata.dataset, "path": str(clone)}
         task.metadata = task.metadata.model_copy(update={"dataset": dataset})
     try:
@@ -81,17 +85,21 @@ def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
     for key, columns in subsets.items():
         turned = "-".join(reversed(key.split("-")))
         if key not in task.metadata.hf_subsets and turned in task.metadata.hf_subsets:
+            # fr-en here, en-fr in mteb: the columns of texts change places with the languages
             key = turned
             columns = {
                 **columns,
                 "sentence1": columns["sentence2"],
                 "sentence2": columns["sentence1"],
             }
-        if key in task.metadata.hf_subsets:
-            # BUCC's columns are of unequal lengths
-            task.dataset[key] = {
-                split: columns if "gold" in columns else Dataset.from_dict(columns)
-            }
+        if key not in task.metadata.hf_subsets:
+            continue
+        # BUCC's columns are of unequal lengths, which a Dataset can't hold
+        if "gold" in columns:
+            task.dataset[key] = {split: columns}
+        else:
+            task.dataset[key] = {split: Dataset.from_dict(columns)}
+    # mteb skips its download where the data are marked as loaded
     task.hf_subsets = list(task.dataset)
     task.data_loaded = True
 
@@ -104,7 +112,9 @@ def similarity_subsets(data: Path, name: str) -> Found:
         return None
     sets = task.read(task.wanted(task.files(folder), folder), folder)
     parts = [pairs for key, (_, pairs) in sets.items() if key.startswith(prefix)]
-    return (folder.name, {"default": _columns(parts)}) if parts else None
+    if not parts:
+        return None
+    return folder.name, {"default": _columns(parts)}
 
 
 def sts17_subsets(data: Path, name: str) -> Found:
@@ -114,10 +124,10 @@ def sts17_subsets(data: Path, name: str) -> Found:
     if folder is None:
         return None
     files = task.wanted(task.files(folder), folder)
-    sets = task.read(files, folder)
-    return folder.name, {
-        "-".join(files[key].languages): _columns([pairs]) for key, (_, pairs) in sets.items()
-    }
+    subsets = {}
+    for key, (_, pairs) in task.read(files, folder).items():
+        subsets["-".join(files[key].languages)] = _columns([pairs])
+    return folder.name, subsets
 
 
 def tatoeba_subsets(data: Path, name: str) -> Found:
@@ -125,10 +135,11 @@ def tatoeba_subsets(data: Path, name: str) -> Found:
     folder = _folder(data, ("tatoeba_laser", "tatoeba"), pair_files)
     if folder is None:
         return None
-    sides = {file.name: read_pair_file(file) for file in pair_files_by_key(folder).values()}
-    return folder.name, {
-        key: {"sentence1": first, "sentence2": second} for key, (first, second) in sides.items()
-    }
+    subsets = {}
+    for file in pair_files_by_key(folder).values():
+        source, target = read_pair_file(file)
+        subsets[file.name] = {"sentence1": source, "sentence2": target}
+    return folder.name, subsets
 
 
 def bucc_subsets(data: Path, name: str) -> Found:
@@ -140,6 +151,7 @@ def bucc_subsets(data: Path, name: str) -> Found:
     subsets = {}
     for key in task.parts(folder):
         read = task.read(key, folder).data
+        # one query for each gold pair, so a source of two pairs stands there twice
         queries = [read.source.texts[row] for row, _ in read.gold]
         subsets[key] = {"sentence1": queries, "sentence2": read.target.texts, "gold": read.gold}
     return folder.name, subsets
@@ -162,8 +174,7 @@ def _folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], objec
 def _columns(parts: Iterable[ScoredPairs]) -> Columns:
     columns: Columns = {"sentence1": [], "sentence2": [], "score": []}
     for pairs in parts:
-        for column, values in zip(
-            columns.values(), (pairs.first, pairs.second, pairs.gold), strict=True
-        ):
-            column += values
+        columns["sentence1"] += pairs.first
+        columns["sentence2"] += pairs.second
+        columns["score"] += pairs.gold
     return columns

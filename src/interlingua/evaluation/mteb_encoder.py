@@ -44,14 +44,13 @@ class MTEBEncoder:
         self._progress = progress
         self._done = 0
         self._by_subset: Mapping[str, list[str]] = task.metadata.hf_subsets_to_langscripts
-        self._by_column = {
-            content_sha256([list(columns[name])]): code
-            for subset, languages in self._by_subset.items()
-            if len(languages) == 2
-            for columns in (task.dataset.get(subset) or {}).values()
-            for name, code in zip(("sentence1", "sentence2"), languages, strict=True)
-            if name in _names(columns)
-        }
+        # mteb gives the texts of a column and not which one it is, so the column of a pair of
+        # languages is recognized by a digest of its texts
+        self._by_column: dict[str, str] = {}
+        for subset, languages in self._by_subset.items():
+            if len(languages) == 2:
+                for columns in (task.dataset.get(subset) or {}).values():
+                    self._by_column |= _digests_of_columns(columns, languages)
 
     def encode(
         self,
@@ -76,18 +75,22 @@ class MTEBEncoder:
         """
         batches = list(inputs)
         texts = [text for batch in batches for text in batch["text"]]
-        role = ROLES[prompt_type.value] if prompt_type is not None else None
+        role: Role | None = None
+        if prompt_type is not None:
+            role = ROLES[prompt_type.value]
+        # of the texts as mteb joins them, title and body, whatever the encoder reads
         digest = content_sha256([texts])
         self.digests.add(digest)
         if not texts:
             return np.zeros((0, 0), np.float32)
-        titled = role == "passage" and all("title" in batch for batch in batches)
-        vectors = self._encoder.encode(
-            [text for batch in batches for text in batch["body"]] if titled else texts,
-            titles=[title for batch in batches for title in batch["title"]] if titled else None,
-            language=self._language(hf_subset, digest),
-            role=role,
-        )
+        titles: list[str] | None = None
+        read = texts
+        # title and body apart: an encoder with two towers has a place for each
+        if role == "passage" and all("title" in batch for batch in batches):
+            titles = [title for batch in batches for title in batch["title"]]
+            read = [text for batch in batches for text in batch["body"]]
+        language = self._language(hf_subset, digest)
+        vectors = self._encoder.encode(read, titles=titles, language=language, role=role)
         self._done += len(texts)
         self._progress(hf_subset, self._done, self._done)
         return vectors
@@ -96,33 +99,46 @@ class MTEBEncoder:
         """Of each with each: cosines, or inner products of an encoder with two towers."""
         from mteb.similarity_functions import cos_sim, dot_score
 
-        return (dot_score if self._by_dot() else cos_sim)(embeddings1, embeddings2)
+        if self._is_by_dot():
+            return dot_score(embeddings1, embeddings2)
+        return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Of the first with the first, and so on."""
         from mteb.similarity_functions import pairwise_cos_sim, pairwise_dot_score
 
-        return (pairwise_dot_score if self._by_dot() else pairwise_cos_sim)(
-            embeddings1, embeddings2
-        )
+        if self._is_by_dot():
+            return pairwise_dot_score(embeddings1, embeddings2)
+        return pairwise_cos_sim(embeddings1, embeddings2)
 
-    def _by_dot(self) -> bool:
+    def _is_by_dot(self) -> bool:
         return bool(getattr(self._encoder, "two_towers", False))
 
     def _language(self, subset: str, digest: str) -> str | None:
         """Of the texts, as far as mteb says."""
-        languages = self._by_subset.get(
-            subset, [subset]
-        )  # parallel sets are called by a column's language
-        code = languages[0] if len(languages) == 1 else self._by_column.get(digest)
-        return known_code(code)
+        # parallel sets are called by a column's language
+        languages = self._by_subset.get(subset, [subset])
+        if len(languages) == 1:
+            return known_code(languages[0])
+        return known_code(self._by_column.get(digest))
 
 
 def known_code(code: str | None) -> str | None:
     """``zho_Hans`` for mteb's ``cmn-Hans``; None for what is no language, such as ``default``."""
+    if code is None:
+        return None
     with contextlib.suppress(DataError):
-        return None if code is None else full_code(code)
+        return full_code(code)
     return None
+
+
+def _digests_of_columns(columns: Any, languages: Iterable[str]) -> dict[str, str]:
+    """The digest of each column of texts -> its language."""
+    found = {}
+    for name, code in zip(("sentence1", "sentence2"), languages, strict=True):
+        if name in _names(columns):
+            found[content_sha256([list(columns[name])])] = code
+    return found
 
 
 def _names(columns: Any) -> Iterable[str]:

@@ -1,10 +1,13 @@
-"""Many results as one HTML page: models, languages, tasks, the language-agnosticism panel, wrong
-neighbors.
+"""Many results as one HTML page.
+
+It shows models, languages, tasks, the language-agnosticism panel and wrong neighbors. This module
+gathers the numbers; the template and its script decide how they look.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -84,27 +87,23 @@ def page_data(
         tasks.append({**_task(section, reference, strict), "brief": short})
     progress("all tasks", len(found), len(found))
     tasks += panel_tasks(placed, len(columns) + len(further), reference)
-    codes = {
-        code
-        for task in tasks
-        for row in (*task["rows"], *task["pairs"])
-        for code in row["languages"]
-    }
     wrong = wrong_items(found)
+    # the names of all languages that some part of the page shows by code
+    codes = _languages_of(tasks)
     for item in wrong:
         codes.add(item["language"])
         codes.update(one["language"] for one in item["found"])
+    models = [_model(column) for column in columns]
+    # models with an analysis and no results, in the order of their columns
+    for model in further:
+        models.append({"name": model["name"], "seeds": 1, "facts": _facts(model), "training": {}})
     return {
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="minutes"),
         "level": LEVEL,
         "resamples": RESAMPLES,
         "baseline": reference,
-        "models": [_model(column) for column in columns]
-        + [
-            {"name": model["name"], "seeds": 1, "facts": _facts(model), "training": {}}
-            for model in further
-        ],
+        "models": models,
         "languages": {code: _language(code) for code in sorted(codes)},
         "tasks": tasks,
         "wrong": wrong,
@@ -139,32 +138,37 @@ def headline(data: Mapping[str, Any]) -> str:
     names = [model["name"] for model in data["models"]]
     if len(names) == 1:
         return f"{names[0]}, measured"
-    return (
-        f"{_listed(names)}, side by side"
-        if len(names) < 4
-        else f"{len(names)} models, side by side"
-    )
+    # more names than three are too long for a headline
+    if len(names) > 3:
+        return f"{len(names)} models, side by side"
+    return f"{_listed(names)}, side by side"
 
 
 def summary(data: Mapping[str, Any]) -> str:
     """The result in two sentences: how much was measured, and who is best at how many tasks."""
     tasks = [task for task in data["tasks"] if not task.get("panel")]
-    languages = {
-        code
-        for task in tasks
-        for row in (*task["rows"], *task["pairs"])
-        for code in row["languages"]
-    }
+    languages = _languages_of(tasks)
     found = f"{_count(len(tasks), 'task')}, {_count(len(languages), 'language')}."
+    # a task of which several columns share the best score counts for each of them
     wins = [0] * len(data["models"])
     for task in tasks:
-        for place in task["mean"].get("best", ()):
-            wins[place] += 1
-    order = sorted((place for place, won in enumerate(wins) if won), key=lambda place: -wins[place])
-    if order:
-        named = [f"{data['models'][place]['name']} in {wins[place]}" for place in order]
+        for column in task["mean"].get("best", ()):
+            wins[column] += 1
+    winners = [column for column, count in enumerate(wins) if count]
+    winners.sort(key=lambda column: -wins[column])
+    if winners:
+        named = [f"{data['models'][column]['name']} in {wins[column]}" for column in winners]
         found += f" Best scores: {_listed(named)}."
     return found
+
+
+def _languages_of(tasks: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The codes of all languages that some row of these tasks is of."""
+    codes: set[str] = set()
+    for task in tasks:
+        for row in (*task["rows"], *task["pairs"]):
+            codes.update(row["languages"])
+    return codes
 
 
 def _nav(data: Mapping[str, Any]) -> dict[str, str]:
@@ -178,11 +182,14 @@ def _nav(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def _count(number: int, noun: str) -> str:
+    plural = "" if number == 1 else "s"
+    return f"{number:,} {noun}{plural}"
 
 
 def _language(code: str) -> dict[str, str]:
@@ -197,11 +204,14 @@ def _model(column: Column) -> dict[str, Any]:
     training = {}
     for key, cost in COSTS.items():
         known = [float(one[key]) for one in column.trainings if one.get(key)]
+        # a mean over some of the seeds would not be the column's
         if len(known) == len(column.trainings):
             training[cost.name] = cost.scale * sum(known) / len(known)
     facts = _facts(model)
-    facts |= {"prompt": first.provenance["prompt"]} if first.provenance.get("prompt") else {}
-    facts |= {"overrides": ", ".join(column.overrides)} if column.overrides else {}
+    if first.provenance.get("prompt"):
+        facts["prompt"] = first.provenance["prompt"]
+    if column.overrides:
+        facts["overrides"] = ", ".join(column.overrides)
     return {"name": column.name, "seeds": column.seeds, "facts": facts, "training": training}
 
 
@@ -211,37 +221,47 @@ def _facts(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _briefs(found: Sequence[Section]) -> list[str]:
-    """The settings with long lists as their length, as far as that tells the sections of a task
-    apart.
+    """The settings of each section, with long lists as their length.
+
+    Written out where two sections of a task would get the same words.
     """
     short = [(section.task, brief(section.settings)) for section in found]
     counts = Counter(short)
-    return [
-        section.settings if counts[one] > 1 else one[1]
-        for section, one in zip(found, short, strict=True)
-    ]
+    shown = []
+    for section, key in zip(found, short, strict=True):
+        if counts[key] > 1:
+            shown.append(section.settings)
+        else:
+            shown.append(brief(section.settings))
+    return shown
 
 
 def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
+    """A task with its scores by metric: of languages or pairs, of groups, and their mean."""
     first = next(found[0] for found in section.chosen if found)
     comparable, notes = differences(section.chosen)
     if strict and not all(comparable):
         raise ConfigError(f"{section.task}: {notes[0]}; drop --strict to mark them")
     subsets = _subsets(section)
     matrix = is_matrix(subsets)
-    metrics = [name for name in first.subsets[0].scores if not name.endswith(BOUNDS)]
-    metrics.sort(key=lambda name: name != first.main_metric)
     main = first.main_metric
+    # the main metric first, the others in the order of the result: False sorts before True
+    metrics = [name for name in first.subsets[0].scores if not name.endswith(BOUNDS)]
+    metrics.sort(key=lambda name: name != main)
     by_pair = {
         metric: rows_of(section.chosen, "languages", metric, reference) for metric in metrics
     }
     by_language = by_pair
+    pairs = []
+    # hundreds of ordered pairs are read as a heat map, next to a row per language
     if matrix:
         by_language = {
             metric: _of_languages(section, subsets, metric, reference) for metric in metrics
         }
+        pairs = _rows(by_pair, subsets, False, comparable)
     (mean,) = rows_of(section.chosen, "tasks", main, reference)
-    found_notes = [note for found in section.chosen for result in found for note in result.notes]
+    results = list(itertools.chain.from_iterable(section.chosen))
+    found_notes = itertools.chain.from_iterable(result.notes for result in results)
     return {
         "name": section.task,
         "settings": section.settings,
@@ -256,26 +276,27 @@ def _task(section: Section, reference: int, strict: bool) -> dict[str, Any]:
         "notes": [*notes, *dict.fromkeys(found_notes)],
         "matrix": matrix,
         "mean": _numbers(mean, comparable),
-        "averaged": max(len(averaged(result)) for found in section.chosen for result in found),
+        "averaged": max(len(averaged(result)) for result in results),
         "groups": [
             {"name": name, **_numbers(row, comparable)}
             for name, row in _lines_below(section.chosen, first, reference)
         ],
         "rows": _with_chance(first, _rows(by_language, subsets, matrix, comparable)),
-        "pairs": _rows(by_pair, subsets, False, comparable) if matrix else [],
+        "pairs": pairs,
     }
 
 
 def _with_chance(result: TaskResult, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, each with the score that guessing has among its candidates, where the task is to
-    find one of them.
-    """
+    """The rows, with the score of guessing where the task is to find one of several candidates."""
     protocol = protocol_of(result.task) or result.task
     if protocol not in FIND_ONE:
         return rows
     for row in rows:
         if row.get("pairs"):
-            row["chance"] = 1 / row["pairs"] if result.higher_is_better else 1 - 1 / row["pairs"]
+            # of n candidates one is right: 1 in n as an accuracy, 1 - 1/n as an error rate
+            row["chance"] = 1 / row["pairs"]
+            if not result.higher_is_better:
+                row["chance"] = 1 - row["chance"]
     return rows
 
 
@@ -288,9 +309,7 @@ def _metric(result: TaskResult, metric: str) -> dict[str, Any]:
 
 
 def _lines_below(chosen: Chosen, first: TaskResult, reference: int) -> list[tuple[str, Row]]:
-    """What stands below a task's mean: means of other metrics that the task shows, and groups by
-    the main one.
-    """
+    """What stands below a task's mean: means of its other metrics, and groups by the main one."""
     others = [metric for metric in first.shown if metric in first.subsets[0].scores]
     lines = [
         (label(metric), row)
@@ -302,21 +321,20 @@ def _lines_below(chosen: Chosen, first: TaskResult, reference: int) -> list[tupl
 
 
 def _subsets(section: Section) -> dict[str, SubsetScores]:
-    return {
-        subset.name: subset
-        for found in section.chosen
-        for result in found
-        for subset in result.subsets
-    }
+    """All subsets that some result has, by name; of equal names the last result's."""
+    subsets: dict[str, SubsetScores] = {}
+    for result in itertools.chain.from_iterable(section.chosen):
+        subsets |= {subset.name: subset for subset in result.subsets}
+    return subsets
 
 
 def is_matrix(subsets: Mapping[str, SubsetScores]) -> bool:
-    """Whether the subsets are ordered pairs of some languages: three at least, most pairs in both
-    directions.
-    """
+    """Whether the subsets are ordered pairs of three languages or more, most in both directions."""
     pairs = {subset.languages for subset in subsets.values() if len(set(subset.languages)) == 2}
+    languages = {code for pair in pairs for code in pair}
+    # of all subsets, a language with itself included, half must have their opposite
     both = sum((second, first) in pairs for first, second in pairs)
-    return len({code for pair in pairs for code in pair}) > 2 and 2 * both >= len(subsets)
+    return len(languages) > 2 and 2 * both >= len(subsets)
 
 
 def _of_languages(
@@ -329,6 +347,7 @@ def _of_languages(
         of_code = [name for name, subset in subsets.items() if code in subset.languages]
         mean_of_code = functools.partial(_mean, of_code, metric)
         row = row_of(code, section.chosen, mean_of_code)
+        # items are kept for the main metric alone
         if metric == first.main_metric:
             row = marked(row, section.chosen, reference, of_code)
         rows.append(row._replace(of=code))
@@ -339,7 +358,10 @@ def _mean(subset_names: Iterable[str], metric: str, result: TaskResult) -> float
     scores = {subset.name: subset.scores.get(metric) for subset in result.subsets}
     values = [scores.get(name) for name in subset_names]
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    # a result that lacks some of the pairs has no mean to compare with the others
+    if not known or len(known) < len(values):
+        return None
+    return sum(known) / len(known)
 
 
 def _rows(
@@ -348,8 +370,13 @@ def _rows(
     of_languages: bool,
     comparable: Sequence[bool],
 ) -> list[dict[str, Any]]:
-    """One entry per row: what it is, its scores by metric, and the tests of the main metric, which
-    comes first.
+    """One entry per row: what it is, its scores by metric, and the tests of the main metric.
+
+    Args:
+        by_metric: the rows of each metric, the main one first.
+        subsets: by name.
+        of_languages: whether rows are languages, and not subsets.
+        comparable: whether each column can be compared with the first.
     """
     main, *others = by_metric
     found = {}
@@ -373,25 +400,31 @@ def _rows(
         entries.append(entry)
     titles = Counter(entry["title"] for entry in entries)
     for entry in entries:
-        if titles[entry["title"]] > 1:  # es-es and en-es, say
+        # both es-es and en-es are "Spanish"
+        if titles[entry["title"]] > 1:
             entry["title"] += f" ({entry['name']})"
     return entries
 
 
 def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
-    """Scores of the columns; their spreads over seeds and tests against the baseline where there
-    are any.
-    """
+    """Scores of the columns, with spreads over seeds and tests against the baseline, if any."""
     numbers: dict[str, Any] = {"values": _values(row)}
+    # left out where no column has any: a page of many pairs is large as it is
     if any(best := best_cells(row, comparable)):
-        numbers["best"] = [place for place, is_best in enumerate(best) if is_best]
-    if any(cell is not None and cell.spread is not None for cell in row.cells):
-        numbers["spreads"] = [None if cell is None else cell.spread for cell in row.cells]
-    if any(cell is not None and cell.difference is not None for cell in row.cells):
-        tests = [None if cell is None else cell.difference for cell in row.cells]
+        numbers["best"] = [column for column, is_best in enumerate(best) if is_best]
+    spreads = _field(row, "spread")
+    if any(spread is not None for spread in spreads):
+        numbers["spreads"] = spreads
+    tests = _field(row, "difference")
+    if any(test is not None for test in tests):
         numbers["tests"] = [test and list(test) for test in tests]
     return numbers
 
 
 def _values(row: Row) -> list[float | None]:
-    return [None if cell is None else cell.value for cell in row.cells]
+    return _field(row, "value")
+
+
+def _field(row: Row, name: str) -> list[Any]:
+    """A field of each cell; None where a column has no score."""
+    return [getattr(cell, name, None) for cell in row.cells]

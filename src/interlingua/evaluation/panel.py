@@ -1,5 +1,6 @@
-"""The language-agnosticism panel: what ``interlingua analyse`` measured, in the shape of the page's
-tasks.
+"""The language-agnosticism panel of the page: what ``interlingua analyse`` measured.
+
+Each measure gets the shape of one of the page's tasks.
 """
 
 from __future__ import annotations
@@ -36,26 +37,29 @@ def place_analyses(
         models.append({_key(model_of(result)) for result in column.results})
     further: list[dict[str, Any]] = []
     placed: dict[int, Analysis] = {}
-    for one in analyses:
-        if not one["analysis"].startswith(ANALYSIS):  # a data set's name may follow
+    for analysis in analyses:
+        # the name of a data set may follow
+        if not analysis["analysis"].startswith(ANALYSIS):
             continue
-        model = one["provenance"]["model"]
-        place = next((place for place, known in enumerate(models) if _key(model) in known), None)
-        if place is None:
-            place = len(models)
+        model = analysis["provenance"]["model"]
+        index = next((index for index, known in enumerate(models) if _key(model) in known), None)
+        if index is None:
+            index = len(models)
             models.append({_key(model)})
             further.append(dict(model))
-        placed[place] = one
+        placed[index] = analysis
     return placed, further
 
 
 def _key(model: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    """What tells one model with its settings from another."""
     return model["name"], model["revision"], tuple(model["overrides"])
 
 
 def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> list[dict[str, Any]]:
-    """One entry per measure, with the keys of a task as far as they make sense and ``definition``
-    and ``ideal``.
+    """One entry per measure, with the keys of a task where they apply.
+
+    ``definition`` and ``ideal`` come in addition.
 
     Args:
         placed: column -> panel.
@@ -66,11 +70,13 @@ def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> l
         return []
     first = next(iter(placed.values()))
     by_column = {}
-    for place, one in placed.items():
-        by_column[place] = {measure["name"]: measure for measure in one["measures"]}
+    for column, analysis in placed.items():
+        by_column[column] = {measure["name"]: measure for measure in analysis["measures"]}
+    # a column without a panel has nothing to be compared, so it gets no mark
     comparable = [
-        place not in placed or _data(placed[place]) == _data(first) for place in range(width)
+        column not in placed or _data(placed[column]) == _data(first) for column in range(width)
     ]
+    # of all panels: one of an earlier version may lack a measure
     names = dict.fromkeys(name for measures in by_column.values() for name in measures)
     tasks = [_measure(name, by_column, placed, first, comparable) for name in names]
     for task, name in zip(tasks, names, strict=True):
@@ -81,25 +87,24 @@ def panel_tasks(placed: Mapping[int, Analysis], width: int, reference: int) -> l
 def _tests(
     name: str, placed: Mapping[int, Analysis], reference: int, comparable: Sequence[bool]
 ) -> dict[str, Any]:
-    """The differences from the reference, by paired bootstrap over the sentences, where these were
-    kept.
-    """
-    values = {place: one.get("items", {}).get(name) for place, one in placed.items()}
-    kept = {
-        place: [{name: Items(of_place)}]
-        for place, of_place in values.items()
-        if of_place is not None
-    }
-    tests = [
-        paired_bootstrap(kept[reference], kept[place], [name])
-        if reference in kept
-        and place in kept
-        and place != reference
-        and comparable[place] == comparable[reference]
-        else None
-        for place in range(len(comparable))
-    ]
-    return {"tests": [test and list(test) for test in tests]} if any(tests) else {}
+    """The differences from the reference, by paired bootstrap over the sentences that were kept."""
+    kept = {}
+    for column, analysis in placed.items():
+        values = analysis.get("items", {}).get(name)
+        if values is not None:
+            kept[column] = [{name: Items(values)}]
+    if reference not in kept:
+        return {}
+    tests: list[list[float] | None] = [None] * len(comparable)
+    for column, items in kept.items():
+        if column == reference or comparable[column] != comparable[reference]:
+            continue
+        difference = paired_bootstrap(kept[reference], items, [name])
+        if difference is not None:
+            tests[column] = list(difference)
+    if not any(tests):
+        return {}
+    return {"tests": tests}
 
 
 def _measure(
@@ -109,12 +114,24 @@ def _measure(
     first: Analysis,
     comparable: Sequence[bool],
 ) -> dict[str, Any]:
-    found = {place: measures[name] for place, measures in by_column.items() if name in measures}
+    """A measure in the shape of a task; columns without it have None."""
+    found = {column: measures[name] for column, measures in by_column.items() if name in measures}
     shown = next(iter(found.values()))
-    share = shown["unit"] == "share"
-    pairs = {place: one["tables"].get(name, {}) for place, one in placed.items()}
+    # a share is shown in percent, any other number as it is
+    scale = 1
+    digits = 3
+    unit = shown["unit"]
+    if unit == "share":
+        scale = 100
+        digits = 1
+        unit = "%"
+    notes = []
+    if not all(comparable):
+        notes = ["the columns differ in data or settings and can't be compared as they are"]
+    pairs = {column: analysis["tables"].get(name, {}) for column, analysis in placed.items()}
+    by_language = {column: measure["by_language"] for column, measure in found.items()}
     columns = range(len(comparable))
-    values = [found[place]["value"] if place in found else None for place in columns]
+    values = [found.get(column, {}).get("value") for column in columns]
     return {
         "name": shown["title"],
         "panel": True,
@@ -122,30 +139,31 @@ def _measure(
         "brief": "",
         "metrics": [{"name": name, "label": shown["title"]}],
         "higher": {"higher": True, "lower": False}.get(shown["better"]),
-        "scale": 100 if share else 1,
-        "digits": 1 if share else 3,
-        "unit": "%" if share else shown["unit"],
+        "scale": scale,
+        "digits": digits,
+        "unit": unit,
         "definition": shown["definition"],
         "ideal": shown["ideal"],
         "version": first["version"],
         "dataset": first["dataset"],
         "data": first["dataset_revision"] or first["data_sha256"][:12],
         "comparable": list(comparable),
-        "notes": []
-        if all(comparable)
-        else ["the columns differ in data or settings and can't be compared as they are"],
+        "notes": notes,
         "matrix": any(pairs.values()),
-        "mean": {"values": values, "intervals": [_interval(found.get(place)) for place in columns]},
+        "mean": {
+            "values": values,
+            "intervals": [_interval(found.get(column)) for column in columns],
+        },
         "groups": [],
-        "rows": _entries(
-            {place: measure["by_language"] for place, measure in found.items()}, columns
-        ),
+        "rows": _entries(by_language, columns),
         "pairs": _entries(pairs, columns),
     }
 
 
 def _interval(measure: Mapping[str, Any] | None) -> list[float] | None:
-    return None if measure is None or measure["low"] is None else [measure["low"], measure["high"]]
+    if measure is None or measure["low"] is None:
+        return None
+    return [measure["low"], measure["high"]]
 
 
 def _entries(found: Mapping[int, Mapping[str, float]], columns: range) -> list[dict[str, Any]]:
@@ -154,7 +172,7 @@ def _entries(found: Mapping[int, Mapping[str, float]], columns: range) -> list[d
     for name in dict.fromkeys(name for of_column in found.values() for name in of_column):
         languages = name.split("-")
         title = " → ".join(resolve(code).name for code in languages)
-        values = [found[place].get(name) if place in found else None for place in columns]
+        values = [found.get(column, {}).get(name) for column in columns]
         entries.append(
             {"name": name, "title": title, "languages": languages, "values": values, "other": {}}
         )

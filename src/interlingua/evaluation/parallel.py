@@ -75,7 +75,9 @@ class ParallelTexts(NamedTuple):
 
     def named(self, name: str) -> str:
         """An analysis's name, with the folder's behind it where the texts are no published set."""
-        return name if self.revision else f"{name}_{self.folder.name}"
+        if self.revision:
+            return name
+        return f"{name}_{self.folder.name}"
 
 
 def language_files(folder: Path) -> dict[str, Path]:
@@ -88,9 +90,11 @@ def language_files(folder: Path) -> dict[str, Path]:
     Raises:
         DataError: two files are of one language, or files of several texts lie there.
     """
+    # the most particular way of naming files first
     if ntrex := ntrex_language_files(folder):
         return ntrex
     files = max(aligned_files(folder), named_files(folder), key=len)
+    # one file alone is no parallel text, so other ways of naming are tried
     if len(files) < 2:
         files = suffixed_files(folder) or table_files(folder) or files
     return one_each((full_code(spelled), path) for spelled, path in files.items())
@@ -99,7 +103,7 @@ def language_files(folder: Path) -> dict[str, Path]:
 def choose_files(
     data: Path, languages: Sequence[str] | None = None, *, also: Sequence[str] = ()
 ) -> dict[str, Path]:
-    """The files of the wanted languages, in the order of their codes.
+    """The files of the requested languages, in the order of their codes.
 
     Args:
         data: the folder, or the one that holds FLORES-200 devtest under its usual name.
@@ -112,6 +116,7 @@ def choose_files(
     """
     folder = find_folder(data, (DATASET,), language_files, EXPECTED).resolve()
     files = language_files(folder)
+    # the default is a group only if it is complete; else its mean would pass for the whole group's
     if languages is None and set(GROUPS[DEFAULT_GROUP]) <= set(files):
         languages = [DEFAULT_GROUP]
     available = {code: parse(code).language.code for code in files}
@@ -126,8 +131,7 @@ def read_parallel(
     also: Sequence[str] = (),
     at_least: int = 2,
 ) -> ParallelTexts:
-    """Reads FLORES-200 devtest, NTREX-128 or any other folder of line-aligned files, one per
-    language.
+    """Reads a folder of line-aligned files, one per language: FLORES-200, NTREX-128 or any other.
 
     Args:
         data: see ``choose_files``.
@@ -156,6 +160,7 @@ def read_parallel(
                 f"{len(texts)} lines, but {there}; aligned files have equal lengths",
                 path=files[code],
             )
+    # a published set is recognized by the digests of its languages, of which some may be absent
     digests = {code: content_sha256([texts]) for code, texts in lines.items()}
     sha256 = content_sha256([list(digests), list(digests.values())])
     return ParallelTexts(folder, lines, sha256, recognize(FloresP1.name, digests))
@@ -182,10 +187,10 @@ def unit_vectors(
     for number, (code, lines) in enumerate(texts.lines.items()):
         vectors = normalize_rows(encoder.encode(lines, language=parse(code).language.code))
         if table is None:
+            # created with the first vectors, which tell the width; the map outlives the closed file
             with tempfile.TemporaryFile(prefix="interlingua-") as file:
-                if hasattr(
-                    os, "posix_fallocate"
-                ):  # else a full disk ends the process, without a word
+                # else a full disk ends the process with a bus error, without a word
+                if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, 4 * count * vectors.size)
                 table = np.memmap(file, np.float32, "w+", shape=(count, *vectors.shape))
         table[number] = vectors

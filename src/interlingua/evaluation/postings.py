@@ -1,5 +1,4 @@
-"""Which passage holds which word how often, in a file, so that memory does not grow with the
-passages.
+"""Which passage holds which word how often, in a file, so that memory stays flat.
 
 Passages are taken apart one at a time. Their words wait as numbers in an array until a block is
 full. A block is then sorted by word and written: the length of each of its passages, its distinct
@@ -14,6 +13,7 @@ lengths.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,7 +52,9 @@ class Block(NamedTuple):
         at = int(np.searchsorted(self.words, word))
         if at == len(self.words) or self.words[at] != word:
             return self.passages[:0], self.counts[:0]
-        part = slice(self.ends[at - 1] if at else 0, self.ends[at])
+        # a word's postings begin where those of the word before it end
+        start = self.ends[at - 1] if at else 0
+        part = slice(start, self.ends[at])
         return self.passages[part], self.counts[part]
 
 
@@ -85,10 +87,11 @@ class Postings:
         with tempfile.TemporaryFile(prefix="interlingua-") as file:
             self._write(passages, file)
             file.flush()
-            # one map of the whole file, as each map would hold a file descriptor
-            self._numbers: Int32[ndarray, " all"] = (
-                np.memmap(file, np.int32, mode="r") if self.count else np.zeros(0, np.int32)
-            )
+            self._numbers: Int32[ndarray, " all"] = np.zeros(0, np.int32)
+            # one map of the whole file, as each map would hold a file descriptor; an empty file
+            # can't be mapped
+            if self.count:
+                self._numbers = np.memmap(file, np.int32, mode="r")
         self._make_room(len(self.vocabulary))
 
     def blocks(self) -> Iterator[Block]:
@@ -96,9 +99,10 @@ class Postings:
         first = 0
         start = 0
         for passages, words, postings in self._sizes:
+            # the order in which _write_block wrote lengths, words, ends, passages and counts
             sizes = (passages, words, words, postings, postings)
             edges = start + np.cumsum((0, *sizes))
-            arrays = [self._numbers[edges[place] : edges[place + 1]] for place in range(len(sizes))]
+            arrays = [self._numbers[low:high] for low, high in itertools.pairwise(edges)]
             yield Block(first, *arrays)
             first += passages
             start = int(edges[-1])
@@ -113,8 +117,10 @@ class Postings:
             else:
                 found = [self.vocabulary[word] for word in words if word in self.vocabulary]
             numbers.extend(found)
+            # words that are not kept still count for the length, which scores depend on
             kept.append(len(found))
             lengths.append(len(words))
+            # passages are never parted, so a block may exceed the limit by one passage
             if len(numbers) >= BLOCK_WORDS or len(lengths) >= BLOCK_PASSAGES:
                 self._write_block(numbers, kept, lengths, file)
                 numbers = array("i")
@@ -130,6 +136,7 @@ class Postings:
         in_passage = np.repeat(np.arange(len(kept)), np.frombuffer(kept, np.int32))
         # word and passage in one number, so that sorting orders by words and then by passages
         pairs, counts = np.unique((of_word << 32) | in_passage, return_counts=True)
+        # each pair of word and passage stands there once, so this counts the passages of each word
         words, holders = np.unique(pairs >> 32, return_counts=True)
         arrays = (
             np.frombuffer(lengths, np.int32),

@@ -31,7 +31,15 @@ def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) ->
         prompt: text put before every input.
         measured: further entries, e.g. seconds and counts.
     """
+    machine = [
+        f"{platform.system()} {platform.machine()}",
+        f"{os.cpu_count()} CPUs",
+        *_gpu(model.device),
+    ]
+    # optional packages that are not installed are left out
+    versions = {name: version for name in PACKAGES if (version := _version(name))}
     return {
+        # revision is a property, which asdict leaves out
         "model": {**asdict(model), "revision": model.revision},
         "prompt": prompt,
         **measured,
@@ -39,23 +47,16 @@ def provenance(model: ModelInfo, prompt: str, measured: Mapping[str, object]) ->
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
         "python": platform.python_version(),
-        "machine": ", ".join(
-            [
-                f"{platform.system()} {platform.machine()}",
-                f"{os.cpu_count()} CPUs",
-                *_gpu(model.device),
-            ]
-        ),
+        "machine": ", ".join(machine),
         "threads": torch.get_num_threads(),
-        "versions": {
-            "interlingua": __version__,
-            **{name: version for name in PACKAGES if (version := _version(name))},
-        },
+        "versions": {"interlingua": __version__, **versions},
     }
 
 
 def _gpu(device: str | None) -> list[str]:
-    return [torch.cuda.get_device_name(device)] if (device or "").startswith("cuda") else []
+    if device is None or not device.startswith("cuda"):
+        return []
+    return [torch.cuda.get_device_name(device)]
 
 
 def _version(package: str) -> str | None:

@@ -1,6 +1,4 @@
-"""Results as text: one in the terminal, many side by side as Markdown or LaTeX in percent, or as
-tidy CSV.
-"""
+"""Results as text: one in the terminal, many side by side as Markdown, LaTeX or tidy CSV."""
 
 from __future__ import annotations
 
@@ -47,31 +45,31 @@ CSV_COLUMNS = (
 def terminal_tables(result: TaskResult) -> list[rich.table.Table]:
     """The scores per language pair and per group, for rich to print."""
     metrics = list(result.subsets[0].scores)
+    # error rates are small, so they get a decimal more
     digits = 1 if result.higher_is_better else 2
+    lines = []
+    for subset in result.subsets:
+        scores = _percent(subset.scores, metrics, digits)
+        lines.append([subset.name, language_names(subset), str(subset.pairs), *scores])
     by_pair = Table(
         title=f"{result.task} (protocol version {result.version}):"
         f" {direction(result, result.main_metric)}, %",
         head=["pair", "language", "sentences", *map(label, metrics)],
-        rows=[
-            [
-                subset.name,
-                language_names(subset),
-                str(subset.pairs),
-                *_percent(subset.scores, metrics, digits),
-            ]
-            for subset in result.subsets
-        ],
+        rows=lines,
         words=(0, 1),
     )
-    of_groups = list(
-        dict.fromkeys(metric for scores in result.groups.values() for metric in scores)
-    )
+    # the metrics of all groups: a group may lack some
+    of_groups: dict[str, None] = {}
+    for group_scores in result.groups.values():
+        of_groups |= dict.fromkeys(group_scores)
+    group_metrics = list(of_groups)
     matrices, notes = _matrices(result.tables)
     by_group = Table(
         title="means over groups of languages (name_present_of_size), %",
-        head=["group", *map(label, of_groups)],
+        head=["group", *map(label, group_metrics)],
         rows=[
-            [group, *_percent(scores, of_groups, digits)] for group, scores in result.groups.items()
+            [group, *_percent(group_scores, group_metrics, digits)]
+            for group, group_scores in result.groups.items()
         ],
         notes=notes,
     )
@@ -84,6 +82,7 @@ def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], l
     notes = []
     for name, cells in tables.items():
         table = _matrix(name, cells)
+        # compared as they are shown: numbers that round to the same are one
         values = set(_percent(cells, list(cells), 1))
         if len(values) == 1 and len(cells) > 1:
             notes.append(f"{table.title}: {values.pop()} throughout")
@@ -96,10 +95,11 @@ def _matrices(tables: Mapping[str, Mapping[str, float]]) -> tuple[list[Table], l
 
 def _matrix(name: str, cells: Mapping[str, float]) -> Table:
     """A table of a result, ``row-column`` -> fraction, in percent."""
-    places = [tuple(cell.split("-")) for cell in cells]
-    rows = list(dict.fromkeys(row for row, _ in places))
-    has_cells = {column for _, column in places}
-    in_order = dict.fromkeys([*rows, *(column for _, column in places)])  # in the rows' order
+    pairs = [tuple(cell.split("-")) for cell in cells]
+    rows = list(dict.fromkeys(row for row, _ in pairs))
+    has_cells = dict.fromkeys(column for _, column in pairs)
+    # in the rows' order, so that a language's own cell stands on the diagonal
+    in_order = dict.fromkeys([*rows, *has_cells])
     columns = [column for column in in_order if column in has_cells]
     lines = []
     for row, shown in zip(rows, _short(rows), strict=True):
@@ -116,19 +116,21 @@ def _percent(values: Mapping[str, float], names: Sequence[str], digits: int) -> 
 def _short(codes: Sequence[str]) -> list[str]:
     """Language codes without their scripts, ``deu``, where that tells them apart."""
     short = [code.partition("_")[0] for code in codes]
-    return short if len(set(short)) == len(codes) else list(codes)
+    if len(set(short)) < len(codes):
+        return list(codes)
+    return short
 
 
 def language_names(subset: SubsetScores) -> str:
     """The language that is not English, or both."""
     first, second = map(look_up, subset.languages)
-    return first.name if second in (first, resolve("eng_Latn")) else f"{first.name} - {second.name}"
+    if second in (first, resolve("eng_Latn")):
+        return first.name
+    return f"{first.name} - {second.name}"
 
 
 def look_up(code: str) -> Language:
-    """The language of a code; results that mteb wrote may have unknown codes, which stand for
-    themselves.
-    """
+    """The language of a code; an unknown one, as in results that mteb wrote, stands for itself."""
     try:
         return resolve(code)
     except DataError:
@@ -140,15 +142,16 @@ def cut_texts(results: Sequence[TaskResult]) -> str | None:
 
     None if there were none.
     """
-    made: list[Any] = [{"task": result.task, **result.provenance} for result in results]
-    cuts = [
-        f"{m['truncated_texts']:,} of {m['texts']:,} texts of {m['task']}"
-        for m in made
-        if m["truncated_texts"]
-    ]
-    return (
-        f"{', '.join(cuts)} were cut to {made[0]['model']['max_tokens']} tokens" if cuts else None
-    )
+    cuts = []
+    for result in results:
+        made: Any = result.provenance
+        # 0, or None where the encoder does not report it
+        if made["truncated_texts"]:
+            cuts.append(f"{made['truncated_texts']:,} of {made['texts']:,} texts of {result.task}")
+    if not cuts:
+        return None
+    model: Any = results[0].provenance["model"]
+    return f"{', '.join(cuts)} were cut to {model['max_tokens']} tokens"
 
 
 def format_of(format: str | None, output: PathLike | None) -> str:
@@ -212,81 +215,85 @@ LATEX = Style(
 
 def _styled(table: Comparison, style: Style, rows: str) -> Table:
     """A comparison with its cells in a format, turned over for ``arms``."""
-    columns = [
-        name if is_comparable else f"{name} {UNLIKE}"
-        for name, is_comparable in zip(table.columns, table.comparable, strict=True)
-    ]
-    lines = [[style.escape(name) for name in (table.corner, *columns)]]
+    head = [table.corner]
+    for name, is_comparable in zip(table.columns, table.comparable, strict=True):
+        head.append(name if is_comparable else f"{name} {UNLIKE}")
+    lines = [[style.escape(name) for name in head]]
     lines += [[style.escape(row.name), *_cells(row, table.comparable, style)] for row in table.rows]
     if rows == "arms":
+        # head and first column change places, so the corner is of the columns now
         lines = [list(line) for line in zip(*lines, strict=True)]
         lines[0][0] = "arm"
-    unlike = [] if all(table.comparable) else [f"{UNLIKE} can't be compared with the first column"]
-    return Table(table.title, lines[0], lines[1:], [*table.notes, *unlike])
+    notes = [*table.notes]
+    if not all(table.comparable):
+        notes.append(f"{UNLIKE} can't be compared with the first column")
+    return Table(table.title, lines[0], lines[1:], notes)
 
 
 def _cells(row: Row, comparable: Sequence[bool], style: Style) -> list[str]:
+    """The row's scores as text, with bold, spread and mark of significance."""
     texts = []
-    for cell, best in zip(row.cells, best_cells(row, comparable), strict=True):
-        if cell is None:
-            texts.append("")
-            continue
-        written = _with_spread(cell, row, style)
-        written = style.bold.format(written) if best else written
-        texts.append(style.differs.format(written) if cell.differs else written)
+    for cell, is_best in zip(row.cells, best_cells(row, comparable), strict=True):
+        written = ""
+        if cell is not None:
+            written = _with_spread(cell, row, style)
+            if is_best:
+                written = style.bold.format(written)
+            if cell.differs:
+                written = style.differs.format(written)
+        texts.append(written)
     return texts
 
 
 def best_cells(row: Row, comparable: Sequence[bool]) -> list[bool]:
     """Which cells hold the row's best score, as rounded to what is shown.
 
-    None where nothing can be compared.
+    None of them where nothing can be compared.
     """
-    shown = [None if cell is None else round(100 * cell.value, row.digits) for cell in row.cells]
-    ranked = [
-        value
-        for value, is_comparable in zip(shown, comparable, strict=True)
-        if value is not None and is_comparable
-    ]
-    if len(ranked) < 2 or row.higher_is_better is None:
-        return [False] * len(shown)
-    best = (max if row.higher_is_better else min)(ranked)
-    return [
-        is_comparable and value == best
-        for value, is_comparable in zip(shown, comparable, strict=True)
-    ]
+    # None for a cell that takes no part
+    ranked: list[float | None] = []
+    for cell, is_comparable in zip(row.cells, comparable, strict=True):
+        if cell is None or not is_comparable:
+            ranked.append(None)
+        else:
+            ranked.append(round(100 * cell.value, row.digits))
+    values = [value for value in ranked if value is not None]
+    # a cost has no best value, and a lone score is the best of nothing
+    if len(values) < 2 or row.higher_is_better is None:
+        return [False] * len(ranked)
+    best = max(values) if row.higher_is_better else min(values)
+    return [value == best for value in ranked]
 
 
 def _with_spread(cell: Cell, row: Row, style: Style) -> str:
     value = f"{row.scale * cell.value:,.{row.digits}f}"
-    return (
-        value
-        if cell.spread is None
-        else style.spread.format(value, f"{row.scale * cell.spread:,.{row.digits}f}")
-    )
+    if cell.spread is None:
+        return value
+    return style.spread.format(value, f"{row.scale * cell.spread:,.{row.digits}f}")
 
 
 def _csv(tables: Sequence[Comparison]) -> str:
-    """Tidy: one line per score or cost, all values as in result files (fractions, seconds,
-    bytes).
-    """
+    """Tidy: a line per score or cost, values as in result files (fractions, seconds, bytes)."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for table in tables:
         for row in table.rows:
-            for model, is_comparable, cell in zip(
-                table.columns, table.comparable, row.cells, strict=True
-            ):
-                if cell is None:
-                    continue
-                tested = cell.difference
-                of_test = (
-                    ("",) * 5
-                    if tested is None
-                    else (table.baseline, *(f"{number:.6g}" for number in tested))
-                )
-                spread = "" if cell.spread is None else f"{cell.spread:.6g}"
-                values = (f"{cell.value:.6g}", spread, *of_test, "yes" if is_comparable else "no")
-                writer.writerow((row.task, row.of, row.metric, model, *values))
+            names = (row.task, row.of, row.metric)
+            columns = zip(table.columns, table.comparable, row.cells, strict=True)
+            for model, is_comparable, cell in columns:
+                if cell is not None:
+                    numbers = _csv_numbers(cell, table.baseline)
+                    writer.writerow((*names, model, *numbers, "yes" if is_comparable else "no"))
     return text.getvalue()
+
+
+def _csv_numbers(cell: Cell, baseline: str | None) -> list[str | None]:
+    """The columns from ``value`` to ``p_value``; empty strings for what was not measured."""
+    spread = ""
+    if cell.spread is not None:
+        spread = f"{cell.spread:.6g}"
+    numbers: list[str | None] = [f"{cell.value:.6g}", spread]
+    if cell.difference is None:
+        return numbers + [""] * 5
+    return [*numbers, baseline, *(f"{number:.6g}" for number in cell.difference)]

@@ -1,6 +1,6 @@
 """Results on disk, in mteb's layout: ``results/{model}/{revision}/{Task}.json``.
 
-Fractions, never percent.
+Scores are fractions, never percent.
 
 A result and the larger files that belong to it (items, wrong neighbors) appear together, whatever
 moment the process is killed at. The larger files are written first, under a name that ends with
@@ -15,7 +15,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
     Returns:
         The file.
     """
-    path = _place(result, Path(folder))
+    path = _free_path(result, Path(folder))
     if result.mteb:
         _write_mteb(result, path, Path(folder))
 
@@ -78,25 +78,27 @@ def write_result(result: TaskResult, folder: PathLike) -> Path:
     def write_wrong(place: Path) -> None:
         write_examples(place, result.examples)
 
-    files = {
-        items_path(path): write_items if result.items else None,
-        examples_path(path): write_wrong if any(result.examples.values()) else None,
-    }
+    # None removes a file of an earlier run that this one has nothing for
+    files: dict[Path, Write | None] = {items_path(path): None, examples_path(path): None}
+    if result.items:
+        files[items_path(path)] = write_items
+    if any(result.examples.values()):
+        files[examples_path(path)] = write_wrong
     write_together(path, render, files)
     return path
 
 
-def _place(result: TaskResult, folder: Path) -> Path:
+def _free_path(result: TaskResult, folder: Path) -> Path:
+    """Where the result is written: another name where one on other data stands there already."""
     path = result_path(result, folder)
     try:
-        there = parse_json(read_json_text(path))[OWN]["data_sha256"]
+        existing = parse_json(read_json_text(path))[OWN]["data_sha256"]
     except (OSError, ValueError, KeyError, TypeError):
+        # nothing there, or no result, which may be overwritten
         return path
-    return (
-        path
-        if there == result.data_sha256
-        else path.with_stem(f"{path.stem}-{result.data_sha256[:8]}")
-    )
+    if existing == result.data_sha256:
+        return path
+    return path.with_stem(f"{path.stem}-{result.data_sha256[:8]}")
 
 
 def items_path(path: Path) -> Path:
@@ -107,19 +109,17 @@ def items_path(path: Path) -> Path:
 def result_path(result: TaskResult, folder: Path) -> Path:
     """Where a result belongs below ``folder``."""
     model: Any = result.provenance["model"]
-    overrides = [f"{option}={result.settings[option]}" for option in result.changed] + list(
-        model["overrides"]
-    )
-    suffix = hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8] if overrides else ""
-    revision = "-".join(filter(None, [model["revision"], suffix]))
-    data = (
-        "" if result.data_revision else result.data_sha256[:8]
-    )  # every corpus's own folder is called "heldout"
-    return (
-        model_folder(model["name"], folder)
-        / revision
-        / f"{'-'.join(filter(None, [result.task, data]))}.json"
-    )
+    overrides = [f"{option}={result.settings[option]}" for option in result.changed]
+    overrides += model["overrides"]
+    revision = [model["revision"]]
+    if overrides:
+        revision.append(hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8])
+    name = [result.task]
+    # data that are no published set: every corpus's own folder is called "heldout"
+    if not result.data_revision:
+        name.append(result.data_sha256[:8])
+    parts = ["-".join(filter(None, part)) for part in (revision, name)]
+    return model_folder(model["name"], folder) / parts[0] / f"{parts[1]}.json"
 
 
 def model_folder(name: str, folder: Path) -> Path:
@@ -199,20 +199,21 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         ) from error
     if not examples:
         return result
-    place = find_sidecar(Path(path), examples_path(Path(path)), _digests(content))
-    return dataclasses.replace(result, examples={} if place is None else read_examples(place))
+    file = find_sidecar(Path(path), examples_path(Path(path)), _digests(content))
+    if file is None:
+        return dataclasses.replace(result, examples={})
+    return dataclasses.replace(result, examples=read_examples(file))
 
 
 def _write_mteb(result: TaskResult, path: Path, folder: Path) -> None:
     """What mteb found, where ``mteb.ResultCache(folder / "mteb")`` looks for it."""
-    place = folder / "mteb" / path.relative_to(folder).parent
+    target = folder / "mteb" / path.relative_to(folder).parent
     model: Any = result.provenance["model"]
-    meta = {**result.mteb["model_meta"], "name": model["name"], "revision": place.name}
-    for name, content in (
-        (result.mteb["result"]["task_name"], result.mteb["result"]),
-        ("model_meta", meta),
-    ):
-        with atomic_write(place / f"{name}.json") as file:
+    found = result.mteb["result"]
+    # the folder's name and not the model's revision alone: it carries a digest of the settings
+    meta = {**result.mteb["model_meta"], "name": model["name"], "revision": target.name}
+    for name, content in ((found["task_name"], found), ("model_meta", meta)):
+        with atomic_write(target / f"{name}.json") as file:
             file.write(json.dumps(content, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
@@ -222,29 +223,13 @@ def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
     if not entries:
         raise ValueError("no scores")
     subsets = tuple(_subset(entry, keep_main_score=own is None) for entry in entries)
-    if own is None:  # written by mteb
-        mean = sum(subset.scores["main_score"] for subset in subsets) / len(subsets)
-        own = {
-            "version": f"mteb {content['mteb_version']}",
-            "main_metric": "main_score",
-            "higher_is_better": True,
-            "dataset": content["task_name"],
-            "data_sha256": "",
-            "data_revision": content["dataset_revision"],
-            "settings": {},
-            "changed": [],
-            "groups": {f"all_{len(subsets)}": {"main_score": mean}},
-            "provenance": {
-                "model": {
-                    "name": path.parent.parent.name,
-                    "revision": path.parent.name,
-                    "overrides": [],
-                }
-            },
-        }
+    if own is None:
+        own = _fields_of_mteb(content, subsets, path)
+    # a field that every version wrote must be there
     fields = _LATER_FIELDS | {
         name: own[name] for name in _OWN_FIELDS if name not in _LATER_FIELDS or name in own
     }
+    # JSON has lists alone, where a result holds tuples
     for name in ("changed", "notes", "shown", "lower_is_better"):
         fields[name] = tuple(fields[name])
     fields["members"] = {
@@ -259,7 +244,28 @@ def _from_json(content: dict[str, Any], path: Path) -> TaskResult:
     )
 
 
+def _fields_of_mteb(
+    content: Mapping[str, Any], subsets: Sequence[SubsetScores], path: Path
+) -> dict[str, Any]:
+    """Our fields for a file that mteb wrote, as far as it tells; the folders name the model."""
+    mean = sum(subset.scores["main_score"] for subset in subsets) / len(subsets)
+    model = {"name": path.parent.parent.name, "revision": path.parent.name, "overrides": []}
+    return {
+        "version": f"mteb {content['mteb_version']}",
+        "main_metric": "main_score",
+        "higher_is_better": True,
+        "dataset": content["task_name"],
+        "data_sha256": "",
+        "data_revision": content["dataset_revision"],
+        "settings": {},
+        "changed": [],
+        "groups": {f"all_{len(subsets)}": {"main_score": mean}},
+        "provenance": {"model": model},
+    }
+
+
 def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
+    """The arrays of an .npz file, ``subset/field``; ``_read_items`` is the way back."""
     arrays = {}
     for subset, kept in items.items():
         arrays[f"{subset}/values"] = np.asarray(kept.values, dtype=np.float64)
@@ -271,34 +277,37 @@ def _to_arrays(items: Mapping[str, Items]) -> dict[str, Any]:
 
 
 def _digests(content: Mapping[str, Any]) -> Any:
+    """Of the files that belong to the result; None in files of earlier versions and of mteb."""
     own = content.get(OWN)
-    return own.get(_FILES) if isinstance(own, dict) else None
+    if not isinstance(own, dict):
+        return None
+    return own.get(_FILES)
 
 
 def _read_items(path: Path | None) -> dict[str, Items]:
     if path is None:
         return {}
-    there = dict(arrays_of(path))
-    names = [name.removesuffix("/values") for name in there if name.endswith("/values")]
-    return {
-        name: Items(
-            there[f"{name}/values"], there.get(f"{name}/gold"), there.get(f"{name}/weights")
-        )
-        for name in names
-    }
+    arrays = dict(arrays_of(path))
+    items = {}
+    for key, values in arrays.items():
+        if key.endswith("/values"):
+            subset = key.removesuffix("/values")
+            gold = arrays.get(f"{subset}/gold")
+            items[subset] = Items(values, gold, arrays.get(f"{subset}/weights"))
+    return items
 
 
 def _subset(entry: dict[str, Any], *, keep_main_score: bool) -> SubsetScores:
+    # one code alone where both sides are of one language, as in mteb
     source, *others = (code.replace("-", "_") for code in entry["languages"])
+    target = others[0] if others else source
     numbers = {name: value for name, value in entry.items() if isinstance(value, int | float)}
-    if not keep_main_score:  # it only repeats the main metric
+    # it only repeats the main metric
+    if not keep_main_score:
         del numbers["main_score"]
     pairs = int(numbers.pop("pairs", 0))
     return SubsetScores(
-        name=entry["hf_subset"],
-        languages=(source, others[0] if others else source),
-        pairs=pairs,
-        scores=numbers,
+        name=entry["hf_subset"], languages=(source, target), pairs=pairs, scores=numbers
     )
 
 
@@ -327,13 +336,16 @@ def write_together(
     with exclusive(
         path.parent, remedy="name another --output", name=f".{path.stem}.lock", wait=True
     ):
+        # 1. the larger files, under names that no result counts yet
         digests = {}
         for sidecar, write in sidecars.items():
             if write is not None:
                 write(_next_name(sidecar))
                 digests[_key_of(path, sidecar)] = sha256_file(_next_name(sidecar))
+        # 2. the result with their digests: from this moment on all of them count
         with atomic_write(path) as file:
             file.write(render(digests))
+        # 3. their usual names, which a reader can do without
         for sidecar, write in sidecars.items():
             if write is None:
                 sidecar.unlink(missing_ok=True)
@@ -354,15 +366,16 @@ def find_sidecar(path: Path, sidecar: Path, digests: Any) -> Path | None:
     Raises:
         DataError: there is a file, but another than the result was written with.
     """
+    existing = [file for file in (sidecar, _next_name(sidecar)) if file.exists()]
+    # a result of an earlier version names no digests
     if not isinstance(digests, Mapping):
-        return sidecar if sidecar.exists() else None
+        return sidecar if sidecar in existing else None
     expected = digests.get(_key_of(path, sidecar))
-    there = [place for place in (sidecar, _next_name(sidecar)) if place.exists()]
-    if expected is None or not there:
+    if expected is None or not existing:
         return None
-    for place in there:
-        if sha256_file(place) == expected:
-            return place
+    for file in existing:
+        if sha256_file(file) == expected:
+            return file
     raise DataError(
         "changed since the result was written, or of another one; evaluate again", path=sidecar
     )
@@ -373,4 +386,5 @@ def _next_name(sidecar: Path) -> Path:
 
 
 def _key_of(path: Path, sidecar: Path) -> str:
+    """``items.npz``, without the name of the result, so that a copy may be named otherwise."""
     return sidecar.name.removeprefix(f"{path.stem}.")

@@ -1,5 +1,9 @@
-"""Is the encoder read as it wants to be read? Pooling, prompt and scale, tried on two hundred
-sentences of our own.
+"""Is the encoder read as it was trained? Pooling, prompt and scale, tried on a small probe.
+
+The probe is a file of sentences with their translations and paraphrases. An encoder that is read
+with the wrong pooling, or without its prompt, finds fewer of them. A warning is given only where
+another way of reading is better by a margin that chance does not explain (a sign test on the
+searches in which the two differ).
 """
 
 from __future__ import annotations
@@ -74,6 +78,7 @@ def check_encoder(
     start = time.perf_counter()
     readings = _readings(encoder, model, prompt)
     retrieved = {label: _retrieved(columns) for label, columns in readings.items()}
+    # scale and sameness are of the reading that is going to be measured
     vectors = readings["as asked"]
     lengths = np.linalg.norm(np.concatenate(vectors), axis=1)
     spread = float(lengths.std() / max(lengths.mean(), 1e-12))
@@ -102,9 +107,9 @@ def probe() -> tuple[tuple[str, tuple[str, ...]], ...]:
     Neighboring rows have similar sentences, so that the topic alone does not tell them apart. The
     sentences are ours.
     """
-    text = (importlib.resources.files("interlingua") / "data" / "probe.tsv").read_text(
-        encoding="utf-8"
-    )
+    file = importlib.resources.files("interlingua") / "data" / "probe.tsv"
+    text = file.read_text(encoding="utf-8")
+    # the first line of the file names the languages, so each column begins with its own
     columns = zip(*(line.split("\t") for line in text.splitlines()), strict=True)
     return tuple((language, tuple(sentences)) for language, *sentences in columns)
 
@@ -121,18 +126,21 @@ def cut_note(texts: int, cut: int | None, max_tokens: int | None) -> list[str]:
 
 def _embedded(encoder: TextEncoder, prompt: str | None) -> Columns:
     own = getattr(encoder, "encoder", encoder)
-    extra: dict[str, Any] = (
-        {"report": EncodeReport()} if isinstance(own, Encoder) else {}
-    )  # keeps it from telling of cuts
-    return [
-        np.asarray(encoder.encode(list(t), prompt=prompt, language=code, **extra), np.float32)
-        for code, t in probe()
-    ]
+    options: dict[str, Any] = {"prompt": prompt}
+    # an encoder that is given a report does not warn of cut texts itself
+    if isinstance(own, Encoder):
+        options["report"] = EncodeReport()
+    columns = []
+    for code, sentences in probe():
+        vectors = encoder.encode(list(sentences), language=code, **options)
+        columns.append(np.asarray(vectors, np.float32))
+    return columns
 
 
 def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, Columns]:
-    """The probe as requested, with other poolings if token states can be had, and with a prompt if
-    none is set.
+    """The probe read in several ways: as requested, with other poolings, with a prompt.
+
+    Other poolings are tried if token states can be had, and a prompt if none is set.
 
     One pass over the probe gives all poolings; a prompt, the first of the model's own or a common
     one, takes another. What the model is called decides nothing: a model that was trained further
@@ -140,14 +148,15 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, C
     """
     pooled = _pooled(encoder, prompt)
     by_mode: dict[str, Columns] = {}
-    for language, texts in probe() if pooled else ():
-        for mode, vectors in pooled(texts, language).items():
-            by_mode.setdefault(mode, []).append(vectors)
+    if pooled:
+        for language, texts in probe():
+            for mode, vectors in pooled(texts, language).items():
+                by_mode.setdefault(mode, []).append(vectors)
     requested = by_mode.pop(str(model.pooling), None) or _embedded(encoder, prompt)
-    found = {
-        "as asked": requested,
-        **{f"pooling={mode}": columns for mode, columns in by_mode.items()},
-    }
+    # the requested reading first: of equally good ones max() takes the first, so it stays
+    found = {"as asked": requested}
+    for mode, columns in by_mode.items():
+        found[f"pooling={mode}"] = columns
     if not prompt_text(encoder, prompt):
         own = getattr(getattr(encoder, "settings", None), "prompts", {}).values()
         text = next((text for text in own if text), COMMON_PROMPT)
@@ -156,15 +165,18 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, C
 
 
 def _pooled(encoder: Any, prompt: str | None) -> Any:
-    """What gives the vectors of every pooling for texts of a language.
+    """A function of texts and their language that gives the vectors of every pooling.
 
-    None where there is no such thing.
+    None where the encoder shows no token states.
     """
     own = getattr(encoder, "encoder", encoder)
     if isinstance(own, Encoder):
         return lambda texts, language: own_poolings(own, texts, language=language, prompt=prompt)
-    tries = getattr(encoder, "poolings", None)  # ONNX graphs that give token states
-    return tries and (lambda texts, _: tries(texts, prompt=prompt))
+    # ONNX graphs that give token states
+    poolings = getattr(encoder, "poolings", None)
+    if not poolings:
+        return None
+    return lambda texts, _: poolings(texts, prompt=prompt)
 
 
 @torch.inference_mode()
@@ -173,32 +185,29 @@ def own_poolings(
 ) -> dict[str, Float32[ndarray, "n d"]]:
     """The vectors of every pooling, by one pass of one of our encoders.
 
-    Of length 1 where the model makes them so.
+    They are of length 1 where the model makes them so.
     """
     before = encoder.settings.prompt_text(prompt)
     ids = encoder.vocabulary.encode(
         [before + text for text in texts], language=language, max_tokens=encoder.max_tokens
     )
     batch = TokenBatch.from_lists(ids, (language,) * len(ids)).to(encoder.device)
-    states = encoder.frozen_backbone(torch.float32)(
-        batch.input_ids, batch.cu_seqlens
-    )  # as encode does: no dropout
-    hidden = HiddenStates(
-        states, batch.cu_seqlens, torch.isin(batch.input_ids, encoder.special_ids)
-    )
-    special = encoder.settings.include_special
-    pooled = {
-        mode: hidden.pool(mode, include_special=special).cpu().numpy() for mode in POOLING_MODES
-    }
-    return {
-        mode: normalize_rows(v) if encoder.settings.normalize else v for mode, v in pooled.items()
-    }
+    # as encode does: no dropout
+    backbone = encoder.frozen_backbone(torch.float32)
+    states = backbone(batch.input_ids, batch.cu_seqlens)
+    is_special = torch.isin(batch.input_ids, encoder.special_ids)
+    hidden = HiddenStates(states, batch.cu_seqlens, is_special)
+    pooled: dict[str, Float32[ndarray, "n d"]] = {}
+    for mode in POOLING_MODES:
+        vectors = hidden.pool(mode, include_special=encoder.settings.include_special)
+        pooled[mode] = vectors.cpu().numpy()
+        if encoder.settings.normalize:
+            pooled[mode] = normalize_rows(pooled[mode])
+    return pooled
 
 
 def _retrieved(columns: Columns) -> Bool[ndarray, " m"]:
-    """Whether the nearest sentence is the same in other words, from the first column to each other
-    and back.
-    """
+    """Whether the nearest sentence says the same, from the first column to each other and back."""
     found = [nearest_both_ways(columns[0], column) for column in columns[1:]]
     return np.concatenate([is_right(nearest) for both in found for nearest in both])
 
@@ -207,7 +216,9 @@ def _unrelated_cosine(columns: Columns) -> float:
     """The mean cosine of sentences of different rows, within and across the columns."""
     unit = np.stack([normalize_rows(column) for column in columns])
     rows = unit.shape[1]
+    # (rows, rows): the mean cosine of two rows over all pairs of columns
     cosines = np.einsum("ard,bsd->rs", unit, unit) / len(columns) ** 2
+    # sentences of one row say the same, so the diagonal is left out
     return float((cosines.sum() - np.trace(cosines)) / (rows * rows - rows))
 
 
@@ -227,9 +238,9 @@ def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     label, best = max(retrieved.items(), key=lambda one: one[1].mean())
     won = int((best & ~requested).sum())
     lost = int((requested & ~best).sum())
-    if best.mean() - requested.mean() < LEAST_GAIN or won - lost < LEAST_DEVIATIONS * np.sqrt(
-        won + lost
-    ):
+    # sign test: were neither reading better, won - lost would have the deviation sqrt(won + lost)
+    is_significant = won - lost >= LEAST_DEVIATIONS * np.sqrt(won + lost)
+    if best.mean() - requested.mean() < LEAST_GAIN or not is_significant:
         return []
     scores = (
         f"{100 * best.mean():.0f} % of {len(best)} searches instead of"

@@ -1,6 +1,4 @@
-"""What a task finds: scores per language pair and per group of languages, and what they were
-computed from.
-"""
+"""What a task finds: scores by language pair and by group, and what they were computed from."""
 
 from __future__ import annotations
 
@@ -116,6 +114,7 @@ class TaskResult:
     tables: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
     lower_is_better: tuple[str, ...] = ()
+    # not compared, as == of arrays has no truth value
     items: Mapping[str, Items] = field(default_factory=dict, compare=False, repr=False)
     examples: Mapping[str, tuple[Example, ...]] = field(
         default_factory=dict, compare=False, repr=False
@@ -140,10 +139,14 @@ def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> d
         by_pairs: weigh each by its number of sentence pairs, which pools their errors; else all the
             same.
     """
-    weighted = [(subset.pairs if by_pairs else 1, subset.scores) for subset in subsets]
-    total = sum(weight for weight, _ in weighted)
+    weights = [1] * len(subsets)
+    if by_pairs:
+        weights = [subset.pairs for subset in subsets]
+    total = sum(weights)
 
     def mean(metric: str) -> float:
-        return sum(weight * scores[metric] for weight, scores in weighted) / total
+        weighted = zip(weights, subsets, strict=True)
+        return sum(weight * subset.scores[metric] for weight, subset in weighted) / total
 
+    # all subsets of a task have the same metrics
     return {metric: mean(metric) for metric in subsets[0].scores}

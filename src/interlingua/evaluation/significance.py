@@ -1,5 +1,9 @@
-"""Is one encoder better than another, or were these items kind to it? Paired bootstrap over the
-items.
+"""Is one encoder better than another, or were these items kind to it? Paired bootstrap.
+
+Both encoders were measured on the same items. A resample draws as many of them, with replacement,
+and scores both encoders on what was drawn. The differences in 2,000 such resamples show how far
+the measured one would vary if the test set were another sample of the same kind. Which seeds the
+encoders were trained with is not resampled.
 """
 
 from __future__ import annotations
@@ -29,9 +33,7 @@ Kept = Mapping[str, Items]
 
 
 class Difference(NamedTuple):
-    """How much higher the second encoder scores: its value, the 95 % interval and the two-sided
-    p-value.
-    """
+    """How much higher the second encoder scores, with a 95 % interval and a two-sided p-value."""
 
     mean: float
     low: float
@@ -70,6 +72,7 @@ def paired_bootstrap(
     draws = np.zeros(resamples)
     by_size: dict[int, list[str]] = {}
     for subset in subsets:
+        # subsets of one size are drawn together, see above
         by_size.setdefault(len(first[0][subset].values), []).append(subset)
     for size, same_size in by_size.items():
         first_items = [_items_of(kept, same_size) for kept in first]
@@ -84,11 +87,10 @@ def paired_bootstrap(
         means.append(of_second - of_first)
     below = int((draws <= 0).sum())
     above = int((draws >= 0).sum())
-    return Difference(
-        float(np.mean(means)),
-        *interval(draws),
-        p_value=min(1.0, 2 * (min(below, above) + 1) / (resamples + 1)),
-    )
+    low, high = interval(draws)
+    # with 1 added, p is never 0, which no number of resamples could show; ties count on both sides
+    p_value = min(1.0, 2 * (min(below, above) + 1) / (resamples + 1))
+    return Difference(float(np.mean(means)), low, high, p_value)
 
 
 def mean_score(items: Sequence[Items]) -> float:
@@ -97,24 +99,26 @@ def mean_score(items: Sequence[Items]) -> float:
 
 
 def _score(one: Items) -> float:
+    """The score of a subset, by what was kept of its items; see ``Items``."""
     if one.weights is not None:
+        # without any weight (no sentence of BUCC in a pair) the score is 0 / 0, taken as 0
         return float(one.values.sum() / max(one.weights.sum(), 1e-300))
     if one.gold is None:
         return float(one.values.mean())
-    return (
-        average_precision(one.values, one.gold)
-        if one.gold.dtype == bool
-        else spearman(one.values, one.gold)
-    )
+    if one.gold.dtype == bool:
+        return average_precision(one.values, one.gold)
+    return spearman(one.values, one.gold)
 
 
 def _resampled(one: Items, counts: Int[ndarray, "r n"]) -> Float64[ndarray, " r"]:
+    """The score in each resample, in which item i stands ``counts[:, i]`` times."""
     if one.weights is not None:
         return np.asarray((counts @ one.values) / np.maximum(counts @ one.weights, 1e-300))
     if one.gold is None:
         return np.asarray(counts @ one.values / counts.sum(axis=1))
-    score = resampled_average_precision if one.gold.dtype == bool else resampled_spearman
-    return score(one.values, one.gold, counts)
+    if one.gold.dtype == bool:
+        return resampled_average_precision(one.values, one.gold, counts)
+    return resampled_spearman(one.values, one.gold, counts)
 
 
 def _items_of(kept: Kept, subsets: Sequence[str]) -> list[Items]:
@@ -125,12 +129,18 @@ def _have_same_items(kept: Sequence[Kept], subsets: Sequence[str]) -> bool:
     if not subsets or not all(subset in one for one in kept for subset in subsets):
         return False
     for subset in subsets:
-        shapes = {len(one[subset].values) for one in kept}
-        golds = {None if (gold := one[subset].gold) is None else gold.tobytes() for one in kept}
-        weighted = {one[subset].weights is None for one in kept}
-        if len(shapes) > 1 or len(golds) > 1 or len(weighted) > 1:
+        kinds = {_kind(one[subset]) for one in kept}
+        if len(kinds) > 1:
             return False
     return True
+
+
+def _kind(items: Items) -> tuple[int, bytes | None, bool]:
+    """What must be equal for items to be drawn together: number, gold values, having weights."""
+    gold: bytes | None = None
+    if items.gold is not None:
+        gold = items.gold.tobytes()
+    return len(items.values), gold, items.weights is None
 
 
 def _differences(
@@ -151,36 +161,21 @@ def _differences(
         seed: of the draws.
     """
     rng = np.random.default_rng(seed)
-    items = [one for side in (first, second) for of_seed in side for one in of_seed]
+    items = list(itertools.chain(*first, *second))
+    # items equal in everything are drawn as one: most scores are 0 or 1, and most texts of BUCC
+    # in no pair
+    if all(one.gold is None and one.weights is None for one in items):
+        # a mean of differences is the difference of means, so one number per item is enough
+        gain = _mean_values(second) - _mean_values(first)
+        kinds, counts = np.unique(gain, return_counts=True)
+        gains = [drawn @ kinds / len(gain) for drawn in _draws(counts, resamples, rng)]
+        return np.concatenate(gains)
     if all(one.gold is None for one in items):
-        # items equal in everything are drawn as one: most scores are 0 or 1, and most texts of BUCC
-        # in no pair
-        if all(one.weights is None for one in items):
-            gain = _mean_values(second) - _mean_values(first)
-            kinds, counts = np.unique(gain, return_counts=True)
-            return np.concatenate(
-                [drawn @ kinds / len(gain) for drawn in _draws(counts, resamples, rng)]
-            )
-        table = np.stack([column for one in items for column in (one.values, _weights(one))])
-        kinds, counts = np.unique(table, axis=1, return_counts=True)
-        columns = iter(
-            [
-                Items(values, None, weights)
-                for values, weights in zip(kinds[::2], kinds[1::2], strict=True)
-            ]
-        )
-
-        def with_next_columns(side: Sequence[Sequence[Items]]) -> list[list[Items]]:
-            return [list(itertools.islice(columns, len(of_seed))) for of_seed in side]
-
-        first = with_next_columns(first)
-        second = with_next_columns(second)
-        return np.concatenate(
-            [
-                _mean_of(second, drawn) - _mean_of(first, drawn)
-                for drawn in _draws(counts, resamples, rng)
-            ]
-        )
+        first, second, counts = _merged(first, second)
+        gains = []
+        for drawn in _draws(counts, resamples, rng):
+            gains.append(_mean_of(second, drawn) - _mean_of(first, drawn))
+        return np.concatenate(gains)
 
     def mean_scores(side: Sequence[Sequence[Items]]) -> Float64[ndarray, " r"]:
         kept = [
@@ -189,6 +184,28 @@ def _differences(
         return np.asarray(np.mean(kept, axis=0))
 
     return np.asarray(mean_scores(second) - mean_scores(first))
+
+
+def _merged(
+    first: Sequence[Sequence[Items]], second: Sequence[Sequence[Items]]
+) -> tuple[list[list[Items]], list[list[Items]], Int64[ndarray, " kinds"]]:
+    """Items with weights, those with equal values and weights everywhere made one, and how many."""
+    # two rows for each subset of each seed, one column per item: equal columns are equal items
+    table = []
+    for one in itertools.chain(*first, *second):
+        table += [one.values, _weights(one)]
+    kinds, counts = np.unique(np.stack(table), axis=1, return_counts=True)
+    rows = zip(kinds[::2], kinds[1::2], strict=True)
+
+    # taken from the iterator in the order in which the table was filled
+    def with_next_rows(side: Sequence[Sequence[Items]]) -> list[list[Items]]:
+        merged = []
+        for of_seed in side:
+            taken = itertools.islice(rows, len(of_seed))
+            merged.append([Items(values, None, weights) for values, weights in taken])
+        return merged
+
+    return with_next_rows(first), with_next_rows(second), counts
 
 
 def _mean_values(of_seeds: Sequence[Sequence[Items]]) -> Float64[ndarray, " n"]:
@@ -202,8 +219,10 @@ def _values_of(items: Sequence[Items]) -> list[Float64[ndarray, " n"]]:
 
 
 class _Key:
-    """Items as the key of what is kept of them: they are equal to themselves alone, so no array is
-    compared.
+    """Items as the key of what is kept of them.
+
+    They are equal to themselves alone, so no array is compared. The key holds them, so no other
+    array can get their address while it lives.
     """
 
     def __init__(self, items: Items) -> None:
@@ -213,9 +232,9 @@ class _Key:
         return id(self.items.values)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and all(
-            a is b for a, b in zip(self.items, other.items, strict=True)
-        )
+        if not isinstance(other, _Key):
+            return False
+        return all(a is b for a, b in zip(self.items, other.items, strict=True))
 
 
 @functools.lru_cache(maxsize=KEPT_SCORES)
@@ -233,6 +252,7 @@ def _kept_scores(one: _Key, resamples: int, seed: Sequence[int]) -> Float64[ndar
 @functools.lru_cache(maxsize=1)
 def _kept_draws(size: int, resamples: int, seed: Sequence[int]) -> list[Int16[ndarray, "r n"]]:
     rng = np.random.default_rng(seed)
+    # an item is drawn far fewer than 32,768 times, and int16 takes a quarter of the memory
     return [drawn.astype(np.int16) for drawn in _draws(np.ones(size, np.int64), resamples, rng)]
 
 
@@ -247,6 +267,7 @@ def _draws(
         rng: of the draws.
     """
     total = int(counts.sum())
+    # resamples at a time, so that their counts (size, n) stay within CHUNK numbers
     size = max(1, CHUNK // len(counts))
     for start in range(0, resamples, size):
         yield rng.multinomial(total, counts / total, size=min(size, resamples - start))
@@ -255,11 +276,12 @@ def _draws(
 def _mean_of(
     side: Sequence[Sequence[Items]], counts: Int64[ndarray, "r n"]
 ) -> Float64[ndarray, " r"]:
-    """Over seeds and subsets, in every resample."""
-    return np.asarray(
-        np.mean([_resampled(one, counts) for of_seed in side for one in of_seed], axis=0)
-    )
+    """The mean score over seeds and subsets, in every resample."""
+    scores = [_resampled(one, counts) for of_seed in side for one in of_seed]
+    return np.asarray(np.mean(scores, axis=0))
 
 
 def _weights(one: Items) -> Float64[ndarray, " n"]:
-    return np.ones(len(one.values)) if one.weights is None else one.weights
+    if one.weights is None:
+        return np.ones(len(one.values))
+    return one.weights

@@ -1,5 +1,4 @@
-"""Vectors of any number of texts: embedded a portion at a time into a file on disk, and read from
-there.
+"""Vectors of any number of texts, embedded a portion at a time and read from a file on disk.
 
 ``stream_vectors`` writes a file of its own. ``keep_vectors`` is for an encoder that has its vectors
 in a file already: it remembers the row of each text, 8 bytes, so that the vectors are on disk once.
@@ -47,16 +46,23 @@ class KeptVectors:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, places: Any) -> Any:
-        """Vectors as of an array: of a slice or an array of places, or of one place."""
-        rows = self._rows[places]
+    def __getitem__(self, index: Any) -> Any:
+        """Vectors as of an array: of a slice, an array of indices, or one index."""
+        rows = self._rows[index]
+        # read() takes an array of rows, so one row becomes an array of one
         vectors = self._read(np.atleast_1d(rows))
-        vectors = normalize_rows(vectors) if self._normalize else vectors
-        return vectors if np.ndim(rows) else vectors[0]
+        if self._normalize:
+            vectors = normalize_rows(vectors)
+        # as with numpy, one index drops the dimension
+        if np.ndim(rows) == 0:
+            return vectors[0]
+        return vectors
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         vectors = self[:]
-        return vectors if dtype is None else vectors.astype(dtype, copy=False)
+        if dtype is None:
+            return vectors
+        return vectors.astype(dtype, copy=False)
 
 
 def keep_vectors(
@@ -79,6 +85,7 @@ def keep_vectors(
     Raises:
         DataError: there are no texts.
     """
+    # 8 bytes a row, where a list of integers takes 40
     rows = array("q")
     left = iter(texts)
     while chunk := list(itertools.islice(left, portion)):
@@ -116,9 +123,12 @@ def stream_vectors(
         while chunk := list(itertools.islice(left, portion)):
             vectors = np.asarray(encode(chunk), dtype=np.float32)
             dim = vectors.shape[1]
-            file.write(np.ascontiguousarray(normalize_rows(vectors) if normalize else vectors).data)
+            if normalize:
+                vectors = normalize_rows(vectors)
+            file.write(np.ascontiguousarray(vectors).data)
             rows += len(chunk)
         if not rows:
             raise DataError("no texts to embed; the file is empty")
+        # the map keeps the file alive after it is closed, and sees only what was flushed
         file.flush()
         return np.memmap(file, dtype=np.float32, mode="r", shape=(rows, dim))

@@ -1,6 +1,4 @@
-"""Runs tasks over one encoder.
-
-Each text is embedded once however many tasks and language pairs it is in.
+"""Runs tasks over one encoder, in which each text is embedded once.
 
 Within a budget a task is scored whole if possible, else on the parts for which all texts were
 embedded in time.
@@ -99,22 +97,21 @@ def evaluate(
         DataError: files are missing, broken or misaligned, or a language is not among them.
         TaskError: the encoder gave no usable vectors.
     """
+    # whatever is wrong with names and options shows before a text is embedded
     folder = _data_folder(data, encoder, suite)
     encoder, model = _loaded(encoder, model)
     tasks = build_tasks(suite, languages=languages, compare=compare, data=folder)
-    part = None if shard is None else checked_shard(shard, tasks, cache)
+    part: tuple[int, int] | None = None
+    if shard is not None:
+        part = checked_shard(shard, tasks, cache)
     before = prompt_text(encoder, prompt)
-    model = _with_prompts(
-        model or describe(encoder), before if prompt is not None else None, role_prompts or {}
-    )
-    how: dict[str, Any] = {
-        "prompt": prompt,
-        "role_prompts": role_prompts,
-        "batch_tokens": batch_tokens,
-    }
-    how |= vector_places(model, encoder, before, output, cache)
-    sanity = _checked(encoder, model, prompt, tasks) if check else None
-    with CachedEncoder(encoder, **how, budget=budget) as cached:
+    model = _with_prompts(model or describe(encoder), encoder, prompt, role_prompts or {})
+    places = vector_places(model, encoder, before, output, cache)
+    sanity: dict[str, Any] | None = None
+    if check:
+        sanity = _checked(encoder, model, prompt, tasks)
+    how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, **places}
+    with CachedEncoder(encoder, batch_tokens=batch_tokens, budget=budget, **how) as cached:
         if part is not None:
             embed_shard(cached, tasks, folder, part, progress)
             return []
@@ -136,6 +133,7 @@ def _results(
     shown = _SuiteProgress(progress, len(tasks))
     results = []
     for task in tasks:
+        # a text counts for each task that it is in, although it is embedded once
         cached.start_counting()
         result = evaluate_within(budget, task, cached, data, progress=shown.of(task.name))
         if result is not None:
@@ -147,10 +145,11 @@ def _data_folder(data: PathLike | None, encoder: Any, suite: Any) -> Path:
     """Where the data are, once it is clear that the arguments are in their order."""
     if not isinstance(suite, str) and callable(getattr(suite, "encode", None)):
         raise ConfigError(f"evaluate takes an encoder first, got {type(encoder).__name__}; {ORDER}")
-    given = data if data is not None else os.environ.get("INTERLINGUA_DATA")
-    if given is None:
+    if data is None:
+        data = os.environ.get("INTERLINGUA_DATA")
+    if data is None:
         raise DataError("no data: name the folder of the data sets, or set INTERLINGUA_DATA")
-    return Path(given).expanduser()
+    return Path(data).expanduser()
 
 
 def _loaded(
@@ -169,13 +168,17 @@ def _loaded(
 
 
 def _with_prompts(
-    model: ModelInfo, prompt: str | None, role_prompts: Mapping[Role, str]
+    model: ModelInfo, encoder: TextEncoder, prompt: str | None, role_prompts: Mapping[Role, str]
 ) -> ModelInfo:
-    """The model's facts with the prompts that the user gave."""
-    given = {"prompt": prompt, **{f"{role}_prompt": text for role, text in role_prompts.items()}}
-    return model.with_overrides(
-        tuple(f"{name}={text!r}" for name, text in given.items() if text is not None)
-    )
+    """The model's facts with the prompts that the user gave, as texts."""
+    overrides = []
+    # the model's own default prompt is no override
+    if prompt is not None:
+        overrides.append(f"prompt={prompt_text(encoder, prompt)!r}")
+    for role, text in role_prompts.items():
+        if text is not None:
+            overrides.append(f"{role}_prompt={text!r}")
+    return model.with_overrides(tuple(overrides))
 
 
 def _recorded(
@@ -187,8 +190,10 @@ def _recorded(
     output: PathLike | None,
 ) -> TaskResult:
     """The result with all that its numbers depend on besides the task; written, if it is to be."""
+    # pop: it is shown once, and no part of the record
     if sanity and (late := sanity.pop(LATE, None)):
         log.warning("%s", late)
+    # counts begin anew with each task, so they are taken before the next one starts
     counts: dict[str, Any] = cached.counts()
     measured = {
         **counts,
@@ -211,14 +216,15 @@ def _checked(
 
     None of vectors that were computed before.
     """
+    # a file of vectors has none for the texts of the probe
     if model.library == PRECOMPUTED:
         return None
+    # only where a task asks for inner products do unequal lengths matter
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_encoder(encoder, model, prompt=prompt, dot_tasks=by_dot)
-    except (
-        Exception
-    ) as error:  # a function may know no text but its own; a try is no reason to stop
+    # whatever it is: a function may know no text but its own, and a try is no reason to stop
+    except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
         untried = f"the sentences to try the model on could not be embedded ({reason})"
         return {"warnings": [untried], LATE: untried}
@@ -244,6 +250,7 @@ class _SuiteProgress:
         self._totals.append(0)
 
         def tell(label: str, done: int, total: int) -> None:
+            # a total may grow while a task runs
             self._totals[number] = total
             known = sum(self._totals)
             expected = round(known * self._tasks / len(self._totals))
@@ -286,34 +293,40 @@ def evaluate_within(
 def _scored_parts(
     budget: Budget, task: Any, encoder: CachedEncoder, data: Path, progress: Progress
 ) -> TaskResult | None:
-    parts: Sequence[str] = task.parts(data) if hasattr(task, "parts") else ()
+    """The task on the parts that were embedded in time, with a note on the others."""
+    parts: Sequence[str] = ()
+    if hasattr(task, "parts"):
+        parts = task.parts(data)
+    result: TaskResult | None = None
+    # trying a part embeds nothing, so it costs no more than its scoring
     with encoder.only_kept():
-        done = [
+        embedded = [
             part
             for part in parts
             if _is_embedded(dataclasses.replace(task, languages=[part]), encoder, data)
         ]
-        result = (
-            _scored(dataclasses.replace(task, languages=done), encoder, data, progress)
-            if done
-            else None
-        )
+        if embedded:
+            of_embedded = dataclasses.replace(task, languages=embedded)
+            result = _scored(of_embedded, encoder, data, progress)
     if result is None:
         budget.left_out[task.name] = "all"
         return None
-    missing = [part for part in parts if part not in done]
-    budget.left_out[result.task] = f"{len(missing)} of {len(parts)} ({', '.join(missing)})"
+    absent = [part for part in parts if part not in embedded]
+    names = ", ".join(absent)
+    budget.left_out[result.task] = f"{len(absent)} of {len(parts)} ({names})"
     note = (
-        f"the budget of {budget} was used: {len(done)} of {len(parts)} scored, left out:"
-        f" {', '.join(missing)}"
+        f"the budget of {budget} was used: {len(embedded)} of {len(parts)} scored, left out:"
+        f" {names}"
     )
     return dataclasses.replace(result, notes=(*result.notes, note))
 
 
 def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -> TaskResult | None:
-    """None where the parts don't suffice: one language where pairs are scored, or none that is
-    learnt from.
+    """The task's result; None where the parts that it has don't suffice.
+
+    That is one language where pairs are scored, or none that is learnt from.
     """
+    # some of the parts may be too few for the protocol, which is a DataError
     with contextlib.suppress(BudgetUsed, DataError):
         result: TaskResult = task.evaluate(encoder, data, progress=progress)
         return result
@@ -322,8 +335,9 @@ def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -
 
 def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
     """Whether a part can be scored from the vectors that are there."""
+    check = getattr(task, "embed", task.evaluate)
     with contextlib.suppress(BudgetUsed, InterlinguaError):
-        (task.embed if hasattr(task, "embed") else task.evaluate)(encoder, data)
+        check(encoder, data)
         return True
     return False
 
@@ -355,6 +369,7 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
         raise ConfigError(
             "--shard and --devices need --cache, the folder in which all parts keep their vectors"
         )
+    # checked before anything is embedded
     whole = [task.name for task in tasks if not isinstance(task, HasShards)]
     if whole:
         raise ConfigError(

@@ -198,7 +198,11 @@ class Task(abc.ABC):
         """
         start = time.perf_counter()
         found = self.run(encoder, self.find(data), progress)
-        found.revision = recognize(self.published, found.digests) if self.published else None
+        if self.published:
+            found.revision = recognize(self.published, found.digests)
+        # published data with more scored on top are another test set
+        revision = None if found.added else found.revision
+        # after the revision is known, as groups of papers are of their own data alone
         members = self.members(found)
         return TaskResult(
             task=self.result_name(found),
@@ -207,7 +211,7 @@ class Task(abc.ABC):
             higher_is_better=self.higher_is_better,
             dataset=self.dataset_name(found.folder),
             data_sha256=self.fingerprint(found),
-            data_revision=None if found.added else found.revision,
+            data_revision=revision,
             subsets=tuple(found.subsets),
             groups={group: self.means(group, chosen, found) for group, chosen in members.items()},
             members={group: _names(chosen) for group, chosen in members.items()},
@@ -257,11 +261,9 @@ class Task(abc.ABC):
 
     def result_name(self, found: Findings) -> str:
         """What the result is called: other data put their folder's name behind."""
-        return (
-            self.label()
-            if self.is_protocol(found)
-            else f"{self.label()}_{found.folder.resolve().name}"
-        )
+        if self.is_protocol(found):
+            return self.label()
+        return f"{self.label()}_{found.folder.resolve().name}"
 
     def dataset_name(self, folder: Path) -> str:
         """What the data are called."""
@@ -269,8 +271,11 @@ class Task(abc.ABC):
 
     def fingerprint(self, found: Findings) -> str:
         """SHA-256 of what was scored."""
-        added = [found.added] if found.added else []
-        return content_sha256([list(found.digests), list(found.digests.values()), *added])
+        contents = [list(found.digests), list(found.digests.values())]
+        # only where there is any: digests of other results stay what they were
+        if found.added:
+            contents.append(found.added)
+        return content_sha256(contents)
 
     def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
         """The groups that means are taken over, under names that carry their counts."""
@@ -296,6 +301,7 @@ class Task(abc.ABC):
         self, encoder: CachedEncoder, folder: Path, units: Sequence[Unit[Any]], progress: Progress
     ) -> Findings:
         """Scores units one after the other."""
+        # all units are read by now, so the total is known
         counter = TextCounter(progress, sum(unit.sentences for unit in units))
         found = Findings(folder=folder)
         for unit in units:
@@ -375,15 +381,15 @@ def options(task: Any) -> dict[str, Any]:
     A field with ``{"output": True}`` in its metadata (a folder, what else to keep) decides no
     number and is left out.
     """
+    # settings decide the file's name, and an output folder must not make another result
     fields = [field for field in dataclasses.fields(task) if not field.metadata.get("output")]
-    values = {field.name: getattr(task, field.name) for field in fields}
-    plain = {
-        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
-    }
-    return {
-        "settings": plain,
-        "changed": tuple(f.name for f in fields if values[f.name] != f.default),
-    }
+    settings = {field.name: getattr(task, field.name) for field in fields}
+    changed = tuple(field.name for field in fields if settings[field.name] != field.default)
+    # as they are read back from JSON, so that a result equals itself after it was written
+    for name, value in settings.items():
+        if isinstance(value, tuple):
+            settings[name] = list(value)
+    return {"settings": settings, "changed": changed}
 
 
 def _names(subsets: Sequence[SubsetScores]) -> tuple[str, ...]:

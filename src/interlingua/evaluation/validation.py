@@ -1,6 +1,4 @@
-"""Retrieval and similarity on a few held-out pairs, cheap enough to run every few thousand steps of
-training.
-"""
+"""Retrieval and similarity on a few held-out pairs, cheap enough to run during training."""
 
 from __future__ import annotations
 
@@ -71,20 +69,21 @@ def validation_evaluator(
         raise DataError(
             "no <lang>-eng.tsv files here to validate on; prepare the corpus again", path=folder
         )
-    chosen = choose_languages(
-        languages, {key: file.source_language for key, file in files.items()}, {}, Path(folder)
-    )
-    pairs = [
-        (files[key], *_spread(*read_pair_file(files[key]), max_pairs_per_language))
-        for key in chosen
-    ]
+    source_languages = {key: file.source_language for key, file in files.items()}
+    pairs = []
+    for key in choose_languages(languages, source_languages, {}, Path(folder)):
+        sources, targets = read_pair_file(files[key])
+        pairs.append((files[key], *_spread(sources, targets, max_pairs_per_language)))
 
+    # cuts are the same at every step, so they are warned of once
     is_reported = False
 
     def evaluate(encoder: TextEncoder, step: int) -> dict[str, float]:
         nonlocal is_reported
-        if isinstance(encoder, PairScorer):  # it reads pairs and has no vectors
+        # it reads pairs and has no vectors
+        if isinstance(encoder, PairScorer):
             return {}
+        # a cache for this step alone, since the next one has other weights
         with CachedEncoder(encoder, prompt=prompt) as cached:
             scores = np.array([_both_ways(cached, *pair) for pair in pairs])
         if cached.report and cached.report.cut_rows and not is_reported:
@@ -133,26 +132,31 @@ def similarity_evaluator(
 
 
 def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
+    """The cosine, or the cross-encoder's score, of each pair."""
     found = np.empty(len(pairs), dtype=np.float32)
-    order = sorted(range(len(pairs)), key=lambda row: pairs[row][3:])
+
+    def languages_of(row: int) -> tuple[Any, ...]:
+        return pairs[row][3:]
+
+    # an encoder takes texts of one language at a time: groupby wants equal ones next to each other
+    order = sorted(range(len(pairs)), key=languages_of)
     with CachedEncoder(model) as cached:
-        for codes, group in groupby(order, key=lambda row: pairs[row][3:]):
+        for codes, group in groupby(order, key=languages_of):
             rows = list(group)
-            sides = [pairs[row].a for row in rows], [pairs[row].b for row in rows]
+            first = [pairs[row].a for row in rows]
+            second = [pairs[row].b for row in rows]
             if isinstance(model, PairScorer):
-                found[rows] = model.score(*sides, languages=codes)
+                found[rows] = model.score(first, second, languages=codes)
             else:
-                u, v = (
-                    cached.encode(texts, language=code)
-                    for texts, code in zip(sides, codes, strict=True)
-                )
-                found[rows] = (u * v).sum(axis=1) / (
-                    np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
-                ).clip(1e-12)
+                u = cached.encode(first, language=codes[0])
+                v = cached.encode(second, language=codes[1])
+                lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
+                found[rows] = (u * v).sum(axis=1) / lengths.clip(1e-12)
     return found
 
 
 def _spread(sources: list[str], targets: list[str], most: int) -> tuple[list[str], list[str]]:
+    # evenly spread over the file, and the same pairs at every step
     rows = np.linspace(0, len(sources) - 1, min(most, len(sources))).round().astype(int)
     return [sources[row] for row in rows], [targets[row] for row in rows]
 

@@ -1,5 +1,4 @@
-"""Vectors by key in files, so that a run that was stopped goes on with those it had, and runs share
-them.
+"""Vectors by key in files, which runs share and from which a stopped run goes on.
 
 A file is a header and records of one size, each a key, a mark with a checksum, and a vector. It is
 only ever appended to. A process that is killed leaves whole records and at most one broken one at
@@ -58,6 +57,7 @@ class VectorFiles:
         self._files = [*others, own]
         self._own = own
         self._stays = stays
+        # rows are numbered through all files: row i of file f is _first[f] + i
         self._first = np.cumsum([0, *(file.count for file in others)])
 
     @classmethod
@@ -68,10 +68,9 @@ class VectorFiles:
             path: made with its folders where it is missing; a temporary file if none, or while
                 another process has it.
         """
-        file = None if path is None else _lock(path)
-        return cls(
-            VectorFile(tempfile.TemporaryFile(prefix="interlingua-")) if file is None else file
-        )
+        if path is not None and (file := _lock(path)) is not None:
+            return cls(file)
+        return cls(VectorFile(tempfile.TemporaryFile(prefix="interlingua-")))
 
     @classmethod
     def shared(cls, folder: Path) -> VectorFiles:
@@ -85,10 +84,10 @@ class VectorFiles:
         own = None
         others = []
         number = 0
+        # the first file that no process has locked becomes the own one, behind the last a new one
         while own is None or number <= last:
             path = folder / f"{number}{SUFFIX}"
-            locked = _lock(path) if own is None else None
-            if locked is not None:
+            if own is None and (locked := _lock(path)) is not None:
                 own = locked
             elif path.exists():
                 others.append(VectorFile(path.open("rb"), path))
@@ -108,9 +107,7 @@ class VectorFiles:
     def append(
         self, keys: Sequence[bytes], vectors: Float32[ndarray, "n d"], marks: Bool[ndarray, " n"]
     ) -> None:
-        """Adds vectors of the same width as those before, and whatever a mark means to the
-        caller.
-        """
+        """Adds vectors of the same width as those before, each with a mark of the caller's."""
         self._own.append(keys, vectors, marks)
 
     def find(self, keys: Sequence[bytes]) -> Int64[ndarray, " n"]:
@@ -130,15 +127,15 @@ class VectorFiles:
         if len(self._files) == 1:
             return self._own.vectors(rows)
         found = np.empty((len(rows), self.dim), dtype=np.float32)
-        for file, places, own_rows in self._by_file(rows):
-            found[places] = file.vectors(own_rows)
+        for file, indices, own_rows in self._by_file(rows):
+            found[indices] = file.vectors(own_rows)
         return found
 
     def marked(self, rows: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
         """The marks of some rows."""
         found = np.zeros(len(rows), dtype=bool)
-        for file, places, own_rows in self._by_file(rows):
-            found[places] = file.marked(own_rows)
+        for file, indices, own_rows in self._by_file(rows):
+            found[indices] = file.marked(own_rows)
         return found
 
     def close(self, *, keep: bool = False) -> None:
@@ -155,13 +152,14 @@ class VectorFiles:
     def _by_file(
         self, rows: Int64[ndarray, " n"]
     ) -> list[tuple[VectorFile, Int64[ndarray, " m"], Int64[ndarray, " m"]]]:
-        """For each file the places in ``rows`` that are its own, and its rows there."""
+        """For each file the indices in ``rows`` of those that are its own, and its rows there."""
+        # "right": the first row of a file belongs to it, and not to the one before
         owners = np.searchsorted(self._first, rows, side="right") - 1
         found = []
         for number, file in enumerate(self._files):
-            places = np.flatnonzero(owners == number)
-            if len(places):
-                found.append((file, places, rows[places] - self._first[number]))
+            indices = np.flatnonzero(owners == number)
+            if len(indices):
+                found.append((file, indices, rows[indices] - self._first[number]))
         return found
 
 
@@ -197,6 +195,7 @@ class VectorFile:
         records["vector"] = vectors
         records["mark"] = [sum_ & ~_MARK for sum_ in map(_checksum, records["vector"])]
         records["mark"] |= np.asarray(marks, dtype=np.uint32)
+        # not at the end of the file: a broken record of an earlier process is written over
         self._file.seek(_HEADER.size + self.count * records.itemsize)
         self._file.write(records.data)
         self._file.flush()
@@ -214,16 +213,15 @@ class VectorFile:
             return np.zeros((0, self.dim), np.float32)
         # rows that stand one after the other, as a collection's do, need no copy to be picked
         is_run = bool(np.all(np.diff(rows) == 1))
-        records = self._records(self.count)[slice(rows[0], rows[-1] + 1) if is_run else rows]
+        chosen = slice(rows[0], rows[-1] + 1) if is_run else rows
+        records = self._records(self.count)[chosen]
         found: Float32[ndarray, "n d"] = np.ascontiguousarray(records["vector"])
-        if any(
-            (mark ^ _checksum(vector)) & ~_MARK
-            for mark, vector in zip(records["mark"].tolist(), found, strict=True)
-        ):
-            raise DataError(
-                "vectors kept here are damaged; remove the file, they are computed again",
-                path=self._path,
-            )
+        for mark, vector in zip(records["mark"].tolist(), found, strict=True):
+            if (mark ^ _checksum(vector)) & ~_MARK:
+                raise DataError(
+                    "vectors kept here are damaged; remove the file, they are computed again",
+                    path=self._path,
+                )
         return found
 
     def marked(self, rows: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
@@ -246,16 +244,20 @@ class VectorFile:
         return np.memmap(self._file, self._record(), mode="r", offset=_HEADER.size, shape=(count,))
 
     def _start(self, dim: int) -> None:
+        """Empties the file and writes its header."""
         self.dim = dim
         self._file.seek(0)
         self._file.truncate()
         self._file.write(_HEADER.pack(_FORMAT, dim))
 
     def _read_back(self) -> None:
+        """Takes in keys and marks of what is in the file; vectors are read when needed."""
         header = self._file.read(_HEADER.size)
+        # empty, or of an earlier format: the first append starts it anew
         if len(header) < _HEADER.size or not header.startswith(_FORMAT):
             return
         self.dim = _HEADER.unpack(header)[1]
+        # rounded down: a record that a killed process left unfinished does not count
         count = (os.fstat(self._file.fileno()).st_size - _HEADER.size) // self._record().itemsize
         if count:
             stored = self._records(count)
@@ -273,9 +275,9 @@ def _lock(path: Path) -> VectorFile | None:
     is_ours = False
     with contextlib.suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_ours = os.path.samestat(
-            os.fstat(file.fileno()), os.stat(path)
-        )  # not one that was removed meanwhile
+        # between open and lock its owner may have removed the file; the lock of a file without a
+        # name keeps no other process out
+        is_ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     if is_ours:
         return VectorFile(file, path)
     file.close()

@@ -1,11 +1,9 @@
-"""The wrong neighbors of all models side by side: who retrieved what, and who found the right
-text.
-"""
+"""The wrong neighbors of all models side by side: who retrieved what, and who was right."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.evaluation.grouping import Section
@@ -32,9 +30,9 @@ def wrong_items(found: Sequence[Section], most: int = MOST) -> list[_Item]:
         what was ``found`` by each model that was wrong, and which models were ``right``; of those
         in neither list nothing was kept.
     """
-    return _in_turn([_in_turn(_of_task(place, section)) for place, section in enumerate(found)])[
-        :most
-    ]
+    # first in turn among the language pairs of a task, then among tasks
+    of_tasks = [_in_turn(_of_task(index, section)) for index, section in enumerate(found)]
+    return _in_turn(of_tasks)[:most]
 
 
 def _in_turn(queues: Sequence[Sequence[_Item]]) -> list[_Item]:
@@ -42,51 +40,66 @@ def _in_turn(queues: Sequence[Sequence[_Item]]) -> list[_Item]:
     return [item for turn in itertools.zip_longest(*queues) for item in turn if item is not None]
 
 
-def _of_task(place: int, section: Section) -> list[list[_Item]]:
+def _of_task(task: int, section: Section) -> list[list[_Item]]:
     """A queue of queries per language pair, in the order in which a model kept them."""
+    # of several seeds one is enough to read
+    first_seeds = {column: results[0] for column, results in enumerate(section.chosen) if results}
     queues: dict[str, dict[_Key, _Item]] = {}
+    # of the places that models kept a query at, the first one
     order: dict[_Key, int] = {}
-    for column, results in enumerate(section.chosen):
-        for result in results[:1]:  # of several seeds one is enough to read
-            for subset, examples in result.examples.items():
-                queue = queues.setdefault(subset, {})
-                for kept, one in enumerate(examples):
-                    key = _key(subset, one)
-                    order[key] = min(kept, order.get(key, kept))
-                    item = queue.setdefault(key, _entry(place, subset, one))
-                    item["found"].append(
-                        {
-                            "model": column,
-                            "text": one.retrieved,
-                            "language": one.languages[1],
-                            "score": round(one.retrieved_score, 4),
-                            "expected": None
-                            if one.expected_score is None
-                            else round(one.expected_score, 4),
-                        }
-                    )
+    for column, result in first_seeds.items():
+        for subset, examples in result.examples.items():
+            queue = queues.setdefault(subset, {})
+            for place, example in enumerate(examples):
+                key = _key(subset, example)
+                # models keep samples in one order: a smaller place is an earlier query
+                order[key] = min(place, order.get(key, place))
+                item = queue.setdefault(key, _entry(task, subset, example))
+                item["found"].append(_retrieved(column, example))
     found = []
     for queue in queues.values():
         found.append([queue[key] for key in sorted(queue, key=order.__getitem__)])
         for item in queue.values():
-            wrong = {one["model"] for one in item["found"]}
-            item["right"] = [
-                column
-                for column, results in enumerate(section.chosen)
-                if results
-                and column not in wrong
-                and _was_right(results[0], item["subset"], item["item"])
-            ]
+            item["right"] = _right_models(item, first_seeds)
     return found
 
 
+def _retrieved(column: int, example: Example) -> dict[str, Any]:
+    """What a model retrieved instead."""
+    expected: float | None = None
+    if example.expected_score is not None:
+        expected = round(example.expected_score, 4)
+    return {
+        "model": column,
+        "text": example.retrieved,
+        "language": example.languages[1],
+        "score": round(example.retrieved_score, 4),
+        "expected": expected,
+    }
+
+
+def _right_models(item: _Item, results: Mapping[int, TaskResult]) -> list[int]:
+    """The models that found the expected text, as far as their items were kept.
+
+    A model that kept no example of the query may have been wrong too, beyond the limit of its
+    sample, so that alone does not make it right.
+    """
+    wrong = {one["model"] for one in item["found"]}
+    right = []
+    for column, result in results.items():
+        if column not in wrong and _was_right(result, item["subset"], item["item"]):
+            right.append(column)
+    return right
+
+
 def _key(subset: str, one: Example) -> _Key:
+    """What makes queries of different models the same one."""
     return subset, one.item, one.languages[0], one.query
 
 
-def _entry(place: int, subset: str, one: Example) -> _Item:
+def _entry(task: int, subset: str, one: Example) -> _Item:
     return {
-        "task": place,
+        "task": task,
         "subset": subset,
         "item": one.item,
         "language": one.languages[0],
@@ -102,4 +115,5 @@ def _was_right(result: TaskResult, subset: str, item: int) -> bool:
     kept = result.items.get(subset)
     if kept is None or item >= len(kept.values):
         return False
-    return float(kept.values[item]) == (1.0 if result.higher_is_better else 0.0)
+    best = 1.0 if result.higher_is_better else 0.0
+    return float(kept.values[item]) == best

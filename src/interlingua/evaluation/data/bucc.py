@@ -53,24 +53,29 @@ class BuccSplit(NamedTuple):
 
 
 def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
-    """The splits in a folder and in those below it that are called after a language pair: pair ->
-    split -> files.
+    """The splits in a folder and below it: language pair -> split -> files.
 
-    The gold file of a split need not be there.
+    Below it those folders are read that are called after a language pair. The gold file of a split
+    need not be there.
     """
     found: dict[str, dict[str, BuccFiles]] = {}
+    if not folder.is_dir():
+        return found
     below = sorted(path for path in folder.glob(f"*-{ENGLISH}") if path.is_dir())
-    places = [folder, *below] if folder.is_dir() else []
-    for place in places:
+    for directory in (folder, *below):
+        # files of one stem, de-en.training., are the two languages of a split
         sides: dict[tuple[str, str], dict[str, Path]] = {}
-        for path in sorted(place.iterdir()):
+        for path in sorted(directory.iterdir()):
             if (match := _FILE.fullmatch(path.name)) and path.is_file():
                 stem = path.name[: match.start(2)]
                 sides.setdefault((stem, _SPLITS.get(match[1], match[1])), {})[match[2]] = path
         for (stem, split), files in sides.items():
+            # every language of the split is paired with English
             for pair in itertools.permutations(files, 2):
                 if pair[1] == ENGLISH:
-                    one = BuccFiles(pair, files[pair[0]], files[pair[1]], place / f"{stem}gold")
+                    gold = directory / f"{stem}gold"
+                    one = BuccFiles(pair, files[pair[0]], files[pair[1]], gold)
+                    # the folder's own files go before those below it
                     found.setdefault(one.name, {}).setdefault(split, one)
     return found
 
@@ -84,7 +89,8 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     """
     source = _read_text(files.source)
     target = _read_text(files.target)
-    rows = [dict(zip(side.ids, range(len(side.ids)), strict=True)) for side in (source, target)]
+    rows = [{name: row for row, name in enumerate(side.ids)} for side in (source, target)]
+    # a dictionary as an ordered set
     gold: dict[tuple[int, int], None] = {}
     for number, line in _lines(files.gold):
         names = line.split("\t")
@@ -114,6 +120,7 @@ def _read_text(path: Path) -> BuccText:
             raise DataError(
                 "expected id TAB sentence; mend or remove the line", path=path, line=number
             )
+        # rows are found by id from the gold pairs, so ids must be unique
         if name.strip() in rows:
             raise DataError(
                 f"the id {name.strip()!r} stands here twice; ids must differ",

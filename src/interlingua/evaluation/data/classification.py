@@ -80,6 +80,7 @@ def sib200_sets(folder: Path) -> LabeledSets:
     found: LabeledSets = {}
     for below in folders_in(folder):
         files = {split: below / f"{split}.tsv" for split in SPLITS}
+        # three columns tell it from a user's own label TAB text
         if files["train"].is_file() and _columns_of(files["train"]) == 3:
             found[below.name] = {
                 split: functools.partial(_read_numbered, path)
@@ -96,6 +97,7 @@ def mldoc_sets(folder: Path, train_size: int = 1000) -> LabeledSets:
         name: (f"{name}.train.{train_size}", f"{name}.dev", f"{name}.test")
         for name in _MLDOC_LANGUAGES
     }
+    # the names that LASER's script gives them
     names |= {
         code: (f"mldoc.train{train_size}.{code}", f"mldoc.dev.{code}", f"mldoc.test.{code}")
         for code in ("de", "en", "es", "fr", "it", "ja", "ru", "zh")
@@ -133,31 +135,33 @@ def cls_v2_sets(folder: Path) -> LabeledSets:
     """CLS v2 by language; reviews of three stars are neither good nor bad and are left out."""
     found: LabeledSets = {}
     for split in SPLITS:
+        # a folder for each split, as published, or all files in one
         for path in files_in(folder / split) or files_in(folder):
             match = _REVIEWS.fullmatch(path.name)
             if match and match[2] == split:
+                # the training set is cut to the size of CLS, the others are used whole
                 most = REVIEWS_PER_CLASS if split == "train" else None
-                found.setdefault(match[1], {})[split] = functools.partial(_read_starred, path, most)
+                read = functools.partial(_read_starred, path, most)
+                found.setdefault(match[1], {})[split] = read
     return {language: splits for language, splits in found.items() if "train" in splits}
 
 
 def labeled_sets(folder: Path) -> LabeledSets:
     """Your own files, or a folder of them per language.
 
-    Folders called otherwise are something else.
+    Folders that are not called after a language are something else.
     """
     found: LabeledSets = {}
     for path in files_in(folder):
         if match := _OWN_FILE.fullmatch(path.name):
-            found.setdefault(match[1], {})[_SPLIT_NAMES[match[2]]] = functools.partial(
-                _read_own, path
-            )
+            splits = found.setdefault(match[1], {})
+            splits[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
     for below in filter(_is_language, folders_in(folder)):
         for path in files_in(below):
             if match := _OWN_SPLIT.fullmatch(path.name):
-                found.setdefault(below.name, {})[_SPLIT_NAMES[match[1]]] = functools.partial(
-                    _read_own, path
-                )
+                splits = found.setdefault(below.name, {})
+                splits[_SPLIT_NAMES[match[1]]] = functools.partial(_read_own, path)
+    # a classifier has nothing to learn from without a training set
     return {language: splits for language, splits in found.items() if "train" in splits}
 
 
@@ -192,6 +196,7 @@ def read_table(path: Path, label: int, text: int, *, columns: int) -> LabeledTex
 
 def _read_numbered(path: Path) -> LabeledTexts:
     rows = list(numbered_rows(path, 3))
+    # the header, which some copies lack
     if rows and rows[0][1][:2] == ["index_id", "category"]:
         del rows[0]
     first: dict[str, int] = {}
@@ -208,22 +213,22 @@ def _read_numbered(path: Path) -> LabeledTexts:
 
 def _read_mldoc(path: Path) -> LabeledTexts:
     found = read_table(path, 0, 1, columns=2)
-    # under Python 3 MLDoc's script writes b'...' with escapes instead of the text
-    return found._replace(
-        texts=[_decoded(text) if _PYTHON_BYTES.fullmatch(text) else text for text in found.texts]
-    )
+    return found._replace(texts=list(map(_decoded, found.texts)))
 
 
 def _decoded(text: str) -> str:
+    """The text itself where it is written as a Python literal of bytes."""
+    # under Python 3 MLDoc's script writes b'...' with escapes instead of the text
+    if not _PYTHON_BYTES.fullmatch(text):
+        return text
     return str(ast.literal_eval(text).decode("utf-8"))
 
 
 def _read_own(path: Path) -> LabeledTexts:
-    return (
-        _read_json(path, "label", "text")
-        if ".jsonl" in path.name
-        else read_table(path, 0, 1, columns=2)
-    )
+    # also in .jsonl.gz, which is no suffix of Path
+    if ".jsonl" in path.name:
+        return _read_json(path, "label", "text")
+    return read_table(path, 0, 1, columns=2)
 
 
 def _read_starred(path: Path, per_class: int | None) -> LabeledTexts:
@@ -245,6 +250,7 @@ def _read_reviews(path: Path, per_class: int | None = None) -> LabeledTexts:
             raise
         expected = "expected <item> with <rating> and <text>"
         raise DataError(f"no review file of CLS ({error}); {expected}", path=path) from error
+    # a review without a text can't be classified
     reviews = [(text, label) for text, label in reviews if text]
     if not reviews:
         raise DataError("no reviews in it; expected <item> with <rating> and <text>", path=path)
@@ -256,20 +262,19 @@ def _opinion(stars: float) -> str:
 
 
 def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabeledTexts:
-    """All rows, or so many of each label, taken at even distances: such files are sorted by
-    rating.
+    """All rows, or so many of each label, taken at even distances.
+
+    Such files are sorted by rating, so that the first rows of a label are all of one rating.
     """
     if per_class is not None:
         by_label: dict[str, list[tuple[str, str]]] = {}
         for row in rows:
             by_label.setdefault(row[1], []).append(row)
-        rows = [
-            of_label[place * len(of_label) // per_class]
-            if len(of_label) > per_class
-            else of_label[place]
-            for _, of_label in sorted(by_label.items())
-            for place in range(min(per_class, len(of_label)))
-        ]
+        rows = []
+        for _, of_label in sorted(by_label.items()):
+            count = min(per_class, len(of_label))
+            # i * n // count: all rows in order where there are no more of a label
+            rows += [of_label[i * len(of_label) // count] for i in range(count)]
     return LabeledTexts([text for text, _ in rows], [label for _, label in rows])
 
 

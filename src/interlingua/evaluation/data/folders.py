@@ -1,6 +1,4 @@
-"""What the tasks share about their data: finding the folder, choosing languages, recognizing a
-published set.
-"""
+"""What tasks share about their data: the folder, the languages, whether it is a published set."""
 
 from __future__ import annotations
 
@@ -33,7 +31,8 @@ def find_folder(
     """
     if not data.is_dir():
         raise DataError("no such folder; check the path", path=data)
-    broken: DataError | None = None  # a stray file next to the data sets must not hide those below
+    # a stray file next to the data sets must not hide those below, so errors wait
+    broken: DataError | None = None
     for folder in (data, *(data / name for name in names)):
         try:
             if holds_data(folder):
@@ -50,12 +49,16 @@ def find_folder(
 
 def files_in(folder: Path) -> list[Path]:
     """The files of a folder by name; none where there is no such folder."""
-    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_file())
 
 
 def folders_in(folder: Path) -> list[Path]:
     """The folders in a folder by name; none where there is no such folder."""
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_dir())
 
 
 def choose_languages(
@@ -91,6 +94,7 @@ def choose_languages(
     for key, language in available.items():
         by_code.setdefault(full_code(language), []).append(key)
     for item in wanted:
+        # names of groups and of files first, as they may be no language's, such as "muse"
         if item in groups:
             found = [code for code in groups[item] if code in available]
         elif item in available:
@@ -99,6 +103,7 @@ def choose_languages(
             found = [key for key in available if language_pair((names or {}).get(key, key)) == pair]
         else:
             found = by_code.get(full_code(item), [])
+        # "deu eng" of files with English behind is German alone; "eng" alone would be nothing
         if not found and not (len(wanted) > 1 and full_code(item) in set(map(full_code, pivots))):
             known = ", ".join([*available][:12]) + (", ..." if len(available) > 12 else "")
             raise LanguageAbsentError(
@@ -151,6 +156,8 @@ def language_pair(item: str) -> tuple[str, str] | None:
         pair = full_code(first), full_code(second)
     except DataError:
         return None
+    # zh-tw is one code with a meaning of its own; en-de resolves to English, as if -de were not
+    # there, and so is a pair
     with contextlib.suppress(DataError):
         if full_code(item) != pair[0]:
             return None
@@ -158,19 +165,19 @@ def language_pair(item: str) -> tuple[str, str] | None:
 
 
 def pair_files_by_key(folder: Path) -> dict[str, PairFile]:
-    """The pair files of a folder by name, those with English behind by their first language:
-    ``deu``, ``deu-fra``.
+    """The pair files of a folder by name; ``deu-eng`` as ``deu``, ``deu-fra`` as it is.
 
     Raises:
         DataError: two are of one pair of languages, or a file's name holds a code that is no
             language's.
     """
     files = pair_files(folder)
-    pairs = (
-        (f"{full_code(file.source_language)}-{full_code(file.target_language)}", file)
-        for file in files
-    )
-    one_each(((pair, file.source_path) for pair, file in pairs), "pair of languages")
+    pairs = []
+    for file in files:
+        codes = (full_code(file.source_language), full_code(file.target_language))
+        pairs.append(("-".join(codes), file.source_path))
+    # refuses de-en.tsv next to deu-eng.tsv
+    one_each(pairs, "pair of languages")
     return {file.name.removesuffix("-eng"): file for file in files}
 
 
@@ -180,18 +187,19 @@ def content_sha256(texts: Iterable[Sequence[str]]) -> str:
     for side in texts:
         for text in side:
             digest.update(f"{text}\n".encode())
+        # after each side, so that a line moved from one side to the next changes the digest
         digest.update(b"\0")
     return digest.hexdigest()
 
 
 @functools.cache
 def published_digests(dataset: str) -> tuple[str, Mapping[str, str]]:
-    """The revision of a published data set, and the first 12 hex digits of each language's
-    ``content_sha256``.
+    """The revision of a published data set, and a digest for each language.
+
+    The digests are the first 12 hex digits of ``content_sha256``.
     """
-    table = json.loads(
-        (resources.files("interlingua") / "data" / "evaluation_sets.json").read_text("utf-8")
-    )
+    file = resources.files("interlingua") / "data" / "evaluation_sets.json"
+    table = json.loads(file.read_text("utf-8"))
     return table[dataset]["revision"], table[dataset]["sha256"]
 
 
@@ -203,16 +211,16 @@ def recognize(dataset: str, digests: Mapping[str, str]) -> str | None:
         digests: language -> ``content_sha256``.
     """
     revision, published = published_digests(dataset)
-    return (
-        revision
-        if all(published.get(code) == digest[:12] for code, digest in digests.items())
-        else None
-    )
+    # some of the languages are enough, as long as none differs
+    for code, digest in digests.items():
+        if published.get(code) != digest[:12]:
+            return None
+    return revision
 
 
 def set_name(folder: Path) -> str:
-    """What a set is called: its folder, with the corpus's where it is a part of one, as
-    ``prepared/heldout``.
-    """
+    """What a set is called: its folder, of a part of a corpus both, ``prepared/heldout``."""
     whole = folder.resolve()
-    return f"{whole.parent.name}/{whole.name}" if whole.name in PARTS_OF_CORPORA else whole.name
+    if whole.name in PARTS_OF_CORPORA:
+        return f"{whole.parent.name}/{whole.name}"
+    return whole.name

@@ -54,7 +54,9 @@ def mrpc_file(folder: Path, split: str) -> Path | None:
 def mrpc_sets(folder: Path, split: Split) -> PairSets:
     """MRPC, which is English."""
     path = mrpc_file(folder, split)
-    return {"en": functools.partial(read_mrpc, path)} if path else {}
+    if path is None:
+        return {}
+    return {"en": functools.partial(read_mrpc, path)}
 
 
 def read_mrpc(path: Path) -> LabeledPairs:
@@ -63,18 +65,22 @@ def read_mrpc(path: Path) -> LabeledPairs:
     Raises:
         DataError: it is missing or empty, or a row is not of its layout.
     """
-    return _collected(
-        ((number, row[0], row[3], row[4]) for number, row in numbered_rows(path, 5) if number > 1),
-        path,
-    )
+    # label, two ids, two texts; the first line is the header
+    rows = numbered_rows(path, 5)
+    labeled = ((number, row[0], row[3], row[4]) for number, row in rows if number > 1)
+    return _collected(labeled, path)
 
 
 def paws_x_sets(folder: Path, split: Split) -> PairSets:
     """PAWS-X by language; English has its training pairs in ``train.tsv``."""
-    folder = folder / "x-final" if (folder / "x-final").is_dir() else folder
+    if (folder / "x-final").is_dir():
+        folder = folder / "x-final"
     found: PairSets = {}
     for below in folders_in(folder):
-        name = "train.tsv" if (below.name, split) == ("en", "train") else _PAWS_FILES[split]
+        name = _PAWS_FILES[split]
+        # English is what the others were translated from
+        if (below.name, split) == ("en", "train"):
+            name = "train.tsv"
         if (below / name).is_file():
             found[below.name] = functools.partial(_read_paws, below / name)
     return found
@@ -84,9 +90,8 @@ def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
     """XNLI by language: does the premise entail the hypothesis?"""
     found: PairSets = {}
     for path in files_in(folder):
-        if re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{_PACKED}", path.name) and languages_in_name(
-            path
-        ):
+        is_of_one = re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{_PACKED}", path.name) is not None
+        if is_of_one and languages_in_name(path):
             language = path.name.partition("-")[2].partition(".")[0]
             found[language] = functools.partial(_read_xnli, path, None, neutral)
         elif re.fullmatch(rf"xnli\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
@@ -105,34 +110,36 @@ def pair_sets(folder: Path, split: Split) -> PairSets:
 
 
 def _read_paws(path: Path) -> LabeledPairs:
-    return _collected(
-        ((number, row[3], row[1], row[2]) for number, row in numbered_rows(path, 4) if number > 1),
-        path,
-    )
+    # id, two texts, label; the first line is the header
+    rows = numbered_rows(path, 4)
+    labeled = ((number, row[3], row[1], row[2]) for number, row in rows if number > 1)
+    return _collected(labeled, path)
 
 
 def _read_xnli(path: Path, language: str | None, neutral: Neutral) -> LabeledPairs:
     pairs = read_labeled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
+    # one file of all languages holds the pairs of the others too
     if language is not None:
         pairs = [pair for pair in pairs if pair.language_a == language]
     if neutral == "left_out":
         pairs = [pair for pair in pairs if pair.label != CLASS_OF["neutral"]]
+    # two classes: a pair belongs together where the premise entails the hypothesis
     entailed = [pair.label == CLASS_OF["entailment"] for pair in pairs]
     return LabeledPairs([pair.a for pair in pairs], [pair.b for pair in pairs], entailed)
 
 
 @functools.lru_cache(maxsize=4)
 def _xnli_languages(path: Path) -> tuple[str, ...]:
+    """The languages in XNLI's file of all; cached, as every look into the folder needs them."""
     pairs = read_labeled(path, kind="nli", languages=("eng_Latn", "eng_Latn"))
     return tuple(dict.fromkeys(pair.language_a for pair in pairs))
 
 
 def _read_own(path: Path) -> LabeledPairs:
-    if ".jsonl" not in path.name:
-        return _collected(
-            ((number, row[0], row[1], row[2]) for number, row in numbered_rows(path, 3)), path
-        )
-    return _collected(_json_rows(path), path)
+    if ".jsonl" in path.name:
+        return _collected(_json_rows(path), path)
+    rows = numbered_rows(path, 3)
+    return _collected(((number, row[0], row[1], row[2]) for number, row in rows), path)
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
@@ -140,12 +147,9 @@ def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
         for number, line in enumerate(lines, 1):
             try:
                 record: Any = parse_json(line)
-                yield (
-                    number,
-                    str(record["label"]),
-                    str(record["sentence1"]),
-                    str(record["sentence2"]),
-                )
+                first = str(record["sentence1"])
+                second = str(record["sentence2"])
+                yield number, str(record["label"]), first, second
             except (ValueError, KeyError, TypeError) as error:
                 expected = "an object with label, sentence1 and sentence2"
                 raise DataError(

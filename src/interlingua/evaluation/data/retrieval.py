@@ -1,5 +1,6 @@
-"""Readers of retrieval sets: questions, passages and which passage answers which question, in the
-layouts they come in.
+"""Readers of retrieval sets: questions, passages, and which passage answers which question.
+
+The layouts are those in which the sets are published:
 
 - TyDi GoldP and XQuAD: ``sw.dev.questions.tsv`` (id, line of the passage, question, answer),
   ``sw.dev.passages.txt``;
@@ -63,9 +64,9 @@ class RetrievalSet(NamedTuple):
 
     def passage_count(self) -> int:
         """How many passages there are; a large collection is decompressed for it, not parsed."""
-        return (
-            self.count_lines() if self.count_lines is not None else sum(1 for _ in self.passages())
-        )
+        if self.count_lines is not None:
+            return self.count_lines()
+        return sum(1 for _ in self.passages())
 
 
 Sets = dict[str, Callable[[], RetrievalSet]]
@@ -114,29 +115,32 @@ def miracl_sets(folder: Path, split: str) -> Sets:
             qrels = below / "qrels" / f"qrels.{name}"
             corpus = folder / f"miracl-corpus-v{match[1]}-{match[2]}"
             if topics.is_file():
-                shards = sorted(corpus.glob("docs-*.jsonl*"), key=_shard_number) or [
-                    corpus / "docs-0.jsonl.gz"
-                ]
-                files = (topics, qrels, shards)
-                found[match[2]] = functools.partial(_read_trec, *files)
+                # in the order of their numbers: docs-10 behind docs-9
+                shards = sorted(corpus.glob("docs-*.jsonl*"), key=_shard_number)
+                # without the collection the error names the file to fetch
+                if not shards:
+                    shards = [corpus / "docs-0.jsonl.gz"]
+                found[match[2]] = functools.partial(_read_trec, topics, qrels, shards)
     return found
 
 
 def beir_sets(folder: Path, split: str) -> Sets:
-    """BEIR's layout; of one set in the folder itself, the language is not known and called
-    ``""``.
+    """BEIR's layout, in the folder itself or in a folder per language.
+
+    The language of a set in the folder itself is not known and called ``""``.
     """
-    places = {"": folder} | {below.name: below for below in folders_in(folder)}
+    folders = {"": folder} | {below.name: below for below in folders_in(folder)}
     return {
-        name: functools.partial(_read_beir, place, split)
-        for name, place in places.items()
-        if (place / "qrels" / f"{split}.tsv").is_file()
+        name: functools.partial(_read_beir, below, split)
+        for name, below in folders.items()
+        if (below / "qrels" / f"{split}.tsv").is_file()
     }
 
 
 def _read_questions(path: Path) -> RetrievalSet:
     passages_path = path.with_name(path.name.replace(".questions.tsv", ".passages.txt"))
     with open_text(passages_path) as lines:
+        # to check the line numbers of the questions before anything is embedded
         count = sum(1 for _ in lines)
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
@@ -167,14 +171,14 @@ def _read_answer_sentences(path: Path) -> RetrievalSet:
         articles = load_json(path)["data"]
         paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
         for number, paragraph in enumerate(paragraphs):
+            # ids are paragraph.sentence, counted from 0, and the same in every language
             for place, sentence in enumerate(paragraph["sentences"]):
                 sentences.append(Passage(f"{number}.{place}", "", sentence))
             for question in paragraph["qas"]:
                 start = question["answers"][0]["answer_start"]
                 _add(queries, question["id"], question["question"], path, None)
-                qrels[question["id"]] = {
-                    f"{number}.{_sentence_at(start, paragraph['sentence_breaks'])}": 1
-                }
+                sentence = _sentence_at(start, paragraph["sentence_breaks"])
+                qrels[question["id"]] = {f"{number}.{sentence}": 1}
     except (ValueError, KeyError, TypeError, IndexError, StopIteration) as error:
         if isinstance(error, DataError):
             raise
@@ -195,20 +199,16 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
     qrels: dict[str, dict[str, int]] = {}
     for number, line in _lines(qrels_path):
         columns = line.split()
+        # query, iteration (always 0 or Q0), passage, relevance: TREC's format
         if len(columns) != 4:
             raise DataError(
                 f"{len(columns)} columns; expected query 0 passage relevance",
                 path=qrels_path,
                 line=number,
             )
-        _judge(
-            qrels,
-            columns[0],
-            columns[2],
-            _grade(columns[3], qrels_path, number),
-            qrels_path,
-            number,
-        )
+        query, _, passage, relevance = columns
+        grade = _grade(relevance, qrels_path, number)
+        _judge(qrels, query, passage, grade, qrels_path, number)
     files = [_packed(path) for path in corpus]
     return RetrievalSet(
         _filled(queries, topics),
@@ -222,23 +222,18 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
     queries: dict[str, str] = {}
     path = _packed(folder / "queries.jsonl")
     for number, record in _records(path):
-        _add(
-            queries,
-            _text(record, ("_id", "id"), path, number),
-            _text(record, ("text",), path, number),
-            path,
-            number,
-        )
+        name = _text(record, ("_id", "id"), path, number)
+        _add(queries, name, _text(record, ("text",), path, number), path, number)
     qrels: dict[str, dict[str, int]] = {}
     judged = folder / "qrels" / f"{split}.tsv"
     for number, row in _table(judged, 3):
+        # the header: query-id, corpus-id, score
         if number == 1 and not row[2].lstrip("-").isdigit():
-            continue  # query-id, corpus-id, score
+            continue
         _judge(qrels, row[0], row[1], _grade(row[2], judged, number), judged, number)
     corpus = [_packed(folder / "corpus.jsonl")]
-    questions = {
-        name: text for name, text in queries.items() if name in qrels
-    }  # the file holds every split's
+    # the file holds the questions of every split
+    questions = {name: text for name, text in queries.items() if name in qrels}
     return RetrievalSet(
         _filled(questions, judged),
         qrels,
@@ -251,9 +246,13 @@ def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Pass
     for path in files:
         for number, record in _records(path):
             name = _text(record, id_keys, path, number)
-            if "contents" in record:  # Mr.TyDi's own: title, empty line, text
-                title, gap, text = _text(record, ("contents",), path, number).partition("\n\n")
-                title, text = (title, text) if gap else ("", title)
+            if "contents" in record:
+                # Mr.TyDi's own: title, empty line, text; without an empty line all of it is text
+                contents = _text(record, ("contents",), path, number)
+                title, gap, text = contents.partition("\n\n")
+                if not gap:
+                    title = ""
+                    text = contents
             else:
                 title = str(record.get("title") or "")
                 text = _text(record, ("text",), path, number)
@@ -314,6 +313,7 @@ def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | 
 def _judge(
     qrels: dict[str, dict[str, int]], query: str, passage: str, grade: int, path: Path, line: int
 ) -> None:
+    """Adds a judgment; one that stands there twice must say the same."""
     of_query = qrels.setdefault(query, {})
     if of_query.setdefault(passage, grade) != grade:
         both = f"relevance {of_query[passage]} and {grade}"
@@ -338,11 +338,14 @@ def _grade(text: str, path: Path, line: int) -> int:
 
 
 def _packed(path: Path) -> Path:
-    """The file itself, or as it is compressed."""
-    return next(
-        (p for end in ("", *COMPRESSIONS) if (p := path.with_name(path.name + end)).is_file()), path
-    )
+    """The file itself, or as it is compressed; the plain name where there is neither."""
+    for suffix in ("", *COMPRESSIONS):
+        packed = path.with_name(path.name + suffix)
+        if packed.is_file():
+            return packed
+    return path
 
 
 def _shard_number(path: Path) -> int:
+    # docs-12.jsonl.gz: the digits before the first dot
     return int("".join(filter(str.isdigit, path.name.split(".", 1)[0])) or 0)

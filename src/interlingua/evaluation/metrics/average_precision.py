@@ -51,6 +51,7 @@ def relevant_ranks(
     rows = max(1, cells // max(1, m))
     ranks = np.zeros(relevant.shape, dtype=np.int64)
     for start in range(0, n, rows):
+        # padded, so that equal vectors have equal similarities wherever they stand in a block
         block, size = padded_block(queries, start, rows)
         similarities = np.empty((size, m), dtype=np.float32)
         for first in range(0, m, COLUMNS):
@@ -64,14 +65,17 @@ def relevant_ranks(
 def _ranks(
     similarities: Float32[ndarray, "b m"], relevant: Int64[ndarray, "b r"]
 ) -> Int64[ndarray, "b r"]:
+    """The ranks in a block of similarities, one relevant passage of each question at a time."""
     ranks = np.zeros(relevant.shape, dtype=np.int64)
     columns = np.arange(similarities.shape[1])
-    for place in range(relevant.shape[1]):
-        column = relevant[:, place]
+    for number in range(relevant.shape[1]):
+        column = relevant[:, number]
+        # NO_PASSAGE reads column 0 here, and is set to 0 below
         own = np.take_along_axis(similarities, np.maximum(column, 0)[:, None], axis=1)
         higher = (similarities > own).sum(axis=1)
+        # of equals the earlier row is ranked first
         equal_and_earlier = ((similarities == own) & (columns < column[:, None])).sum(axis=1)
-        ranks[:, place] = np.where(column == NO_PASSAGE, 0, 1 + higher + equal_and_earlier)
+        ranks[:, number] = np.where(column == NO_PASSAGE, 0, 1 + higher + equal_and_earlier)
     return ranks
 
 
@@ -86,10 +90,10 @@ def average_precision(
         ranks: of its relevant passages in any order, 0 where there is none.
         counts: how many are relevant, those that are missing from the pool among them.
     """
+    # no rank is an infinite one, which adds nothing
     ordered = np.sort(np.where(ranks > 0, ranks.astype(np.float64), np.inf), axis=1)
-    number = np.arange(
-        1, ranks.shape[1] + 1
-    )  # i-th relevant passage at rank k_i: precision i / k_i
+    # i-th relevant passage at rank k_i: precision i / k_i
+    number = np.arange(1, ranks.shape[1] + 1)
     return np.asarray((number / ordered).sum(axis=1) / np.maximum(counts, 1))
 
 
@@ -102,7 +106,9 @@ def ranks_without(
         ranks: of the relevant passages, 0 where there is none.
         removed: which of them to take out.
     """
+    # the largest integer for what stays: it is above no rank
     gone = np.where(removed & (ranks > 0), ranks, np.iinfo(np.int64).max)
+    # (n, r): each passage moves up by as many as were removed above it
     above = (gone[:, None, :] < ranks[:, :, None]).sum(axis=2)
     return np.where(removed | (ranks == 0), 0, ranks - above)
 

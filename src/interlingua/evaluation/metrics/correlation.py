@@ -1,5 +1,8 @@
-"""Correlation of similarities with people's judgments: Pearson, Spearman with ties, and bootstrap
-intervals.
+"""Correlation of similarities with people's judgments: Pearson, Spearman, bootstrap intervals.
+
+A resample of n items is held as counts: how often each item was drawn. Ranks within a resample
+follow from the ranks of all items by a cumulative sum of counts, so items are sorted once and not
+once for each resample.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ LEVEL = 0.95
 
 def pearson(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
     """Pearson's r; 0 where one side is constant, which leaves it undefined."""
-    return float(
-        _weighted_pearson(np.asarray(x, np.float64)[None], np.asarray(y, np.float64)[None])[0]
-    )
+    # as one resample of which every item has the weight 1
+    x_row = np.asarray(x, np.float64)[None]
+    y_row = np.asarray(y, np.float64)[None]
+    return float(_weighted_pearson(x_row, y_row)[0])
 
 
 def spearman(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
@@ -33,9 +37,10 @@ def spearman(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
 
 def average_ranks(values: Float[ndarray, " n"]) -> Float64[ndarray, " n"]:
     """Ranks from 1, equal values sharing the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    # c equal values, of which the last has rank r, have the mean rank r - (c - 1) / 2
     last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place], dtype=np.float64)
+    return np.asarray((last - (counts - 1) / 2)[group], dtype=np.float64)
 
 
 def resampled_spearman(
@@ -54,8 +59,9 @@ def resampled_spearman(
 def resample_counts(
     items: int, *, resamples: int, rng: np.random.Generator
 ) -> Iterator[Int64[ndarray, "r n"]]:
-    """How often each item is drawn in each of ``resamples`` draws with replacement, a chunk of
-    resamples at a time.
+    """How often each item is drawn in each resample, a chunk of resamples at a time.
+
+    Each of the ``resamples`` draws as many items as there are, with replacement.
     """
     size = max(1, CHUNK // items)
     for start in range(0, resamples, size):
@@ -79,16 +85,18 @@ def interval(values: Float64[ndarray, " r"]) -> tuple[float, float]:
 def _resampled_ranks(
     values: Float[ndarray, " n"], counts: Int[ndarray, "r n"]
 ) -> Float64[ndarray, "r n"]:
+    """The rank of each item within each resample, as ``average_ranks`` gives it."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
-    first = np.flatnonzero(
-        np.r_[True, ordered[1:] != ordered[:-1]]
-    )  # where each distinct value begins
+    # where each distinct value begins
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    # (r, distinct values): items drawn of each, and their mean rank
     drawn = np.add.reduceat(counts[:, order], first, axis=1)
     ranks = np.cumsum(drawn, axis=1) - (drawn - 1) / 2
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(order)]))
-    return np.asarray(ranks[:, place], dtype=np.float64)
+    # back to the items: which distinct value each of them has
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(order)]))
+    return np.asarray(ranks[:, group], dtype=np.float64)
 
 
 def _weighted_pearson(
@@ -96,11 +104,16 @@ def _weighted_pearson(
     y: Float64[ndarray, "r n"],
     weights: Int[ndarray, "r n"] | None = None,
 ) -> Float64[ndarray, " r"]:
-    w = np.ones_like(x) if weights is None else weights.astype(np.float64)
+    """Pearson's r of each row: cov(x, y) / sqrt(var(x) var(y)), items weighted; 0 if undefined."""
+    w = np.ones_like(x)
+    if weights is not None:
+        w = weights.astype(np.float64)
     total = w.sum(axis=1, keepdims=True)
     scale = np.abs(x).max(axis=1) * np.abs(y).max(axis=1)
     x = x - (w * x).sum(axis=1, keepdims=True) / total
     y = y - (w * y).sum(axis=1, keepdims=True) / total
     spread = np.sqrt((w * x * x).sum(axis=1) * (w * y * y).sum(axis=1))
-    defined = spread > 1e-12 * scale * total[:, 0]  # less is the rounding of the means
-    return np.where(defined, (w * x * y).sum(axis=1) / np.where(defined, spread, 1.0), 0.0)
+    # less is the rounding of the means: a constant side is not exactly 0 after its mean is taken
+    is_defined = spread > 1e-12 * scale * total[:, 0]
+    covariance = (w * x * y).sum(axis=1)
+    return np.where(is_defined, covariance / np.where(is_defined, spread, 1.0), 0.0)

@@ -1,5 +1,4 @@
-r"""Language fairness of rankings from a mixed pool: is each language ranked first as often as it is
-right?
+r"""Language fairness of rankings from a mixed pool: does each language get its share?
 
 A question in Thai may be answered in eleven languages. A ranking is fair if, among its first 20
 passages, each language has the share that it has among the passages that answer. Many encoders rank
@@ -41,9 +40,7 @@ class LanguageShares(NamedTuple):
     relevant: Mapping[str, float]
 
     def tables(self, row: str) -> dict[str, dict[str, float]]:
-        """Both as a row of a result's tables, ``th-de`` -> share of German for questions in
-        Thai.
-        """
+        """Both as a row of a result's tables: ``th-de`` is German's share for questions in Thai."""
         kinds = {RANKED_TABLE: self.ranked, RELEVANT_TABLE: self.relevant}
         tables = {}
         for name, shares in kinds.items():
@@ -65,9 +62,11 @@ def language_shares(
     """
     ranked = dict.fromkeys(languages, 0.0)
     relevant = dict.fromkeys(languages, 0.0)
+    # a question without a ranking favors no language
     questions = [query for query in qrels if run.get(query)]
     for query in questions:
         first = top(run[query], depth)
+        # every question counts the same, however many passages its ranking has
         for passage in first:
             ranked[_language(passage)] += 1 / len(first) / len(questions)
         right = [passage for passage, grade in qrels[query].items() if grade > 0]

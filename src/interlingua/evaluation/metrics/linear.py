@@ -1,6 +1,4 @@
-"""What the classifiers over embeddings share: how a linear layer begins, and which label is which
-class.
-"""
+"""What the classifiers over embeddings share: first weights, and numbers of classes."""
 
 from __future__ import annotations
 
@@ -17,8 +15,7 @@ from torch import Tensor, nn
 def linear_start(
     inputs: int, outputs: int, generator: torch.Generator, *, dtype: torch.dtype = torch.float32
 ) -> tuple[Float[Tensor, "o i"], Float[Tensor, " o"]]:
-    """The weights and biases that ``nn.Linear(inputs, outputs)`` begins with after
-    ``torch.manual_seed``.
+    """The parameters that ``nn.Linear(inputs, outputs)`` begins with after ``torch.manual_seed``.
 
     Args:
         inputs: width of the vectors.
@@ -26,6 +23,7 @@ def linear_start(
         generator: fresh from the seed, or as the layers before have left it.
         dtype: of the result; the numbers are drawn in float32, as ``nn.Linear`` draws them.
     """
+    # weights before biases, as nn.Linear draws them
     weight = torch.empty(outputs, inputs)
     nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)
     bound = 1 / math.sqrt(inputs)
@@ -34,10 +32,10 @@ def linear_start(
 
 
 def class_numbers(labels: Sequence[str], classes: Sequence[str]) -> Int64[ndarray, " n"]:
-    """The place of each label among the classes.
+    """The index of each label among the classes.
 
     Raises:
         KeyError: a label is no class.
     """
-    place = {label: number for number, label in enumerate(classes)}
-    return np.array([place[label] for label in labels], dtype=np.int64)
+    number_of = {label: number for number, label in enumerate(classes)}
+    return np.array([number_of[label] for label in labels], dtype=np.int64)

@@ -1,5 +1,9 @@
-"""SentEval's logistic regression, trained for many folds and strengths of regularisation side by
-side.
+"""SentEval's logistic regression, trained for many folds and strengths side by side.
+
+A cross-validation fits one small classifier for each fold and strength of regularisation. One such
+classifier is too small to keep a core busy. So those with training sets of one size are trained in
+step: their weights are one tensor (f, r, c, d1) of f jobs (folds), r strengths, c classes and d
+inputs with a bias, and a step is two batched matrix products for all of them.
 
 Source: ``senteval/tools/classifier.py`` of facebookresearch/SentEval (Conneau and Kiela 2018),
 class ``MLP`` with ``nhid`` 0.
@@ -55,8 +59,7 @@ PROTOTYPING = LogisticSettings(
 
 
 class Job(NamedTuple):
-    """One training set with its dev set, to be fitted with each of some strengths of
-    regularisation.
+    """One training set with its dev set, to be fitted with each of some strengths.
 
     Attributes:
         train: rows to learn from.
@@ -83,9 +86,9 @@ class Fitted(NamedTuple):
     weights: Float[Tensor, "r c d1"]
     dev_accuracy: Float[ndarray, " r"]
 
-    def predict(self, x: Float[Tensor, "n d"], place: int) -> Int64[ndarray, " n"]:
-        """The classes that the classifier of one strength gives."""
-        chosen = self.weights[place]
+    def predict(self, x: Float[Tensor, "n d"], strength: int) -> Int64[ndarray, " n"]:
+        """The classes that the classifier of one strength, by its index, gives."""
+        chosen = self.weights[strength]
         return (x @ chosen[:, :-1].T + chosen[:, -1]).argmax(-1).numpy()
 
 
@@ -118,21 +121,21 @@ def fit(
         y: their classes.
         jobs: all with the same number of strengths.
         classes: how many there are.
-        settings: see there.
+        settings: how they are trained.
     """
-    ones = torch.cat(
-        [x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1
-    )  # a bias is the weight of a constant
+    # a bias is the weight of a constant
+    ones = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)
     found: dict[int, Fitted] = {}
+    # folds differ in size by one example or so, and thus there are few sizes
     by_size: dict[int, list[int]] = {}
-    for place, job in enumerate(jobs):
-        by_size.setdefault(len(job.train), []).append(place)
-    for places in by_size.values():
-        for first in range(0, len(places), JOBS_TOGETHER):
-            some = places[first : first + JOBS_TOGETHER]
-            together = _fit_same_size(ones, y, [jobs[place] for place in some], classes, settings)
-            found |= dict(zip(some, together, strict=True))
-    return [found[place] for place in range(len(jobs))]
+    for index, job in enumerate(jobs):
+        by_size.setdefault(len(job.train), []).append(index)
+    for indices in by_size.values():
+        for first in range(0, len(indices), JOBS_TOGETHER):
+            chunk = indices[first : first + JOBS_TOGETHER]
+            fitted = _fit_same_size(ones, y, [jobs[index] for index in chunk], classes, settings)
+            found |= dict(zip(chunk, fitted, strict=True))
+    return [found[index] for index in range(len(jobs))]
 
 
 def _fit_same_size(
@@ -149,38 +152,36 @@ def _fit_same_size(
     state = _State(x.shape[1], jobs, classes, settings, x.dtype)
     targets = F.one_hot(y, classes).to(x.dtype)
     results: dict[int, Fitted] = {}
+    # row i of the state is of jobs[running[i]]
     running = list(range(len(jobs)))
     orders = [_orders(job) for job in jobs]
     trains = [torch.from_numpy(job.train) for job in jobs]
+    # SentEval stops at the first check after MAX_EPOCHS
     for epoch in range(1, MAX_EPOCHS + settings.epoch_size + 1):
-        rows = torch.stack(
-            [trains[place][torch.from_numpy(next(orders[place]))] for place in running]
-        )
+        rows = torch.stack([trains[job][torch.from_numpy(next(orders[job]))] for job in running])
         for batch in torch.split(rows, settings.batch_size, dim=1):
-            # x[batch] is the same and takes some times as long
-            state.learn(
-                *(
-                    of.index_select(0, batch.flatten()).reshape(*batch.shape, -1)
-                    for of in (x, targets)
-                )
-            )
+            state.learn(_gathered(x, batch), _gathered(targets, batch))
         if epoch % settings.epoch_size:
             continue
-        pairs = zip(running, state.weights, strict=True)
-        state.check(
-            torch.stack([_accuracies(x, y, jobs[place].dev, weights) for place, weights in pairs])
-        )
-        ended = state.misses.gt(settings.tenacity).all(1) | (epoch >= MAX_EPOCHS + 1)
-        for at in ended.nonzero()[:, 0].tolist():
-            results[running[at]] = Fitted(state.best[at].clone(), state.best_accuracy[at].numpy())
-        if ended.any():
-            state.keep(~ended)
-            running = [
-                place for place, over in zip(running, ended.tolist(), strict=True) if not over
-            ]
+        accuracies = []
+        for job, weights in zip(running, state.weights, strict=True):
+            accuracies.append(_accuracies(x, y, jobs[job].dev, weights))
+        state.check(torch.stack(accuracies))
+        has_ended = state.misses.gt(settings.tenacity).all(1) | (epoch >= MAX_EPOCHS + 1)
+        for row in has_ended.nonzero()[:, 0].tolist():
+            best = state.best[row].clone()
+            results[running[row]] = Fitted(best, state.best_accuracy[row].numpy())
+        if has_ended.any():
+            state.keep(~has_ended)
+            running = [running[row] for row in (~has_ended).nonzero()[:, 0].tolist()]
         if not running:
             break
-    return [results[place] for place in range(len(jobs))]
+    return [results[job] for job in range(len(jobs))]
+
+
+def _gathered(values: Float[Tensor, "n d"], rows: Int64[Tensor, "f b"]) -> Float[Tensor, "f b d"]:
+    # values[rows] is the same and takes some times as long
+    return values.index_select(0, rows.flatten()).reshape(*rows.shape, -1)
 
 
 class _State:
@@ -198,10 +199,14 @@ class _State:
             width - 1, classes, torch.Generator().manual_seed(SEED), dtype=dtype
         )
         start = torch.cat([weight, bias[:, None]], dim=1)
+        # (f, r, c, d1): jobs, strengths, classes, inputs and a bias; all begin with the same
         self.weights = start.repeat(len(jobs), len(jobs[0].l2), 1, 1)
         self.l2 = torch.tensor([job.l2 for job in jobs], dtype=dtype)[..., None, None]
-        self.mean, self.square = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
+        # the optimizer's running means of the gradient and of its square
+        self.mean = torch.zeros_like(self.weights)
+        self.square = torch.zeros_like(self.weights)
         self.best = self.weights.clone()
+        # below any accuracy, so that the first check is always better
         self.best_accuracy = torch.full(self.weights.shape[:2], -1.0, dtype=torch.float64)
         self.misses = torch.zeros(self.weights.shape[:2], dtype=torch.int64)
         self.steps = 0
@@ -209,7 +214,9 @@ class _State:
 
     def learn(self, x: Float[Tensor, "f b d1"], targets: Float[Tensor, "f b c"]) -> None:
         """One step of every classifier; the classifiers of a job see the same batch."""
+        # strengths and classes as one axis: one product for all strengths of a job
         logits = (x @ self.weights.flatten(1, 2).mT).reshape(*x.shape[:2], *self.weights.shape[1:3])
+        # the gradient of the mean cross-entropy by the logits: (softmax - one-hot) / b
         errors = (logits.softmax(-1) - targets[:, :, None]) / x.shape[1]
         gradient = (errors.flatten(2).mT @ x).reshape(self.weights.shape)
         self.step(gradient.addcmul_(self.weights, self.l2))
@@ -217,6 +224,7 @@ class _State:
     def step(self, gradient: Float[Tensor, "f r c d1"]) -> None:
         """What ``torch.optim`` does with its defaults."""
         self.steps += 1
+        # the updates of torch.optim.Adam and torch.optim.RMSprop
         if self.settings.optimizer == "adam":
             self.mean.lerp_(gradient, 0.1)
             self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
@@ -229,13 +237,13 @@ class _State:
     def check(self, accuracy: Float[Tensor, "f r"]) -> None:
         """Keeps what is better than before, and counts what is not.
 
-        Who has ended changes no more.
+        A classifier that has ended does not change any more.
         """
-        going = self.misses <= self.settings.tenacity
-        better = going & (accuracy > self.best_accuracy)
-        self.misses += going & ~better
-        self.best_accuracy = torch.where(better, accuracy, self.best_accuracy)
-        self.best = torch.where(better[..., None, None], self.weights, self.best)
+        is_running = self.misses <= self.settings.tenacity
+        is_better = is_running & (accuracy > self.best_accuracy)
+        self.misses += is_running & ~is_better
+        self.best_accuracy = torch.where(is_better, accuracy, self.best_accuracy)
+        self.best = torch.where(is_better[..., None, None], self.weights, self.best)
 
     def keep(self, which: Tensor) -> None:
         """Goes on with some of the jobs."""
@@ -245,11 +253,12 @@ class _State:
 
 def _orders(job: Job) -> Iterator[Int64[ndarray, " n"]]:
     """The orders in which SentEval visits a training set, one per pass."""
-    draw = np.random.RandomState(SEED)
+    generator = np.random.RandomState(SEED)
+    # SentEval draws the split and the orders from one stream
     if job.drawn_from:
-        draw.permutation(job.drawn_from)
+        generator.permutation(job.drawn_from)
     while True:
-        yield draw.permutation(len(job.train))
+        yield generator.permutation(len(job.train))
 
 
 def _accuracies(
@@ -258,9 +267,9 @@ def _accuracies(
     rows: Int64[ndarray, " m"],
     weights: Float[Tensor, "r c d1"],
 ) -> Float[Tensor, " r"]:
+    """The accuracy of each strength's classifier on some rows."""
     dev = torch.from_numpy(rows)
-    logits = (x.index_select(0, dev) @ weights.flatten(0, 1).T).reshape(
-        len(rows), *weights.shape[:2]
-    )
+    logits = x.index_select(0, dev) @ weights.flatten(0, 1).T
+    logits = logits.reshape(len(rows), *weights.shape[:2])
     right: Tensor = logits.argmax(-1) == y[dev, None]
     return right.double().mean(0)

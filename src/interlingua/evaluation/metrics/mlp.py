@@ -39,10 +39,9 @@ class MLPs(NamedTuple):
 
     def predict(self, x: Float[Tensor, "n d"], language: int) -> Int64[Tensor, "s n"]:
         """The classes that the networks of one language give to the same texts."""
-        own = [
-            (weight[language : language + 1], bias[language : language + 1])
-            for weight, bias in self.layers
-        ]
+        # a slice and not an index, as the layers keep their axis of languages
+        chosen = slice(language, language + 1)
+        own = [(weight[chosen], bias[chosen]) for weight, bias in self.layers]
         return _logits(own, x[None, None]).argmax(-1)[0]
 
 
@@ -56,8 +55,10 @@ def train_mlps(
     seeds: Sequence[int],
     epochs: int = EPOCHS,
 ) -> MLPs:
-    """Trains dropout .2 -> Linear(d, 10) -> tanh -> dropout -> Linear(10, 8) -> tanh -> dropout ->
-    Linear(8, classes).
+    """Trains LASER's networks, one for each language and seed.
+
+    The layers are dropout .2 -> Linear(d, 10) -> tanh -> dropout -> Linear(10, 8) -> tanh ->
+    dropout -> Linear(8, classes).
 
     Cross-entropy, Adam with a learning rate of 1e-3 and no decay, batches of 12, 500 epochs; the
     epoch with the most dev examples right is kept, of equal ones the last. On a CPU a seed's random
@@ -83,10 +84,11 @@ def train_mlps(
         for rows in torch.split(orders, BATCH_SIZE, dim=1):
             masks = [_masks(streams, rows.shape[1], weight) for weight, _ in layers]
             logits = _logits(layers, _rows(x, rows), masks)
-            loss = (
-                F.cross_entropy(logits.flatten(0, 2), _rows(y, rows).flatten(), reduction="sum")
-                / rows.shape[1]
-            )
+            labels = _rows(y, rows).flatten()
+            # the sum over networks of each one's mean over its batch: no network's gradient
+            # depends on how many are trained with it
+            total = F.cross_entropy(logits.flatten(0, 2), labels, reduction="sum")
+            loss = total / rows.shape[1]
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -94,34 +96,38 @@ def train_mlps(
             stream.pass_over_dev()
         with torch.no_grad():
             right = _right(layers, dev_x, dev_y)
-            better = right >= best_right
-            best_right = torch.where(better, right, best_right)
+            # >=, so that of equal epochs the last one is kept
+            is_better = right >= best_right
+            best_right = torch.where(is_better, right, best_right)
             best = [
-                torch.where(better[..., None, None], now, before)
+                torch.where(is_better[..., None, None], now, before)
                 for now, before in zip(parameters, best, strict=True)
             ]
+    # the parameters are weight, bias, weight, bias, ...
     return MLPs(list(zip(best[::2], best[1::2], strict=True)), best_right)
 
 
 class _Stream:
-    """The random numbers of one run of LASER's script: where layers begin, orders of a DataLoader,
-    masks of Dropout.
+    """The random numbers of one run of LASER's script, drawn in the script's order.
+
+    They are the first weights of the layers, orders of a DataLoader, and masks of Dropout.
     """
 
     def __init__(self, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
 
     def order(self, length: int) -> Int64[Tensor, " n"]:
-        self._draw()  # a DataLoader's seed for its workers
+        # a DataLoader's seed for its workers, then that of its sampler
+        self._draw()
         return torch.randperm(length, generator=torch.Generator().manual_seed(self._draw()))
 
     def pass_over_dev(self) -> None:
+        # a DataLoader that does not shuffle draws the seed for its workers too
         self._draw()
 
     def mask(self, rows: int, width: int, dtype: torch.dtype) -> Float[Tensor, "b d"]:
-        return torch.empty(rows, width, dtype=dtype).bernoulli_(
-            1 - DROPOUT, generator=self.generator
-        )
+        mask = torch.empty(rows, width, dtype=dtype)
+        return mask.bernoulli_(1 - DROPOUT, generator=self.generator)
 
     def _draw(self) -> int:
         return int(torch.empty((), dtype=torch.int64).random_(generator=self.generator).item())
@@ -130,9 +136,7 @@ class _Stream:
 def _start(
     streams: Sequence[_Stream], languages: int, widths: Sequence[int], dtype: torch.dtype
 ) -> list[tuple[Tensor, Tensor]]:
-    """The first parameters: the same for all languages, as each is a run of its own with the same
-    seeds.
-    """
+    """The first parameters: the same for all languages, each a run of its own with these seeds."""
     layers = []
     for inputs, outputs in itertools.pairwise(widths):
         drawn = [linear_start(inputs, outputs, stream.generator, dtype=dtype) for stream in streams]
@@ -143,9 +147,9 @@ def _start(
 
 
 def _masks(streams: Sequence[_Stream], rows: int, weight: Tensor) -> Float[Tensor, "s b d"]:
-    return torch.stack(
-        [stream.mask(rows, weight.shape[3], weight.dtype) for stream in streams]
-    ).div_(1 - DROPOUT)
+    """What a layer's input is multiplied with: 0, or 1 / (1 - p) so that its mean stays."""
+    masks = [stream.mask(rows, weight.shape[3], weight.dtype) for stream in streams]
+    return torch.stack(masks).div_(1 - DROPOUT)
 
 
 def _logits(
@@ -157,6 +161,7 @@ def _logits(
         if masks is not None:
             x = x * masks[number]
         x = x @ weight.mT + bias
+        # the last layer gives logits
         if number + 1 < len(layers):
             x = x.tanh()
     return x

@@ -1,5 +1,4 @@
-"""One pass over all similarities of a mixed pool: what is nearest to each sentence, and in which
-language.
+"""One pass over all similarities of a mixed pool: what is nearest, and in which language.
 
 The sentences of L languages are line-aligned: line n of every language is the same sentence. Each
 sentence is a query against the sentences of every language, its own included, itself excluded. A
@@ -11,6 +10,7 @@ dropped, so that 200 languages of 1,000 lines need no table of 200,000 by 200,00
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -55,23 +55,17 @@ class Pool(NamedTuple):
 
     @property
     def accuracy_alone(self) -> Float64[ndarray, "l n"]:
-        """Of each query the share of its translations that are found among the lines of their own
-        language.
-        """
+        """Of each query the share of translations found among the lines of their own language."""
         return _mean_over_targets(self.found_alone)
 
     @property
     def accuracy_among_all(self) -> Float64[ndarray, "l n"]:
-        """Of each query the share of its translations that are found among the lines of all
-        languages.
-        """
+        """Of each query the share of translations found among the lines of all languages."""
         return _mean_over_targets(self.found_among_all)
 
 
 class _Nearest(NamedTuple):
-    """Of a block of queries: cosine of the translation, and the highest of other lines with its
-    place, by language.
-    """
+    """Of a block of queries by language: cosine of the translation, and the best other line."""
 
     translation: Float32[Tensor, "r l"]
     other: Float32[Tensor, "r l"]
@@ -102,29 +96,32 @@ def search_pool(
     """
     count, n, _ = vectors.shape
     k = min(k, count * n - 1)
-    alone, among_all = (np.zeros((count, n, count), dtype=bool) for _ in range(2))
-    own, own_without = (np.zeros((count, n), dtype=bool) for _ in range(2))
+    alone = np.zeros((count, n, count), dtype=bool)
+    among_all = np.zeros((count, n, count), dtype=bool)
+    own = np.zeros((count, n), dtype=bool)
+    own_without = np.zeros((count, n), dtype=bool)
     occurrences = np.zeros(count * n, dtype=np.int64)
     nearest_other = np.zeros((count, n), dtype=np.int64)
     for language in range(count):
         others = torch.arange(count) != language
         for start in range(0, n, rows):
-            here = slice(start, min(n, start + rows))
-            found = _search(vectors, language, here, k=k, columns=columns)
+            span = slice(start, min(n, start + rows))
+            found = _search(vectors, language, span, k=k, columns=columns)
+            # the nearest other line of any language, (rows, 1)
             best_other = found.other.max(dim=1, keepdim=True)
-            alone[language, here] = ((found.translation > found.other) & others).numpy()
-            among_all[language, here] = ((found.translation > best_other.values) & others).numpy()
+            alone[language, span] = ((found.translation > found.other) & others).numpy()
+            among_all[language, span] = ((found.translation > best_other.values) & others).numpy()
             line = found.other_line.gather(1, best_other.indices)
-            nearest_other[language, here] = (best_other.indices * n + line)[:, 0].numpy()
+            nearest_other[language, span] = (best_other.indices * n + line)[:, 0].numpy()
+            # the nearest in the own language, against other lines and translations in the others
             abroad = torch.where(others, found.other, -torch.inf).max(dim=1).values
             translated = torch.where(others, found.translation, -torch.inf).max(dim=1).values
             at_home = found.other[:, language]
-            own_without[language, here] = (at_home > abroad).numpy()
-            own[language, here] = ((at_home > abroad) & (at_home > translated)).numpy()
-            occurrences += np.bincount(
-                found.neighbors.indices.flatten().numpy(), minlength=count * n
-            )
-            progress("nearest neighbors", language * n + here.stop, count * n)
+            own_without[language, span] = (at_home > abroad).numpy()
+            own[language, span] = ((at_home > abroad) & (at_home > translated)).numpy()
+            neighbors = found.neighbors.indices.flatten().numpy()
+            occurrences += np.bincount(neighbors, minlength=count * n)
+            progress("nearest neighbors", language * n + span.stop, count * n)
     return Pool(alone, among_all, own, own_without, occurrences.reshape(count, n), nearest_other, k)
 
 
@@ -133,12 +130,10 @@ def accuracy_by_pair(pool: Pool, languages: Sequence[str]) -> Mapping[str, Mappi
     kept = {"accuracy_own_pool": pool.found_alone, "accuracy_mixed_pool": pool.found_among_all}
 
     def shares(found: Bool[ndarray, "l n l"]) -> Mapping[str, float]:
-        return {
-            f"{source}-{target}": float(found[i, :, j].mean())
-            for i, source in enumerate(languages)
-            for j, target in enumerate(languages)
-            if i != j
-        }
+        by_pair = {}
+        for (i, source), (j, target) in itertools.permutations(enumerate(languages), 2):
+            by_pair[f"{source}-{target}"] = float(found[i, :, j].mean())
+        return by_pair
 
     return {name: shares(found) for name, found in kept.items()}
 
@@ -149,29 +144,33 @@ def _mean_over_targets(found: Bool[ndarray, "l n l"]) -> Float64[ndarray, "l n"]
 
 @torch.inference_mode()
 def _search(
-    vectors: Float32[ndarray, "l n d"], language: int, here: slice, *, k: int, columns: int
+    vectors: Float32[ndarray, "l n d"], language: int, span: slice, *, k: int, columns: int
 ) -> _Nearest:
+    """The lines ``span`` of a language against all sentences, a tile at a time."""
     count, n, _ = vectors.shape
-    queries, size = padded_block(vectors[language], here.start, here.stop - here.start)
-    translation, other = (torch.full((size, count), -torch.inf) for _ in range(2))
+    queries, size = padded_block(vectors[language], span.start, span.stop - span.start)
+    translation = torch.full((size, count), -torch.inf)
+    other = torch.full((size, count), -torch.inf)
     other_line = torch.zeros((size, count), dtype=torch.int64)
     best = no_neighbors(size)
     for candidates in range(count):
         for first in range(0, n, columns):
             block, width = padded_block(vectors[candidates], first, columns)
             tile = (queries @ block.T)[:size, :width]
-            begin = max(here.start, first)
-            shared = torch.arange(
-                begin, max(begin, min(here.stop, first + width))
-            )  # lines on both sides of the tile
-            at = shared - here.start, shared - first
-            translation[at[0], candidates] = tile[at]
+            # lines on both sides of the tile, which are translations, or the query itself
+            begin = max(span.start, first)
+            shared = torch.arange(begin, max(begin, min(span.stop, first + width)))
+            same_line = shared - span.start, shared - first
+            translation[same_line[0], candidates] = tile[same_line]
+            # translations are neighbors, the query itself is none: so the tile of its own language
+            # is merged after these cells are blanked, the others before
             if k and candidates != language:
                 best = merge(best, top_k(tile, k), offset=candidates * n + first, k=k)
-            tile[at] = -torch.inf
-            if k and candidates == language:  # without the query itself
+            tile[same_line] = -torch.inf
+            if k and candidates == language:
                 best = merge(best, top_k(tile, k), offset=candidates * n + first, k=k)
             nearest = tile.max(dim=1)
+            # >, so that of equal lines the first one stays
             is_nearer = nearest.values > other[:, candidates]
             other[is_nearer, candidates] = nearest.values[is_nearer]
             other_line[is_nearer, candidates] = nearest.indices[is_nearer] + first

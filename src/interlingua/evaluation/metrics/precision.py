@@ -13,9 +13,9 @@ def average_precision(scores: Float[ndarray, " n"], positive: Bool[ndarray, " n"
     AP = sum_k (R_k - R_{k-1}) P_k over the distinct scores, highest first, as scikit-learn's
     ``average_precision_score``; 0 where nothing is positive.
     """
-    return float(
-        resampled_average_precision(scores, positive, np.ones((1, len(scores)), np.int64))[0]
-    )
+    # one resample in which every pair is drawn once
+    once = np.ones((1, len(scores)), np.int64)
+    return float(resampled_average_precision(scores, positive, once)[0])
 
 
 def resampled_average_precision(
@@ -33,20 +33,19 @@ def resampled_average_precision(
     order = np.argsort(-np.asarray(scores), kind="stable")
     ordered = np.asarray(scores)[order]
     is_positive = np.asarray(positive)[order]
-    last = np.flatnonzero(
-        np.r_[ordered[1:] != ordered[:-1], True]
-    )  # where each distinct score ends
+    # where each distinct score ends: pairs of equal scores are taken together
+    last = np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], True])
     positives = np.cumsum(is_positive)[last]
-    rising = np.flatnonzero(
-        np.diff(positives, prepend=0)
-    )  # only scores of positive pairs add to the sum
+    # only scores of positive pairs add to the sum
+    rising = np.flatnonzero(np.diff(positives, prepend=0))
     if not len(rising):
         return np.zeros(len(counts))
     drawn = np.take(counts, order, axis=1)
+    # positive pairs drawn down to each of these scores, and all pairs: P_k = found / above
     found = np.cumsum(np.compress(is_positive, drawn, axis=1), axis=1, dtype=np.int32)
     found = np.take(found, positives[rising] - 1, axis=1)
     above = np.take(np.cumsum(drawn, axis=1, dtype=np.int32), last[rising], axis=1)
+    # R_k - R_{k-1} is gained / all positive pairs drawn
     gained = np.diff(found, axis=1, prepend=0)
-    return np.asarray(
-        (gained * (found / np.maximum(above, 1))).sum(axis=1) / np.maximum(found[:, -1], 1)
-    )
+    total = (gained * (found / np.maximum(above, 1))).sum(axis=1)
+    return np.asarray(total / np.maximum(found[:, -1], 1))

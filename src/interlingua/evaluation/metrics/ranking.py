@@ -45,9 +45,9 @@ def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
         raise MissingExtraError("ir-measures", "retrieval") from error
     # RR of a run 100 deep is RR@100; the cut-off form goes to another tool, which breaks ties the
     # other way round
-    measures = dict(
-        zip((ir_measures.RR, ir_measures.R @ DEPTH, ir_measures.nDCG @ 10), METRICS, strict=True)
-    )
+    theirs = (ir_measures.RR, ir_measures.R @ DEPTH, ir_measures.nDCG @ 10)
+    measures = dict(zip(theirs, METRICS, strict=True))
+    # 0 for queries of which the run has no ranking, which ir-measures leaves out
     values: dict[str, dict[str, float]] = {metric: dict.fromkeys(qrels, 0.0) for metric in METRICS}
     cut = {query: top(run[query]) for query in qrels if run.get(query)}
     judged = {query: dict(passages) for query, passages in qrels.items()}
@@ -58,6 +58,7 @@ def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
 
 def top(scores: Mapping[str, float], depth: int = DEPTH) -> dict[str, float]:
     """The best passages of a query, best first, in trec_eval's order."""
+    # trec_eval compares in single precision, and of equal scores the larger id comes first
     single = np.fromiter(scores.values(), np.float32, len(scores)).tolist()
     ordered = sorted(zip(single, scores, strict=True), reverse=True)
     return {passage: scores[passage] for _, passage in ordered[:depth]}

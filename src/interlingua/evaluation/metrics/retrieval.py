@@ -35,9 +35,8 @@ def is_right(
     """
     right = predicted == np.arange(len(predicted))
     if texts is not None:
-        right |= np.array(
-            [texts[chosen] == texts[i] for i, chosen in enumerate(predicted)], dtype=bool
-        )
+        has_same_text = [texts[chosen] == texts[i] for i, chosen in enumerate(predicted)]
+        right |= np.array(has_same_text, dtype=bool)
     return np.asarray(right)
 
 
@@ -56,10 +55,13 @@ def weighted_scores(
         gold: its true label.
     """
     labels, of_gold, in_gold = np.unique(gold, return_inverse=True, return_counts=True)
-    places = np.minimum(np.searchsorted(labels, predicted), len(labels) - 1)
-    known = labels[places] == predicted
-    times_predicted = np.bincount(places[known], minlength=len(labels))
+    # the index of each predicted label among those that are gold, where it is one of them
+    indices = np.minimum(np.searchsorted(labels, predicted), len(labels) - 1)
+    is_gold_label = labels[indices] == predicted
+    times_predicted = np.bincount(indices[is_gold_label], minlength=len(labels))
     hits = np.bincount(of_gold[predicted == gold], minlength=len(labels))
+    # 2 TP / (2 TP + FN + FP) = 2 TP / (times gold + times predicted)
     f1 = 2 * hits / (in_gold + times_predicted)
     precision = hits / np.maximum(times_predicted, 1)
+    # a mean over items weighs each label by how often it is gold
     return f1[of_gold], precision[of_gold]

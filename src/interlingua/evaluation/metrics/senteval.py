@@ -54,27 +54,27 @@ def nested_cross_validation(
     classes: int,
     settings: LogisticSettings = SENTEVAL,
 ) -> Outcome:
-    """Every example is tested once: in each fold, an inner cross-validation on the others chooses
-    the regularisation.
+    """Every example is tested once, by a classifier that did not learn from it.
 
-    MR, CR, SUBJ and MPQA. The last training of a fold holds out 5 % of the others to stop by.
+    In each fold, an inner cross-validation on the other examples chooses the regularisation. The
+    last training of a fold holds out 5 % of the others to stop by. For MR, CR, SUBJ and MPQA.
     """
     vectors = torch.from_numpy(x)
     numbers = torch.from_numpy(y)
     outer = list(_folds(y, settings))
-    jobs = [
-        Job(train[inner], train[dev])
-        for train, _ in outer
-        for inner, dev in _folds(y[train], settings)
-    ]
+    # 1. the inner folds of all outer ones, fitted together
+    jobs = []
+    for train, _ in outer:
+        jobs += [Job(train[inner], train[dev]) for inner, dev in _folds(y[train], settings)]
     inner = fit(vectors, numbers, jobs, classes=classes, settings=settings)
-    grid = [
-        _chosen(inner[first : first + settings.folds])
-        for first in range(0, len(inner), settings.folds)
-    ]
-    last = [
-        random_split(train, DEV_SHARE, l2) for (train, _), (l2, _) in zip(outer, grid, strict=True)
-    ]
+    # 2. of each outer fold the best strength
+    grid = []
+    for first in range(0, len(inner), settings.folds):
+        grid.append(_chosen(inner[first : first + settings.folds]))
+    # 3. its last classifier, with that strength
+    last = []
+    for (train, _), (l2, _) in zip(outer, grid, strict=True):
+        last.append(random_split(train, DEV_SHARE, l2))
     fitted = fit(vectors, numbers, last, classes=classes, settings=settings)
     predicted = np.zeros(len(y), np.int64)
     right = np.zeros(len(y))
@@ -126,11 +126,12 @@ def validation_on_dev(
 
 def _tested(
     fitted: Fitted,
-    place: int,
+    strength: int,
     test: tuple[Float32[ndarray, "m d"], Int64[ndarray, " m"]],
     dev_accuracy: float,
 ) -> Outcome:
-    predicted = fitted.predict(torch.from_numpy(test[0]), place)
+    """The outcome on a test set of the classifier of one strength, by its index."""
+    predicted = fitted.predict(torch.from_numpy(test[0]), strength)
     right = (predicted == test[1]).astype(np.float64)
     return Outcome(float(right.mean()), dev_accuracy, right, predicted)
 
@@ -141,6 +142,7 @@ def _chosen(fitted: Sequence[Fitted]) -> tuple[float, float]:
     The first of equals.
     """
     means: Float[ndarray, " r"] = np.mean([one.dev_accuracy for one in fitted], axis=0)
+    # SentEval rounds before it compares, which makes more of them equal
     rounded = [round(100 * mean, 2) for mean in means]
     best = int(np.argmax(rounded))
     return L2_GRID[best], float(means[best])
@@ -158,6 +160,6 @@ def _folds(y: Int64[ndarray, " n"], settings: LogisticSettings) -> Any:
             f"a class has {fewest} examples, fewer than the {settings.folds} folds of the"
             " cross-validation"
         )
-    return StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED).split(
-        np.zeros(len(y)), y
-    )
+    splitter = StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED)
+    # the folds depend on the classes alone, so the vectors need not be there
+    return splitter.split(np.zeros(len(y)), y)

@@ -41,6 +41,7 @@ class XSimSearch(NamedTuple):
 
     def ratio(self, i: int, j: int) -> float:
         """The ratio margin of query i and candidate j."""
+        # one pair anew: the search keeps the scores of each query's nearest candidates alone
         cosine = self.x_means.new_tensor(float(self.x[i] @ self.y[j]))
         return float(margin_score(cosine, self.x_means[i], self.y_means[j], margin="ratio"))
 
@@ -55,8 +56,9 @@ def xsim_predictions(
 def xsim_search(
     x: Float32[ndarray, "n d"], y: Float32[ndarray, "m d"], *, k: int = 4
 ) -> XSimSearch:
-    """The candidate that each margin retrieves for every query, MEXMA (Janeiro et al. 2024), xsim
-    of LASER.
+    """The candidate that each margin retrieves for every query, as xsim of LASER does.
+
+    MEXMA (Janeiro et al. 2024) reports it.
 
     Only the k nearest candidates of a query are scored. The mean of a candidate is taken over its k
     nearest queries.
@@ -71,13 +73,11 @@ def xsim_search(
     of_x, of_y = mutual_topk(x, y, k=k)
     x_means = of_x.similarities.mean(dim=1)
     y_means = of_y.similarities.mean(dim=1)
-    predictions = {
-        margin: best_neighbor(
-            score_neighbors(of_x.similarities, of_x.indices, x_means, y_means, margin=margin),
-            of_x.indices,
-        ).numpy()
-        for margin in MARGINS
-    }
+    # one search serves all margins, which only score its neighbors differently
+    predictions = {}
+    for margin in MARGINS:
+        scores = score_neighbors(of_x.similarities, of_x.indices, x_means, y_means, margin=margin)
+        predictions[margin] = best_neighbor(scores, of_x.indices).numpy()
     return XSimSearch(predictions, x, y, x_means, y_means)
 
 
@@ -102,7 +102,10 @@ def kinds_of_errors(
     """
     kinds = []
     for query in np.flatnonzero(wrong).tolist():
-        behind = int(predicted[query]) - len(targets)
-        near = behind >= 0 and altered[behind].original.strip() == targets[query].strip()
-        kinds.append(altered[behind].kind if near else MISALIGNED)
+        # the number among the altered sentences; below 0 it is another target
+        number = int(predicted[query]) - len(targets)
+        kind = MISALIGNED
+        if number >= 0 and altered[number].original.strip() == targets[query].strip():
+            kind = altered[number].kind
+        kinds.append(kind)
     return kinds

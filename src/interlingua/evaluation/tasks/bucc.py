@@ -1,6 +1,9 @@
 """BUCC 2018 (Zweigenbaum et al. 2018): finding the translations in two texts.
 
-Three protocols, not comparable.
+Two monolingual texts hold some translations of each other, the gold pairs. Pairs are mined by
+margin, those above a threshold are extracted, and F1 compares them with the gold. The three
+protocols here are not comparable: the threshold is from other data than those it is scored on
+(``BuccMargin``), from the very same (``BuccBestF1``), or there is none (``BuccMTEB``).
 """
 
 from __future__ import annotations
@@ -48,8 +51,9 @@ _TUNING = (TRAINING, "sample", "dev", TEST)
 
 
 class BuccPair(NamedTuple):
-    """A language pair: the split to score or to find a threshold on, and the test data, where their
-    gold is there.
+    """A language pair: a split, and the test data where their gold is there.
+
+    The split is the one to score, or with test data the one to find a threshold on.
     """
 
     languages: tuple[str, str]
@@ -59,7 +63,9 @@ class BuccPair(NamedTuple):
 
     def splits(self) -> list[BuccSplit]:
         """All that is read."""
-        return [self.data] if self.test is None else [self.data, self.test]
+        if self.test is None:
+            return [self.data]
+        return [self.data, self.test]
 
     def sentences(self) -> int:
         """On both sides."""
@@ -121,9 +127,10 @@ class BuccTask(StreamedTask):
         """What the result is called: other splits and data put their name behind."""
         if found.is_official:
             return self.label()
-        return (
-            f"{self.name}_dev" if found.revision else f"{self.name}_{found.folder.resolve().name}"
-        )
+        # the only published data that are recognized by digest are a dev split
+        if found.revision:
+            return f"{self.name}_dev"
+        return f"{self.name}_{found.folder.resolve().name}"
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """All language pairs, and those of the shared task's training data."""
@@ -158,22 +165,22 @@ class BuccTask(StreamedTask):
         """
         files = self.files(folder)[name]
         with_gold = [split for split, one in files.items() if one.gold.is_file()]
-        split = next(
-            (split for split in ([self.split] if self.split else _TUNING) if split in with_gold),
-            None,
-        )
+        possible: Sequence[str] = _TUNING
+        wanted = "any split"
+        if self.split:
+            possible = (self.split,)
+            wanted = f"the split {self.split!r}"
+        split = next((split for split in possible if split in with_gold), None)
         if split is None:
-            wanted = f"the split {self.split!r}" if self.split else "any split"
             there = ", ".join(with_gold) or "none"
             raise DataError(
                 f"no gold file of {wanted} of {name}; splits that have one: {there}", path=folder
             )
         first, second = map(full_code, name.split("-"))
-        test = (
-            read_bucc(files[TEST])
-            if self.uses_test and split == TRAINING and TEST in with_gold
-            else None
-        )
+        # a threshold from any other split than training is scored on that split itself
+        test: BuccSplit | None = None
+        if self.uses_test and split == TRAINING and TEST in with_gold:
+            test = read_bucc(files[TEST])
         return BuccPair((first, second), split, read_bucc(files[split]), test)
 
     def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
@@ -183,8 +190,7 @@ class BuccTask(StreamedTask):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccMargin(BuccTask):
-    """LASER's protocol (Artetxe & Schwenk 2019; ``bucc.sh``): a threshold from the training gold,
-    F1 on the test data.
+    """LASER's protocol (Artetxe & Schwenk 2019; ``bucc.sh``): threshold from training, F1 on test.
 
     Equal texts of a side are one text; a pair of which a side's text stands there more than once is
     dropped after the matching, and its gold pair counts as missed. Where the test gold, which was
@@ -218,51 +224,46 @@ class BuccMargin(BuccTask):
     ) -> TaskResult:
         """See ``Task.evaluate``; shows ``f1`` where all pairs have it."""
         result = super().evaluate(encoder, data, progress=progress)
-        return (
-            result
-            if _is_held_out(result.subsets)
-            else replace(result, main_metric="f1_crossvalidated")
-        )
+        if _is_held_out(result.subsets):
+            return result
+        return replace(result, main_metric="f1_crossvalidated")
 
     def result_name(self, found: Findings) -> str:
         """Without test data it is another protocol."""
-        name = super().result_name(found)
-        return (
-            name
-            if _is_held_out(found.subsets) or not found.is_official
-            else f"{self.name}_{TRAINING}"
-        )
+        if found.is_official and not _is_held_out(found.subsets):
+            return f"{self.name}_{TRAINING}"
+        return super().result_name(found)
 
     def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
         """See ``Task.score``."""
         pair = unit.data
+        # the threshold with the best F1 on the split itself
         candidates = self._mine(encoder, pair.languages, pair.data)
         right = _right(candidates, pair.data)
         gold = len(pair.data.gold)
         threshold = best_threshold(candidates.scores, right, gold=gold).threshold
         best = at_threshold(candidates.scores, right, gold=gold, threshold=threshold)
+        # two halves of the source sentences at random, equally large; F1 = 2 c / (extracted + gold)
         halves = np.random.default_rng(self.seed).permutation(len(pair.data.source.ids)) % 2
         in_second = int(halves[[source for source, _ in pair.data.gold]].sum())
         of_halves = gold - in_second, in_second
         kept = cross_validated(candidates.scores, right, halves[candidates.x], gold=of_halves)
-        scores = {
-            **_best(best),
-            "f1_crossvalidated": 2 * int(right[kept].sum()) / (int(kept.sum()) + gold),
-        }
+        crossvalidated = 2 * int(right[kept].sum()) / (int(kept.sum()) + gold)
+        scores = {**_best(best), "f1_crossvalidated": crossvalidated}
         if pair.test is None:
             note = (
                 f"no gold of a test split; threshold {threshold:.4f} is of the {pair.split} split"
             )
             return Scored(scores, _items(candidates.take(kept), pair.data), notes=[note])
+        # that threshold on the test data
         held_out = self._mine(encoder, pair.languages, pair.test)
         right = _right(held_out, pair.test)
         gold = len(pair.test.gold)
         found = at_threshold(held_out.scores, right, gold=gold, threshold=threshold)
         scores |= {"f1": found.f1, "precision": found.precision, "recall": found.recall}
         items = _items(held_out.take(held_out.scores >= threshold), pair.test)
-        return Scored(
-            scores, items, notes=[f"threshold {threshold:.4f} from the {pair.split} split"]
-        )
+        note = f"threshold {threshold:.4f} from the {pair.split} split"
+        return Scored(scores, items, notes=[note])
 
     def _mine(
         self, encoder: CachedEncoder, languages: tuple[str, str], data: BuccSplit
@@ -271,12 +272,13 @@ class BuccMargin(BuccTask):
         rows = []
         vectors = []
         for side, language in zip((data.source, data.target), languages, strict=True):
+            # distinct texts in the order of their first rows; -1 for one that stands there twice,
+            # which takes part in the search and is dropped after it
             counts = Counter(side.texts)
             row_of = {text: row for row, text in enumerate(side.texts)}
+            row_of |= {text: -1 for text, count in counts.items() if count > 1}
             vectors.append(_embed(encoder, list(counts), language))
-            rows.append(
-                np.array([row_of[text] if count == 1 else -1 for text, count in counts.items()])
-            )
+            rows.append(np.array([row_of[text] for text in counts]))
         found = retrieve(*best_both_ways(*vectors, k=self.k, margin=self.margin), self.retrieval)
         x = rows[0][found.x]
         y = rows[1][found.y]
@@ -285,8 +287,9 @@ class BuccMargin(BuccTask):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccBestF1(BuccTask):
-    """The protocol of sentence-transformers' ``bucc2018.py`` (Reimers & Gurevych 2020), which EMS
-    takes over.
+    """The protocol of sentence-transformers' ``bucc2018.py`` (Reimers & Gurevych 2020).
+
+    EMS takes it over.
 
     One split gives both the threshold and the F1, so nothing is held out; every id is a text of its
     own, and pairs that score below 1 are dropped. The search is exact here; the script's is
@@ -316,9 +319,9 @@ class BuccBestF1(BuccTask):
         x, y = (_embed(encoder, side.texts, language) for side, language in sides)
         candidates = retrieve(*best_both_ways(x, y, k=self.k))
         candidates = candidates.take(candidates.scores >= self.least)
-        best = best_threshold(
-            candidates.scores, _right(candidates, pair.data), gold=len(pair.data.gold)
-        )
+        right = _right(candidates, pair.data)
+        best = best_threshold(candidates.scores, right, gold=len(pair.data.gold))
+        # by number and not by threshold, which may lie between equal scores
         extracted = candidates.take(np.argsort(-candidates.scores, kind="stable")[: best.extracted])
         note = f"threshold {best.threshold:.4f}, of the {pair.split} split itself"
         examples = _not_gold(extracted, pair, self.examples)
@@ -327,8 +330,7 @@ class BuccBestF1(BuccTask):
 
 @dataclass(frozen=True, kw_only=True)
 class BuccMTEB(BuccTask):
-    """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: no mining, a search without a
-    threshold.
+    """mteb's protocol for its task ``BUCC``, MEXMA's Table 1: a search without a threshold.
 
     Only the sources of gold pairs are queries, the whole English side the candidates; the nearest
     by cosine is scored with F1 over the English ids, weighted by how often each is gold. mteb's
@@ -352,10 +354,8 @@ class BuccMTEB(BuccTask):
         pair = unit.data
         gold = np.array([target for _, target in pair.data.gold])
         queries, candidates = self.texts(pair.data)
-        x, y = (
-            _embed(encoder, *side)
-            for side in zip((queries, candidates), pair.languages, strict=True)
-        )
+        x = _embed(encoder, queries, pair.languages[0])
+        y = _embed(encoder, candidates, pair.languages[1])
         nearest = exact_topk(x, y, k=1, device=search_device(len(x), len(y))).indices[:, 0].numpy()
         f1, precision = weighted_scores(nearest, gold)
         right = nearest == gold
@@ -364,9 +364,9 @@ class BuccMTEB(BuccTask):
             "precision": float(precision.mean()),
             "accuracy": float(right.mean()),
         }
-        shown = np.concatenate(
-            [gold, np.arange(len(y))]
-        )  # candidate i is to be the translation of query i
+        # wrong_neighbors wants candidate i to be the translation of query i: so the gold candidates
+        # stand before all candidates
+        shown = np.concatenate([gold, np.arange(len(y))])
         examples = wrong_neighbors(
             right,
             nearest + len(gold),
@@ -380,20 +380,23 @@ class BuccMTEB(BuccTask):
 
 
 def _embed(encoder: CachedEncoder, texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
-    return stream_vectors(
-        functools.partial(encoder.encode, language=language), texts, normalize=True
-    )
+    """Unit vectors in a file on disk: a side has hundreds of thousands of sentences."""
+    encode = functools.partial(encoder.encode, language=language)
+    return stream_vectors(encode, texts, normalize=True)
 
 
 def _right(candidates: Candidates, data: BuccSplit) -> Bool[ndarray, " n"]:
+    """Whether each pair is gold."""
     gold = set(data.gold)
     pairs = zip(candidates.x.tolist(), candidates.y.tolist(), strict=True)
     return np.array([pair in gold for pair in pairs], dtype=bool)
 
 
 def _items(extracted: Candidates, data: BuccSplit) -> Items:
-    """F1 as 2 c / (extracted + gold), by source sentence, so that encoders can be compared on
-    resampled sentences.
+    """F1 by source sentence, so that encoders can be compared on resampled sentences.
+
+    F1 is 2 c / (extracted + gold): each source sentence has its part of the numerator as its value,
+    and of the denominator as its weight.
     """
     count = len(data.source.ids)
     hits = np.bincount(extracted.x[_right(extracted, data)], minlength=count)
@@ -406,13 +409,18 @@ def _not_gold(extracted: Candidates, pair: BuccPair, limit: int) -> tuple[Exampl
 
     Each source sentence is extracted once at most.
     """
-    sources, targets = pair.data.source.texts, pair.data.target.texts
+    sources = pair.data.source.texts
+    targets = pair.data.target.texts
     gold = dict(pair.data.gold)
     wrong = extracted.take(~_right(extracted, pair.data))
     found = []
-    for place in sample(np.ones(len(wrong.x), bool), [sources[row] for row in wrong.x], limit):
-        source, target = int(wrong.x[place]), int(wrong.y[place])
-        expected = cut(targets[gold[source]]) if source in gold else "(in no gold pair)"
+    texts = [sources[row] for row in wrong.x]
+    for index in sample(np.ones(len(wrong.x), bool), texts, limit):
+        source = int(wrong.x[index])
+        target = int(wrong.y[index])
+        expected = "(in no gold pair)"
+        if source in gold:
+            expected = cut(targets[gold[source]])
         found.append(
             Example(
                 item=source,
@@ -420,7 +428,7 @@ def _not_gold(extracted: Candidates, pair: BuccPair, limit: int) -> tuple[Exampl
                 expected=expected,
                 retrieved=cut(targets[target]),
                 expected_score=None,
-                retrieved_score=float(wrong.scores[place]),
+                retrieved_score=float(wrong.scores[index]),
                 languages=pair.languages,
                 measure="ratio margin",
             )
@@ -434,6 +442,7 @@ def _best(found: Extraction) -> dict[str, float]:
 
 def _with_shared_metrics(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
     """With the metrics that all of them have."""
+    # a pair without test data has no "f1", and means are over metrics that all pairs have
     shared = set.intersection(*(set(subset.scores) for subset in subsets))
     in_order = [metric for metric in subsets[0].scores if metric in shared]
     found = []

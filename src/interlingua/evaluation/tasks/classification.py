@@ -63,6 +63,7 @@ class ClassificationTask(LanguageTask):
             DataError: a split is missing, or has a label that no training text has.
         """
         languages = self.read(folder)
+        # before the first unit: nothing is embedded if a label is wrong
         _check_labels(languages, folder)
         for one in languages:
             splits = one.splits.values()
@@ -96,6 +97,7 @@ class ClassificationTask(LanguageTask):
         for key in self.chosen(files, folder):
             for split in self.splits:
                 require_split(files[key], split, language=key, folder=folder)
+            # the dev set too where there is one, so that a label of it that is unknown shows
             splits = {split: files[key][split]() for split in SPLITS if split in files[key]}
             sets.append(LabeledLanguage(key, full_code(key.rpartition(".")[2]), splits))
         return sets
@@ -115,9 +117,9 @@ class ClassificationTask(LanguageTask):
     def has_official_sizes(self, one: LabeledLanguage) -> bool:
         """Whether a language has as many texts as the data set."""
         sizes = self.sizes()
-        return bool(sizes) and all(
-            len(one.splits[split].texts) == sizes[split] for split in self.splits
-        )
+        if not sizes:
+            return False
+        return all(len(one.splits[split].texts) == sizes[split] for split in self.splits)
 
     def is_protocol(self, found: Findings) -> bool:
         """By the content or the sizes."""
@@ -125,29 +127,28 @@ class ClassificationTask(LanguageTask):
 
 
 def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
-    """Says so where a text can't be classified, as nothing with its label is in the training sets
-    of its domain.
-    """
+    """Refuses texts of which the label is in no training set of their domain."""
     for one in sets:
-        known = {
-            label
-            for other in sets
-            if other.domain == one.domain
-            for label in other.splits["train"].labels
-        }
+        # of all languages: zero-shot transfer learns from another one
+        known: set[str] = set()
+        for other in sets:
+            if other.domain == one.domain:
+                known.update(other.splits["train"].labels)
         for split, texts in one.splits.items():
             if unknown := set(texts.labels) - known:
                 found = f"the label {min(unknown)!r} of the {split} set is in no training set"
                 there = ", ".join(sorted(known)[:12])
                 raise DataError(f"{one.key}: {found}; there are: {there}", path=folder)
+        # a classifier of one class is always right
         if len(known) < 2:
             found = f"all training texts have the label {min(known)!r}"
             raise DataError(f"{one.key}: {found}; expected two labels or more", path=folder)
 
 
 class Sib200Data:
-    """SIB-200 (Adelani et al. 2024): 7 topics in 205 languages, 701 / 99 / 204 sentences, which are
-    those of FLORES.
+    """SIB-200 (Adelani et al. 2024): 7 topics of FLORES's sentences in 205 languages.
+
+    701 sentences are for training, 99 for dev and 204 for test.
     """
 
     folders: ClassVar[Sequence[str]] = ("sib200", "sib-200")
@@ -160,8 +161,9 @@ class Sib200Data:
 
 
 class UmsabData:
-    """UMSAB (Barbieri et al. 2022): sentiment of tweets, 3 classes in 8 languages, 1,839 / 324 /
-    870 tweets.
+    """UMSAB (Barbieri et al. 2022): sentiment of tweets, 3 classes in 8 languages.
+
+    1,839 tweets are for training, 324 for dev and 870 for test.
     """
 
     folders: ClassVar[Sequence[str]] = ("umsab_sentiment", "umsab")
@@ -174,8 +176,9 @@ class UmsabData:
 
 
 class FolderData:
-    """Any labeled texts of your own: ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or
-    ``.jsonl``.
+    """Any labeled texts of your own.
+
+    They are in ``german.train.tsv`` or ``de/train.tsv`` (label TAB text), or in ``.jsonl``.
     """
 
     folders: ClassVar[Sequence[str]] = ("labeled",)
@@ -187,8 +190,9 @@ class FolderData:
 
 
 class ClsV1Data:
-    """CLS v1, Webis-CLS-10 (Prettenhofer and Stein 2010): opinions on books, DVDs and music in 4
-    languages.
+    """CLS v1, Webis-CLS-10 (Prettenhofer and Stein 2010): opinions on products in 4 languages.
+
+    The products are books, DVDs and music.
 
     2,000 reviews to train on and 2,000 to test by domain and language, half of them positive. EMS
     also has 2,000 dev reviews and does not say whence: here they are 1,000 of each class at even
@@ -208,8 +212,9 @@ class ClsV1Data:
 
 
 class ClsV2Data:
-    """CLS v2, the Multilingual Amazon Reviews Corpus (Keung et al. 2020) as EMS uses it: opinions
-    in 6 languages.
+    """CLS v2, the Multilingual Amazon Reviews Corpus (Keung et al. 2020): opinions in 6 languages.
+
+    It is used as in EMS.
 
     Up to two stars are negative, from four on positive. EMS has 2,000 training reviews and does not
     say which: here they are 1,000 of each class at even distances in the file. Dev and test keep

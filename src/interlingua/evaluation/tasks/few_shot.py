@@ -34,8 +34,7 @@ MAX_ITERATIONS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class FewShotTask(ClassificationTask):
-    """mteb's classification (Muennighoff et al. 2023; ``AbsTaskClassification`` of mteb 2),
-    language by language.
+    """mteb's classification (Muennighoff et al. 2023; ``AbsTaskClassification``), by language.
 
     Ten times, 8 texts of each label are drawn from the training set and scikit-learn's logistic
     regression, with its own defaults, is fitted to their embeddings; ``accuracy`` on the test set
@@ -65,14 +64,15 @@ class FewShotTask(ClassificationTask):
         y = class_numbers(train.labels, _classes(one))
         test_y = class_numbers(test.labels, _classes(one))
         drawn = self._draws(one)
+        # only training texts that some draw has are embedded; row_in_x: row of train -> row of x
         used = sorted({row for rows in drawn for row in rows})
-        place = {row: number for number, row in enumerate(used)}
+        row_in_x = {row: number for number, row in enumerate(used)}
         x = encoder.encode([train.texts[row] for row in used], language=one.code)
         test_x = encoder.encode(test.texts, language=one.code)
         of_draws = []
         for rows in drawn:
-            places = [place[row] for row in rows]
-            of_draws.append(self._predict(x[places], y[rows], test_x))
+            own_x = x[[row_in_x[row] for row in rows]]
+            of_draws.append(self._predict(own_x, y[rows], test_x))
         predicted = np.stack(of_draws)
         right: Bool[ndarray, "r n"] = predicted == test_y
         accuracies = right.mean(axis=1)
@@ -83,9 +83,7 @@ class FewShotTask(ClassificationTask):
         return Scored(scores, Items(right.mean(axis=0)))
 
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
-        """See ``ClassificationTask.embed_language``: the training texts that are drawn, and the
-        test set.
-        """
+        """Embeds the training texts that are drawn, and the test set."""
         used = sorted({row for rows in self._draws(one) for row in rows})
         encoder.encode([one.splits["train"].texts[row] for row in used], language=one.code)
         encoder.encode(one.splits["test"].texts, language=one.code)
@@ -105,7 +103,8 @@ class FewShotTask(ClassificationTask):
             raise MissingExtraError("scikit-learn", "classification") from error
         classifier: Any = LogisticRegression(max_iter=MAX_ITERATIONS, random_state=self.seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the rule is so many iterations, converged or not
+            # the rule is so many iterations, converged or not
+            warnings.simplefilter("ignore")
             return np.asarray(classifier.fit(x, y).predict(test_x), dtype=np.int64)
 
 
@@ -116,37 +115,33 @@ def _classes(one: LabeledLanguage) -> list[str]:
 def few_shot_draws(
     y: Int64[ndarray, " n"], *, samples_per_label: int, draws: int, seed: int
 ) -> list[list[int]]:
-    """The rows that mteb draws: the same shuffle again and again of the order before, then the
-    first of each label.
-    """
+    """The rows that mteb draws in each experiment: the first of each label in a shuffled order."""
     order = list(range(len(y)))
     found = []
     for _ in range(draws):
+        # mteb's way: the same shuffle each time, of the order that the last one left
         np.random.RandomState(seed).shuffle(order)
-        taken: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         rows = []
         for row in order:
             label = int(y[row])
-            if taken[label] < samples_per_label:
-                taken[label] += 1
+            if counts[label] < samples_per_label:
+                counts[label] += 1
                 rows.append(row)
         found.append(rows)
     return found
 
 
 def macro_f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
-    """The unweighted mean over classes, those that are there or were predicted, of the harmonic
-    mean of P and R.
-    """
-    classes = np.unique(np.concatenate([y, predicted]))
-    return float(
-        np.mean(
-            [
-                2 * ((y == c) & (predicted == c)).sum() / ((y == c).sum() + (predicted == c).sum())
-                for c in classes
-            ]
-        )
-    )
+    """The unweighted mean of F1 over classes: those that are there or were predicted."""
+    scores = []
+    for number in np.unique(np.concatenate([y, predicted])):
+        is_gold = y == number
+        is_predicted = predicted == number
+        # F1 = 2 TP / (2 TP + FN + FP) = 2 TP / (gold + predicted)
+        hits = (is_gold & is_predicted).sum()
+        scores.append(2 * hits / (is_gold.sum() + is_predicted.sum()))
+    return float(np.mean(scores))
 
 
 class FewShotSib200(Sib200Data, FewShotTask):

@@ -1,6 +1,4 @@
-"""Flores P@1: cosine retrieval between all ordered pairs of a group's languages, EMS (Mao et al.
-2023), Table VII.
-"""
+"""Flores P@1, EMS (Mao et al. 2023), Table VII: retrieval between all languages of a group."""
 
 from __future__ import annotations
 
@@ -21,10 +19,10 @@ from interlingua.evaluation.tasks.xsim import DATASET
 _MAIN = "ara cmn deu fra ita jpn kor nld pol por rus spa tha tur"
 _LOW_RESOURCE = "afr guj hin hye jav kat kaz mar mya nob swh tam tel tgl urd yor"
 LANGUAGE_GROUPS: dict[str, tuple[str, ...]] = {
-    "muse": tuple(full_code(code) for code in _MAIN.split()),  # 14 languages, 182 ordered pairs
-    "low_resource": tuple(
-        full_code(code) for code in _LOW_RESOURCE.split()
-    ),  # 16 languages, 240 ordered pairs
+    # 14 languages, 182 ordered pairs
+    "muse": tuple(map(full_code, _MAIN.split())),
+    # 16 languages, 240 ordered pairs
+    "low_resource": tuple(map(full_code, _LOW_RESOURCE.split())),
 }
 TABLE_PAIRS = "afr-guj hin-hye jav-kat kaz-mar mya-nob swh-tam tel-tgl urd-yor"
 """The pairs that Table VII shows one by one; the mean of both directions here, the paper does not
@@ -32,8 +30,9 @@ say."""
 
 
 class FloresP1(PairwiseSearch):
-    """P@1 of cosine retrieval among the 1,012 sentences of FLORES-200 devtest, for every ordered
-    pair of languages.
+    """P@1 of cosine retrieval among the 1,012 sentences of FLORES-200 devtest.
+
+    Every ordered pair of languages is scored.
 
     By default all pairs within each of the paper's two groups, 182 and 240; their means are
     ``muse_182of182`` and ``low_resource_240of240``, counted in pairs. Each language is embedded
@@ -58,6 +57,7 @@ class FloresP1(PairwiseSearch):
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``; those of a group together."""
         available = {code: code for code in files}
+        # a circle is a set of languages that are all paired with each other
         circles = []
         single = []
         for item in self.languages or ():
@@ -70,12 +70,13 @@ class FloresP1(PairwiseSearch):
         if single:
             circles.append(choose_languages(single, available, {}, folder))
         if self.languages is None:
-            circles = [
-                list(group) for group in LANGUAGE_GROUPS.values() if set(group) <= set(files)
-            ] or [list(files)]
-        pairs = dict.fromkeys(
-            pair for circle in circles for pair in itertools.combinations(sorted(circle), 2)
-        )
+            groups = LANGUAGE_GROUPS.values()
+            complete = [list(group) for group in groups if set(group) <= set(files)]
+            circles = complete or [list(files)]
+        # two circles may share a pair, which is scored once
+        pairs: dict[tuple[str, str], None] = {}
+        for circle in circles:
+            pairs |= dict.fromkeys(itertools.combinations(sorted(circle), 2))
         if not pairs:
             raise DataError(
                 "fewer than two languages to pair; name more with --languages", path=folder
@@ -96,7 +97,5 @@ class FloresP1(PairwiseSearch):
             circles[pair] = tuple(full_code(code) for code in pair.split("-"))
         pairs_of = {}
         for name, codes in circles.items():
-            pairs_of[name] = [
-                f"{first}-{second}" for first, second in itertools.permutations(codes, 2)
-            ]
+            pairs_of[name] = list(map("-".join, itertools.permutations(codes, 2)))
         return groups | present_members(found.subsets, pairs_of)

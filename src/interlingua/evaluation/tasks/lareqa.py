@@ -1,12 +1,10 @@
-"""LAReQA (Roy et al. 2020): answers to a question in all languages, retrieved from one pool of all
-languages.
-"""
+"""LAReQA (Roy et al. 2020): answers in all languages, retrieved from one pool of all languages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -45,8 +43,9 @@ OTHER_LANGUAGES = f"recall_at_{FAIRNESS_DEPTH}_other_languages"
 
 
 class LAReQA(PassageTask):
-    """Mean average precision on XQuAD-R: each question has a right sentence in every language, all
-    in one pool.
+    """Mean average precision on XQuAD-R, over one pool of all languages.
+
+    Each question has a right sentence in every language.
 
     The candidates are the sentences of all paragraphs in all languages, embedded alone; the whole
     ranking counts.
@@ -109,12 +108,14 @@ class LAReQA(PassageTask):
         own = sets[name]
         in_own_language, notes = judged_questions(own, pools[name].ids)
         judged = self._judged_in_all(name, in_own_language, sets)
+        # a question that is judged and has no text counts as 0, so it stays in ``judged``
         questions = {query: own.queries[query] for query in judged if query in own.queries}
         vectors = self._embed_questions(encoder, questions, language)
-        if alone := len(judged) - len(_answered_elsewhere(name, judged)):
+        if count := len(judged) - len(_answered_elsewhere(name, judged)):
             notes.append(
-                f"{alone:,} questions have no answer in another language and count in {MAP} alone"
+                f"{count:,} questions have no answer in another language and count in {MAP} alone"
             )
+        # average precision takes the whole ranking, all other metrics the first 100 passages
         run = search([*questions], vectors, pools)
         values = {
             **_average_precisions(name, judged, [*questions], vectors, pools),
@@ -127,8 +128,15 @@ class LAReQA(PassageTask):
         expected = {
             query: f"{name}/{_right(grades)[0]}" for query, grades in in_own_language.items()
         }
-        kept: Any = {"language": language, "place": set_and_id, "limit": self.examples}
-        missed = misses(run, judged, own.queries, expected, **kept)
+        missed = misses(
+            run,
+            judged,
+            own.queries,
+            expected,
+            language=language,
+            place=set_and_id,
+            limit=self.examples,
+        )
         self._write_runs(name, {OF_ALL: run})
         subset = SubsetScores(
             name=name, languages=(language, language), pairs=len(judged), scores=scores
@@ -144,10 +152,10 @@ def _average_precisions(
     vectors: Float32[ndarray, "n d"],
     pools: Mapping[str, EmbeddedPassages],
 ) -> dict[str, dict[str, float]]:
-    """``map`` of each judged question, and ``map_without_own_answer`` of those with an answer in
-    another language.
+    """``map`` and ``map_without_own_answer`` of each judged question.
 
-    A question without a text counts as 0.
+    The latter only of those with an answer in another language. A question without a text counts
+    as 0.
     """
     values = {
         MAP: dict.fromkeys(judged, 0.0),
@@ -163,8 +171,10 @@ def _average_precisions(
         rows.append([row_of[passage] for passage in _right(judged[query]) if passage in row_of])
     relevant = padded_rows(rows)
     ranks = relevant_ranks(vectors, candidates, relevant)
+    # of the judgments and not of the pool: an answer that is not in the pool is never found
     counts = np.array([len(_right(judged[query])) for query in questions])
     others = np.array([len(_in_other_languages(name, judged[query])) for query in questions])
+    # the padding reads passage 0, which is harmless, as it has rank 0 anyway
     removed = is_own[np.maximum(relevant, 0)]
     found = {
         MAP: average_precision(ranks, counts),
@@ -185,6 +195,7 @@ def _whole_pool(pools: Mapping[str, EmbeddedPassages]) -> tuple[list[str], Float
     """
     ids = [f"{name}/{passage}" for name, pool in pools.items() for passage in pool.ids]
     vectors = np.concatenate([np.asarray(pool.vectors) for pool in pools.values()])
+    # relevant_ranks takes the earlier row of equals, so the order of rows makes the tie rule
     order = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
     return [ids[row] for row in order], vectors[order]
 
@@ -212,5 +223,7 @@ def _right(grades: Mapping[str, int]) -> list[str]:
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = [*values]
-    return float(np.mean(found)) if found else 0.0
+    numbers = [*values]
+    if not numbers:
+        return 0.0
+    return float(np.mean(numbers))

@@ -1,6 +1,4 @@
-"""What xsim and its kin share: the best neighbor by margin among the sentences of the other
-language.
-"""
+"""What xsim and its variants share: the best neighbor by margin in the other language."""
 
 from __future__ import annotations
 
@@ -26,8 +24,7 @@ from interlingua.evaluation.tasks.translations import Translations, TranslationT
 
 @dataclass(frozen=True, kw_only=True)
 class MarginSearch(TranslationTask):
-    """The share of sentences for which the best-scored neighbor is not their translation, LASER's
-    ``xsim.py``.
+    """The share of sentences of which the best neighbor is not the translation (LASER's xsim).
 
     All three margins are computed from one search: ratio, which is the main metric,
     ``..._distance`` and ``..._absolute``. A group has the mean over its languages and, as
@@ -46,6 +43,7 @@ class MarginSearch(TranslationTask):
 
     def units(self, folder: Path) -> Iterable[Unit[Translations]]:
         """The pairs of languages, with the further candidates of their target sentences."""
+        # read once for all languages that are paired with the same target sentences
         pools: dict[str, list[Altered]] = {}
         for unit in super().units(folder):
             target = unit.languages[1]
@@ -62,6 +60,7 @@ class MarginSearch(TranslationTask):
         """See ``Task.run``; records the further candidates, those of one target side once."""
         units = list(self.units(folder))
         found = self.score_units(encoder, folder, units, progress)
+        # by identity: units that share a target side share one list, see ``units``
         pools = {id(unit.data.altered): unit.data.altered for unit in units if unit.data.altered}
         found.added = [content_sha256(zip(*pool, strict=True)) for pool in pools.values()]
         altered = [one for pool in pools.values() for one in pool]
@@ -94,18 +93,19 @@ class MarginSearch(TranslationTask):
     ) -> dict[str, float]:
         """Of the languages and, pooled, of all sentences."""
         by_pairs = mean_scores(subsets, by_pairs=True)
-        return mean_scores(subsets) | {
-            f"{metric}_pooled": by_pairs[metric] for metric in self.margins()
-        }
+        pooled = {f"{metric}_pooled": by_pairs[metric] for metric in self.margins()}
+        return mean_scores(subsets) | pooled
 
     def score(self, encoder: CachedEncoder, unit: Unit[Translations]) -> Scored:
         """See ``Task.score``."""
         source, target = unit.languages
         sources, targets, altered = unit.data
+        # candidate i is the translation of source i; the altered sentences stand behind
         candidates = [*targets, *(one.text for one in altered)]
         y = encoder.encode(candidates, language=target)
         x = encoder.encode(sources, language=source)
         search = xsim_search(x, y, k=self.k)
+        # with texts, a candidate of the same text as the translation is right too
         texts = candidates if self.compare == "text" else None
         wrong = {
             margin: ~is_right(predicted, texts) for margin, predicted in search.predictions.items()
@@ -113,9 +113,8 @@ class MarginSearch(TranslationTask):
         rates = [float(wrong[margin].mean()) for margin in ("ratio", "distance", "absolute")]
         scores = dict(zip(self.margins(), rates, strict=True))
         if altered:
-            errors = Counter(
-                kinds_of_errors(search.predictions["ratio"], wrong["ratio"], targets, altered)
-            )
+            kinds = kinds_of_errors(search.predictions["ratio"], wrong["ratio"], targets, altered)
+            errors = Counter(kinds)
             for kind in (*self.kinds_in(altered), MISALIGNED):
                 scores[f"errors_{_slug(kind)}"] = errors[kind] / len(sources)
         examples = wrong_neighbors(

@@ -1,5 +1,7 @@
-"""Questions with a wrong first passage, kept for a reader: the texts are looked up in one more
-pass.
+"""Questions with a wrong first passage, kept for a reader.
+
+Passages are not held in memory, so the texts of those that are shown are looked up in one more
+pass over the collection.
 """
 
 from __future__ import annotations
@@ -62,18 +64,27 @@ def misses(
         limit: how many to keep.
     """
     questions = list(qrels)
+    # a question without a ranking has no first passage to show
     first = {query: next(iter(ranked)) for query, ranked in run.items() if ranked}
-    wrong = np.array(
+    is_wrong = np.array(
         [query in first and qrels[query].get(first[query], 0) <= 0 for query in questions],
         dtype=bool,
     )
     found = []
-    for item in sample(wrong, [queries.get(query, "") for query in questions], limit):
+    for item in sample(is_wrong, [queries.get(query, "") for query in questions], limit):
         query = questions[item]
-        ranked = run[questions[item]]
-        places = place(expected[query]), place(first[query])
-        scores = ranked.get(expected[query]), ranked[first[query]]
-        found.append(Miss(item, queries[query], language, *places, *scores))
+        ranked = run[query]
+        miss = Miss(
+            item=item,
+            query=queries[query],
+            language=language,
+            expected=place(expected[query]),
+            retrieved=place(first[query]),
+            # None for a passage that is not among the first 100
+            expected_score=ranked.get(expected[query]),
+            retrieved_score=ranked[first[query]],
+        )
+        found.append(miss)
     return found
 
 
@@ -91,32 +102,29 @@ def with_texts(
         codes: the language of each set.
         measure: what the scores are.
     """
-    wanted = {
-        place
-        for found in missed.values()
-        for miss in found
-        for place in (miss.expected, miss.retrieved)
-    }
+    shown: set[Place] = set()
+    for found in missed.values():
+        for miss in found:
+            shown |= {miss.expected, miss.retrieved}
     texts: dict[Place, str] = {}
-    for name in dict.fromkeys(name for name, _ in wanted):
+    for name in {name for name, _ in shown}:
         for passage in sets[name].passages():
-            if (name, passage.id) in wanted:
-                texts[name, passage.id] = cut(
-                    ": ".join(filter(None, (passage.title, passage.text)))
-                )
-    return {
-        subset: tuple(
-            Example(
-                item=miss.item,
-                query=cut(miss.query),
-                expected=texts.get(miss.expected, "(not among the passages)"),
-                retrieved=texts[miss.retrieved],
-                expected_score=miss.expected_score,
-                retrieved_score=miss.retrieved_score,
-                languages=(miss.language, codes[miss.retrieved[0]]),
-                measure=measure,
-            )
-            for miss in found
+            if (name, passage.id) in shown:
+                # cut at once: a passage may be long, and thousands are shown
+                whole = ": ".join(filter(None, (passage.title, passage.text)))
+                texts[name, passage.id] = cut(whole)
+
+    def example_of(miss: Miss) -> Example:
+        return Example(
+            item=miss.item,
+            query=cut(miss.query),
+            # a judged passage need not be in the collection; a retrieved one is
+            expected=texts.get(miss.expected, "(not among the passages)"),
+            retrieved=texts[miss.retrieved],
+            expected_score=miss.expected_score,
+            retrieved_score=miss.retrieved_score,
+            languages=(miss.language, codes[miss.retrieved[0]]),
+            measure=measure,
         )
-        for subset, found in missed.items()
-    }
+
+    return {subset: tuple(map(example_of, found)) for subset, found in missed.items()}

@@ -1,6 +1,4 @@
-"""Mixed pool: is a sentence's translation still found once the sentences of all languages lie in
-one pool?
-"""
+"""Mixed pool: is a translation still found among the sentences of all languages together?"""
 
 from __future__ import annotations
 
@@ -42,8 +40,7 @@ PASSES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class MixedPool(LanguageTask):
-    """Retrieval of translations by cosine from the sentences of one language, and of all languages
-    together.
+    """Retrieval of translations by cosine, from one language and from all languages together.
 
     LAReQA (Roy et al. 2020) calls a space strongly aligned if a sentence's translation is nearer
     than unrelated sentences of the sentence's own language; retrieval within one language at a time
@@ -95,12 +92,14 @@ class MixedPool(LanguageTask):
             raise DataError(
                 "one line in each language; at least 2 are needed for a pool", path=folder
             )
+        # sentences embedded, then searched for: progress counts each twice
         work = len(texts.languages) * texts.sentences
         vectors = unit_vectors(encoder, texts, progress=progress, of_all=PASSES * work)
 
         def after_embedding(label: str, done: int, _: int) -> None:
             progress(label, work + done, PASSES * work)
 
+        # k = 0: neighbors are for hubness, which is not needed here
         pool = search_pool(vectors, k=0, progress=after_embedding)
         found = Findings(folder=folder)
         found.digests = {code: content_sha256([lines]) for code, lines in texts.lines.items()}
@@ -131,16 +130,18 @@ class MixedPool(LanguageTask):
         A pool of some of the languages is another pool, so its result's data differ.
         """
         files = choose_files(data, self.languages, also=self._also(data))
-        check_enough(
-            list(files), LEAST_LANGUAGES, self.languages, next(iter(files.values())).parent
-        )
+        folder = next(iter(files.values())).parent
+        check_enough(list(files), LEAST_LANGUAGES, self.languages, folder)
+        # without the English that was added: it is no part that could be left out
         return list(choose_files(data, self.languages))
 
     def _also(self, data: Path) -> tuple[str, ...]:
         """English, for a language that was requested alone."""
         folder = self.find(data)
-        alone = len(choose_files(data, self.languages)) == 1
-        return (ENGLISH,) if alone and ENGLISH in self.files(folder) else ()
+        is_alone = len(choose_files(data, self.languages)) == 1
+        if is_alone and ENGLISH in self.files(folder):
+            return (ENGLISH,)
+        return ()
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``."""
@@ -152,14 +153,14 @@ def _scores_by_line(pool: Pool) -> dict[str, ndarray]:
     """Metric -> its value for each query (languages, lines)."""
     own_pool = pool.accuracy_alone
     mixed_pool = pool.accuracy_among_all
+    bias = pool.own_language.astype(np.float64)
+    bias_without_translations = pool.own_language_without_translations.astype(np.float64)
     return {
         "accuracy_mixed_pool": mixed_pool,
         "accuracy_own_pool": own_pool,
         "mixed_pool_drop": own_pool - mixed_pool,
-        "same_language_bias": pool.own_language.astype(np.float64),
-        "same_language_bias_without_translations": pool.own_language_without_translations.astype(
-            np.float64
-        ),
+        "same_language_bias": bias,
+        "same_language_bias_without_translations": bias_without_translations,
     }
 
 
@@ -169,6 +170,7 @@ def _examples(
     """Sentences of which some translation was not found in the mixed pool, by language."""
     found = {}
     for number, code in enumerate(texts.languages):
+        # of the translations of a line at least one was not found
         wrong = pool.accuracy_among_all[number] < 1
         kept = sample(wrong, texts.lines[code], limit, of=code)
         found[code] = tuple(_example(pool, vectors, texts, number, line) for line in kept)
@@ -181,6 +183,7 @@ def _example(
     """What came nearest instead of a translation that was not found."""
     codes = texts.languages
     expected = _missed_language(pool.found_among_all[number, line], number, codes)
+    # nearest_other numbers the sentences through all languages: language * lines + line
     retrieved, retrieved_line = divmod(int(pool.nearest_other[number, line]), texts.sentences)
     query = vectors[number, line]
     return Example(
@@ -195,9 +198,7 @@ def _example(
 
 
 def _missed_language(found: Bool[ndarray, " l"], query: int, codes: Sequence[str]) -> int:
-    """A language with a translation that was not found: English if possible, as most readers know
-    it.
-    """
+    """A language with a translation that was not found: English if possible, which most know."""
     missed = [number for number in np.flatnonzero(~found).tolist() if number != query]
     in_english = [number for number in missed if codes[number] == ENGLISH]
     return (in_english or missed)[0]

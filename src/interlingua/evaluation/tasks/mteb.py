@@ -77,7 +77,8 @@ class MTEB:
         """See ``Task.evaluate``."""
         start = time.perf_counter()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what mteb and its libraries do among themselves
+            # of what mteb and its libraries do among themselves
+            warnings.simplefilter("ignore")
             task, origin, notes = self._prepared(data)
             bridge = MTEBEncoder(encoder, task, progress)
             (found,) = _mteb().evaluate(
@@ -88,10 +89,12 @@ class MTEB:
                 encode_kwargs={"batch_size": 1024, "show_progress_bar": False},
                 show_progress_bar=False,
             )
+        # sorted, as mteb decides in which order it asks for texts
         data_sha256 = content_sha256([sorted(bridge.digests)])
         content = found.model_dump(mode="json")
+        # local data have no revision
         if origin is not None:
-            content["dataset_revision"] = data_sha256[:12]  # local data have no revision
+            content["dataset_revision"] = data_sha256[:12]
         (entries,) = content["scores"].values()
         subsets = [self._subset(task, entry) for entry in entries]
         group = f"all_{len(subsets)}"
@@ -118,12 +121,16 @@ class MTEB:
         """The task with the data to be scored, their source, and notes about them."""
         task = get_task(self.task)
         splits = list(task.eval_splits)
-        split = self.split or ("test" if "test" in splits else splits[0])
+        default = "test" if "test" in splits else splits[0]
+        split = self.split or default
         if split not in splits:
             raise ConfigError(f"{self.task} has no split {split!r}; it has {', '.join(splits)}")
         task.filter_eval_splits([split])
         origin = load_data(task, data)
-        notes = [] if origin is None else [f"data from the folder {origin}"]
+        notes = []
+        if origin is not None:
+            notes.append(f"data from the folder {origin}")
+        # after loading, which may leave fewer subsets than mteb has
         task.hf_subsets = self._chosen(task)
         if len(splits) > 1:
             notes.append(
@@ -147,29 +154,30 @@ class MTEB:
         """
         if self.languages is None:
             return list(task.hf_subsets)
-        wanted: set[str] = set()
+        codes_of = task.metadata.hf_subsets_to_langscripts
+        known = {name: list(map(known_code, codes_of[name])) for name in task.hf_subsets}
+        chosen: set[str] = set()
         for item in self.languages:
-            known = {
-                name: map(known_code, task.metadata.hf_subsets_to_langscripts[name])
-                for name in task.hf_subsets
-            }
-            found = (
-                [item]
-                if item in known
-                else [name for name, codes in known.items() if full_code(item) in codes]
-            )
+            # a name of mteb's first, as it may be no code: "default"
+            if item in known:
+                found = [item]
+            else:
+                found = [name for name, codes in known.items() if full_code(item) in codes]
             if not found:
                 raise DataError(f"{self.task} has no data for {item!r}; it has {', '.join(known)}")
-            wanted.update(found)
-        return [name for name in task.hf_subsets if name in wanted]
+            chosen.update(found)
+        return [name for name in task.hf_subsets if name in chosen]
 
     def _subset(self, task: Any, entry: dict[str, Any]) -> SubsetScores:
+        """The main score of a subset in our form."""
         name = entry["hf_subset"]
+        # a code that we don't know stands as mteb spells it
         codes = [known_code(code) or code.replace("-", "_") for code in entry["languages"]]
-        split: Any = (task.dataset.get(name) or task.dataset)[task.eval_splits[0]]
-        items: Any = (
-            split.get("queries", split.get("gold", split)) if isinstance(split, dict) else split
-        )
+        # a task with one subset has no level of subsets in its data
+        items: Any = (task.dataset.get(name) or task.dataset)[task.eval_splits[0]]
+        # retrieval has queries, BUCC gold pairs, all others rows
+        if isinstance(items, dict):
+            items = items.get("queries", items.get("gold", items))
         return SubsetScores(
             name=name,
             languages=(codes[0], codes[-1]),

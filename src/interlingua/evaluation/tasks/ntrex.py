@@ -1,5 +1,6 @@
-"""NTREX-128 (Federmann et al. 2022): 1,997 news sentences in 128 languages and varieties, by xsim
-and by mteb's F1.
+"""NTREX-128 (Federmann et al. 2022), by xsim and by mteb's F1.
+
+It has 1,997 sentences of news in 128 languages and varieties.
 """
 
 from __future__ import annotations
@@ -63,14 +64,16 @@ def language_files(folder: Path) -> dict[str, Path]:
 def mteb_pairs() -> list[tuple[str, str]]:
     """The unordered pairs of languages that mteb scores in both directions, 958 of them."""
     bridges = set(_codes(_BRIDGES))
+    # each language is in one group
     group_of = {code: number for number, group in enumerate(_GROUPS) for code in _codes(group)}
-    return [
-        (first, second)
-        for first, second in itertools.combinations(sorted(group_of), 2)
-        if ENGLISH in (first, second)
-        or {first, second} <= bridges
-        or group_of[first] == group_of[second]
-    ]
+
+    def is_scored(first: str, second: str) -> bool:
+        if ENGLISH in (first, second) or {first, second} <= bridges:
+            return True
+        return group_of[first] == group_of[second]
+
+    pairs = itertools.combinations(sorted(group_of), 2)
+    return [(first, second) for first, second in pairs if is_scored(first, second)]
 
 
 class NtrexXSim(MarginSearch):
@@ -93,13 +96,13 @@ class NtrexXSim(MarginSearch):
         if not files:
             return {}
         english = _english(files, folder)
-        return {
-            code: TranslationPair(
-                f"{code}-{ENGLISH}", parse(code).language.code, ENGLISH, (path, english)
-            )
-            for code, path in files.items()
-            if code != ENGLISH
-        }
+        pairs = {}
+        for code, path in files.items():
+            if code != ENGLISH:
+                language = parse(code).language.code
+                paths = (path, english)
+                pairs[code] = TranslationPair(f"{code}-{ENGLISH}", language, ENGLISH, paths)
+        return pairs
 
     def chosen(self, files: Mapping[str, TranslationPair], folder: Path) -> list[str]:
         """See ``LanguageTask.chosen``."""
@@ -112,8 +115,9 @@ class NtrexXSim(MarginSearch):
 
 @dataclass(frozen=True, kw_only=True)
 class NtrexF1(PairwiseSearch):
-    """Cosine retrieval on NTREX-128 as mteb's NTREXBitextMining scores it: weighted F1, and
-    accuracy (P@1).
+    """Cosine retrieval on NTREX-128 as mteb's NTREXBitextMining scores it.
+
+    The scores are weighted F1 and accuracy (P@1).
 
     Weighted F1 takes every sentence for a label; it is below accuracy where a sentence is retrieved
     for queries that are not its own. mteb's mean is ``mteb_1916of1916``.
@@ -140,6 +144,7 @@ class NtrexF1(PairwiseSearch):
 
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``."""
+        # refuses a folder without the English source, which all references translate
         _english(files, folder)
         chosen = self.chosen(files, folder)
         if self.directions == "english":
@@ -160,15 +165,17 @@ class NtrexF1(PairwiseSearch):
 
         A language may be requested alone, though nothing can be scored then.
         """
-        return [*self.chosen(files, folder), *([ENGLISH] if self.directions == "english" else [])]
+        languages = self.chosen(files, folder)
+        if self.directions == "english":
+            languages.append(ENGLISH)
+        return languages
 
     def chosen(self, files: Mapping[str, Path], folder: Path) -> list[str]:
         """See ``LanguageTask.chosen``."""
         languages = {code: parse(code).language.code for code in files}
         names = {code: f"{code}-{ENGLISH}" for code in files}
-        return _without_english(
-            choose_languages(self.languages, languages, {}, folder, names=names), self.languages
-        )
+        chosen = choose_languages(self.languages, languages, {}, folder, names=names)
+        return _without_english(chosen, self.languages)
 
     def scores_of(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
         """See ``PairwiseSearch.scores_of``."""
@@ -186,6 +193,7 @@ class NtrexF1(PairwiseSearch):
             chosen = [subset for subset in found.subsets if subset.name.split("-")[side] == ENGLISH]
             if chosen:
                 groups[f"{name}_{len(chosen)}"] = chosen
+        # of mteb's pairs those that were scored, counted in both directions
         if self.directions == "mteb":
             names = []
             for first, second in mteb_pairs():
@@ -200,8 +208,10 @@ def _has_all_sentences(found: Findings) -> bool:
 
 def _code(spelt: str) -> str:
     language, region = parse(spelt)
-    plain = region is None or language.iso3 == "zho"  # Chinese regions give the script
-    return language.code if plain else f"{language.iso3}_{region}"
+    # Chinese regions give the script, which the code of the language has: zho_Hant
+    if region is None or language.iso3 == "zho":
+        return language.code
+    return f"{language.iso3}_{region}"
 
 
 def _codes(spelt: str) -> list[str]:
@@ -214,13 +224,11 @@ def _english(files: Mapping[str, Path], folder: Path) -> Path:
     return files[ENGLISH]
 
 
-def _without_english(codes: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
+def _without_english(codes: Sequence[str], requested: Sequence[str] | None) -> list[str]:
     """Leaves out the English references (``eng_GB``), unless languages were requested.
 
     The source stays.
     """
-    return [
-        code
-        for code in codes
-        if wanted is not None or code == ENGLISH or not code.startswith("eng_")
-    ]
+    if requested is not None:
+        return list(codes)
+    return [code for code in codes if code == ENGLISH or not code.startswith("eng_")]

@@ -1,5 +1,6 @@
-"""Pair classification: do pairs of sentences that belong together have the higher cosines? One
-class, one data set.
+"""Pair classification: do pairs of sentences that belong together have the higher cosines?
+
+Each class at the end is one data set.
 """
 
 from __future__ import annotations
@@ -59,9 +60,8 @@ class PairClassificationTask(LanguageTask):
 
     def find(self, data: Path) -> Path:
         """See ``Task.find``."""
-        return find_folder(
-            data, self.folders, self.files, f"{self.expected} of the split {self.split}"
-        )
+        expected = f"{self.expected} of the split {self.split}"
+        return find_folder(data, self.folders, self.files, expected)
 
     def units(self, folder: Path) -> Iterable[Unit[LabeledPairs]]:
         """The languages.
@@ -72,6 +72,7 @@ class PairClassificationTask(LanguageTask):
         files = self.files(folder)
         for key in self.chosen(files, folder):
             pairs = files[key]()
+            # average precision is 1 or 0 then, whatever the encoder
             if len(set(pairs.positive)) < 2:
                 raise DataError(
                     f"{key}: all pairs have one label; expected some of either", path=folder
@@ -91,6 +92,7 @@ class PairClassificationTask(LanguageTask):
         first = encoder.encode(unit.data.first, language=language)
         second = encoder.encode(unit.data.second, language=language)
         positive = np.array(unit.data.positive)
+        # boolean gold: comparison resamples the average precision from it, see ``Items``
         items = Items(cosines(first, second), positive)
         scores = {
             "average_precision": average_precision(items.values, positive),
@@ -100,9 +102,9 @@ class PairClassificationTask(LanguageTask):
 
     def is_protocol(self, found: Findings) -> bool:
         """By the content or the number of pairs."""
-        return found.revision is not None or all(
-            subset.pairs == self.size() for subset in found.subsets
-        )
+        if found.revision is not None:
+            return True
+        return all(subset.pairs == self.size() for subset in found.subsets)
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """All languages, and those of the paper."""
@@ -111,7 +113,9 @@ class PairClassificationTask(LanguageTask):
 
     def label(self) -> str:
         """What the result is called; a split that is not the protocol's is part of the name."""
-        return self.name if self.split == self.own_split else f"{self.name}_{self.split}"
+        if self.split == self.own_split:
+            return self.name
+        return f"{self.name}_{self.split}"
 
     def size(self) -> int | None:
         """The data set's pairs per language, where it is known by them."""
@@ -123,9 +127,7 @@ class PairClassificationTask(LanguageTask):
 
 
 class PairMRPC(PairClassificationTask):
-    """Microsoft's paraphrase corpus (Dolan and Brockett 2005), English: 1,725 pairs of the test
-    set.
-    """
+    """Microsoft's paraphrase corpus (Dolan and Brockett 2005): English, 1,725 test pairs."""
 
     name: ClassVar[str] = "pair_mrpc"
     published: ClassVar[str | None] = "pair_mrpc"
@@ -139,8 +141,9 @@ class PairMRPC(PairClassificationTask):
 
 @dataclass(frozen=True, kw_only=True)
 class PairXNLI(PairClassificationTask):
-    """XNLI (Conneau et al. 2018): does the premise entail the hypothesis, or not? ``xnli_15of15``
-    are its languages.
+    """XNLI (Conneau et al. 2018): does the premise entail the hypothesis, or not?
+
+    ``xnli_15of15`` are its languages.
 
     Attributes:
         split: dev, 2,490 pairs per language, or test, 5,010.
@@ -167,18 +170,24 @@ class PairXNLI(PairClassificationTask):
 
     def size(self) -> int | None:
         """See ``PairClassificationTask.size``; the three labels are equally many."""
+        # without the neutral pairs, a third of all
         pairs = {"dev": 2490, "test": 5010}.get(self.split)
-        return pairs * 2 // 3 if pairs and self.neutral == "left_out" else pairs
+        if pairs is not None and self.neutral == "left_out":
+            return pairs * 2 // 3
+        return pairs
 
     def label(self) -> str:
         """See ``PairClassificationTask.label``."""
         name = super().label()
-        return name if self.neutral == "negative" else f"{name}_without_neutral"
+        if self.neutral == "negative":
+            return name
+        return f"{name}_without_neutral"
 
 
 class PairPawsX(PairClassificationTask):
-    """PAWS-X (Yang et al. 2019): paraphrases among pairs with nearly the same words, 7 languages,
-    2,000 pairs each.
+    """PAWS-X (Yang et al. 2019): paraphrases among pairs with nearly the same words.
+
+    It has 7 languages of 2,000 pairs each.
     """
 
     name: ClassVar[str] = "pair_paws_x"
@@ -191,7 +200,9 @@ class PairPawsX(PairClassificationTask):
 
     def size(self) -> int | None:
         """See ``PairClassificationTask.size``."""
-        return None if self.split == "train" else 2000
+        if self.split == "train":
+            return None
+        return 2000
 
 
 class PairFolder(PairClassificationTask):

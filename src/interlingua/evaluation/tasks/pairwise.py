@@ -1,6 +1,4 @@
-"""What the tasks share that retrieve by cosine between many languages, in both directions of every
-pair.
-"""
+"""What tasks of cosine retrieval between many languages share, in both directions of a pair."""
 
 from __future__ import annotations
 
@@ -41,8 +39,9 @@ class PairwiseSearch(LanguageTask):
         pairs = self.pairs(files, folder)
         present = _languages_of(pairs)
         texts = {code: read_lines(files[code]) for code in present}
+        # complains of unequal lengths
         for code in present[1:]:
-            read_aligned([files[code], files[present[0]]])  # complains of unequal lengths
+            read_aligned([files[code], files[present[0]]])
         found = Findings(folder=folder)
         found.digests = {code: content_sha256([lines]) for code, lines in texts.items()}
         sentences = len(texts[present[0]])
@@ -50,6 +49,7 @@ class PairwiseSearch(LanguageTask):
         for first, second in pairs:
             x = encoder.encode(texts[first], language=full_code(first))
             y = encoder.encode(texts[second], language=full_code(second))
+            # one matrix of similarities serves both directions
             to_second, to_first = nearest_both_ways(x, y)
             for source, target, nearest, score in (
                 (first, second, to_second, cosine_of(x, y)),
@@ -58,12 +58,18 @@ class PairwiseSearch(LanguageTask):
                 name = f"{source}-{target}"
                 languages = (full_code(source), full_code(target))
                 scores, found.items[name] = self.scores_of(nearest)
-                found.subsets.append(
-                    SubsetScores(name=name, languages=languages, pairs=len(nearest), scores=scores)
+                subset = SubsetScores(
+                    name=name, languages=languages, pairs=len(nearest), scores=scores
                 )
-                how = (is_right(nearest), nearest, texts[source], texts[target], score)
+                found.subsets.append(subset)
                 found.examples[name] = wrong_neighbors(
-                    *how, languages=languages, limit=self.examples
+                    is_right(nearest),
+                    nearest,
+                    texts[source],
+                    texts[target],
+                    score,
+                    languages=languages,
+                    limit=self.examples,
                 )
             counter(f"{first}-{second}", sentences)
         return found
@@ -98,6 +104,7 @@ class PairwiseSearch(LanguageTask):
 
     def fingerprint(self, found: Findings) -> str:
         """SHA-256 of the pairs and of the languages' texts."""
+        # the pairs too: the same languages may be paired in other ways
         names = [subset.name for subset in found.subsets]
         return content_sha256([names, list(found.digests), list(found.digests.values())])
 

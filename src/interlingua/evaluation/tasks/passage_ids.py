@@ -12,8 +12,9 @@ from interlingua.evaluation.key_index import KEY_BYTES, KeyIndex
 
 
 class PassageIds(Sequence[str]):
-    """Ids in the order of their passages: the bytes of each and 8 for its place, where a list takes
-    some 70.
+    """Ids in the order of their passages, in little memory.
+
+    Each takes its bytes and 8 for where it ends; in a list it would take some 70.
 
     While ids are added another 24 bytes an id tell whether it is there already, see ``KeyIndex``.
 
@@ -37,10 +38,10 @@ class PassageIds(Sequence[str]):
             raise ValueError("ids can't be added to a closed table")
         encoded = [name.encode(errors="surrogatepass") for name in ids]
         digests = [hashlib.blake2b(name, digest_size=KEY_BYTES).digest() for name in encoded]
+        # the index knows the ids of earlier calls, the set those of this one
+        rows = self._present.find(digests).tolist()
         in_this_call: set[bytes] = set()
-        for name, digest, row in zip(
-            ids, digests, self._present.find(digests).tolist(), strict=True
-        ):
+        for name, digest, row in zip(ids, digests, rows, strict=True):
             if row >= 0 or digest in in_this_call:
                 raise DataError(
                     f"passage id {name!r} occurs twice in the passages of {self._language}; ids"
@@ -68,5 +69,6 @@ class PassageIds(Sequence[str]):
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
             return [self[row] for row in range(*place.indices(len(self)))]
+        # range turns a negative place round, and raises IndexError beyond the end
         row = range(len(self))[place]
         return self._bytes[self._ends[row] : self._ends[row + 1]].decode(errors="surrogatepass")

@@ -47,21 +47,25 @@ def search(
         return {}
     found = [nearest(vectors, pool.vectors) for pool in pools.values()]
     scores = np.concatenate([one.similarities.numpy() for one in found], axis=1)
-    places = np.concatenate([one.indices.numpy() for one in found], axis=1)
-    named = [(f"{name}/" if name else "", pool.ids) for name, pool in pools.items()]
-    owners = np.repeat(np.arange(len(named)), [one.indices.shape[1] for one in found])
+    rows = np.concatenate([one.indices.numpy() for one in found], axis=1)
+    prefixes = [f"{name}/" if name else "" for name in pools]
+    ids = [pool.ids for pool in pools.values()]
+    # column c of the joined tables is of pool owners[c]
+    owners = np.repeat(np.arange(len(ids)), [one.indices.shape[1] for one in found])
+    # the score of the last place of each query: ids are made for the candidates above it alone
     edge = max(0, scores.shape[1] - DEPTH)
     least = np.partition(scores, edge, axis=1)[:, edge]
     run: dict[str, dict[str, float]] = {}
-    for row, query in enumerate(queries):
-        kept = np.flatnonzero(scores[row] >= least[row])  # with all that share the last place
-        of_query = zip(
+    for number, query in enumerate(queries):
+        # with all that share the last place, of which ``top`` takes those with the later ids
+        kept = np.flatnonzero(scores[number] >= least[number])
+        candidates = zip(
             owners[kept].tolist(),
-            places[row, kept].tolist(),
-            scores[row, kept].tolist(),
+            rows[number, kept].tolist(),
+            scores[number, kept].tolist(),
             strict=True,
         )
         run[query] = top(
-            {named[owner][0] + named[owner][1][place]: score for owner, place, score in of_query}
+            {prefixes[owner] + ids[owner][row]: score for owner, row, score in candidates}
         )
     return run

@@ -1,6 +1,4 @@
-"""What tasks of questions and passages share: passages embedded to disk, judgments, exact search
-100 deep.
-"""
+"""What tasks of questions and passages share: passages on disk, judgments, exact search."""
 
 from __future__ import annotations
 
@@ -91,6 +89,7 @@ class PassageTask(LanguageTask):
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; all passages are embedded before a question is."""
         sets, codes = self._sets(folder)
+        # passages are counted without being parsed, for the progress alone
         texts = sum(one.passage_count() + len(one.queries) for one in sets.values())
         count = TextCounter(progress, texts)
         found = Findings(folder=folder)
@@ -105,13 +104,13 @@ class PassageTask(LanguageTask):
             found.subsets.append(scored.subset)
             found.items[name] = scored.items
             found.notes += [f"{name}: {note}" for note in scored.notes]
+            # each language adds its rows to the tables of all
             for table, cells in scored.tables.items():
                 found.tables[table] = {**found.tables.get(table, {}), **cells}
             missed[name] = scored.missed
             count(f"{name} questions", len(one.queries))
-        found.examples = with_texts(
-            missed, sets, codes, "cosine" if self._by_cosine(encoder) else "inner product"
-        )
+        measure = "cosine" if self._is_by_cosine(encoder) else "inner product"
+        found.examples = with_texts(missed, sets, codes, measure)
         return found
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
@@ -137,6 +136,7 @@ class PassageTask(LanguageTask):
         for name, one in sets.items():
             passages = iter(one.passages())
             while portion := list(itertools.islice(passages, PORTION_TEXTS)):
+                # round robin over all languages, so that parts are equal although languages are not
                 if (next(numbers) - shard[0]) % shard[1] == 0:
                     _keep(encoder, portion, codes[name])
                 count(f"{name} passages", len(portion))
@@ -146,9 +146,8 @@ class PassageTask(LanguageTask):
         files = self.files(folder)
         codes = self.codes(files, folder)
         chosen = self.chosen(files, folder)
-        sets = {
-            name or codes[name]: files[name]() for name in chosen
-        }  # a lone set is called by its language
+        # a set in the folder itself has no name and is called by its language
+        sets = {name or codes[name]: files[name]() for name in chosen}
         codes |= {code: code for name, code in codes.items() if not name}
         return sets, codes
 
@@ -173,10 +172,10 @@ class PassageTask(LanguageTask):
         """The full code of each set's language."""
         return {name: full_code(name) for name in files}
 
-    def _by_cosine(self, encoder: CachedEncoder) -> bool:
-        return self.similarity == "cosine" or (
-            self.similarity == "auto" and not getattr(encoder, "two_towers", False)
-        )
+    def _is_by_cosine(self, encoder: CachedEncoder) -> bool:
+        if self.similarity == "auto":
+            return not getattr(encoder, "two_towers", False)
+        return self.similarity == "cosine"
 
     def _embed_passages(
         self,
@@ -192,6 +191,7 @@ class PassageTask(LanguageTask):
         ids = PassageIds(language)
         digest = hashlib.sha256()
 
+        # one pass: the digest is taken of what is read, and ids are kept of what is embedded
         def read() -> Iterator[Passage]:
             for passage in one.passages():
                 digest.update("\t".join(passage).encode() + b"\n")
@@ -205,10 +205,12 @@ class PassageTask(LanguageTask):
 
         passages = iter(read())
         first = next(passages, None)
+        # keep_vectors would refuse an empty file too, but could not name the language
         if first is None:
             raise DataError(f"there are no passages of {language}; the file is empty")
         passages = itertools.chain([first], passages)
-        vectors = keep_vectors(embed, encoder.kept, passages, normalize=self._by_cosine(encoder))
+        normalize = self._is_by_cosine(encoder)
+        vectors = keep_vectors(embed, encoder.kept, passages, normalize=normalize)
         ids.close()
         return EmbeddedPassages(ids, vectors, digest.hexdigest())
 
@@ -229,19 +231,26 @@ class PassageTask(LanguageTask):
         if not questions:
             return np.zeros((0, 1), np.float32)
         vectors = encoder.encode([*questions.values()], language=language, role="query")
-        return normalize_rows(vectors) if self._by_cosine(encoder) else vectors
+        if self._is_by_cosine(encoder):
+            return normalize_rows(vectors)
+        return vectors
 
     def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
         """Which passages of the pool of all languages answer.
 
-        In parallel sets a question's in every language.
+        In parallel sets these are a question's passages in every language.
         """
-        languages = sets if self.parallel else {name: sets[name]}
+        languages: Mapping[str, RetrievalSet] = {name: sets[name]}
+        if self.parallel:
+            languages = sets
 
         def in_all(query: str, passages: Mapping[str, int]) -> dict[str, int]:
             found = {}
             for other, one in languages.items():
-                grades = passages if other == name else one.qrels.get(query, {})
+                grades = passages
+                # the same question has the same id in every language
+                if other != name:
+                    grades = one.qrels.get(query, {})
                 for passage, grade in grades.items():
                     found[f"{other}/{passage}"] = grade
             return found
@@ -252,7 +261,10 @@ class PassageTask(LanguageTask):
         if self.runs is None:
             return
         for system, run in runs.items():
-            kind = "dense-all-languages" if system == OF_ALL else system.rstrip("_") or "dense"
+            # the suffix of a system's metrics, bm25_, is the name of its run; dense has none
+            kind = system.rstrip("_") or "dense"
+            if system == OF_ALL:
+                kind = "dense-all-languages"
             write_trec_run(self.runs / f"{self.name}.{name}.{kind}.trec", run, tag=kind)
 
 
@@ -274,17 +286,16 @@ def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels,
         raise DataError(
             "no question has a relevant passage; check that questions and judgments belong together"
         )
-    relevant = {
-        passage for grades in judged.values() for passage, grade in grades.items() if grade > 0
-    }
+    relevant: set[str] = set()
+    for grades in judged.values():
+        relevant.update(passage for passage, grade in grades.items() if grade > 0)
+    # nothing is dropped silently: whatever does not count is counted here
+    without_text = sum(query not in one.queries for query in judged)
+    without_judgment = sum(query not in one.qrels for query in one.queries)
     counts = {
-        "questions have judgments and no text, and count as 0": sum(
-            query not in one.queries for query in judged
-        ),
+        "questions have judgments and no text, and count as 0": without_text,
         "questions have no relevant passage and were left out": len(one.qrels) - len(judged),
-        "questions have no judgment and were left out": sum(
-            query not in one.qrels for query in one.queries
-        ),
+        "questions have no judgment and were left out": without_judgment,
         "relevant passages are not among the passages": len(relevant.difference(passages)),
     }
     return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
@@ -297,9 +308,8 @@ def set_and_id(passage: str) -> tuple[str, str]:
 
 
 def _digest(one: RetrievalSet, passages: str) -> str:
-    judgments = [
-        f"{query} {passage} {grade}"
-        for query, found in one.qrels.items()
-        for passage, grade in found.items()
-    ]
+    """Of questions, judgments and passages; ``passages`` is the digest of these."""
+    judgments = []
+    for query, found in one.qrels.items():
+        judgments += [f"{query} {passage} {grade}" for passage, grade in found.items()]
     return content_sha256([list(one.queries), list(one.queries.values()), judgments, [passages]])

@@ -1,5 +1,6 @@
-"""Retrieval: does the passage that answers a question come first among all passages? One class, one
-data set.
+"""Retrieval: does the passage that answers a question come first among all passages?
+
+Each class is one data set.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ MIRACL_LANGUAGES = "ar bn de en es fa fi fr hi id ja ko ru sw te th yo zh"
 
 @dataclass(frozen=True, kw_only=True)
 class TyDiGoldP(RetrievalTask):
-    """TyDi QA's gold passages as retrieval, a small stand-in for Mr.TyDi: which passage is this
-    question about?
+    """TyDi QA's gold passages as retrieval: which passage is this question about?
+
+    It is a small stand-in for Mr.TyDi.
 
     Attributes:
         split: dev, or train.
@@ -58,8 +60,7 @@ class TyDiGoldP(RetrievalTask):
 
     def result_name(self, found: Findings) -> str:
         """See ``Task.result_name``; the split is part of it."""
-        name = super().result_name(found)
-        return name if self.split == "dev" else f"{name}_{self.split}"
+        return _with_split(super().result_name(found), self.split, "dev")
 
 
 class XQuAD(RetrievalTask):
@@ -82,8 +83,7 @@ class XQuAD(RetrievalTask):
 
 
 class XQuADR(RetrievalTask):
-    """XQuAD-R (Roy et al. 2020): the sentence that holds the answer, among all sentences of all
-    paragraphs.
+    """XQuAD-R (Roy et al. 2020): the sentence with the answer, among those of all paragraphs.
 
     In the pool of all languages a question's sentence in each language is right. Sentences are
     embedded alone, without the paragraph around them.
@@ -104,8 +104,9 @@ class XQuADR(RetrievalTask):
 
 @dataclass(frozen=True, kw_only=True)
 class MrTyDi(RetrievalTask):
-    """Mr.TyDi v1.1 (Zhang et al. 2021): MRR@100 in the Wikipedia of the question's language, mean
-    of 11 languages.
+    """Mr.TyDi v1.1 (Zhang et al. 2021): MRR@100 in the Wikipedia of the question's language.
+
+    It has 11 languages.
 
     Attributes:
         split: test, dev or train.
@@ -127,13 +128,14 @@ class MrTyDi(RetrievalTask):
 
     def result_name(self, found: Findings) -> str:
         """See ``Task.result_name``."""
-        return self.name if self.split == "test" else f"{self.name}_{self.split}"
+        return _with_split(self.name, self.split, "test")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Miracl(RetrievalTask):
-    """MIRACL (Zhang et al. 2023): nDCG@10 and Recall@100 in the Wikipedia of the question's
-    language.
+    """MIRACL (Zhang et al. 2023): nDCG@10 in the Wikipedia of the question's language.
+
+    Recall@100 is the other metric of the paper.
 
     Attributes:
         split: dev, which has public judgments, or train.
@@ -155,7 +157,7 @@ class Miracl(RetrievalTask):
 
     def result_name(self, found: Findings) -> str:
         """See ``Task.result_name``."""
-        return self.name if self.split == "dev" else f"{self.name}_{self.split}"
+        return _with_split(self.name, self.split, "dev")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +185,7 @@ class Beir(RetrievalTask):
 
     def codes(self, files: Mapping[str, Any], folder: Path) -> dict[str, str]:
         """See ``PassageTask.codes``."""
+        # "" is a lone set in the folder itself
         if "" not in files:
             return {name: full_code(name) for name in files}
         if self.languages is None or len(self.languages) != 1:
@@ -193,6 +196,11 @@ class Beir(RetrievalTask):
 
     def result_name(self, found: Findings) -> str:
         """See ``Task.result_name``."""
-        return f"{self.name}_{found.folder.resolve().name}" + (
-            "" if self.split == "test" else f"_{self.split}"
-        )
+        return _with_split(f"{self.name}_{found.folder.resolve().name}", self.split, "test")
+
+
+def _with_split(name: str, split: str, usual: str) -> str:
+    """A result's name with the split that was scored, unless it is the usual one."""
+    if split == usual:
+        return name
+    return f"{name}_{split}"

@@ -1,6 +1,4 @@
-"""What the retrieval tasks share: metrics of the first 100 passages, BM25 and fusion with the
-encoder.
-"""
+"""What the retrieval tasks share: metrics of the first 100 passages, BM25, fusion."""
 
 from __future__ import annotations
 
@@ -76,9 +74,8 @@ class RetrievalTask(PassageTask):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("precision", self.precision, ("float32", "int8", "binary", "hamming"))
-        refuse_unread(
-            self, "rescore", reason="precision = float32", when=self.precision == "float32"
-        )
+        is_exact = self.precision == "float32"
+        refuse_unread(self, "rescore", reason="precision = float32", when=is_exact)
         if self.rescore and self.rescore < DEPTH:
             raise ConfigError(
                 f"rescore is {self.rescore}; rankings are {DEPTH} deep, so give {DEPTH} or more,"
@@ -103,15 +100,16 @@ class RetrievalTask(PassageTask):
         if self.bm25:
             runs["bm25_"] = self._bm25(questions, one, pools[name].ids, language)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
-        values = {
-            f"{system}{m}": v
-            for system, run in runs.items()
-            for m, v in ranking_metrics(judged, run).items()
-        }
+        # metric -> query -> value; a system's name stands before its metrics, none for the encoder
+        values = {}
+        for system, run in runs.items():
+            for metric, of_query in ranking_metrics(judged, run).items():
+                values[f"{system}{metric}"] = of_query
         expected = {query: _first_relevant(grades) for query, grades in judged.items()}
         kept: Any = {"language": language, "limit": self.examples}
         fairness: dict[str, float] = {}
         tables: Mapping[str, Mapping[str, float]] = {}
+        # wrong passages are shown of the larger pool, in which ids carry their set's name
         if self.pools_all:
             runs[OF_ALL] = search([*questions], vectors, pools, self._nearest)
             judged_in_all = self._judged_in_all(name, judged, sets)
@@ -126,56 +124,46 @@ class RetrievalTask(PassageTask):
                 fairness = {FAIRNESS: language_fairness(shares)}
                 tables = shares.tables(name)
         else:
-            missed = misses(
-                runs[""],
-                judged,
-                one.queries,
-                expected,
-                place=lambda passage: (name, passage),
-                **kept,
-            )
+
+            def place(passage: str) -> tuple[str, str]:
+                return name, passage
+
+            missed = misses(runs[""], judged, one.queries, expected, place=place, **kept)
         self._write_runs(name, runs)
-        scores = {
-            metric: float(np.mean([*of_query.values()])) for metric, of_query in values.items()
-        } | fairness
+        scores = {metric: float(np.mean([*found.values()])) for metric, found in values.items()}
         subset = SubsetScores(
-            name=name, languages=(language, language), pairs=len(judged), scores=scores
+            name=name, languages=(language, language), pairs=len(judged), scores=scores | fairness
         )
-        return ScoredQuestions(
-            subset, Items(np.array([*values[self.main_metric].values()])), notes, missed, tables
-        )
+        items = Items(np.array([*values[self.main_metric].values()]))
+        return ScoredQuestions(subset, items, notes, missed, tables)
 
     def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
         """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
         if self.precision == "float32":
             return exact_nearest(queries, passages)
-        codes = CodedVectors.of(passages, "int8" if self.precision == "int8" else "ubinary")
-        return rescored_topk(
-            queries,
-            codes,
-            passages,
-            k=DEPTH,
-            rescore=self.rescore,
-            signs=self.precision == "hamming",
-        )
+        if self.precision == "int8":
+            codes = CodedVectors.of(passages, "int8")
+        else:
+            codes = CodedVectors.of(passages, "ubinary")
+        # "binary" compares float questions with the bits of passages, "hamming" bits with bits
+        signs = self.precision == "hamming"
+        return rescored_topk(queries, codes, passages, k=DEPTH, rescore=self.rescore, signs=signs)
 
     def _bm25(
         self, queries: Mapping[str, str], one: RetrievalSet, ids: Sequence[str], language: str
     ) -> Run:
+        """The rankings of BM25, over an index of the queries' words alone."""
+        # a generator: a collection of millions is never held
         texts = (f"{passage.title} {passage.text}".strip() for passage in one.passages())
         of_queries = list(queries.values())
-        options: Any = {
-            "language": language,
-            "k1": self.bm25_k1,
-            "b": self.bm25_b,
-            "queries": of_queries,
-        }
-        index = BM25Index.build(ids, texts, **options)
+        index = BM25Index.build(
+            ids, texts, language=language, k1=self.bm25_k1, b=self.bm25_b, queries=of_queries
+        )
         found, scores = index.search(of_queries, DEPTH)
-        return {
-            query: dict(zip(passages, map(float, of_query), strict=True))
-            for query, passages, of_query in zip(queries, found, scores, strict=True)
-        }
+        run = {}
+        for query, passages, of_query in zip(queries, found, scores, strict=True):
+            run[query] = dict(zip(passages, map(float, of_query), strict=True))
+        return run
 
 
 def _first_relevant(grades: Mapping[str, int]) -> str:

@@ -1,6 +1,4 @@
-"""SentEval's transfer tasks (Conneau and Kiela 2018): what does a linear classifier find in English
-embeddings?
-"""
+"""SentEval's transfer tasks (Conneau and Kiela 2018): classifiers over English embeddings."""
 
 from __future__ import annotations
 
@@ -79,6 +77,7 @@ class SentEval(Task):
             DataError: one of those requested is not here.
         """
         files = self.files(folder)
+        # all names are checked before the first task is read
         for name in self.tasks or ():
             if name not in files:
                 raise DataError(f"no task {name!r} here{did_you_mean(name, files)}", path=folder)
@@ -87,8 +86,11 @@ class SentEval(Task):
                 continue
             task = files[name]()
             trained_on = len(task["train"].labels)
+            shown = name
+            if trained_on != size:
+                shown = f"{name}_{trained_on}"
             yield Unit(
-                name=name if trained_on == size else f"{name}_{trained_on}",
+                name=shown,
                 key=name,
                 languages=(ENGLISH, ENGLISH),
                 pairs=len(task.get("test", task["train"]).labels),
@@ -105,7 +107,9 @@ class SentEval(Task):
             split: (_features(encoder, examples), _classes(examples))
             for split, examples in task.items()
         }
-        outcome = _classify(vectors, PROTOTYPING if self.prototyping else SENTEVAL)
+        settings = PROTOTYPING if self.prototyping else SENTEVAL
+        outcome = _classify(vectors, settings)
+        # F1 next to accuracy for pairs (MRPC), as SentEval reports
         scores = {"accuracy": outcome.accuracy, "dev_accuracy": outcome.dev_accuracy}
         if task["train"].others is not None:
             scores["f1"] = _f1(vectors["test"][1], outcome.predicted)
@@ -134,7 +138,9 @@ def _classify(
     vectors: dict[str, tuple[Float32[ndarray, "n d"], Int64[ndarray, " n"]]],
     settings: LogisticSettings,
 ) -> Outcome:
+    """SentEval's way for the splits that a task has."""
     classes = 1 + max(int(y.max()) for _, y in vectors.values())
+    # MR, CR, SUBJ and MPQA have no split, TREC and MRPC no dev set, SST has all three
     if "test" not in vectors:
         return nested_cross_validation(*vectors["train"], classes=classes, settings=settings)
     if "dev" not in vectors:
@@ -147,6 +153,7 @@ def _classify(
 
 
 def _features(encoder: CachedEncoder, examples: Examples) -> Float32[ndarray, "n d"]:
+    """The embeddings; of pairs [|u - v|, u * v], which does not depend on the order of the two."""
     u = encoder.encode(examples.texts, language=ENGLISH)
     if examples.others is None:
         return u
@@ -160,19 +167,17 @@ def _classes(examples: Examples) -> Int64[ndarray, " n"]:
 
 def _f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
     """Of the class 1."""
-    return float(
-        2 * ((y == 1) & (predicted == 1)).sum() / max((y == 1).sum() + (predicted == 1).sum(), 1)
-    )
+    hits = ((y == 1) & (predicted == 1)).sum()
+    # F1 = 2 TP / (gold + predicted); 0 where neither has the class
+    return float(2 * hits / max((y == 1).sum() + (predicted == 1).sum(), 1))
 
 
 def _texts(examples: Examples) -> int:
-    return len(examples.texts) * (1 if examples.others is None else 2)
+    return len(examples.texts) + len(examples.others or ())
 
 
 def _contents(task: TransferTask) -> Iterator[Sequence[str]]:
     for examples in task.values():
-        yield from (
-            examples.texts,
-            examples.others or (),
-            [str(label) for label in examples.labels],
-        )
+        yield examples.texts
+        yield examples.others or ()
+        yield [str(label) for label in examples.labels]

@@ -1,6 +1,4 @@
-"""What the similarity tasks share: cosines against people's judgments, correlations, intervals,
-groups.
-"""
+"""What the similarity tasks share: cosines, correlations with judgments, intervals, groups."""
 
 from __future__ import annotations
 
@@ -64,8 +62,8 @@ class SimilarityTask(LanguageTask):
         Raises:
             DataError: all judgments of a set are the same.
         """
-        wanted = self.wanted(self.files(folder), folder)
-        for name, (languages, pairs) in self.read(wanted, folder).items():
+        files = self.wanted(self.files(folder), folder)
+        for name, (languages, pairs) in self.read(files, folder).items():
             if len(set(pairs.gold)) == 1:
                 raise DataError(
                     f"{name}: all judgments are {pairs.gold[0]:g}, nothing can be ranked; is it"
@@ -95,8 +93,9 @@ class SimilarityTask(LanguageTask):
             rng = np.random.default_rng([self.seed, len(gold)])
             draws = bootstrap_spearman(values, gold, resamples=self.resamples, rng=rng)
             scores["spearman_low"], scores["spearman_high"] = interval(draws)
-        unjudged = unit.data.unjudged
-        notes = [f"{unjudged} pairs without a judgment were left out"] if unjudged else []
+        notes = []
+        if unit.data.unjudged:
+            notes.append(f"{unit.data.unjudged} pairs without a judgment were left out")
         return Scored(scores, Items(values, gold), notes=notes, repeats=draws)
 
     def is_protocol(self, found: Findings) -> bool:
@@ -127,14 +126,16 @@ class SimilarityTask(LanguageTask):
             protocol = {
                 name: file for name, file in files.items() if not self.sizes or name in self.sizes
             }
+            # other data than the protocol's are scored whole
             return protocol or dict(files)
         names: set[str] = set()
         for item in self.languages:
+            # the name of a set, either way round, before a language that several sets may have
             turned = "-".join(reversed(item.split("-")))
             found = [name for name in (item, turned) if name in files]
-            found = found or [
-                name for name, file in files.items() if name in self.sizes and _has(item, file)
-            ]
+            if not found:
+                of_protocol = {name: file for name, file in files.items() if name in self.sizes}
+                found = [name for name, file in of_protocol.items() if _has(item, file)]
             if not found:
                 raise LanguageAbsentError(
                     f"no set for {item!r} here; there are: {', '.join(files)}",
@@ -148,13 +149,11 @@ class SimilarityTask(LanguageTask):
         self, files: Mapping[str, SimilarityFile], folder: Path
     ) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
         """The sets' languages and contents."""
-        return {
-            name: (
-                (full_code(file.languages[0]), full_code(file.languages[1])),
-                read_scored_pairs(file),
-            )
-            for name, file in files.items()
-        }
+        sets = {}
+        for name, file in files.items():
+            first, second = map(full_code, file.languages)
+            sets[name] = ((first, second), read_scored_pairs(file))
+        return sets
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """All sets, and those that papers average over."""
@@ -169,6 +168,7 @@ class SimilarityTask(LanguageTask):
         """Means over a group's sets, with the interval of the mean."""
         means = mean_scores(subsets)
         if self.resamples:
+            # the mean over sets within each resample, and then the interval: not the mean interval
             of_mean = np.mean([found.repeats[subset.name] for subset in subsets], axis=0)
             means["spearman_low"], means["spearman_high"] = interval(of_mean)
         return means
@@ -183,9 +183,12 @@ def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[n
 
 
 def _has(item: str, file: SimilarityFile) -> bool:
+    """Whether a set is of that pair of languages, or has that language on either side."""
     known = {full_code(code) for code in file.languages}
     codes = codes_of(item)
-    return set(codes) == known if len(codes) == 2 else codes[0] in known
+    if len(codes) == 2:
+        return set(codes) == known
+    return codes[0] in known
 
 
 def codes_of(item: str) -> tuple[str, ...]:

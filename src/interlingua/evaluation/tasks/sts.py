@@ -1,5 +1,6 @@
-"""Semantic textual similarity: does the cosine of two sentences rank pairs as people do? No
-training, no threshold.
+"""Semantic textual similarity: does the cosine of two sentences rank pairs as people do?
+
+There is no training and no threshold.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ _SIZES_12_16 = {
 
 
 class STS17(SimilarityTask):
-    """STS17 extended (Cer et al. 2017; Reimers & Gurevych 2020): 3 monolingual and 7 cross-lingual
-    sets of 250 pairs.
+    """STS17 extended (Cer et al. 2017; Reimers & Gurevych 2020): sets of 250 pairs.
+
+    3 of them are monolingual and 7 cross-lingual.
 
     The averages of the calibrated-similarity paper are ``sts17_monolingual_3of3`` and
     ``sts17_crosslingual_7of7``; SemEval's own tracks hold three of the seven, and their average is
@@ -87,7 +89,9 @@ class STSBenchmark(SimilarityTask):
 
     def label(self) -> str:
         """See ``SimilarityTask.label``."""
-        return self.name if self.split == "test" else f"{self.name}_{self.split}"
+        if self.split == "test":
+            return self.name
+        return f"{self.name}_{self.split}"
 
     def size(self, name: str) -> int:
         """See ``SimilarityTask.size``."""
@@ -102,19 +106,24 @@ class STSBenchmark(SimilarityTask):
     ) -> dict[str, SimilarityFile]:
         """Files by language, and for a pair of languages both of its files."""
         languages = {full_code(code): code for code in files}
-        wanted: dict[str, SimilarityFile] = {}
-        for item in [*files] if self.languages is None else self.languages:
+        chosen: dict[str, SimilarityFile] = {}
+        requested = self.languages
+        if requested is None:
+            requested = list(files)
+        for item in requested:
             codes = codes_of(item)
             if not all(code in languages for code in codes):
                 raise DataError(
                     f"no file for {item!r} here; there are: {', '.join(files)}", path=folder
                 )
+            # one code alone is both the first and the last
             first = languages[codes[0]]
             last = languages[codes[-1]]
-            wanted[first if first == last else f"{first}-{last}"] = files[first]._replace(
-                languages=(first, last)
-            )
-        return wanted
+            name = first
+            if first != last:
+                name = f"{first}-{last}"
+            chosen[name] = files[first]._replace(languages=(first, last))
+        return chosen
 
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
@@ -126,6 +135,7 @@ class STSBenchmark(SimilarityTask):
         own = self.files(folder)
         sets = {}
         for name, file in files.items():
+            # de-fr: the first sentences of the German file, the second ones of the French one
             first, second = (read_scored_pairs(own[code]) for code in file.languages)
             if first.gold != second.gold:
                 other = own[file.languages[1]].path.name
@@ -138,6 +148,7 @@ class STSBenchmark(SimilarityTask):
 
     def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
         """Those in one language, those in two, and all."""
+        # a pair of languages repeats the sentences of its two languages, so groups keep them apart
         alone = [subset for subset in found.subsets if subset.languages[0] == subset.languages[1]]
         across = [subset for subset in found.subsets if subset not in alone]
         kinds = {"all": found.subsets, "monolingual": alone, "crosslingual": across}
@@ -183,14 +194,16 @@ class STS12to16(SimilarityTask):
             years.setdefault(subset.name[:4], []).append(subset)
         of_years: list[dict[str, float]] = []
         for chosen in years.values():
+            # one correlation over the pairs of all sets of the year
             cosines = np.concatenate([found.items[subset.name].values for subset in chosen])
             gold = np.concatenate([found.items[subset.name].gold for subset in chosen])
-            of_years.append(
-                super().means(group, chosen, found) | {"spearman_pooled": spearman(cosines, gold)}
-            )
+            of_year = super().means(group, chosen, found)
+            of_year["spearman_pooled"] = spearman(cosines, gold)
+            of_years.append(of_year)
         means = {}
         for metric in of_years[0]:
             means[metric] = float(np.mean([of_year[metric] for of_year in of_years]))
+        # the mean of the years' bounds is no interval: that of the mean is taken of resamples
         if self.resamples:
             repeats = []
             for chosen in years.values():
@@ -203,7 +216,7 @@ class STS12to16(SimilarityTask):
 class Sick(SimilarityTask):
     """SICK relatedness (Marelli et al. 2014), English: test 4,927 pairs.
 
-    Mteb's SICK-R pools all 9,927.
+    SICK-R of mteb pools all 9,927.
 
     Attributes:
         splits: one or more of train, dev and test, pooled into one set.
@@ -224,7 +237,9 @@ class Sick(SimilarityTask):
 
     def label(self) -> str:
         """See ``SimilarityTask.label``."""
-        return self.name if self.splits == ("test",) else f"{self.name}_{'+'.join(self.splits)}"
+        if self.splits == ("test",):
+            return self.name
+        return f"{self.name}_{'+'.join(self.splits)}"
 
     def files(self, folder: Path) -> dict[str, SimilarityFile]:
         """See ``SimilarityTask.files``."""
@@ -239,10 +254,10 @@ class Sick(SimilarityTask):
             raise DataError(
                 f"the split {missing[0]} is not here; there are: {', '.join(files)}", path=folder
             )
-        parts = [read_scored_pairs(files[split]) for split in self.splits]
-        first = [text for part in parts for text in part.first]
-        second = [text for part in parts for text in part.second]
-        gold = [score for part in parts for score in part.gold]
-        return {
-            "+".join(self.splits): (("eng_Latn", "eng_Latn"), ScoredPairs(first, second, gold, 0))
-        }
+        pooled = ScoredPairs([], [], [], 0)
+        for split in self.splits:
+            part = read_scored_pairs(files[split])
+            pooled.first.extend(part.first)
+            pooled.second.extend(part.second)
+            pooled.gold.extend(part.gold)
+        return {"+".join(self.splits): (("eng_Latn", "eng_Latn"), pooled)}

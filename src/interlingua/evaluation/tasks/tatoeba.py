@@ -1,6 +1,4 @@
-"""Tatoeba similarity search: P@1 between English and other languages, LASER (Artetxe & Schwenk
-2019).
-"""
+"""Tatoeba similarity search, LASER (Artetxe & Schwenk 2019): P@1 between English and others."""
 
 from __future__ import annotations
 
@@ -54,9 +52,13 @@ class Tatoeba(TranslationTask):
         x = encoder.encode(sources, language=source)
         y = encoder.encode(targets, language=target)
         nearest_target, nearest_source = nearest_both_ways(x, y)
-        by_text = self.compare == "text"
-        right_forward = is_right(nearest_target, targets if by_text else None)
-        right_backward = is_right(nearest_source, sources if by_text else None)
+        # with texts, a candidate of the same text as the translation is right too
+        if self.compare == "text":
+            right_forward = is_right(nearest_target, targets)
+            right_backward = is_right(nearest_source, sources)
+        else:
+            right_forward = is_right(nearest_target)
+            right_backward = is_right(nearest_source)
         forward = float(right_forward.mean())
         backward = float(right_backward.mean())
         scores = {
@@ -64,8 +66,23 @@ class Tatoeba(TranslationTask):
             "accuracy_forward": forward,
             "accuracy_backward": backward,
         }
-        there = (right_forward, nearest_target, sources, targets, cosine_of(x, y))
-        back = (right_backward, nearest_source, targets, sources, cosine_of(y, x))
-        examples = wrong_neighbors(*there, languages=(source, target), limit=self.examples)
-        examples += wrong_neighbors(*back, languages=(target, source), limit=self.examples)
+        examples = wrong_neighbors(
+            right_forward,
+            nearest_target,
+            sources,
+            targets,
+            cosine_of(x, y),
+            languages=(source, target),
+            limit=self.examples,
+        )
+        examples += wrong_neighbors(
+            right_backward,
+            nearest_source,
+            targets,
+            sources,
+            cosine_of(y, x),
+            languages=(target, source),
+            limit=self.examples,
+        )
+        # each line's mean of both directions, of which the main score is the mean
         return Scored(scores, Items(right_forward / 2 + right_backward / 2), examples)

@@ -1,6 +1,4 @@
-"""Tasks on sentences and their translations, a unit per pair of languages: where the files are,
-which to score.
-"""
+"""What tasks on sentences and their translations share: where the files are, which to score."""
 
 from __future__ import annotations
 
@@ -40,12 +38,13 @@ class TranslationPair(NamedTuple):
 
     def read(self) -> tuple[list[str], list[str]]:
         """Sources and targets, line by line."""
-        first, second = (
-            read_pair_file(self.file)
-            if isinstance(self.file, PairFile)
-            else read_aligned(self.file)
-        )
-        return (second, first) if self.turned else (first, second)
+        if isinstance(self.file, PairFile):
+            first, second = read_pair_file(self.file)
+        else:
+            first, second = read_aligned(self.file)
+        if self.turned:
+            return second, first
+        return first, second
 
 
 class Translations(NamedTuple):
@@ -87,6 +86,7 @@ class TranslationTask(LanguageTask):
         """See ``LanguageTask.chosen``."""
         languages = {key: pair.source for key, pair in files.items()}
         names = {key: pair.name for key, pair in files.items()}
+        # a request for German and English means German, where English is on the other side
         pivots = {pair.target for pair in files.values()}
         return choose_languages(
             self.languages, languages, self.paper_groups, folder, names=names, pivots=pivots
@@ -109,15 +109,15 @@ class TranslationTask(LanguageTask):
             )
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """The papers' groups where these are their data, all languages, and those in each kind of
-        script.
-        """
-        return group_members(found.subsets, self.paper_groups if self.is_protocol(found) else {})
+        """All languages, those of each kind of script, and on their own data the papers' groups."""
+        groups: Mapping[str, Sequence[str]] = {}
+        if self.is_protocol(found):
+            groups = self.paper_groups
+        return group_members(found.subsets, groups)
 
 
 def paired_files(folder: Path, target: str | None = None) -> dict[str, TranslationPair]:
-    """The ``<a>-<b>.tsv`` files of a folder, those with English behind by their first language:
-    ``deu``, ``deu-fra``.
+    """The ``<a>-<b>.tsv`` files of a folder; ``deu-eng`` as ``deu``, ``deu-fra`` as it is.
 
     Args:
         folder: where they lie.
@@ -130,19 +130,19 @@ def paired_files(folder: Path, target: str | None = None) -> dict[str, Translati
     for file in pair_files_by_key(folder).values():
         first = full_code(file.source_language)
         second = full_code(file.target_language)
+        # a file with the target language on neither side is left out
         if target in (None, second):
             found[file.name.removesuffix("-eng")] = TranslationPair(file.name, first, second, file)
         elif target == first:
+            # the language to retrieve is the file's first one, so its sides change places
             name = f"{file.target_language}-{file.source_language}"
-            found[name.removesuffix("-eng")] = TranslationPair(
-                name, second, first, file, turned=True
-            )
+            pair = TranslationPair(name, second, first, file, turned=True)
+            found[name.removesuffix("-eng")] = pair
     return found
 
 
 def aligned_pairs(folder: Path, target: str) -> dict[str, TranslationPair]:
-    """The line-aligned ``<lang>.txt`` files of a folder, each with that of the language to
-    retrieve.
+    """The line-aligned ``<lang>.txt`` files of a folder, each with that of the target language.
 
     Raises:
         DataError: there are such files, but none in that language, or two in one language.
@@ -155,10 +155,11 @@ def aligned_pairs(folder: Path, target: str) -> dict[str, TranslationPair]:
     if target not in spelled:
         raise DataError(f"{target}.txt is missing, the language to retrieve", path=folder)
     last = files.pop(spelled[target])
-    return {
-        code: TranslationPair(f"{code}-{spelled[target]}", full_code(code), target, (path, last))
-        for code, path in files.items()
-    }
+    pairs = {}
+    for code, path in files.items():
+        name = f"{code}-{spelled[target]}"
+        pairs[code] = TranslationPair(name, full_code(code), target, (path, last))
+    return pairs
 
 
 def translation_pairs(folder: Path, target: str | None = None) -> dict[str, TranslationPair]:
@@ -173,5 +174,7 @@ def translation_pairs(folder: Path, target: str | None = None) -> dict[str, Tran
         DataError: the folder has aligned files, but none in the target language, or two in one
             language; or two files are of one pair.
     """
-    wanted = None if target is None else full_code(target)
-    return aligned_pairs(folder, wanted or ENGLISH) or paired_files(folder, wanted)
+    if target is None:
+        return aligned_pairs(folder, ENGLISH) or paired_files(folder)
+    code = full_code(target)
+    return aligned_pairs(folder, code) or paired_files(folder, code)

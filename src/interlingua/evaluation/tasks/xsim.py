@@ -1,5 +1,6 @@
-"""xsim: the error of margin-based retrieval of English, LASER's ``xsim.py`` as MEXMA (Janeiro et
-al. 2024) uses it.
+"""xsim: the error of margin-based retrieval of English, as LASER's ``xsim.py`` computes it.
+
+MEXMA (Janeiro et al. 2024) reports it.
 """
 
 from __future__ import annotations

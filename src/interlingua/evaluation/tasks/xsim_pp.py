@@ -1,5 +1,6 @@
-"""xsim++: xsim among sentences that were altered to mislead, Chen et al. 2023 (LASER's
-``tasks/xsimplusplus``).
+"""xsim++ (Chen et al. 2023): xsim among sentences that were altered to mislead.
+
+LASER has it in ``tasks/xsimplusplus``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from interlingua.evaluation.tasks.xsim import DATASET
 class XSimPP(MarginSearch):
     """xsim with altered English sentences behind the candidates.
 
-    They are neighbors of x and have neighbors too.
+    They take part in the margin as the other candidates do.
 
     Adds to the error rates of ``MarginSearch`` the shares of sentences for which an altered form of
     the right sentence was retrieved, by what was altered (``errors_<kind>``), and for which
@@ -73,6 +74,7 @@ class XSimPP(MarginSearch):
                 path=folder,
             )
         altered = read_altered(path)
+        # altered forms of other sentences would mislead less, and the error would look small
         known = {target.strip() for target in targets}
         if not any(one.original in known for one in altered):
             raise DataError(
@@ -87,15 +89,16 @@ class XSimPP(MarginSearch):
 
     def is_protocol(self, found: Findings) -> bool:
         """FLORES with English as the target."""
-        return (
-            found.revision is not None and found.is_official and full_code(self.target) == ENGLISH
-        )
+        if found.revision is None or not found.is_official:
+            return False
+        return full_code(self.target) == ENGLISH
 
 
 @dataclass(frozen=True, kw_only=True)
 class XSimPPGenerated(MarginSearch):
-    """The protocol of ``xsim_pp`` with altered sentences made here from the target side, in any
-    language and domain.
+    """The protocol of ``xsim_pp`` with altered sentences made here, in any language and domain.
+
+    They are made from the target side.
 
     They are ours and not LASER's set (see ``corpus.hard_negatives``): numbers compare with each
     other, never with xsim++. The data are those of ``xsim``. ``errors_<kind>`` is the share of
@@ -139,11 +142,10 @@ class XSimPPGenerated(MarginSearch):
         Raises:
             DataError: there are none.
         """
-        made = list(
-            hard_negatives(
-                targets, language, kinds=self.kinds, per_sentence=self.per_sentence, seed=self.seed
-            )
+        found = hard_negatives(
+            targets, language, kinds=self.kinds, per_sentence=self.per_sentence, seed=self.seed
         )
+        made = list(found)
         if not made:
             what = ", ".join(self.kinds)
             raise DataError(
@@ -151,9 +153,9 @@ class XSimPPGenerated(MarginSearch):
                 path=folder,
             )
         if self.into is not None:
-            write_altered(
-                self.into, language, (one._replace(kind=f"{GENERATED}{one.kind}") for one in made)
-            )
+            # marked in the file, so that xsim_pp does not take them for the published ones
+            marked = (one._replace(kind=f"{GENERATED}{one.kind}") for one in made)
+            write_altered(self.into, language, marked)
         return made
 
     def kinds_in(self, altered: Sequence[Altered]) -> list[str]:
@@ -167,6 +169,7 @@ class XSimPPGenerated(MarginSearch):
     def notes(self, altered: Sequence[Altered]) -> list[str]:
         """Counts, and the kinds that nothing could be altered by."""
         made = {one.kind for one in altered}
+        # a kind without altered sentences has no errors, which is no merit of the encoder
         lacking = [kind for kind in self.kinds if kind not in made]
         notes = super().notes(altered)
         notes.append(

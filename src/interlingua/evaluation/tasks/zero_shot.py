@@ -1,6 +1,6 @@
 """Zero-shot transfer: learn to classify in one language, be tested in all others.
 
-One class, one data set.
+Each class at the end is one data set.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？।॥؟۔።])\s*")
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroShotTask(ClassificationTask):
-    """LASER's protocol (Artetxe and Schwenk 2019, sec. 4.2): a small MLP over frozen embeddings,
-    all directions.
+    """LASER's protocol (Artetxe and Schwenk 2019, sec. 4.2): a small MLP over frozen embeddings.
+
+    All directions between the languages are scored.
 
     Trained on one language's training set, stopped by the same language's dev set, tested on every
     language; see ``metrics.mlp`` for the classifier. ``accuracy`` is the mean over seeds and
@@ -81,6 +82,8 @@ class ZeroShotTask(ClassificationTask):
         units = list(self.units(folder))
         count = TextCounter(progress, sum(unit.sentences for unit in units))
         sets = [unit.data for unit in units]
+        # the test sets of all languages, which each classifier is tested on, stay in memory;
+        # training sets are embedded when their turn comes
         tests = {}
         for one in sets:
             tests[one.key] = self._embed(encoder, one, "test")
@@ -89,9 +92,9 @@ class ZeroShotTask(ClassificationTask):
         dev_accuracy: dict[str, Float64[ndarray, " s"]] = {}
         for sources in _same_size(self._sources(sets)):
             self._learn(encoder, sources, sets, tests, right, dev_accuracy)
-            texts = sum(
-                len(one.splits[split].texts) for one in sources for split in ("train", "dev")
-            )
+            texts = 0
+            for one in sources:
+                texts += len(one.splits["train"].texts) + len(one.splits["dev"].texts)
             count(f"{sources[-1].key} classifiers", texts)
         found = Findings(folder=folder)
         for unit in units:
@@ -100,34 +103,34 @@ class ZeroShotTask(ClassificationTask):
         return found
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """The directions between languages, those from and to English, and those that are no
-        transfer.
-        """
+        """The directions between languages, from and to English, and those that are no transfer."""
         return _members(found.subsets)
 
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
-        """See ``Task.means``; with the deviation of the group's mean, and the difference of
-        opposite directions.
-        """
+        """Means, the deviation of the group's mean, and the difference of opposite directions."""
         return _means(subsets, found.repeats)
 
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
         """See ``ClassificationTask.embed_language``.
 
-        Of one that is not learnt from the test set alone.
+        Of a language that is not learnt from the test set alone is needed.
         """
-        wanted = (
-            self.sources is None
-            or one.key in self.sources
-            or one.code in map(_code_of, self.sources)
-        )
-        for split in self.splits if wanted else ("test",):
-            self._embed(encoder, one, split)
+        if self._learns_from(one):
+            for split in self.splits:
+                self._embed(encoder, one, split)
+        else:
+            self._embed(encoder, one, "test")
+
+    def _learns_from(self, one: LabeledLanguage) -> bool:
+        if self.sources is None or one.key in self.sources:
+            return True
+        return one.code in map(_code_of, self.sources)
 
     def _sources(self, sets: Sequence[LabeledLanguage]) -> list[LabeledLanguage]:
         available = {one.key: one.key.rpartition(".")[2] for one in sets}
+        # sources are named as languages are, or with their domain: "books.de"
         chosen = choose_languages(self.sources, available, {}, Path("the languages to learn from"))
         return [one for one in sets if one.key in chosen]
 
@@ -137,10 +140,10 @@ class ZeroShotTask(ClassificationTask):
         texts = one.splits[split].texts
         if not self.split_mean:
             return encoder.encode(texts, language=one.code)
+        # one mean for each text over the rows of its sentences, which stand together
         parts = [sentences(text) for text in texts]
-        vectors = encoder.encode(
-            [sentence for part in parts for sentence in part], language=one.code
-        )
+        together = list(itertools.chain.from_iterable(parts))
+        vectors = encoder.encode(together, language=one.code)
         counts = np.array([len(part) for part in parts])
         sums = np.add.reduceat(vectors, np.cumsum(counts) - counts, axis=0)
         return np.asarray(sums / counts[:, None], dtype=np.float32)
@@ -154,13 +157,14 @@ class ZeroShotTask(ClassificationTask):
         right: dict[tuple[str, str], Bool[ndarray, "s n"]],
         dev_accuracy: dict[str, Float64[ndarray, " s"]],
     ) -> None:
-        """Trains the classifiers of languages with equally large sets, and tests them on every
-        language.
-        """
+        """Trains the classifiers of languages of equal sizes, and tests them on every language."""
         domain = sources[0].domain
-        classes = sorted(
-            {label for one in sets if one.domain == domain for label in one.splits["train"].labels}
-        )
+        labels: set[str] = set()
+        for one in sets:
+            if one.domain == domain:
+                labels.update(one.splits["train"].labels)
+        # sorted, so that the numbers of classes do not depend on the order of the texts
+        classes = sorted(labels)
 
         def numbers(split: str) -> Tensor:
             return _stack([class_numbers(one.splits[split].labels, classes) for one in sources])
@@ -176,10 +180,10 @@ class ZeroShotTask(ClassificationTask):
             dev_accuracy[source.key] = nets.dev_right[number].numpy() / dev_y.shape[1]
             for target in sets:
                 if target.domain == domain:
+                    # (seeds, texts)
                     predicted = nets.predict(torch.from_numpy(tests[target.key]), number).numpy()
-                    right[source.key, target.key] = predicted == class_numbers(
-                        target.splits["test"].labels, classes
-                    )
+                    gold = class_numbers(target.splits["test"].labels, classes)
+                    right[source.key, target.key] = predicted == gold
 
 
 def _code_of(source: str) -> str:
@@ -192,19 +196,15 @@ def sentences(text: str) -> list[str]:
 
 
 def _same_size(sets: Sequence[LabeledLanguage]) -> Iterable[list[LabeledLanguage]]:
-    """Languages that can be trained side by side: of one domain, with equally large sets, not too
-    many.
-    """
+    """Languages that can be trained side by side: one domain, equally large sets, not too many."""
 
     def size(one: LabeledLanguage) -> tuple[str, int, int]:
         return one.domain, len(one.splits["train"].texts), len(one.splits["dev"].texts)
 
     for _, group in itertools.groupby(sorted(sets, key=size), key=size):
-        some = list(group)
-        yield from (
-            some[first : first + LANGUAGES_TOGETHER]
-            for first in range(0, len(some), LANGUAGES_TOGETHER)
-        )
+        languages = list(group)
+        for first in range(0, len(languages), LANGUAGES_TOGETHER):
+            yield languages[first : first + LANGUAGES_TOGETHER]
 
 
 def _stack(arrays: Sequence[ndarray]) -> Tensor:
@@ -223,6 +223,7 @@ def _add_scores(
             continue
         source = sets[first]
         target = sets[second]
+        # (seeds, texts)
         by_text = right[first, second]
         by_seed = by_text.mean(axis=1)
         scores = {"accuracy": float(by_seed.mean())}
@@ -239,15 +240,15 @@ def _add_scores(
 
 
 def _members(subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
-    def between(subset: SubsetScores) -> bool:
-        return subset.languages[0] != subset.languages[1]
-
+    """The groups by name, with the count of their directions; see ``ZeroShotTask``."""
+    transfers = [subset for subset in subsets if subset.languages[0] != subset.languages[1]]
+    same_language = [subset for subset in subsets if subset.languages[0] == subset.languages[1]]
     kinds = {
-        "zero_shot": [subset for subset in subsets if between(subset)],
-        f"from_{ENGLISH}": [s for s in subsets if between(s) and s.languages[0] == ENGLISH],
-        f"to_{ENGLISH}": [s for s in subsets if between(s) and s.languages[1] == ENGLISH],
-        f"with_{ENGLISH}": [s for s in subsets if between(s) and ENGLISH in s.languages],
-        "same_language": [subset for subset in subsets if not between(subset)],
+        "zero_shot": transfers,
+        f"from_{ENGLISH}": [subset for subset in transfers if subset.languages[0] == ENGLISH],
+        f"to_{ENGLISH}": [subset for subset in transfers if subset.languages[1] == ENGLISH],
+        f"with_{ENGLISH}": [subset for subset in transfers if ENGLISH in subset.languages],
+        "same_language": same_language,
     }
     return {f"{kind}_{len(chosen)}": chosen for kind, chosen in kinds.items() if chosen}
 
@@ -257,17 +258,20 @@ def _means(
 ) -> dict[str, float]:
     means = mean_scores(chosen)
     if "accuracy_sd" in means:
-        means["accuracy_sd"] = float(
-            np.mean([by_seed[subset.name] for subset in chosen], axis=0).std(ddof=1)
-        )
+        # of the mean over directions with each seed, and not the mean of the deviations
+        of_seeds = np.mean([by_seed[subset.name] for subset in chosen], axis=0)
+        means["accuracy_sd"] = float(of_seeds.std(ddof=1))
     accuracy = {subset.name: subset.scores["accuracy"] for subset in chosen}
     turned = {subset.name: _turned(subset) for subset in chosen}
+    # name < other: each pair of directions once
     both_ways = [
         abs(accuracy[name] - accuracy[other])
         for name, other in turned.items()
         if name < other and other in accuracy
     ]
-    return means | ({"asymmetry": float(np.mean(both_ways))} if both_ways else {})
+    if both_ways:
+        means["asymmetry"] = float(np.mean(both_ways))
+    return means
 
 
 def _turned(subset: SubsetScores) -> str:
@@ -278,8 +282,9 @@ def _turned(subset: SubsetScores) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroShotMLDoc(ZeroShotTask):
-    """MLDoc (Schwenk and Li 2018): 4 topics of Reuters news in 8 languages, 1,000 / 1,000 / 4,000
-    documents.
+    """MLDoc (Schwenk and Li 2018): 4 topics of Reuters news in 8 languages.
+
+    1,000 documents are for training, 1,000 for dev and 4,000 for test.
 
     Attributes:
         train_size: 1000, 2000, 5000 or 10000 documents to learn from; papers use 1,000.
@@ -301,7 +306,9 @@ class ZeroShotMLDoc(ZeroShotTask):
 
     def label(self) -> str:
         """See ``ClassificationTask.label``."""
-        return self.name if self.train_size == 1000 else f"{self.name}_train{self.train_size}"
+        if self.train_size == 1000:
+            return self.name
+        return f"{self.name}_train{self.train_size}"
 
 
 class ZeroShotClsV1(ClsV1Data, ZeroShotTask):
