@@ -101,7 +101,7 @@ def make_silver(
     """
     pairs = _training_pairs(gold, languages)
     language = pairs[0].language_a
-    # A dict keeps the order in which the sentences first occur, so that runs can be compared.
+    # A dict keeps the order in which the sentences first occur: equal files give equal pairs.
     sentences = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
     nearest = nearest_others(embed(sentences, language), neighbors)
     found = candidates(sentences, nearest, _scored_pairs([*gold, *exclude], languages))

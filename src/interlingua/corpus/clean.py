@@ -179,8 +179,8 @@ class Cleaner:
 
     def _measure(self, texts: list[str], text_languages: list[str]) -> _Side:
         points = normalize_codes(texts, markup=self.config.markup)
-        # Script number of every code point, 0 for what is no letter; each script has a width, the
-        # number of Latin letters that one of its characters stands for.
+        # Script number of every code point, 0 for what is neither a letter nor a mark; each script
+        # has a width, the number of Latin letters that one of its characters stands for.
         numbers = script_numbers()[points.codes]
         widths = letter_widths()[numbers]
         letters = np.where(numbers != 0, widths, 0)
@@ -198,11 +198,9 @@ class Cleaner:
         yield "empty", (a.characters == 0) | (b.characters == 0)
         yield "no_letters", (a.letters == 0) | (b.letters == 0)
         if config.drop_identical:
-            same = (
-                x == y or x.casefold() == y.casefold()
-                for x, y in zip(a.texts, b.texts, strict=True)
-            )
-            yield "identical", np.fromiter(same, bool, len(a.texts))
+            texts = zip(a.texts, b.texts, strict=True)
+            is_same = (x == y or x.casefold() == y.casefold() for x, y in texts)
+            yield "identical", np.fromiter(is_same, bool, len(a.texts))
         yield "too_short", np.minimum(a.characters, b.characters) < config.min_characters
         yield "too_long", np.maximum(a.characters, b.characters) > config.max_characters
         if config.max_length_ratio:
@@ -215,16 +213,18 @@ class Cleaner:
             yield "wrong_script", wrong_a | wrong_b
 
     def _in_their_language(self, pairs: list[TextPair]) -> list[TextPair]:
-        good = [
-            pair
-            for pair in pairs
-            if not self._is_foreign(pair.source, pair.source_language)
-            and not self._is_foreign(pair.target, pair.target_language)
-        ]
+        good = []
+        for pair in pairs:
+            if self._is_foreign(pair.source, pair.source_language):
+                continue
+            if self._is_foreign(pair.target, pair.target_language):
+                continue
+            good.append(pair)
         self.counts["wrong_language"] += len(pairs) - len(good)
         return good
 
     def _is_foreign(self, text: str, language: str) -> bool:
+        # A few words, or a name, say too little of their language.
         assert self._wrong_language is not None
         letters = sum(map(str.isalpha, text))
         return letters >= self.config.min_identified_letters and self._wrong_language(

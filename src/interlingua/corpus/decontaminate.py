@@ -99,9 +99,9 @@ class EvaluationKeys:
         """
         found = np.zeros(len(sides[0]), dtype=bool)
         for name, known in zip(self.names, self._sets, strict=True):
-            here = np.any([is_in(known, keys) for keys in sides], axis=0)
-            self.counts[name] += int(np.count_nonzero(here))
-            found |= here
+            is_known = np.any([is_in(known, keys) for keys in sides], axis=0)
+            self.counts[name] += int(np.count_nonzero(is_known))
+            found |= is_known
         return np.asarray(found)
 
 

@@ -103,10 +103,10 @@ class Gazetteer:
         The other has as many words and, where there are enough such names, the same ending.
         """
         found = self.find(text)
-        here = {name.text for name in found}
+        own_names = {name.text for name in found}
         choices = []
         for name in found:
-            others = [other for other in self._similar_names(name.text) if other not in here]
+            others = [other for other in self._similar_names(name.text) if other not in own_names]
             if others:
                 choices.append((name, others))
         while choices:
@@ -115,9 +115,9 @@ class Gazetteer:
 
     def _similar_names(self, name: str) -> list[str]:
         exact, loose = _shapes(name)
-        near = self._names.get(exact, [])
-        if len(near) >= MIN_SAME_ENDING:
-            return near
+        same_ending = self._names.get(exact, [])
+        if len(same_ending) >= MIN_SAME_ENDING:
+            return same_ending
         return self._names.get(loose, [])
 
 
