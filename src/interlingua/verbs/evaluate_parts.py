@@ -25,9 +25,6 @@ Run = Callable[[Any, Progress], object]
 """Evaluates as options say; a function of a module, which the processes import."""
 SECONDS = 0.5
 """Between two looks at how far the first part is."""
-# The processes are told to end in three ways: they are terminated where one fails or this process
-# is interrupted; Ctrl-C, which reaches all, is left to this process; and each watches this process,
-# which may be killed without a chance to end them.
 
 
 def check_devices(options: Any) -> None:
@@ -92,12 +89,13 @@ def embed_parts(options: Any, run: Run, progress: Progress) -> None:
         if on_gpus:
             part = replace(part, device=f"cuda:{number}")
         processes.append(context.Process(target=_embed, args=(run, part, threads, messages)))
+    # They end where one of them fails or this process is interrupted (Ctrl-C reaches all, and is
+    # left to this one). Each also watches this process, which may be killed before it ends them.
     try:
         for process in processes:
             process.start()
         _wait(processes, messages, progress)
     finally:
-        # Also where one has failed, or this process was interrupted.
         started = [process for process in processes if process.pid is not None]
         for process in started:
             process.terminate()  # those that have ended don't mind
