@@ -192,12 +192,12 @@ def _read_po(
         try:
             catalogue: Any = polib.pofile(file.name, encoding="utf-8")
         except (OSError, ValueError) as error:
-            found = re.search(r"line (\d+)", str(error))
-            problem = "syntax error; check it with: msgfmt -c"
-            if found is None:
-                raise DataError(problem, path=path) from error
-            # polib counts the joined lines.
-            raise DataError(problem, path=path, line=numbers[int(found[1]) - 1]) from error
+            line_number: int | None = None
+            if found := re.search(r"line (\d+)", str(error)):
+                line_number = numbers[int(found[1]) - 1]  # polib counts the joined lines
+            raise DataError(
+                "syntax error; check it with: msgfmt -c", path=path, line=line_number
+            ) from error
     messages = []
     for entry in catalogue:
         if entry.obsolete:
