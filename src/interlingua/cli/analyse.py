@@ -22,13 +22,15 @@ def analyse(options: AnalyseOptions, quiet: bool) -> None:
     for one in analyses_of(options):
         with bar(quiet) as progress, resumable(one.keeps_vectors, output, options.cache):
             found.append(one.run(progress))
+    # Wide where no terminal says how wide it is, as in a file.
     console = Console(width=None if os.isatty(1) else 160)
     for table in tables.terminal_tables(found):
         console.print(table)
-    for note in dict.fromkeys(
-        f"{each.task}: {note}" for one in found for each in one for note in each.notes
-    ):
+    analyses = [analysis for of_model in found for analysis in of_model]
+    # Each note once, though it may hold for both models.
+    notes = [f"{analysis.task}: {note}" for analysis in analyses for note in analysis.notes]
+    for note in dict.fromkeys(notes):
         print(f"note: {note}")
-    for each in (each for one in found for each in one):
-        print(f"written: {record.analysis_path(each, output)}")
+    for analysis in analyses:
+        print(f"written: {record.analysis_path(analysis, output)}")
     print(f"written: {write_page(options, found).page}")

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Iterator[None]:
-    """Ctrl-C in one line, where vectors are kept: in the cache, or else below the results."""
+    """Ctrl-C in one line, where vectors are kept: in the cache, or else below the results.
+
+    Args:
+        keeps: whether they are kept.
+        output: folder of the results.
+        cache: folder of the cache.
+    """
     from interlingua.errors import InterlinguaError
 
     try:
@@ -44,11 +50,16 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, flo
     """
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=last) as tell:
-            yield lambda label, done, total: tell(
-                lambda seconds: (
-                    f"{label}: {done:,.0f}/{total:,.0f}{time_left(done, total, seconds)}"
-                )
-            )
+
+            def report_line(label: str, done: float, total: float) -> None:
+                # Made into text only when a minute is over: work is reported far more often.
+                def state(seconds: float) -> str:
+                    left = time_left(done, total, seconds)
+                    return f"{label}: {done:,.0f}/{total:,.0f}{left}"
+
+                tell(state)
+
+            yield report_line
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -67,8 +78,10 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, flo
     task = shown.add_task("", total=None, left="")
 
     def report(label: str, done: float, total: float) -> None:
+        # Only a bar that has begun stays on the screen at the end.
         shown.live.transient = False
         shown.update(task, description=label, completed=done, total=total or None)
+        # In a second step, as the time that remains follows from the first.
         shown.update(task, left=_left(shown.tasks[0].time_remaining))
 
     with shown:
@@ -77,8 +90,7 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, flo
 
 @contextlib.contextmanager
 def steps_bar(quiet: bool) -> Iterator[Steps]:
-    """A progress bar on standard error for a run of several steps, with the time left for all of
-    them.
+    """A progress bar on standard error for a run of several steps, with the time left for all.
 
     Without a terminal it is a line a minute.
     """
@@ -89,9 +101,11 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
 
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=True) as tell:
-            yield Steps(
-                lambda what, done, total, left: tell(lambda _: _step_line(what, done, total, left))
-            )
+
+            def report_line(what: str, done: int, total: int, left: float | None) -> None:
+                tell(lambda _: _step_line(what, done, total, left))
+
+            yield Steps(report_line)
         return
     columns = (
         TextColumn("{task.description:<28}"),
@@ -103,7 +117,9 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
         task = shown.add_task("", total=None, left="")
 
         def show(what: str, done: int, total: int, left: float | None) -> None:
-            remaining = "" if left is None else f"{duration(left)} left for all"
+            remaining = ""
+            if left is not None:
+                remaining = f"{_left(left)} for all"
             shown.update(
                 task, description=what, completed=done, total=total or None, left=remaining
             )
@@ -113,22 +129,27 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
 
 @contextlib.contextmanager
 def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], None]]:
-    """A progress bar on standard error for what streams by: how much, how fast, and the time left
-    if that is known.
+    """A progress bar on standard error for what streams by.
 
-    Without a terminal it is a line a minute, and none for less.
+    It shows how much, how fast, and the time left if that is known. Without a terminal it is a line
+    a minute, and none for less.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=False) as tell:
-            yield lambda done, total: tell(
-                lambda seconds: (
-                    f"{_rate_note(done, total, unit, seconds)}{time_left(done, total, seconds)}"
-                )
-            )
+
+            def report_line(done: float, total: int | None) -> None:
+                def state(seconds: float) -> str:
+                    note = _rate_note(done, total, unit, seconds)
+                    return f"{note}{time_left(done, total, seconds)}"
+
+                tell(state)
+
+            yield report_line
         return
+    # No fraction of all, which is unknown where a stream is read.
     columns = (BarColumn(), TextColumn("{task.fields[note]}"), TextColumn("{task.fields[left]}"))
     with Progress(
         *columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=3600.0
@@ -147,16 +168,22 @@ def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], N
 
 def _left(seconds: float | None) -> str:
     """For a bar, where the time left is known."""
-    return "" if seconds is None else f"{duration(seconds)} left"
+    if seconds is None:
+        return ""
+    return f"{duration(seconds)} left"
 
 
 def _rate_note(done: float, total: int | None, unit: str, seconds: float) -> str:
-    of_all = "" if total is None else f" of {total:,}"
-    return f"{done:,.0f}{of_all} {unit}, {done / max(seconds, 1e-9):,.0f}/s"
+    amount = f"{done:,.0f}"
+    if total is not None:
+        amount = f"{amount} of {total:,}"
+    return f"{amount} {unit}, {done / max(seconds, 1e-9):,.0f}/s"
 
 
 def _step_line(what: str, done: int, total: int, left: float | None) -> str:
-    of_all = f" of {total:,}" if total else ""
-    return f"{what}: {done:,}{of_all}" + (
-        "" if left is None else f", {duration(left)} left for all"
-    )
+    line = f"{what}: {done:,}"
+    if total:
+        line = f"{line} of {total:,}"
+    if left is not None:
+        line = f"{line}, {duration(left)} left for all"
+    return line

@@ -9,9 +9,7 @@ from interlingua.verbs.compare import CompareOptions, run_compare
 
 @command(CompareOptions)
 def compare(options: CompareOptions, quiet: bool) -> None:
-    """Prints or writes a table of all tasks and one per task, a column per result, or one HTML page
-    of everything.
-    """
+    """Prints or writes tables of results, or one HTML page of everything."""
     with bar(quiet) as progress:
         found = run_compare(options, progress)
     if found.output is None:

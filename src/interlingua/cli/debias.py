@@ -43,9 +43,11 @@ def table(report: DebiasReport) -> str:
         "language_variance_share": "variance between languages",
         "language_recognized": "language recognized by its mean",
     }
-    removed = f", {language_map.rank} directions removed" if language_map.rank else ""
+    removed = ""  # a map of some methods, or of rank 0, removes none
     if language_map.rank == 1:
         removed = ", 1 direction removed"
+    elif language_map.rank:
+        removed = f", {language_map.rank} directions removed"
     lines = [
         f"{language_map.method}{removed}; {len(report.languages)} languages, estimated on"
         f" {fitted.fitted:,} sentences, measured on {fitted.held_out:,} others",
@@ -55,10 +57,13 @@ def table(report: DebiasReport) -> str:
         lines.append(f"{title:<34}{_percent(before[name]):>8}{_percent(after[name]):>8}")
     if before["own_pool"] is None or math.isnan(before["own_pool"]):
         lines.append("no translations were recognized: retrieval was not measured")
+        # The means of n languages differ in n - 1 directions.
         if language_map.rank == len(report.languages) - 1:
             lines[-1] += ", and all directions are removed"
     return "\n".join(lines)
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
+    if value is None:
+        return "-"
+    return f"{100 * value:.1f}"

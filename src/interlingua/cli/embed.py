@@ -14,5 +14,7 @@ def embed(options: EmbedOptions, quiet: bool) -> None:
     """Writes one vector per line of FILE; memory stays bounded whatever its length."""
     with rate_bar(quiet, "lines") as progress:
         lines = run_embed(options, progress)
-    for line in lines[1:] if quiet else lines:  # what was cut is always printed
+    if quiet:
+        lines = lines[1:]  # what was cut is always printed
+    for line in lines:
         print(line, file=sys.stderr)

@@ -15,6 +15,7 @@ from interlingua.verbs.evaluate import Evaluated, EvaluateOptions, Evaluation
 def evaluate(options: EvaluateOptions, quiet: bool) -> None:
     """Runs the tasks, prints their tables and writes their result files."""
     output = Path(options.output or ".")
+    # Before the bar begins, so that a mistake shows alone.
     evaluation = Evaluation.of(options)
     with bar(quiet) as progress, resumable(evaluation.keeps_vectors, output, options.cache):
         found = evaluation.run(progress)
@@ -31,6 +32,7 @@ def _show(found: Evaluated, output: Path) -> None:
 
     from interlingua.evaluation import rendering, results
 
+    # Wide where no terminal says how wide it is, as in a file.
     width = None if os.isatty(1) else 160
     for result in found:
         for table in rendering.terminal_tables(result):

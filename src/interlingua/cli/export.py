@@ -13,14 +13,17 @@ if TYPE_CHECKING:
 
 @command(ExportOptions, quiet=None)
 def export(options: ExportOptions, quiet: bool) -> None:
-    """Writes a directory for sentence-transformers, or graphs, or token vectors, and checks that
-    vectors stay.
-    """
+    """Writes a model for other libraries, and checks that its vectors stay."""
     done = run_export(options, _print_verification)
     for line in done.lines:
         print(line)
-    outcome = "written" if done.verification else "written; not checked"
-    print(f"{done.output}: " + ("compared" if options.verify_only else outcome))
+    if options.verify_only:
+        outcome = "compared"
+    elif done.verification:
+        outcome = "written"
+    else:
+        outcome = "written; not checked"
+    print(f"{done.output}: {outcome}")
 
 
 def _print_verification(found: Verification) -> None:

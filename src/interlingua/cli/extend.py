@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 @command(ExtendSettings, quiet="No progress; the tables alone.")
 def extend(options: ExtendSettings, quiet: bool) -> None:
     """Teaches a model another language, and prints what it gained and what the others lost."""
-    result = run_extend(
-        options,
-        progress=not quiet,
-        on_stage=lambda line: None if quiet else print(line, flush=True),
-    )
+
+    def report(line: str) -> None:
+        if not quiet:
+            print(line, flush=True)
+
+    result = run_extend(options, progress=not quiet, on_stage=report)
     for line in table(result):
         print(line)
 
@@ -39,11 +40,11 @@ def table(result: ExtendResult) -> Iterator[str]:
             f" token, {cut.premium_after:.2f} tokens for each of the pivot's;"
             f" {cut.changed_texts:,} of {cut.kept_texts:,} other texts are tokenized otherwise"
         )
+    # The new language's own sets first, then those that show what was forgotten.
     retrieval = list(result.before.retrieval)
     others = [name for name in retrieval if name not in result.own]
-    width = max(
-        len(name) for name in ("mean of the others, P@1", *retrieval, *result.before.similarity)
-    )
+    names = ("mean of the others, P@1", *retrieval, *result.before.similarity)
+    width = max(map(len, names))
     yield f"{'P@1, %':<{width}}  before   after  change"
     for name in (*result.own, *others):
         yield _row(name, result.before.retrieval[name], result.after.retrieval[name], width)
@@ -52,11 +53,10 @@ def table(result: ExtendResult) -> Iterator[str]:
         yield _row("mean of the others, P@1", before, before - result.lost, width)
     for name, value in result.before.similarity.items():
         yield _row(f"{name}, Spearman", value, result.after.similarity[name], width)
-    yield f"gained: {result.gained:.1f} points of P@1 in {result.language}" + (
-        ""
-        if result.lost is None
-        else f"; lost: {result.lost:.2f} on the mean of the {len(others)} others"
-    )
+    balance = f"gained: {result.gained:.1f} points of P@1 in {result.language}"
+    if result.lost is not None:
+        balance += f"; lost: {result.lost:.2f} on the mean of the {len(others)} others"
+    yield balance
     yield f"model: {result.model}"
 
 

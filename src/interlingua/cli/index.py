@@ -1,6 +1,4 @@
-"""``interlingua index build [MODEL] FILES -o DIR``, ``index add DIR FILES``,
-``index delete DIR IDS``.
-"""
+"""``interlingua index build [MODEL] FILES -o DIR``, and ``add`` and ``delete`` for changes."""
 
 from __future__ import annotations
 

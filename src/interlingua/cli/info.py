@@ -8,8 +8,6 @@ from interlingua.verbs.info import InfoOptions, run_info
 
 @command(InfoOptions)
 def info(options: InfoOptions, quiet: bool) -> None:
-    """Says what this machine has, and with a model which executor and dtype encode, why, and every
-    measured rate.
-    """
+    """Says what this machine has, and how it encodes with a model."""
     for line in run_info(options).lines:
         print(line)

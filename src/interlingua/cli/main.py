@@ -1,5 +1,7 @@
-"""``interlingua VERB ...``: imports a verb's file only when it is called, and turns users' errors
-into one line.
+"""``interlingua VERB ...``: the console script.
+
+It imports a verb's file only when that is called, and turns users' errors into one line. The list
+of verbs and their summaries are here for that reason: the overview imports none of them.
 """
 
 from __future__ import annotations
@@ -61,15 +63,18 @@ REMEDIES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script. Exits with 0, or with 2 and one line on stderr for everything that is the
-    user's to mend.
+    """The console script.
+
+    Exits with 0, or with 2 and one line on stderr for everything that is the user's to mend.
     """
-    verb, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if arguments is None:
+        arguments = sys.argv[1:]
+    verb, *rest = list(arguments) or ["--help"]
     before = _stop_at_sigterm()
     try:
         _dispatch(verb, rest)
     except InterlinguaError as error:
-        # of several processes on a machine all meet the same mistake, and one tells
+        # Of several processes on a machine all meet the same mistake, and one tells.
         if is_first_on_machine():
             _tell(str(error))
         sys.exit(USERS_ERROR)
@@ -79,11 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         reader_has_left()
     except OSError as error:
-        place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        # A full disk may be met anywhere, so that not every place makes an error of ours of it.
         remedy = REMEDIES.get(error.errno or 0, "check the disk and the paths given")
-        _tell(f"{place}{error.strerror or error}; {remedy}")
+        message = f"{error.strerror or error}; {remedy}"
+        if error.filename is not None:
+            message = f"{os.fsdecode(error.filename)}: {message}"
+        _tell(message)
         sys.exit(USERS_ERROR)
     finally:
+        # For a caller in Python, such as a test.
         if before is not None:
             signal.signal(signal.SIGTERM, before)
 
@@ -105,8 +114,11 @@ def _dispatch(verb: str, rest: list[str]) -> None:
 
 def _tell(text: str) -> None:
     line = " ".join(text.split())
-    shown = line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}..."
-    print(f"interlingua: {shown.encode(errors='backslashreplace').decode()}", file=sys.stderr)
+    if len(line) > MAX_MESSAGE_CHARACTERS:
+        line = f"{line[:MAX_MESSAGE_CHARACTERS]}..."
+    # A name from a file system may hold lone surrogates, which can't be printed.
+    line = line.encode(errors="backslashreplace").decode()
+    print(f"interlingua: {line}", file=sys.stderr)
 
 
 def _stop_at_sigterm() -> Any:
@@ -115,7 +127,7 @@ def _stop_at_sigterm() -> Any:
     Returns the handler before.
     """
     if threading.current_thread() is not threading.main_thread():
-        return None
+        return None  # Python sets handlers in the main thread alone
     process = os.getpid()
 
     def stop(number: int, _: FrameType | None) -> None:

@@ -1,5 +1,6 @@
-"""How far the work is, in a line a minute, where standard error is no terminal and a bar could not
-move.
+"""How far the work is, in a line a minute.
+
+It takes the place of a bar where standard error is no terminal, on which a bar could not move.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def minute_lines(quiet: bool, *, last: bool) -> Iterator[Callable[[State], None]
 
     def write() -> None:
         seconds = time.monotonic() - started
-        state = latest[-1](seconds) if latest else "preparing"
+        state = "preparing"
+        if latest:
+            state = latest[-1](seconds)
         print(f"after {duration(seconds)}: {state}", file=sys.stderr, flush=True)
 
     def write_until_over() -> None:
@@ -41,6 +44,7 @@ def minute_lines(quiet: bool, *, last: bool) -> Iterator[Callable[[State], None]
             write()
 
     def tell(state: State) -> None:
+        # One statement, so that the thread finds either the last state or the new one.
         latest[:] = [state]
 
     if quiet:

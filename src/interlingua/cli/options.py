@@ -1,5 +1,8 @@
-"""From the options dataclass of a verb to its command line: typer's signature, and ``--help`` under
-headings.
+"""From the options dataclass of a verb to its command line.
+
+Typer reads the signature of a function. So a function is made for each verb, with a signature of
+the dataclass's fields and the switches that only a terminal has; ``--help`` shows them under the
+headings of ``options.GROUPS``.
 """
 
 from __future__ import annotations
@@ -42,21 +45,20 @@ def command(
 
     def decorate(show: Callable[..., None]) -> Any:
         def call(**values: Any) -> None:
-            of_terminal = [
-                values.pop("quiet", False),
-                *(values.pop(name) for name in switches if name != "quiet"),
-            ]
+            # What is left after these is for the dataclass.
+            of_terminal = [values.pop("quiet", False)]
+            if json is not None:
+                of_terminal.append(values.pop("json"))
             with line_limit(values.get("max_line", MAX_LINE_CHARACTERS)):
                 show(options(**values), *of_terminal)
 
         made: Any = call
         made.__name__ = show.__name__
         made.__doc__ = show.__doc__
-        of_verb = _parameters(options, variables)
-        made.__signature__ = inspect.Signature(
-            [*of_verb, *(_switch(*one) for one in switches.items())]
-        )
-        made.options = options
+        parameters = _parameters(options, variables)
+        parameters += [_switch(name, help) for name, help in switches.items()]
+        made.__signature__ = inspect.Signature(parameters)
+        made.options = options  # for GroupedCommand
         return call
 
     return decorate
@@ -67,20 +69,23 @@ def _parameters(options: type, variables: str | None) -> list[inspect.Parameter]
     for field, declaration in declared(options):
         if variables is not None and not declaration.is_argument:
             declaration = dataclasses.replace(declaration, envvar=variables + field.name.upper())
-        has_default = field.default is not dataclasses.MISSING and not declaration.is_required
-        default = field.default if has_default else inspect.Parameter.empty
-        kind = inspect.Parameter.KEYWORD_ONLY
+        default = field.default
+        if default is dataclasses.MISSING or declaration.is_required:
+            default = inspect.Parameter.empty
         annotation = _annotation(field.name, default, declaration)
-        parameters.append(
-            inspect.Parameter(field.name, kind, default=default, annotation=annotation)
-        )
+        parameters.append(_keyword(field.name, default, annotation))
     return parameters
+
+
+def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
 def _annotation(name: str, default: Any, declaration: Declaration) -> Any:
     kind: Any = declaration.kind
     if kind is None:
-        # bool comes before int, which it is too
+        # bool comes before int, which it is, too.
         kind = next((known for known in READ if isinstance(default, known)), str)
     if default is None:
         kind = kind | None
@@ -97,63 +102,71 @@ def _annotation(name: str, default: Any, declaration: Declaration) -> Any:
 
 
 def _flags(name: str, default: Any, declaration: Declaration) -> list[str]:
-    """A switch that is on by default gets a second flag from typer, which turns it off."""
-    flag = "--" + name.replace("_", "-")
-    flags = list(declaration.flags) or [f"{flag}/--no-{flag[2:]}" if default is True else flag]
-    return [*flags, declaration.short] if declaration.short else flags
+    """The flags of an option; one that is on by default has a second flag, which turns it off."""
+    flags = list(declaration.flags)
+    if not flags:
+        spelled = name.replace("_", "-")
+        flags = [f"--{spelled}"]
+        if default is True:
+            flags = [f"--{spelled}/--no-{spelled}"]
+    if declaration.short:
+        flags.append(declaration.short)
+    return flags
 
 
 def _switch(name: str, help: str) -> inspect.Parameter:
     annotation = Annotated[bool, typer.Option(f"--{name}", help=help, rich_help_panel=GENERAL)]
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation
-    )
+    return _keyword(name, False, annotation)
 
 
 class GroupedCommand(TyperCommand):
-    """A command of an options dataclass: help under the headings of ``options.GROUPS``,
-    ``Options.left_out``.
+    """A command of an options dataclass.
+
+    It shows help under the headings of ``options.GROUPS``, and heeds ``Options.left_out``.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the command line, with the first argument where it was left out."""
         options = getattr(self.callback, "options", None)
         if options is not None:
-            in_front = options.left_out(*self._given(ctx, options, list(args)))
-            args = args if in_front is None else [str(in_front), *args]
+            in_front = options.left_out(*self._first_and_named(ctx, options, list(args)))
+            if in_front is not None:
+                args = [str(in_front), *args]
         return super().parse_args(ctx, args)
 
-    def _given(self, ctx: Any, options: type, args: list[str]) -> tuple[str | None, dict[str, Any]]:
+    def _first_and_named(
+        self, ctx: Any, options: type, args: list[str]
+    ) -> tuple[str | None, dict[str, Any]]:
         """The first positional value, and what is given by name."""
+        # Only parsed, not checked: the checks come when it is known what was left out.
         found = self.make_parser(ctx).parse_args(args=args)[0]
         names = {field.name for field, declaration in declared(options) if declaration.is_argument}
-        first = next(
-            (argument.name for argument in self.get_params(ctx) if argument.name in names), None
-        )
-        value = None if first is None else found.get(first)
-        if isinstance(value, Sequence) and not isinstance(
-            value, str
-        ):  # an argument of any number of values
-            value = value[0] if value else None
-        return value, {name: value for name, value in found.items() if name not in names}
+        positional = [name for one in self.get_params(ctx) if (name := one.name) in names]
+        first = None
+        if positional:
+            first = found.get(positional[0])
+        if isinstance(first, Sequence) and not isinstance(first, str):
+            first = next(iter(first), None)  # of an argument of any number of values
+        return first, {name: value for name, value in found.items() if name not in names}
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the arguments and the options of ``--help``."""
         options = getattr(self.callback, "options", None)
         may_be_left_out = options is not None and options.left_out(None, {}) is not None
-        sections: dict[str, list[tuple[str, str]]] = {
-            "Arguments": [],
-            **{group: [] for group in GROUPS},
-        }
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for title in ("Arguments", *GROUPS):  # the order of the headings
+            sections[title] = []
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is None:
                 continue
-            is_argument = parameter.param_type_name == "argument"
-            if is_argument and may_be_left_out and not sections["Arguments"]:
-                record = (record[0], record[1].removesuffix("[required]").rstrip())
-            group = getattr(parameter, "rich_help_panel", None) or GENERAL
-            sections["Arguments" if is_argument else group].append(record)
+            title = getattr(parameter, "rich_help_panel", None) or GENERAL
+            if parameter.param_type_name == "argument":
+                title = "Arguments"
+                if may_be_left_out and not sections[title]:
+                    # To typer the first one is required; ``parse_args`` puts it there.
+                    record = (record[0], record[1].removesuffix("[required]").rstrip())
+            sections[title].append(record)
         for title, records in sections.items():
             if records:
                 with formatter.section(title):

@@ -14,4 +14,5 @@ def score(options: ScoreOptions, quiet: bool) -> None:
     """Scores or filters a bitext of any length as it streams by, in its order."""
     with rate_bar(quiet, "pairs") as progress:
         result = run_score(options, progress, sys.stdout)
+    # Standard output may hold the pairs.
     print("\n".join(result.lines), file=sys.stderr)

@@ -29,11 +29,9 @@ def search(options: SearchOptions, quiet: bool, as_json: bool) -> None:
             print(json.dumps(_record(question, ranking), ensure_ascii=False), flush=True)
             continue
         for place, hit in enumerate(ranking.hits, start=1):
-            print(
-                f"{place:>3}  {hit.score:.3f}  {hit.language or '-':<8}  {hit.id} "
-                f" {_shortened(hit)}",
-                flush=True,
-            )
+            head = f"{place:>3}  {hit.score:.3f}  {hit.language or '-':<8}"
+            # Flushed, as the next question may come much later.
+            print(f"{head}  {hit.id}  {_shortened(hit)}", flush=True)
         if not quiet:
             print(_share_line(ranking.shares), file=sys.stderr)
 
@@ -49,7 +47,9 @@ def _record(question: str, ranking: Ranking) -> dict[str, Any]:
 
 def _shortened(hit: Hit) -> str:
     text = " ".join(f"{hit.title}: {hit.text}".removeprefix(": ").split())
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    return f"{text[:SHOWN_CHARACTERS]}..."
 
 
 def _share_line(shares: list[LanguageShare]) -> str:
@@ -59,6 +59,8 @@ def _share_line(shares: list[LanguageShare]) -> str:
         for share in shares
         if share.found
     ]
+    line = f"languages found: {', '.join(parts) or 'none'}"
     absent = sum(not share.found for share in shares)
-    left_out = f"; languages with no passage found: {absent}" if absent else ""
-    return f"languages found: {', '.join(parts) or 'none'}{left_out}"
+    if absent:
+        line = f"{line}; languages with no passage found: {absent}"
+    return line

@@ -14,10 +14,12 @@ PREFIX = "INTERLINGUA_SERVE_"
 
 @command(ServeOptions, quiet=None, variables=PREFIX)
 def serve(options: ServeOptions, _: bool) -> None:
-    """Answers embedding requests over HTTP: OpenAI's protocol, text-embeddings-inference's, and a
-    page at /.
+    """Answers embedding requests over HTTP.
+
+    The protocols are OpenAI's and text-embeddings-inference's, and there is a page at /.
     """
-    if os.environ.get(f"{PREFIX}API_KEY") == "":  # the parser of options would take it for unset
+    # The parser of options would take it for unset.
+    if os.environ.get(f"{PREFIX}API_KEY") == "":
         raise ConfigError(
             f"{PREFIX}API_KEY is empty, which would admit everyone; give a key, or unset the"
             " variable"

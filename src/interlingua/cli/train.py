@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def train(options: TrainOptions, quiet: bool) -> None:
     """Trains, saves checkpoints on the way, and writes RUN/model and RUN/best.
 
-    Or runs all stages of a file.
+    Of a file of stages it runs all.
     """
     trained = run_train(options, progress=not quiet)
     if trained.template is not None:
@@ -34,7 +34,7 @@ def train(options: TrainOptions, quiet: bool) -> None:
                 f"stopped after step {result.step} of {result.max_steps}, which is saved; go on"
                 f" with: {trained.again}"
             )
-        if not quiet and is_first_process():
+        if not quiet and is_first_process():  # every process of a run has the result
             for line in _summary(result):
                 print(line)
 
@@ -58,11 +58,14 @@ def _summary(result: TrainResult) -> Iterator[str]:
         yield f"best:  {result.best} ({result.best_when}, {result.best_metric:.4g})"
     yield f"model: {result.model}"
     model = result.best or result.model
+    # A model that scores pairs has a head, and gives no vectors to evaluate.
     if model is not None and (model / HEAD_FILE).is_file():
         yield (
             f"next:  let it score silver pairs, in a file of stages: silver.cross_encoder ="
             f' "{model}"'
         )
     else:
-        suite = "retrieval" if "questions" in result.exposure else "tatoeba,xsim"
+        suite = "tatoeba,xsim"
+        if "questions" in result.exposure:
+            suite = "retrieval"
         yield f"next:  interlingua evaluate {shlex.quote(str(model))} --suite {suite} --data DIR"

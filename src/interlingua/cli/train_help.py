@@ -1,5 +1,6 @@
-"""What ``interlingua train --help`` shows below the options: the methods, and a config to begin
-with.
+"""What ``interlingua train --help`` shows below the options.
+
+That is the methods, and a config to begin with.
 """
 
 from __future__ import annotations

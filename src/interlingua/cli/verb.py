@@ -20,13 +20,12 @@ def call(verb: str, summary: str, arguments: Sequence[str]) -> None:
     """
     import typer
 
-    slip: Any = (
-        typer.BadParameter.__base__
-    )  # click's UsageError, of which typer has its own or click's
+    # UsageError, which is click's or, in newer versions, typer's own.
+    slip: Any = typer.BadParameter.__base__
     try:
-        code = command(verb, summary)(
-            args=list(arguments), prog_name=f"interlingua {verb}", standalone_mode=False
-        )
+        run = command(verb, summary)
+        # Not standalone, or typer would print a slip in its own way and end the process.
+        code = run(args=list(arguments), prog_name=f"interlingua {verb}", standalone_mode=False)
     except slip as error:
         message = error.format_message().rstrip(".")
         raise InterlinguaError(f"{message}; see: interlingua {verb} --help") from None
@@ -51,8 +50,9 @@ def command(verb: str, summary: str) -> Any:
 
 
 def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
-    """Completes a command line for the shell, or installs that: the part of typer that needs all
-    verbs at once.
+    """Completes a command line for the shell, or installs that.
+
+    It is the part of typer that needs all verbs at once.
     """
     import typer
 
@@ -65,6 +65,7 @@ def completion(verbs: Mapping[str, str], arguments: Sequence[str]) -> None:
 
 def reader_has_left() -> None:
     """Ends quietly: `head`, say, has seen enough."""
+    # What is still in the buffer goes to nowhere, or Python would complain at its end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 

@@ -1,8 +1,9 @@
 """Ways to alter one sentence so that it nearly stays what it was and means something else.
 
-Each function yields altered forms of a text, without end as long as there is something to draw;
-forms may come again, and the caller takes as many as it needs. All draws come from the
-``random.Random`` that is handed in.
+An altered form is made in two steps: regular expressions find the spans that can be changed, and
+one of them is drawn and replaced. Each function yields altered forms of a text, without end as long
+as there is something to draw; forms may come again, and the caller takes as many as it needs. All
+draws come from the ``random.Random`` that is handed in.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ LONGEST_NUMBER = 18
 """Digits in a row that are still taken for a number."""
 SWAPS = 64
 """Changes of place that are tried."""
+SHORTEST_WORDS = {"Hang": 2}
+"""Characters that a word of a script must have to change its place."""
+SHORTEST_WORD = 3
+"""The same of every other script."""
 _DIGITS = re.compile(r"\d+")
 _PIECE = re.compile(r"[^\s\u200b]+")  # Khmer has the zero-width space between words
 _HAN = r"\u3400-\u9fff\uf900-\ufaff"
 _KATAKANA = r"\u30a1-\u30fa\u30fc"
-# characters that seldom belong to a content word: what stands between two of them is taken for one
+# Characters that seldom belong to a content word: what stands between two of them is taken for one.
 _FUNCTION = (
     "的了着是在和与與或及而也都就但把被从從对對向于於以为為有不这"
     "這那其之等个個们們会會要可能很更最并並她他它我你"
@@ -42,8 +47,8 @@ def other_numbers(text: str, draw: random.Random) -> Iterator[str]:
     that is grown together with a cased letter (``21st``, ``A4``) is left alone unless it has four
     digits (``1980s``).
     """
-    spans = [match.span() for match in _DIGITS.finditer(text) if _is_number(text, *match.span())]
-    while spans:
+    spans = [span for span in _spans(_DIGITS, text) if _is_number(text, *span)]
+    while spans:  # without end, since a number has many others
         start, end = draw.choice(spans)
         yield text[:start] + _other_digits(text[start:end], draw) + text[end:]
 
@@ -53,6 +58,7 @@ def other_phrases(text: str, draw: random.Random, *, opposites: Opposites) -> It
     changes: list[tuple[Span, str]] = []
     for match in opposites.pattern.finditer(text):
         if not opposites.spaced or _is_whole(text, *match.span()):
+            # The table's phrases are in lower case with a plain apostrophe.
             key = match[0].replace("\u2019", "'").lower()
             changes += [(match.span(), other) for other in opposites.table.get(key, ())]
     draw.shuffle(changes)
@@ -68,20 +74,25 @@ def other_order(text: str, draw: random.Random, *, script: str) -> Iterator[str]
     between phrases, and these change places.
     """
     units = word_like(text, script)
-    for _ in range(SWAPS if len(units) > 2 else 0):
+    if len(units) < 3:  # no two of them with another one between
+        return
+    for _ in range(SWAPS):
         first, second = sorted(draw.sample(range(len(units)), 2))
         (start, end), (later, last) = units[first], units[second]
+        # Neither two words side by side nor twice the same word.
         if second - first > 1 and text[start:end].lower() != text[later:last].lower():
             yield text[:start] + text[later:last] + text[end:later] + text[start:end] + text[last:]
 
 
 def word_like(text: str, script: str) -> list[Span]:
     """What ``other_order`` takes for words: where they start and end."""
-    if script in ("Hans", "Hant", "Jpan"):
-        run = _JAPANESE_RUN if script == "Jpan" else _CHINESE_RUN
-        return [match.span() for match in run.finditer(text)]
-    least = 2 if script == "Hang" else 3
-    spans = [_bare(text, *match.span()) for match in _PIECE.finditer(text)][1:]
+    if script == "Jpan":
+        return _spans(_JAPANESE_RUN, text)
+    if script in ("Hans", "Hant"):
+        return _spans(_CHINESE_RUN, text)
+    least = SHORTEST_WORDS.get(script, SHORTEST_WORD)
+    # Without the sentence's first word, which stays in its place.
+    spans = [_without_punctuation(text, *span) for span in _spans(_PIECE, text)][1:]
     return [
         (start, end)
         for start, end in spans
@@ -95,19 +106,33 @@ def in_word(character: str) -> bool:
     return unicodedata.category(character)[0] in "LMN"
 
 
+def _spans(pattern: re.Pattern[str], text: str) -> list[Span]:
+    return [match.span() for match in pattern.finditer(text)]
+
+
+def _adjacent_characters(text: str, start: int, end: int) -> str:
+    """The characters before and after a span, as many as there are."""
+    return text[max(start - 1, 0) : start] + text[end : end + 1]
+
+
 def _is_number(text: str, start: int, end: int) -> bool:
-    if end - start > LONGEST_NUMBER:
+    length = end - start
+    if length > LONGEST_NUMBER:
         return False
-    around = text[max(start - 1, 0) : start] + text[end : end + 1]
-    grown = any(character.lower() != character.upper() for character in around)
-    return not grown or end - start == 4
+    # A letter with case next to the digits makes them part of a name or an ordinal.
+    adjacent = _adjacent_characters(text, start, end)
+    in_name = any(character.lower() != character.upper() for character in adjacent)
+    return not in_name or length == 4
 
 
 def _other_digits(digits: str, draw: random.Random) -> str:
+    # The decimal digits of every script are ten code points in a row, from its zero on.
     zero = ord(digits[0]) - int(digits[0])
     old = int(digits)
     length = len(digits)
-    low = 10 ** (length - 1) if int(digits[0]) else 0
+    low = 0
+    if int(digits[0]):  # without a leading zero there will be none either
+        low = 10 ** (length - 1)
     high = 10**length - 1
     if length == 4 and 1100 <= old <= 2099:
         low = old // 100 * 100
@@ -120,27 +145,35 @@ def _other_digits(digits: str, draw: random.Random) -> str:
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    around = text[max(start - 1, 0) : start] + text[end : end + 1]
-    return not any(in_word(character) or character in JOINERS for character in around)
+    adjacent = _adjacent_characters(text, start, end)
+    return not any(in_word(character) or character in JOINERS for character in adjacent)
 
 
 def _put(text: str, start: int, end: int, other: str) -> str:
     """Puts ``other`` for a span in the case of what was there.
 
-    Nothing takes a space away with it.
+    Where ``other`` is empty, the spaces after the span go with it.
     """
     found = text[start:end]
+    is_capitalized = found[:1].isupper()
     if not other:
         rest = text[end:].lstrip(" ")
-        return text[:start] + (rest[:1].upper() + rest[1:] if found[:1].isupper() else rest)
-    if found[:1].isupper():
-        other = (
-            other.upper() if found.isupper() and len(found) > 1 else other[:1].upper() + other[1:]
-        )
+        if is_capitalized:
+            rest = _capitalized(rest)
+        return text[:start] + rest
+    if is_capitalized and found.isupper() and len(found) > 1:
+        other = other.upper()
+    elif is_capitalized:
+        other = _capitalized(other)
     return text[:start] + other + text[end:]
 
 
-def _bare(text: str, start: int, end: int) -> Span:
+def _capitalized(text: str) -> str:
+    """With a capital first letter; ``str.capitalize`` would write the others small."""
+    return text[:1].upper() + text[1:]
+
+
+def _without_punctuation(text: str, start: int, end: int) -> Span:
     """A span without the punctuation at its ends."""
     while start < end and not in_word(text[start]):
         start += 1

@@ -1,5 +1,9 @@
-"""Silver pairs for Augmented SBERT (Thakur et al. 2021): neighbors among training sentences, scored
-by a model.
+"""Silver pairs for Augmented SBERT (Thakur et al. 2021): neighbors that a model has scored.
+
+Pairs that people have scored (gold) are few, and their sentences can be paired in many more ways.
+Each sentence of the gold pairs is paired with its nearest neighbors by cosine of a bi-encoder's
+vectors, which gives more similar pairs than random ones would be; a better and slower model, mostly
+a cross-encoder, scores them. What it scored is silver.
 
 The models are passed in: what embeds sentences to find the pairs, and what scores a pair.
 """
@@ -75,8 +79,9 @@ def make_silver(
     exclude: Sequence[Path] = (),
     models: Mapping[str, Any],
 ) -> SilverReport:
-    """Finds pairs among the sentences of gold pairs, scores them and writes ``silver.tsv`` next to
-    ``manifest.json``.
+    """Finds pairs among the sentences of gold pairs and writes them with their scores.
+
+    The folder then holds ``silver.tsv`` next to ``manifest.json``.
 
     Args:
         gold: files of scored pairs; only training rows may be used, as test sentences must stay
@@ -96,10 +101,14 @@ def make_silver(
     """
     pairs = _training_pairs(gold, languages)
     language = pairs[0].language_a
+    # A dict keeps the order in which the sentences first occur: equal files give equal pairs.
     sentences = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
     nearest = nearest_others(embed(sentences, language), neighbors)
     found = candidates(sentences, nearest, _scored_pairs([*gold, *exclude], languages))
-    scores = MAX_SCORE * score([a for a, _ in found.pairs], [b for _, b in found.pairs], language)
+    first = [a for a, _ in found.pairs]
+    second = [b for _, b in found.pairs]
+    # A file of similarity pairs has scores from 0 to 5, a model gives them from 0 to 1.
+    scores = MAX_SCORE * score(first, second, language)
     report = SilverReport(
         sentences=len(sentences),
         neighbors=nearest.shape[1],
@@ -110,10 +119,8 @@ def make_silver(
     )
     with atomic_directory(folder, overwrite=True, ours=_is_ours) as temporary:
         with (temporary / PAIRS_FILE).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(
-                f"{_line(a)}\t{_line(b)}\t{y:.4f}\n"
-                for (a, b), y in zip(found.pairs, scores, strict=True)
-            )
+            for (a, b), y in zip(found.pairs, scores, strict=True):
+                file.write(f"{_line(a)}\t{_line(b)}\t{y:.4f}\n")
         record = {
             "format": FORMAT,
             "models": dict(models),
@@ -123,9 +130,8 @@ def make_silver(
             "report": asdict(report),
             "sha256": sha256_file(temporary / PAIRS_FILE),
         }
-        (temporary / "manifest.json").write_text(
-            json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8"
-        )
+        content = json.dumps(record, indent=1, ensure_ascii=False)
+        (temporary / "manifest.json").write_text(f"{content}\n", "utf-8")
     return report
 
 
@@ -134,20 +140,22 @@ def _is_ours(folder: Path) -> bool:
 
 
 def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:
-    """For each vector the others of largest cosine, best first.
-
-    The lower index first among equals.
-    """
+    """For each vector the others of largest cosine, best first; of equals the lower index first."""
     unit = normalize_rows(vectors)
     k = min(k, len(unit) - 1)
     nearest = np.empty((len(unit), k), dtype=np.int64)
+    if k == 0:
+        return nearest
     for start in range(0, len(unit), ROWS):
         similarities = unit[start : start + ROWS] @ unit.T
         rows = np.arange(len(similarities))
-        similarities[rows, start + rows] = -np.inf
-        edge = -np.partition(-similarities, k - 1, axis=1)[:, k - 1] if k else np.zeros(len(rows))
+        similarities[rows, start + rows] = -np.inf  # a sentence is no neighbor of itself
+        # The k-th best of each row; only what reaches it is sorted. A partition alone would choose
+        # among equals at the edge as it likes.
+        edge = -np.partition(-similarities, k - 1, axis=1)[:, k - 1]
         for row in rows:
             near = np.flatnonzero(similarities[row] >= edge[row])
+            # The candidates ascend and the sort is stable, so equals stay in order of their index.
             nearest[start + row] = near[np.argsort(-similarities[row, near], kind="stable")][:k]
     return nearest
 
@@ -155,8 +163,9 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
 def candidates(
     sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[int]]
 ) -> Candidates:
-    """Each sentence with each of its neighbors: every unordered pair once, and none that people
-    have scored.
+    """Each sentence with each of its neighbors, without pairs that people have scored.
+
+    Every unordered pair comes once.
 
     Args:
         sentences: each once.
@@ -184,6 +193,7 @@ def candidates(
 def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[LabeledPair]:
     pairs: list[LabeledPair] = []
     for path in gold:
+        # Whole parts of the name, so that "contest.tsv" is no test split.
         split = HELD_OUT & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
         if split:
             raise DataError(
@@ -202,22 +212,23 @@ def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[La
 
 
 def _scored_pairs(paths: Sequence[Path], languages: tuple[str, str]) -> set[frozenset[int]]:
-    """The pairs of all splits of files, as text keys: a sentence of the training pairs may stand in
-    a test pair too.
+    """The pairs of all splits of files, as text keys.
+
+    All splits, since a sentence of the training pairs may stand in a test pair too.
     """
     found: set[frozenset[int]] = set()
     for path in paths:
         for split in SPLITS:
-            # a file of a single split has none of the others
+            # A file of a single split has none of the others.
             pairs = read_labeled(
                 path, kind="sts", split=split, languages=languages, may_be_empty=True
             )
-            one, other = (
-                text_keys([getattr(pair, side) for pair in pairs]).tolist() for side in "ab"
-            )
-            found |= set(map(frozenset, zip(one, other, strict=True)))
+            keys_a = text_keys([pair.a for pair in pairs]).tolist()
+            keys_b = text_keys([pair.b for pair in pairs]).tolist()
+            found |= set(map(frozenset, zip(keys_a, keys_b, strict=True)))
     return found
 
 
 def _line(text: str) -> str:
+    """Without tabs and line ends, which the file's form does not allow."""
     return " ".join(text.split())

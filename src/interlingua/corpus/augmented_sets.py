@@ -1,6 +1,6 @@
-"""Sentences altered on purpose, in the layout of LASER's xsim++ (Chen et al. 2023,
-``tasks/xsimplusplus``).
+"""Sentences altered on purpose, in the layout of xsim++.
 
+The layout is that of LASER's ``tasks/xsimplusplus`` (Chen et al. 2023):
 ``<lang>_augmented.devtest`` has an altered sentence per line, ``<lang>_errtype.devtest.json`` says
 of each what it was made from and how: ``{"altered": {"src": "original", "errtype": "kind"}}``. Both
 are in the folder of the line-aligned files or, as LASER has it, in one next to it:
@@ -44,13 +44,18 @@ class Altered(NamedTuple):
 
 
 def altered_file(folder: Path, language: str) -> Path | None:
-    """The file of altered sentences of a language (any code) that belongs to a folder of
-    line-aligned files.
+    """The file of altered sentences of a language that belongs to a folder of line-aligned files.
+
+    Args:
+        folder: of the line-aligned files.
+        language: any code.
     """
     code = resolve(language).code
-    absolute = folder.resolve()
+    absolute = folder.resolve()  # "." has no name of its own
     for place in (folder, absolute.with_name(f"{absolute.name}_augmented")):
-        for path in sorted(place.iterdir()) if place.is_dir() else ():
+        if not place.is_dir():
+            continue
+        for path in sorted(place.iterdir()):
             if (match := _FILE.fullmatch(path.name)) and resolve(match[1]).code == code:
                 return path
     return None
@@ -65,6 +70,7 @@ def read_altered(path: Path) -> list[Altered]:
     """
     texts = read_lines(path)
     table = _read_table(path)
+    # A line that the table does not know is kept, as misaligned.
     entries = [table.get(text.strip(), ("", MISALIGNED)) for text in texts]
     if not any(original for original, _ in entries):
         raise DataError(
@@ -88,6 +94,8 @@ def write_altered(folder: Path, language: str, altered: Iterable[Altered]) -> Pa
         The file of sentences.
     """
     path = folder / f"{language}_augmented.devtest"
+    # Both files grow sentence by sentence: the table is written as JSON by hand, since it would
+    # have to be in memory whole for json.dump.
     with atomic_write(path) as lines, atomic_write(_table_path(path)) as table:
         start = "{\n"
         for text, original, kind in altered:

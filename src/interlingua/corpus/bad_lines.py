@@ -1,10 +1,10 @@
-"""Lines of a data file that can't be used: the first one stops the work, or all are left out,
-counted and kept.
+"""Lines of a data file that can't be used.
 
-Of a compressed file or of XML that is damaged or cut short, what stands before that place is kept.
-What stops in any case is what makes pairs wrong, or hides where the next good line is: files of
-unequal length, which are aligned nowhere for certain, a line beyond the limit, and a file of which
-nothing can be read.
+The first one stops the work, or all are left out, counted and kept in a file of their own. Of a
+compressed file or of XML that is damaged or cut short, what stands before that place is kept. What
+stops in any case is what makes pairs wrong, or hides where the next good line is: files of unequal
+length, which are aligned nowhere for certain, a line beyond the limit, and a file of which nothing
+can be read.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class BadLines:
         self.damages: list[str] = []
         self._file: TextIO | None = None
         self._stack = contextlib.ExitStack()
+        # File and line of what was rejected: a file may be read more than once.
         self._seen: set[tuple[str, int]] = set()
 
     def __enter__(self) -> BadLines:
@@ -98,7 +99,7 @@ class BadLines:
         """
         if not self.skips or is_empty:
             raise error
-        place = (str(error.path), -1)
+        place = (str(error.path), -1)  # a file has one damage, and no line has that number
         if place in self._seen:
             return
         self._seen.add(place)
@@ -114,6 +115,7 @@ class BadLines:
 
     def is_text(self, line: str, path: PathLike, number: int) -> bool:
         """Whether a line was UTF-8; one that was not is rejected."""
+        # The cheap tests first: most lines of most files are ASCII or whole UTF-8.
         if not self.skips or line.isascii() or not has_bad_bytes(line):
             return True
         self.reject(DataError("not UTF-8", path=path, line=number), line)
@@ -124,18 +126,20 @@ class BadLines:
         damages = [f"warning: {damage}" for damage in self.damages]
         if not self.count:
             return damages
-        kept = "" if self.path is None else f"; all of them are in {self.path}"
-        head = f"warning: {self.count:,} lines could not be read and were left out{kept}"
-        more = (
-            [f"and {self.count - len(self.first):,} more"] if self.count > len(self.first) else []
-        )
-        return [head, *(f"  {line}" for line in [*self.first, *more]), *damages]
+        head = f"warning: {self.count:,} lines could not be read and were left out"
+        if self.path is not None:
+            head = f"{head}; all of them are in {self.path}"
+        shown = list(self.first)
+        if self.count > len(shown):
+            shown.append(f"and {self.count - len(shown):,} more")
+        return [head, *(f"  {line}" for line in shown), *damages]
 
     def _write(self, error: DataError, content: str) -> None:
-        if self._file is None:
+        if self._file is None:  # the first bad line makes the file
             self._file = self._stack.enter_context(open_text_writer(str(self.path)))
             self._file.write("\t".join(COLUMNS) + "\n")
         line = "" if error.line is None else str(error.line)
+        # One line of four columns, whatever the content holds.
         shown = _with_escapes(content.rstrip("\r\n").translate(_LINE_ENDS))
         self._file.write(f"{error.path}\t{line}\t{error.problem}\t{shown}\n")
 

@@ -1,7 +1,9 @@
-"""Cleaning of sentence pairs: one spelling for the texts, and rules that drop a pair, each counted
-by its name.
+"""Cleaning of sentence pairs: one spelling for the texts, and rules that drop a pair.
 
-The rules, in the order in which they are tried (a pair is counted under the first that drops it):
+Every rule counts the pairs it drops under its name. A chunk of pairs is one array of code points
+(``codepoints``), in which letters are counted and weighed by script with numpy; so rules 1 to 7
+work on whole chunks, and only rule 8 looks at single texts. The rules, in the order in which they
+are tried (a pair is counted under the first that drops it):
 
 1. ``empty``          a side is empty once normalized
 2. ``no_letters``     a side has no letter (numbers, punctuation, symbols only)
@@ -142,7 +144,9 @@ class Cleaner:
     def __call__(self, pair: TextPair) -> TextPair | None:
         """Cleans one pair; ``None`` where a rule drops it."""
         cleaned = self.clean_many([pair])
-        return cleaned[0] if cleaned else None
+        if not cleaned:
+            return None
+        return cleaned[0]
 
     def clean(self, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
         """Cleans a stream of pairs of any length in bounded memory."""
@@ -157,38 +161,33 @@ class Cleaner:
         return kept
 
     def _clean_chunk(self, pairs: Sequence[TextPair]) -> list[TextPair]:
-        source = self._measure(
-            [pair.source for pair in pairs], [pair.source_language for pair in pairs]
-        )
-        target = self._measure(
-            [pair.target for pair in pairs], [pair.target_language for pair in pairs]
-        )
+        source_languages = [pair.source_language for pair in pairs]
+        target_languages = [pair.target_language for pair in pairs]
+        source = self._measure([pair.source for pair in pairs], source_languages)
+        target = self._measure([pair.target for pair in pairs], target_languages)
         good = np.ones(len(pairs), dtype=bool)
         for rule, dropped in self._broken_rules(source, target):
+            # Only what no earlier rule has dropped counts for this one.
             self.counts[rule] += int(np.count_nonzero(good & dropped))
             good &= ~dropped
         self.seen += len(pairs)
-        cleaned = [
-            pair
-            if source_text == pair.source and target_text == pair.target
-            else TextPair(
-                source_text, target_text, pair.source_language, pair.target_language, pair.score
-            )
-            for pair, source_text, target_text in compress(
-                zip(pairs, source.texts, target.texts, strict=True), good
-            )
-        ]
-        return cleaned if self._wrong_language is None else self._in_their_language(cleaned)
+        normalized = zip(pairs, source.texts, target.texts, strict=True)
+        cleaned = [_with_texts(*parts) for parts in compress(normalized, good)]
+        if self._wrong_language is None:
+            return cleaned
+        return self._in_their_language(cleaned)
 
     def _measure(self, texts: list[str], text_languages: list[str]) -> _Side:
         points = normalize_codes(texts, markup=self.config.markup)
+        # Script number of every code point, 0 for what is neither a letter nor a mark; each script
+        # has a width, the number of Latin letters that one of its characters stands for.
         numbers = script_numbers()[points.codes]
         widths = letter_widths()[numbers]
         letters = np.where(numbers != 0, widths, 0)
         in_script = np.where(_expected(numbers, points, text_languages), widths, 0)
         return _Side(
             texts=decode(points.codes).split("\n")[:-1],
-            characters=points.spans - 1,
+            characters=points.spans - 1,  # without the separator
             width=_sums(widths, points) - 1,  # the separator's
             letters=_sums(letters, points),
             in_script=_sums(in_script, points),
@@ -199,44 +198,45 @@ class Cleaner:
         yield "empty", (a.characters == 0) | (b.characters == 0)
         yield "no_letters", (a.letters == 0) | (b.letters == 0)
         if config.drop_identical:
-            same = (
-                x == y or x.casefold() == y.casefold()
-                for x, y in zip(a.texts, b.texts, strict=True)
-            )
-            yield "identical", np.fromiter(same, bool, len(a.texts))
+            texts = zip(a.texts, b.texts, strict=True)
+            is_same = (x == y or x.casefold() == y.casefold() for x, y in texts)
+            yield "identical", np.fromiter(is_same, bool, len(a.texts))
         yield "too_short", np.minimum(a.characters, b.characters) < config.min_characters
         yield "too_long", np.maximum(a.characters, b.characters) > config.max_characters
         if config.max_length_ratio:
-            long = np.maximum(a.width, b.width)
-            short = np.minimum(a.width, b.width)
-            yield (
-                "length_ratio",
-                long + config.length_slack
-                > config.max_length_ratio * (short + config.length_slack),
-            )
+            long = np.maximum(a.width, b.width) + config.length_slack
+            short = np.minimum(a.width, b.width) + config.length_slack
+            yield "length_ratio", long > config.max_length_ratio * short
         if config.min_script_share:
-            share = config.min_script_share
-            yield (
-                "wrong_script",
-                (a.in_script < share * a.letters) | (b.in_script < share * b.letters),
-            )
+            wrong_a = a.in_script < config.min_script_share * a.letters
+            wrong_b = b.in_script < config.min_script_share * b.letters
+            yield "wrong_script", wrong_a | wrong_b
 
     def _in_their_language(self, pairs: list[TextPair]) -> list[TextPair]:
-        good = [
-            pair
-            for pair in pairs
-            if not self._is_foreign(pair.source, pair.source_language)
-            and not self._is_foreign(pair.target, pair.target_language)
-        ]
+        good = []
+        for pair in pairs:
+            if self._is_foreign(pair.source, pair.source_language):
+                continue
+            if self._is_foreign(pair.target, pair.target_language):
+                continue
+            good.append(pair)
         self.counts["wrong_language"] += len(pairs) - len(good)
         return good
 
     def _is_foreign(self, text: str, language: str) -> bool:
+        # A few words, or a name, say too little of their language.
         assert self._wrong_language is not None
         letters = sum(map(str.isalpha, text))
         return letters >= self.config.min_identified_letters and self._wrong_language(
             text, language
         )
+
+
+def _with_texts(pair: TextPair, source: str, target: str) -> TextPair:
+    """The pair with its normalized texts; the pair itself where they are what it has."""
+    if source == pair.source and target == pair.target:
+        return pair  # a subclass keeps what it carries along, such as the unit of a TMX file
+    return TextPair(source, target, pair.source_language, pair.target_language, pair.score)
 
 
 def _sums(widths: Float32[ndarray, " c"], points: CodePoints) -> Float64[ndarray, " n"]:
@@ -248,10 +248,13 @@ def _expected(
 ) -> Bool[ndarray, " c"]:
     """Marks the code points that are in the script of their text's language."""
     known = list(dict.fromkeys(text_languages))
+    # Row = language, column = script number: whether the language is written in the script.
     table = np.stack([scripts_of(languages.resolve(code).code) for code in known])
+    found: Bool[ndarray, " c"]
+    if len(known) == 1:  # the common case needs no row number per code point
+        found = table[0, numbers]
+        return found
     row = {code: number for number, code in enumerate(known)}
     rows = np.fromiter((row[code] for code in text_languages), np.int64, len(text_languages))
-    found: Bool[ndarray, " c"] = table[
-        0 if len(known) == 1 else np.repeat(rows, points.spans), numbers
-    ]
+    found = table[np.repeat(rows, points.spans), numbers]
     return found

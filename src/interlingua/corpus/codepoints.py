@@ -35,10 +35,13 @@ class CodePoints(NamedTuple):
 
 def join_lines(texts: Sequence[str]) -> str:
     """Joins texts with a line feed after each; a line feed inside a text becomes a space."""
+    if not texts:
+        return ""
     joined = "\n".join(texts)
-    if joined.count("\n") != max(len(texts) - 1, 0):
+    # Counting is far cheaper than replacing, and few chunks hold a line feed.
+    if joined.count("\n") != len(texts) - 1:
         joined = "\n".join([text.replace("\n", " ") for text in texts])
-    return joined + "\n" if texts else ""
+    return joined + "\n"
 
 
 def encode(joined: str) -> UInt32[ndarray, " c"]:
@@ -62,14 +65,16 @@ def segment(codes: UInt32[ndarray, " c"]) -> CodePoints:
 
 @functools.cache
 def in_categories(prefixes: tuple[str, ...]) -> Bool[ndarray, " planes"]:
-    """Marks the code points with a Unicode general category that starts with a prefix (``"L"``,
-    ``"Sk"``).
+    """Marks the code points of which the Unicode general category starts with a prefix.
+
+    Args:
+        prefixes: whole categories (``"Sk"``) or their first letters (``"L"``).
     """
     marks = np.zeros(PLANES, dtype=bool)
     low = 0x20000  # planes 0 and 1; above them are ideographs, tags and private use
-    marks[:low] = np.fromiter(
-        (unicodedata.category(chr(c)).startswith(prefixes) for c in range(low)), bool, low
-    )
+    in_low_planes = (unicodedata.category(chr(c)).startswith(prefixes) for c in range(low))
+    marks[:low] = np.fromiter(in_low_planes, bool, low)
+    # A million look-ups are saved above: whole blocks there have one category.
     marks[0x20000:0x40000] = "Lo".startswith(prefixes)
     marks[0xE0000:0xE0080] = "Cf".startswith(prefixes)
     marks[0xE0100:0xE01F0] = "Mn".startswith(prefixes)

@@ -1,9 +1,8 @@
-"""A small lexicon of opposites: negated and plain phrases, and antonyms, for languages of many
-families.
+"""A small lexicon of opposites: negated and plain phrases, and antonyms.
 
-``data/contrasts.toml`` has some dozens of frequent words per language, as they stand in a text: no
-inflection is known, so only the forms that are listed are found. It is made for altering sentences,
-not for understanding them.
+It has languages of many families. ``data/contrasts.toml`` has some dozens of frequent words per
+language, as they stand in a text: no inflection is known, so only the forms that are listed are
+found. It is made for altering sentences, not for understanding them.
 """
 
 from __future__ import annotations
@@ -41,10 +40,7 @@ class Opposites:
 
 @functools.cache
 def contrasts(language: str) -> dict[str, Opposites]:
-    """What the lexicon has for a language (any code): kind -> opposites.
-
-    Nothing for most languages.
-    """
+    """What the lexicon has for a language (any code), nothing for most: kind -> opposites."""
     found = resolve(language)
     entries = _lexicon().get(found.code, {})
     spaced = found.script not in UNSPACED
@@ -63,14 +59,17 @@ def _lexicon() -> dict[str, dict[str, str]]:
 
 
 def _split(entries: str) -> list[tuple[str, str, bool]]:
-    """``"a|b, c>d"`` -> ``("a", "b", True)``, ``("c", "d", False)``: whether the second may become
-    the first too.
+    """``"a|b, c>d"`` -> ``("a", "b", True)``, ``("c", "d", False)``.
+
+    The third value tells whether the second phrase may become the first too.
     """
     found = []
     for entry in entries.split(","):
-        both = "|" in entry
-        first, _, second = " ".join(entry.split()).partition("|" if both else ">")
-        found.append((first, second, both))
+        separator = ">"
+        if "|" in entry:
+            separator = "|"
+        first, _, second = " ".join(entry.split()).partition(separator)
+        found.append((first, second, separator == "|"))
     return found
 
 
@@ -80,6 +79,8 @@ def _opposites(entries: list[tuple[str, str, bool]], spaced: bool) -> Opposites:
         table.setdefault(first, []).append(second)
         if both:
             table.setdefault(second, []).append(first)
+    # A regular expression takes the first alternative that fits, so that a phrase must come before
+    # its own beginning.
     longest_first = sorted(table, key=lambda phrase: (-len(phrase), phrase))
     pattern = "|".join(re.escape(phrase).replace("'", "['\u2019]") for phrase in longest_first)
     return Opposites(

@@ -1,6 +1,4 @@
-"""Keeps evaluation sentences out of training: the keys of every sentence in any evaluation
-folder.
-"""
+"""Keeps evaluation sentences out of training, by the keys of every sentence in their folders."""
 
 from __future__ import annotations
 
@@ -22,24 +20,10 @@ from interlingua.files import open_text, stem_and_suffix
 from interlingua.json_text import load_json, parse_json
 from interlingua.portions import portions
 
-_NO_TEXT = frozenset(
-    (
-        ".md",
-        ".rst",
-        ".py",
-        ".toml",
-        ".yaml",
-        ".yml",
-        ".npy",
-        ".bin",
-        ".safetensors",
-        ".model",
-        ".zip",
-    )
-)
-_TEXT = frozenset(
-    (".txt", ".tsv", ".csv", ".json", ".jsonl")
-)  # broken ones are an error, others no text at all
+_NOTES = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml"))
+_NO_TEXT = _NOTES | {".npy", ".bin", ".safetensors", ".model", ".zip"}
+# Broken ones are an error, others that can't be read no text at all.
+_TEXT = frozenset((".txt", ".tsv", ".csv", ".json", ".jsonl"))
 _CHUNK = 50_000  # strings hashed at a time
 
 
@@ -88,7 +72,9 @@ class EvaluationKeys:
         for folder in map(Path, folders):
             if not folder.exists():
                 raise DataError("no such evaluation folder; check the path", path=folder)
-            name = folder.name if folder.name not in sets else str(folder)
+            name = folder.name
+            if name in sets:  # two sets may both have a folder "test"
+                name = str(folder)
             sets[name] = _keys_of(_strings_below(folder, skipped), markup)
             if not len(sets[name]):
                 raise DataError(
@@ -113,9 +99,9 @@ class EvaluationKeys:
         """
         found = np.zeros(len(sides[0]), dtype=bool)
         for name, known in zip(self.names, self._sets, strict=True):
-            here = np.any([is_in(known, keys) for keys in sides], axis=0)
-            self.counts[name] += int(np.count_nonzero(here))
-            found |= here
+            is_known = np.any([is_in(known, keys) for keys in sides], axis=0)
+            self.counts[name] += int(np.count_nonzero(is_known))
+            found |= is_known
         return np.asarray(found)
 
 
@@ -124,22 +110,21 @@ def _keys_of(strings: Iterator[str], markup: Markup) -> UInt64[ndarray, " k"]:
     for chunk in portions(strings, _CHUNK):
         parts = [keys, text_keys(chunk)]
         if markup != "keep":
+            # Training texts are compared after cleaning, the evaluation texts stand as they are.
             parts.append(text_keys(normalize_texts(chunk, markup=markup)))
+        # Merged at each chunk, so that memory holds every distinct key once.
         keys = np.unique(np.concatenate(parts))
     return np.setdiff1d(keys, [EMPTY_KEY], assume_unique=True)
 
 
 def _strings_below(folder: Path, skipped: list[Path]) -> Iterator[str]:
-    files = (
-        sorted(path for path in folder.rglob("*") if path.is_file())
-        if folder.is_dir()
-        else [folder]
-    )
+    files = [folder]
+    if folder.is_dir():
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
     for path in files:
         suffix = stem_and_suffix(path)[1]
-        if suffix in _NO_TEXT or any(
-            part.startswith(".") for part in path.relative_to(folder).parts
-        ):
+        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if suffix in _NO_TEXT or is_hidden:
             skipped.append(path)
             continue
         try:
@@ -190,7 +175,7 @@ def _json_strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, inner in value.items():
+        for key, inner in value.items():  # the files of xsim++ have sentences as keys
             yield str(key)
             yield from _json_strings(inner)
     elif isinstance(value, list):

@@ -39,16 +39,19 @@ class ExactDeduplicator:
         self.duplicates = 0
 
     def first_seen(self, keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        """Marks the keys that occur for the first time, within this chunk and all before it, and
-        remembers them.
+        """Marks the keys that occur for the first time, and remembers them.
+
+        The first time within this chunk and all before it.
         """
+        # Sorted, as is_in wants them; each with the first place where it occurs.
         fresh, places = np.unique(keys, return_index=True)
         new = np.ones(len(fresh), dtype=bool)
         for recent in self._recent:
             new &= ~is_in(recent, fresh)
         for run in self._runs:
             new &= ~is_in(run, fresh)
-            run._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]  # else every page read counts as ours
+            # Else every page that was read counts as memory of this process.
+            run._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
         first = np.zeros(len(keys), dtype=bool)
         first[places[new]] = True
         self._remember(fresh[new])
@@ -59,6 +62,8 @@ class ExactDeduplicator:
     def _remember(self, fresh: UInt64[ndarray, " m"]) -> None:
         recent = self._recent
         recent.append(fresh)
+        # Each array at least twice as long as the next: there are few to look up in, and a key is
+        # sorted again only about log2(run_keys) times.
         while len(recent) > 1 and 2 * len(recent[-1]) > len(recent[-2]):
             recent[-2:] = [np.sort(np.concatenate(recent[-2:]))]
         if sum(map(len, recent)) >= self._run_keys:
@@ -74,10 +79,11 @@ def is_in(ordered: UInt64[ndarray, " m"], keys: UInt64[ndarray, " n"]) -> Bool[n
     Quick where ``keys`` are sorted too.
     """
     found = np.zeros(len(keys), dtype=bool)
-    for first in range(0, len(keys) if len(ordered) else 0, LOOKED_UP_AT_ONCE):
-        some_keys = keys[first : first + LOOKED_UP_AT_ONCE]
-        places = np.searchsorted(ordered, some_keys)
-        found[first : first + LOOKED_UP_AT_ONCE] = (
-            ordered[np.minimum(places, len(ordered) - 1)] == some_keys
-        )
+    if len(ordered) == 0:
+        return found
+    for first in range(0, len(keys), LOOKED_UP_AT_ONCE):
+        portion = slice(first, first + LOOKED_UP_AT_ONCE)
+        # A key above all others would stand behind the last one.
+        places = np.minimum(np.searchsorted(ordered, keys[portion]), len(ordered) - 1)
+        found[portion] = ordered[places] == keys[portion]
     return found

@@ -1,5 +1,4 @@
-"""Names in a text without a model: capitalised words, and a gazetteer of them gathered from the
-corpus itself.
+"""Names in a text without a model: capitalised words, and a gazetteer of those of a corpus.
 
 In scripts with case a name is a run of capitalised words that are not merely a sentence's first
 word or more often written small; in German and Luxembourgish, which capitalise nouns, that takes in
@@ -77,13 +76,16 @@ class Gazetteer:
             capitals = [word for word in words if word.text[0].isupper()]
             small.update(word.text for word in words if not word.text[0].isupper())
             if 3 * len(capitals) <= 2 * len(words):  # a headline tells nothing
+                # Where a sentence begins, every word has a capital letter.
                 inside = [word for word in capitals if not word.begins]
                 large.update(word.text for word in inside)
                 names.update(name.text for name in _runs(text, inside))
+        # A name is written with a capital letter more often than without.
         self._known = {
             word for word, count in large.items() if count > small[word.lower()] and len(word) > 1
         }
         self._names: dict[_Shape, list[str]] = {}
+        # Sorted, since the order of a set changes from run to run and names are drawn by place.
         for name in sorted(names):
             if not self._cased or self._known.issuperset(_WORD.findall(name)):
                 for shape in _shapes(name):
@@ -96,14 +98,15 @@ class Gazetteer:
         return _runs(text, [word for word in _words(text) if word.text in self._known])
 
     def other_names(self, text: str, draw: random.Random) -> Iterator[str]:
-        """One name put for another of the corpus, of as many words and, where there are enough, the
-        same ending.
+        """One name put for another of the corpus.
+
+        The other has as many words and, where there are enough such names, the same ending.
         """
         found = self.find(text)
-        here = {name.text for name in found}
+        own_names = {name.text for name in found}
         choices = []
         for name in found:
-            others = [other for other in self._similar_names(name.text) if other not in here]
+            others = [other for other in self._similar_names(name.text) if other not in own_names]
             if others:
                 choices.append((name, others))
         while choices:
@@ -112,14 +115,19 @@ class Gazetteer:
 
     def _similar_names(self, name: str) -> list[str]:
         exact, loose = _shapes(name)
-        near = self._names.get(exact, [])
-        return near if len(near) >= MIN_SAME_ENDING else self._names.get(loose, [])
+        same_ending = self._names.get(exact, [])
+        if len(same_ending) >= MIN_SAME_ENDING:
+            return same_ending
+        return self._names.get(loose, [])
 
 
 def _shapes(name: str) -> tuple[_Shape, _Shape]:
-    """With the ending and without."""
-    acronym = name.isupper() and len(name) > 1
-    shape = _Shape(len(name.split(" ")), acronym, "Kana" if name[0] >= "\u30a1" else "", "")
+    """The shape of a name with the ending and without."""
+    is_acronym = name.isupper() and len(name) > 1
+    script = ""
+    if name[0] >= "\u30a1":  # katakana, or the Han characters of a title
+        script = "Kana"
+    shape = _Shape(len(name.split(" ")), is_acronym, script, "")
     return shape._replace(ending=name[-2:].lower()), shape
 
 
@@ -127,6 +135,7 @@ def _words(text: str) -> list[_Word]:
     words = []
     for match in _WORD.finditer(text):
         before = text[: match.start()].rstrip(" ")[-1:]
+        # After a full stop or a quote a new sentence may begin; after a comma or a word it doesn't.
         begins = not before or not (before == "," or in_word(before))
         words.append(_Word(*match.span(), match[0], begins))
     return words

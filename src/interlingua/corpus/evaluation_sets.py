@@ -23,6 +23,7 @@ from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, open_text
 from interlingua.languages import resolve
 
+# A language is two or three letters, maybe with a script: "de", "deu", "zho_Hans".
 PAIR_FILE = re.compile(
     r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)-([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.tsv(?:\.(?:gz|xz|zst))?"
 )
@@ -67,15 +68,20 @@ def aligned_files(folder: Path) -> dict[str, Path]:
     Raises:
         DataError: two files are of one language.
     """
-    files = [
-        (match[1], path) for path in _files(folder) if (match := ALIGNED_FILE.fullmatch(path.name))
-    ]
-    return one_each(files)
+    found = []
+    for path in _files(folder):
+        if match := ALIGNED_FILE.fullmatch(path.name):
+            found.append((match[1], path))
+    return one_each(found)
 
 
 def named_files(folder: Path) -> dict[str, Path]:
-    """The ``.txt`` files of a folder that are named after a language in any way, ``German.txt`` or
-    ``pt-BR.txt``.
+    """The ``.txt`` files of a folder that are named after a language in any way.
+
+    For example ``German.txt`` or ``pt-BR.txt``.
+
+    Raises:
+        DataError: two files are of one language.
     """
     found = []
     for path in _files(folder):
@@ -86,8 +92,9 @@ def named_files(folder: Path) -> dict[str, Path]:
 
 
 def table_files(folder: Path) -> dict[str, Path]:
-    """The tables (CSV, XLSX) of a folder that are named after a language, ``German.csv`` or
-    ``pt-BR.xlsx``.
+    """The tables (CSV, XLSX) of a folder that are named after a language.
+
+    For example ``German.csv`` or ``pt-BR.xlsx``.
 
     Raises:
         DataError: two files are of one language.
@@ -103,7 +110,7 @@ def table_files(folder: Path) -> dict[str, Path]:
 def suffixed_files(folder: Path) -> dict[str, Path]:
     """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``.
 
-    Nothing where one does.
+    None where only a single file does.
 
     Raises:
         DataError: two files are of one language, or they are parts of several texts (``dev.de``
@@ -116,7 +123,7 @@ def suffixed_files(folder: Path) -> dict[str, Path]:
         if text and _is_language(language):
             found.append((language, path))
             texts.add(text)
-    if len(found) < 2:
+    if len(found) < 2:  # a text in one language is aligned with nothing
         return {}
     if len(texts) > 1:
         several = ", ".join(f"{text}.*" for text in sorted(texts)[:4])
@@ -162,6 +169,7 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
     with open_text(file.source_path) as lines:
         for number, line in enumerate(lines, 1):
             columns = line.rstrip("\r\n").split("\t")
+            # An empty side is an error: with the line left out, it would be another set.
             if len(columns) != 2 or not all(map(str.strip, columns)):
                 filled = sum(bool(column.strip()) for column in columns)
                 raise DataError(
@@ -194,8 +202,10 @@ def read_aligned(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a file; of a table (CSV, XLSX) the column called by the language of the file's
-    name, or ``text``.
+    """The lines of a file, or the sentences of a table.
+
+    Of a table (CSV, XLSX) these are in the column called by the language of the file's name, or
+    ``text``.
 
     Raises:
         DataError: the file is missing or empty, a line is blank, or a table has no such column.
@@ -231,4 +241,6 @@ def one_each(files: Iterable[tuple[str, Path]], what: str = "language") -> dict[
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_file())

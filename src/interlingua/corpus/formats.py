@@ -1,5 +1,4 @@
-"""Pairs of texts and the files they come in: one reader and one writer for every bitext format in
-use.
+"""Pairs of texts and the files they come in: a reader and a writer for every format of bitext.
 
 A format is a class named in ``registry.FORMATS`` with ``read`` and ``write``; everything streams.
 """
@@ -15,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
@@ -70,8 +70,9 @@ class PairFormat(Protocol):
         skipped: Counter[str],
         bad: BadLines,
     ) -> Iterator[TextPair]:
-        """Streams pairs; counts in ``skipped`` what it leaves out, by reason, and hands ``bad``
-        what it can't read.
+        """Streams pairs.
+
+        Counts in ``skipped`` what it leaves out, by reason, and hands ``bad`` what it can't read.
         """
         ...
 
@@ -112,12 +113,13 @@ def read_pairs(
         format = format or "moses"
         path = ",".join(os.fspath(side) for side in path)
     path = os.fspath(path)
-    source = languages.resolve(source_language).code if source_language else None
-    target = languages.resolve(target_language).code if target_language else None
-    counts: Counter[str] = Counter() if skipped is None else skipped
+    source = resolved_code(source_language)
+    target = resolved_code(target_language)
+    if skipped is None:  # an empty counter of the caller's is one to count in
+        skipped = Counter()
     bad = bad or BadLines()
-    pairs = _format(format or guess_format(path)).read(path, source, target, counts, bad)
-    return _until_damage(pairs, path, counts, bad)
+    pairs = _format(format or guess_format(path)).read(path, source, target, skipped, bad)
+    return _until_damage(pairs, path, skipped, bad)
 
 
 def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None = None) -> int:
@@ -139,9 +141,8 @@ def write_pairs(pairs: Iterable[TextPair], path: PathLike, *, format: str | None
 def guess_format(path: PathLike) -> str:
     """The format's name, from the file's: by suffix; a folder or ``hf:`` is Hugging Face data.
 
-    A format of an installed package has the name of its suffix.
-    Moses files have no suffix but a language: a prefix (``news``, ``news.de-en``), either file, or
-    both with a comma.
+    A format of an installed package has the name of its suffix. Moses files have no suffix but a
+    language: a prefix (``news``, ``news.de-en``), either file, or both with a comma.
 
     Raises:
         DataError: the suffix is of no known format.
@@ -154,17 +155,12 @@ def guess_format(path: PathLike) -> str:
         return "moses"
     if suffix in FORMAT_OF_SUFFIX:
         return FORMAT_OF_SUFFIX[suffix]
-    if suffix and suffix[1:] in {
-        entry.name for entry in registry.installed(registry.FORMATS.group)
-    }:
+    if suffix and suffix[1:] in _installed_formats():
         return suffix[1:]
-    if (
-        not suffix
-        or "," in name
-        or _code(suffix[1:])
-        or languages_from_name(suffix[1:])
-        or _is_prefix(name)
-    ):
+    if not suffix or "," in name:
+        return "moses"
+    # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
+    if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _is_prefix(name):
         return "moses"
     known = ", ".join(FORMAT_OF_SUFFIX)
     raise DataError(
@@ -175,8 +171,9 @@ def guess_format(path: PathLike) -> str:
 
 
 def languages_from_name(path: PathLike) -> tuple[str, str] | None:
-    """The languages in a file's name: ``de-en.set.tsv``, ``OpenSubtitles.pt_BR-en.pt_BR``,
-    ``zho_Hans-eng_Latn.tsv``.
+    """The languages in a file's name.
+
+    For example in ``de-en.set.tsv``, ``OpenSubtitles.pt_BR-en.pt_BR`` or ``zho_Hans-eng_Latn.tsv``.
 
     Returns:
         Two language codes in the name's order, or None where no part of the name is two known codes
@@ -184,9 +181,10 @@ def languages_from_name(path: PathLike) -> tuple[str, str] | None:
     """
     for part in Path(path).name.split("."):
         pieces = part.split("-")
+        # A language may hold a hyphen itself, as in "pt-BR-en", so every place is tried.
         for cut in range(1, len(pieces)):
-            left = _code("-".join(pieces[:cut]))
-            right = _code("-".join(pieces[cut:]))
+            left = _code_in_name("-".join(pieces[:cut]))
+            right = _code_in_name("-".join(pieces[cut:]))
             if left and right:
                 return left, right
     return None
@@ -211,9 +209,7 @@ def named_languages(path: PathLike, source: str | None, target: str | None) -> t
 
 
 def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[TextPair]:
-    """Passes pairs on and refuses a second language pair, for formats with one language pair per
-    file.
-    """
+    """Passes pairs on and refuses a second language pair, which some formats can't hold."""
     first: tuple[str, str] | None = None
     for pair in pairs:
         found = (pair.source_language, pair.target_language)
@@ -228,18 +224,54 @@ def one_language_pair(pairs: Iterable[TextPair], path: PathLike) -> Iterator[Tex
 
 def one_line(text: str) -> str:
     """The text without the characters that end a line or a column."""
-    return text.translate(_LINE_ENDS) if _LINE_END.search(text) else text
+    if not _LINE_END.search(text):  # translate takes four times as long
+        return text
+    return text.translate(_LINE_ENDS)
 
 
 def uncompressed_name(path: PathLike) -> str:
     """The path without a compression's suffix."""
     name = os.fspath(path)
-    return name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in COMPRESSIONS else name
+    suffix = Path(name).suffix
+    if suffix.lower() not in COMPRESSIONS:
+        return name
+    return name[: -len(suffix)]
+
+
+def resolved_code(language: str | None) -> str | None:
+    """The code of a language that is given in any spelling; None where none is given.
+
+    Raises:
+        DataError: there is no such language.
+    """
+    if not language:
+        return None
+    return languages.resolve(language).code
+
+
+def find_code(name: str) -> str | None:
+    """The code of the language that a name spells, or None where it spells none."""
+    if not name:
+        return None
+    found = languages.find(name)
+    if found is None:
+        return None
+    return found.language.code
+
+
+def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]]:
+    """The first pair, None where there is none, and all pairs with the first among them."""
+    iterator = iter(pairs)
+    first = next(iterator, None)
+    if first is None:
+        return None, iterator
+    return first, chain([first], iterator)
 
 
 def is_moses_name(path: PathLike) -> bool:
-    """Whether files of a Moses bitext are there: both, named with a comma, or those that begin with
-    the name.
+    """Whether files of a Moses bitext are there.
+
+    Both files, named with a comma, or those that begin with the name.
     """
     name = os.fspath(path)
     return _are_two_files(name) or len(_languages_behind(name)) > 1
@@ -257,9 +289,15 @@ def _is_prefix(name: str) -> bool:
 def _languages_behind(name: str) -> set[str]:
     """The languages of the files that have that name and then a language's."""
     prefix = Path(name).name
-    there = [file for file in Path(name).parent.glob(f"{glob.escape(prefix)}.*") if file.is_file()]
-    codes = [_code(uncompressed_name(file.name).removeprefix(f"{prefix}.")) for file in there]
+    files = [file for file in Path(name).parent.glob(f"{glob.escape(prefix)}.*") if file.is_file()]
+    endings = [uncompressed_name(file.name).removeprefix(f"{prefix}.") for file in files]
+    codes = map(_code_in_name, endings)
     return {code for code in codes if code is not None}
+
+
+def _installed_formats() -> set[str]:
+    """Names of the formats that installed packages bring."""
+    return {entry.name for entry in registry.installed(registry.FORMATS.group)}
 
 
 _LINE_END = re.compile("[\t\n\r]")
@@ -269,10 +307,10 @@ _LINE_ENDS = {ord(c): " " for c in "\t\n\r"}
 def _until_damage(
     pairs: Iterator[TextPair], path: str, skipped: Counter[str], bad: BadLines
 ) -> Iterator[TextPair]:
-    """The pairs of a file; of one that is damaged those before that place, where bad lines are
-    skipped.
-    """
+    """The pairs of a file; of a damaged one those before the damage, if bad lines are skipped."""
     read = 0
+    # The readers raise DamagedFileError where they notice it themselves; the others come from the
+    # decompression below them.
     try:
         for pair in pairs:
             read += 1
@@ -291,10 +329,9 @@ def _format(name: str) -> PairFormat:
 
 
 @lru_cache(maxsize=4096)
-def _code(name: str) -> str | None:
+def _code_in_name(name: str) -> str | None:
     # A whole word such as "German" also resolves, but in a file's name it is more often part of a
     # title.
     if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*", name):
         return None
-    found = languages.find(name)
-    return None if found is None else found.language.code
+    return find_code(name)

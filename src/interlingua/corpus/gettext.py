@@ -1,5 +1,8 @@
-"""Translations in gettext catalogues, ``.po`` and compiled ``.mo``: the message is the source,
-mostly English.
+"""Translations in gettext catalogues, ``.po`` and compiled ``.mo``.
+
+The message is the source, mostly English. A ``.po`` file is parsed by polib after its lines have
+been checked and joined, a ``.mo`` file here: two tables of (length, offset), one of the messages
+and one of their translations in the same order, written in either byte order.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
 OPENED = re.compile(r'\s*(#~\s*)?(#?\|\s*)?([a-z_]+(\[\d+\])?\s*)?"')
 CLOSED = re.compile(r'(?<!\\)(\\\\)*"\s*$')
 OBSOLETE = "#~"
+ENGLISH_PLURAL = "n!=1"
 MANY = 100  # a number that takes the form of most counts
 MAX_CATALOGUE_BYTES = 1 << 26
 SHARED_STRINGS = 4
@@ -47,10 +51,10 @@ class Message(NamedTuple):
 
 
 class Gettext:
-    """``.po`` and ``.mo``. The translation's language is given, or in the header, or in the path
-    (``de/LC_MESSAGES``).
+    """``.po`` and ``.mo`` files.
 
-    The source language is English unless given. A plural entry gives two pairs: the singular with
+    The translation's language is given, or in the header, or in the path (``de/LC_MESSAGES``). The
+    source language is English unless given. A plural entry gives two pairs: the singular with
     the form of one, the plural with the form of many; where a language has one form, only the
     latter. Contexts (``msgctxt``) are left away. Fuzzy, untranslated and obsolete entries are
     skipped and counted.
@@ -67,13 +71,15 @@ class Gettext:
         """Reads one catalogue."""
         with open_bytes(path) as file:
             content = read_document(file, path, MAX_CATALOGUE_BYTES)
-        compiled = uncompressed_name(path).lower().endswith(".mo")
-        header, messages = _read_mo(content, path) if compiled else _read_po(content, path, skipped)
+        if uncompressed_name(path).lower().endswith(".mo"):
+            header, messages = _read_mo(content, path)
+        else:
+            header, messages = _read_po(content, path, skipped)
         source = source_language or ENGLISH
         target = target_language or _language(header, path)
-        one_and_many = (
-            _plural_forms(header, path) if any(message.plural for message in messages) else (0, 0)
-        )
+        one_and_many = (0, 0)
+        if any(message.plural for message in messages):  # else a broken rule does no harm
+            one_and_many = _plural_forms(header, path)
         for message in messages:
             for text, translation in _sides(message, one_and_many):
                 if not translation:
@@ -88,8 +94,8 @@ class Gettext:
         """
         import polib
 
-        compiled = uncompressed_name(path).lower().endswith(".mo")
-        if compiled and uncompressed_name(path) != path:
+        is_compiled = uncompressed_name(path).lower().endswith(".mo")
+        if is_compiled and uncompressed_name(path) != path:
             raise DataError(
                 "a compiled catalogue is not compressed; call the file name.mo", path=path
             )
@@ -104,11 +110,14 @@ class Gettext:
                 "Content-Type": "text/plain; charset=UTF-8",
                 "Content-Transfer-Encoding": "8bit",
             }
-            context = str(uses[pair.source]) if uses[pair.source] else None
+            # Message and context together are the key of an entry, which must be unique.
+            context = None
+            if uses[pair.source]:
+                context = str(uses[pair.source])
             uses[pair.source] += 1
             catalogue.append(polib.POEntry(msgid=pair.source, msgstr=pair.target, msgctxt=context))
             count += 1
-        if compiled:
+        if is_compiled:
             with atomic_write(path, "wb") as binary:
                 binary.write(catalogue.to_binary())
         else:
@@ -122,34 +131,40 @@ def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
     if order is None:
         raise DataError("not a compiled gettext catalogue (wrong magic number)", path=path)
     try:
+        # Behind the magic number: version, number of strings, offsets of the two tables.
         _, count, originals, translations = struct.unpack_from(f"{order}4I", content, 4)
         from_ = struct.unpack_from(f"{order}{2 * count}I", content, originals)
         to = struct.unpack_from(f"{order}{2 * count}I", content, translations)
     except struct.error as error:
         raise DataError("the catalogue is cut short; fetch it again", path=path) from error
     _check_strings(from_, to, len(content), path)
-    entries = [
-        (content[from_[i + 1] : from_[i + 1] + from_[i]], content[to[i + 1] : to[i + 1] + to[i]])
-        for i in range(0, 2 * count, 2)
-    ]
+    entries = list(zip(_strings(content, from_), _strings(content, to), strict=True))
+    # The translation of the empty message is the header.
     head = next((translation for text, translation in entries if not text), b"")
     charset = _charset(head, path)
     try:
         header = _header(head.decode(charset))
-        decoded = [
-            (text.decode(charset), translation.decode(charset))
-            for text, translation in entries
-            if text
-        ]
+        decoded = []
+        for text, translation in entries:
+            if text:
+                decoded.append((text.decode(charset), translation.decode(charset)))
     except UnicodeDecodeError as error:
         raise DataError(
             f"not in its declared character set {charset} ({error})", path=path
         ) from error
     messages = []
-    for text, translation in decoded:
-        singular, _, plural = text.rpartition("\4")[2].partition("\0")
-        messages.append(Message(singular, plural or None, translation.split("\0")))
+    for message, forms in decoded:
+        # EOT parts the context from the message, NUL the singular from the plural and one plural
+        # form from the next.
+        singular, _, plural = message.rpartition("\4")[2].partition("\0")
+        messages.append(Message(singular, plural or None, forms.split("\0")))
     return header, messages
+
+
+def _strings(content: bytes, table: tuple[int, ...]) -> list[bytes]:
+    """The strings of a table of lengths and offsets in turn."""
+    places = zip(table[::2], table[1::2], strict=True)
+    return [content[start : start + length] for length, start in places]
 
 
 def _read_po(
@@ -177,40 +192,47 @@ def _read_po(
         try:
             catalogue: Any = polib.pofile(file.name, encoding="utf-8")
         except (OSError, ValueError) as error:
-            found = re.search(r"line (\d+)", str(error))
-            at = numbers[int(found[1]) - 1] if found else None
-            raise DataError("syntax error; check it with: msgfmt -c", path=path, line=at) from error
+            line_number: int | None = None
+            if found := re.search(r"line (\d+)", str(error)):
+                line_number = numbers[int(found[1]) - 1]  # polib counts the joined lines
+            raise DataError(
+                "syntax error; check it with: msgfmt -c", path=path, line=line_number
+            ) from error
     messages = []
     for entry in catalogue:
-        if entry.obsolete or entry.fuzzy:
-            skipped["obsolete" if entry.obsolete else "fuzzy"] += 1
-            continue
-        forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)] or [
-            entry.msgstr
-        ]
-        messages.append(Message(entry.msgid, entry.msgid_plural or None, forms))
+        if entry.obsolete:
+            skipped["obsolete"] += 1
+        elif entry.fuzzy:
+            skipped["fuzzy"] += 1
+        else:
+            plurals = entry.msgstr_plural
+            forms = [plurals[number] for number in sorted(plurals)] or [entry.msgstr]
+            messages.append(Message(entry.msgid, entry.msgid_plural or None, forms))
     return dict(catalogue.metadata), messages
 
 
 def _join_lines(lines: list[str]) -> tuple[list[str], list[int]]:
-    """The lines of a catalogue without comments, the parts of a string on one line.
+    """The lines of a catalogue without comments, with the parts of a string joined to one line.
 
-    And the number of each.
-
-    polib adds each line of a comment or of a string to what it has of it, which takes time that
-    grows with the square of their number. Comments other than flags have no use here.
+    Returns the joined lines, and for each the number of the line that it began in. polib adds each
+    line of a comment or of a string to what it has of it, which takes time that grows with the
+    square of their number. Comments other than flags have no use here.
     """
     joined: list[list[str]] = []
     numbers: list[int] = []
     for number, line in enumerate(lines, 1):
         content = line.strip()
-        mark = OBSOLETE if content.startswith(OBSOLETE) else ""
-        content = content.removeprefix(OBSOLETE).lstrip() if mark else content
+        mark = ""
+        comment = "#"
+        if content.startswith(OBSOLETE):
+            mark = OBSOLETE
+            comment = "|"  # "#~| msgid" is the earlier text of an obsolete entry
+            content = content.removeprefix(OBSOLETE).lstrip()
         is_part = len(content) > 1 and content[0] == '"' and content[-1] == '"'
         if is_part and joined and joined[-1][0].startswith(f"{mark} msg".lstrip()):
             joined[-1][-1] = joined[-1][-1][:-1]  # its closing quote
             joined[-1].append(content[1:])
-        elif content and (content.startswith("#,") or content[0] not in ("|" if mark else "#")):
+        elif content and (content.startswith("#,") or content[0] != comment):
             joined.append([f"{mark} {content}".lstrip()])
             numbers.append(number)
     return ["".join(parts) for parts in joined], numbers
@@ -219,7 +241,7 @@ def _join_lines(lines: list[str]) -> tuple[list[str], list[int]]:
 def _check_quotes(lines: list[str], path: str) -> None:
     """Refuses a string that does not end where its line does.
 
-    Polib would take its last character for the quote.
+    polib would take its last character for the quote.
     """
     for number, line in enumerate(lines, 1):
         found = OPENED.match(line)
@@ -233,28 +255,30 @@ def _sides(message: Message, one_and_many: tuple[int, int]) -> list[tuple[str, s
     forms = message.translations
     if message.plural is None:
         return [(message.text, forms[0])]
+    # An entry may lack forms that the header's rule gives.
     one, many = (min(form, len(forms) - 1) for form in one_and_many)
     sides = [(message.plural, forms[many])]
-    return sides if one == many else [(message.text, forms[one]), *sides]
+    if one != many:
+        sides.insert(0, (message.text, forms[one]))
+    return sides
 
 
 def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
     """Numbers of the forms of one and of many, by the header's rule.
 
-    By English's where it has none that can be read.
+    Where it has none that can be read, the rule of English holds.
 
     Raises:
         DataError: the rule divides by zero, or gives a number below 0.
     """
-    found = re.search(r"plural=([^;]+)", header.get("Plural-Forms", ""))
+    expression = ENGLISH_PLURAL
+    if found := re.search(r"plural=([^;]+)", header.get("Plural-Forms", "")):
+        expression = found[1]
     try:
-        rule: Any = gettext.c2py(found[1]) if found else gettext.c2py("n!=1")
-    except (
-        ValueError,
-        RecursionError,
-        MemoryError,
-    ):  # the placeholder EXPRESSION, or what a parser can't hold
-        rule = gettext.c2py("n!=1")
+        rule: Any = gettext.c2py(expression)
+    except (ValueError, RecursionError, MemoryError):
+        # The placeholder EXPRESSION of a new catalogue, or more brackets than a parser can hold.
+        rule = gettext.c2py(ENGLISH_PLURAL)
     try:
         one = int(rule(1))
         many = int(rule(MANY))
@@ -289,18 +313,17 @@ def _check_strings(from_: tuple[int, ...], to: tuple[int, ...], size: int, path:
 
 def _language(header: dict[str, str], path: str) -> str:
     parts = Path(path).parts
-    places = [parts[i - 1] for i, part in enumerate(parts) if part == "LC_MESSAGES" and i]
-    for name in (
-        *places,
-        header.get("Language", ""),
-        Path(uncompressed_name(path)).stem,
-        Path(path).parent.name,
-    ):
+    # The folder before LC_MESSAGES is certain, as gettext looks catalogues up by it; the header
+    # comes next, and the names of file and folder may mean anything.
+    names = [parts[i - 1] for i, part in enumerate(parts) if part == "LC_MESSAGES" and i]
+    names.append(header.get("Language", ""))
+    names.append(Path(uncompressed_name(path)).stem)
+    names.append(Path(path).parent.name)
+    for name in filter(None, names):
+        if "@" not in name:  # "sr@latin" names a script, "de.UTF-8" a character set
+            name = name.partition(".")[0]
         try:
-            if name:
-                return languages.resolve(
-                    name.partition(".")[0].partition("@")[0] if "@" not in name else name
-                ).code
+            return languages.resolve(name).code
         except DataError:
             continue
     raise DataError(
@@ -324,7 +347,10 @@ def _charset(content: bytes, path: str) -> str:
             minutes to decode.
     """
     found = re.search(rb"charset=([A-Za-z0-9_.:-]+)", content[:4096])
-    name = found[1].decode("ascii") if found else "utf-8"
+    if found is None:
+        return "utf-8"
+    name = found[1].decode("ascii")
+    # CHARSET is the placeholder of a new catalogue; ASCII is a part of UTF-8.
     if name.upper() in ("CHARSET", "ASCII", "US-ASCII"):
         return "utf-8"
     try:

@@ -62,22 +62,15 @@ def hard_negatives(
             " reads anew"
         )
     alterations = _alterations(texts, language, kinds)
-    seen = {int(key) for portion in portions(texts, PORTION) for key in text_keys(portion)} | {
-        int(EMPTY_KEY)
-    }
+    # A negative that equals a sentence of the corpus would be the right answer to another one.
+    seen = {int(EMPTY_KEY)}
     for portion in portions(texts, PORTION):
-        drafts = [
-            Altered(form, text, kind)
-            for text in portion
-            for kind, alteration in alterations.items()
-            for form in _forms(
-                alteration, text, random.Random(f"{seed}\0{kind}\0{text}"), 2 * per_sentence
-            )
-        ]
+        seen.update(text_keys(portion).tolist())
+    for portion in portions(texts, PORTION):
+        drafts = _drafts(portion, alterations, seed, 2 * per_sentence)
+        keys = text_keys([draft.text for draft in drafts]).tolist()
         counts: dict[tuple[str, str], int] = {}
-        for draft, key in zip(
-            drafts, text_keys([draft.text for draft in drafts]).tolist(), strict=True
-        ):
+        for draft, key in zip(drafts, keys, strict=True):
             made = counts.get((draft.original, draft.kind), 0)
             if made < per_sentence and key not in seen:
                 counts[draft.original, draft.kind] = made + 1
@@ -105,20 +98,19 @@ class Alterer:
         self._alterations = _alterations(texts, language, kinds)
 
     def forms(self, text: str, count: int, draw: random.Random) -> list[Altered]:
-        """Different altered forms of a sentence, at most ``count``, one of each kind before a
-        second of any.
+        """Different altered forms of a sentence, at most ``count``.
 
-        What comes depends on the sentence, the names and ``draw`` alone. None has the ``text_key``
-        of the sentence or of another form.
+        There is one of each kind before a second of any. What comes depends on the sentence, the
+        names and ``draw`` alone. None has the ``text_key`` of the sentence or of another form.
         """
+        # The kinds in drawn order, so that a small count does not always have the same ones.
         order = draw.sample(sorted(self._alterations), len(self._alterations))
         by_kind = {kind: _forms(self._alterations[kind], text, draw, count) for kind in order}
-        drafts = [
-            Altered(by_kind[kind][place], text, kind)
-            for place in range(count)
-            for kind in order
-            if place < len(by_kind[kind])
-        ]
+        drafts = []
+        for place in range(count):  # the first form of each kind, then the second ones, ...
+            for kind in order:
+                if place < len(by_kind[kind]):
+                    drafts.append(Altered(by_kind[kind][place], text, kind))
         keys = text_keys([text, *(draft.text for draft in drafts)]).tolist()
         seen = {keys[0], int(EMPTY_KEY)}
         found: list[Altered] = []
@@ -149,22 +141,34 @@ def _alterations(
 ) -> dict[str, Alteration]:
     """Those that can be done in this language."""
     script = resolve(language).script
-    able: dict[str, Alteration] = {
+    possible: dict[str, Alteration] = {
         "number": other_numbers,
         "word_order": partial(other_order, script=script),
     }
-    able |= {
-        kind: partial(other_phrases, opposites=opposites)
-        for kind, opposites in contrasts(language).items()
-    }
-    if "entity" in kinds:
-        able["entity"] = Gazetteer(texts, language).other_names
-    return {kind: able[kind] for kind in kinds if kind in able}
+    for kind, opposites in contrasts(language).items():
+        possible[kind] = partial(other_phrases, opposites=opposites)
+    if "entity" in kinds:  # the only kind that reads the texts
+        possible["entity"] = Gazetteer(texts, language).other_names
+    return {kind: possible[kind] for kind in kinds if kind in possible}
 
 
-def _forms(alteration: Alteration, text: str, draw: random.Random, wanted: int) -> list[str]:
+def _drafts(
+    texts: Sequence[str], alterations: dict[str, Alteration], seed: int, count: int
+) -> list[Altered]:
+    """At most ``count`` forms of each sentence and kind, not yet compared with other sentences."""
+    drafts = []
+    for text in texts:
+        for kind, alteration in alterations.items():
+            # A generator of its own: what is drawn depends on no other sentence or kind.
+            draw = random.Random(f"{seed}\0{kind}\0{text}")
+            drafts += [Altered(form, text, kind) for form in _forms(alteration, text, draw, count)]
+    return drafts
+
+
+def _forms(alteration: Alteration, text: str, draw: random.Random, count: int) -> list[str]:
     """The first different forms of a sentence.
 
     Few alterations have many, so the search is short.
     """
-    return list(dict.fromkeys(islice(alteration(text, draw), 4 * wanted)))[:wanted]
+    # Some alterations go on forever and repeat themselves where a sentence has few forms.
+    return list(dict.fromkeys(islice(alteration(text, draw), 4 * count)))[:count]

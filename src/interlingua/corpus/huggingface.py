@@ -1,5 +1,6 @@
-"""Hugging Face data sets with a ``translation`` column, from the hub or from local files (extra
-``datasets``).
+"""Hugging Face data sets with a ``translation`` column, from the hub or from local files.
+
+Needs the extra ``datasets``.
 """
 
 from __future__ import annotations
@@ -42,14 +43,12 @@ class HuggingFace:
         for number, row in enumerate(_rows(path), 1):
             translation = row.get("translation")
             if isinstance(translation, dict):
-                row = {
-                    "translation": {
-                        code: text for code, text in translation.items() if text is not None
-                    }
-                }
-                if len(row["translation"]) < 2:
+                # Data of many languages has every language in every row, null where there is none.
+                texts = {code: text for code, text in translation.items() if text is not None}
+                if len(texts) < 2:
                     skipped["untranslated"] += 1
                     continue
+                row = {"translation": texts}
             try:
                 pair = pair_of_object(row, source_language, target_language)
             except ValueError as error:
@@ -72,15 +71,13 @@ class HuggingFace:
                 "there is no pair, so the columns' languages are unknown; nothing was written",
                 path=path,
             )
-        keys = [
-            languages.resolve(code) for code in (rows[0].source_language, rows[0].target_language)
-        ]
-        names = [key.iso1 or key.iso3 for key in keys]
-        if names[0] == names[1]:
-            names = [key.code for key in keys]
-        schema = arrow.schema(
-            [("translation", arrow.struct([(name, arrow.string()) for name in names]))]
-        )
+        codes = (rows[0].source_language, rows[0].target_language)
+        pair_languages = [languages.resolve(code) for code in codes]
+        names = [language.iso1 or language.iso3 for language in pair_languages]
+        if names[0] == names[1]:  # one language in two scripts
+            names = [language.code for language in pair_languages]
+        struct = arrow.struct([(name, arrow.string()) for name in names])
+        schema = arrow.schema([("translation", struct)])
         count = 0
         with atomic_write(path, "wb") as file, parquet.ParquetWriter(file, schema) as writer:
             while rows:
@@ -97,32 +94,29 @@ def _rows(path: str) -> Iterator[dict[str, Any]]:
         yield from _open(datasets, path)
     except DataError:
         raise
-    except (
-        Exception
-    ) as error:  # the library raises its own and its backends' exceptions, of a dozen kinds
-        raise DataError(
-            f"can't be read as a data set: {str(error).splitlines()[0] if str(error) else error!r}",
-            path=path,
-        ) from error
+    except Exception as error:
+        # The library raises its own and its backends' exceptions, of a dozen kinds.
+        reason = str(error).splitlines()[0] if str(error) else repr(error)
+        raise DataError(f"can't be read as a data set: {reason}", path=path) from error
 
 
 def _open(datasets: Any, path: str) -> Any:
     if path.startswith("hf:"):
-        name, config, split = (*path[3:].split(":"), "", "")[:3]
+        name, config, split = (*path[3:].split(":"), "", "")[:3]  # the last two may be left out
         return datasets.load_dataset(name, config or None, split=split or "train", streaming=True)
     if (Path(path) / "dataset_dict.json").is_file():
         return datasets.load_from_disk(path)["train"]
     if (Path(path) / "state.json").is_file():
         return datasets.load_from_disk(path)
-    files = (
-        sorted(file for file in Path(path).rglob("*") if file.is_file())
-        if Path(path).is_dir()
-        else [Path(path)]
-    )
-    kinds = {BUILDERS[suffix] for file in files if (suffix := stem_and_suffix(file)[1]) in BUILDERS}
+    files = [Path(path)]
+    if Path(path).is_dir():
+        files = sorted(file for file in Path(path).rglob("*") if file.is_file())
+    builders = [BUILDERS.get(stem_and_suffix(file)[1]) for file in files]
+    kinds = {builder for builder in builders if builder is not None}
     if len(kinds) != 1:
         raise DataError("expected files of one kind: .parquet, .arrow, .json or .jsonl", path=path)
-    chosen = [str(file) for file in files if BUILDERS.get(stem_and_suffix(file)[1]) in kinds]
+    # A folder may hold other files too, such as a README.
+    chosen = [str(file) for file, builder in zip(files, builders, strict=True) if builder]
     return datasets.load_dataset(kinds.pop(), data_files=chosen, split="train", streaming=True)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from interlingua import languages
 from interlingua.errors import MissingExtraError
 
-# languages that identifiers mix up, in the identifier's own labels: within one group nothing counts
-# as wrong
+# Languages that identifiers mix up, in the identifier's own labels: within one group nothing counts
+# as wrong.
 _RELATIVES = tuple(
     frozenset(group.split())
     for group in (
@@ -62,21 +62,21 @@ class LanguageCheck:
         if expected is None:
             return False
         found, probability = self._identifier.classify(text)
-        return (
-            bool(probability >= self._min_confidence)
-            and found != "zxx"
-            and not _related(expected, found)
-        )
+        if probability < self._min_confidence:
+            return False
+        # ISO 639 calls what is in no language, such as numbers, zxx.
+        return found != "zxx" and not _are_related(expected, found)
 
     def _label(self, language: languages.Language) -> str | None:
-        if {language.script, languages.resolve(language.iso3).script} not in (
-            {language.script},
-            {"Hans", "Hant"},
-        ):
-            return None  # Arabic in Latin letters, say: the identifier knows the usual script only
+        # The identifier knows a language in its usual script only, and not, say, Arabic in Latin
+        # letters. Of Chinese it knows both scripts.
+        usual_script = languages.resolve(language.iso3).script
+        scripts = {language.script, usual_script}
+        if len(scripts) > 1 and scripts != {"Hans", "Hant"}:
+            return None
         labels = ("no" if language.iso1 == "nb" else language.iso1, language.iso3)
         return next((label for label in labels if label in self.supported), None)
 
 
-def _related(a: str, b: str) -> bool:
+def _are_related(a: str, b: str) -> bool:
     return a == b or any(a in group and b in group for group in _RELATIVES)

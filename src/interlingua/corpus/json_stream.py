@@ -1,4 +1,8 @@
-"""The objects of a JSON list one at a time, for files too large to be read whole."""
+"""The objects of a JSON list one at a time, for files too large to be read whole.
+
+A window moves over the file. One item at a time is parsed from its start; where the text in the
+window ends within the item, more is read behind it and the item is parsed anew.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,11 @@ def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 class _Window:
-    """The part of a file that is being parsed."""
+    """The part of a file that is being parsed.
+
+    ``_text[_at:]`` is what has been read and not parsed yet; ``_newlines`` counts the lines before
+    ``_text``.
+    """
 
     def __init__(self, file: TextIO, path: Path) -> None:
         self._file = file
@@ -70,32 +78,36 @@ class _Window:
         self._at += 1
 
     def value(self) -> Any:
-        """Parses one value, reading as much as it needs: twice as much at each try, so that the
-        tries stay cheap.
+        """Parses one value, reading as much as it needs.
+
+        Each try has twice as much text as the one before, so that all tries together cost about
+        twice the last one.
         """
         self.next_character()
         while True:
             try:
                 value, end = parse_json_value(self._text, self._at)
             except json.JSONDecodeError as error:
-                refuse_long(
-                    len(self._text) - self._at, "this entry", path=self._path, line=self.line
-                )
-                if self._read(len(self._text) - self._at):
+                # The item may be cut off at the window's end, or be wrong; only at the file's end
+                # is it certain.
+                length = len(self._text) - self._at
+                refuse_long(length, "this entry", path=self._path, line=self.line)
+                if self._read(length):
                     continue
                 self._at = min(error.pos, len(self._text))
                 self._fail(f"not JSON ({error.msg})")
             except ValueError as error:
                 self._fail(f"JSON that can't be used: {error}")
-            bounded = (
-                isinstance(value, dict | list | str) or self._text[end : end + 1] in DELIMITERS
-            )
-            if not bounded and self._read():  # a number may go on
+            # The digits of a number at the window's end may go on behind it.
+            is_whole = isinstance(value, dict | list | str)
+            is_whole = is_whole or self._text[end : end + 1] in DELIMITERS
+            if not is_whole and self._read():
                 continue
             self._at = end
             return value
 
     def _read(self, at_least: int = 0) -> bool:
+        """Adds text to the window, without what is parsed; false at the file's end."""
         more = self._file.read(max(CHUNK_CHARACTERS, at_least))
         self._newlines += self._text.count("\n", 0, self._at)
         self._text = self._text[self._at :] + more

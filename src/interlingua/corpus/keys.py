@@ -1,11 +1,11 @@
-"""64-bit keys of texts and of pairs: what deduplication, decontamination and held-out splits
-compare.
+"""64-bit keys of texts and of pairs.
 
-The hash is written here, in numpy, rather than taken from a library: it hashes a whole batch at
-once (about 1 us a sentence), adds no dependency, and does not change from one machine or run to the
-next. It is the multilinear hash sum_i r(i) x(c_i) mod 2^64 with r and x drawn by SplitMix64; two
-different texts collide with a probability of at most about 2^-58, so 10 million texts hold a
-collision with a probability below 0.0002.
+Deduplication, decontamination and held-out splits compare them. The hash is written here, in numpy,
+rather than taken from a library: it hashes a whole batch at once (about 1 us a sentence), adds no
+dependency, and does not change from one machine or run to the next. It is the multilinear hash
+sum_i r(i) x(c_i) mod 2^64 with r and x drawn by SplitMix64; two different texts collide with a
+probability of at most about 2^-58, so 10 million texts hold a collision with a probability below
+0.0002.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ EMPTY_KEY = np.uint64(0)
 
 
 def text_key(text: str) -> str:
-    """What is left of a text when case, compatibility forms, punctuation and white space are taken
-    away.
+    """What is left of a text without case, compatibility forms, punctuation and white space.
 
     Letters, marks, digits and symbols stay: ``"It's 3 %!"`` and ``"it’s 3"`` share the key
     ``"its3"``.
@@ -49,12 +48,16 @@ def text_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
     spans = points.spans
     if not len(starts):
         return np.zeros(0, np.uint64)
+    # Place i of each code point in its own text.
     place = np.arange(len(codes)) - np.repeat(starts, spans)
+    # r(i) x(c_i), the terms of the hash. The table of r has a power of two of entries, so that few
+    # tables serve all lengths; its first entries do not depend on how many there are.
     terms = _code_values()[codes]
     terms *= _place_values(1 << int(spans.max()).bit_length())[place]
     terms[codes == SEPARATOR] = 0
+    # The length goes in, and a last mix spreads every bit of the sum over the whole key.
     keys = splitmix64(np.add.reduceat(terms, starts) + spans.astype(np.uint64))
-    keys[keys == EMPTY_KEY] = 1
+    keys[keys == EMPTY_KEY] = 1  # 0 is kept for texts in which nothing counts
     keys[spans == 1] = EMPTY_KEY
     return keys
 
@@ -65,8 +68,9 @@ def combine_keys(
     source_languages: Sequence[str] | str,
     target_languages: Sequence[str] | str,
 ) -> UInt64[ndarray, " n"]:
-    """64-bit keys of pairs: equal for the same two sentences in the same two languages, whichever
-    side comes first.
+    """64-bit keys of pairs.
+
+    Equal for the same two sentences in the same two languages, whichever side comes first.
 
     Args:
         sources: text keys.
@@ -76,6 +80,7 @@ def combine_keys(
     """
     left = splitmix64(sources ^ _language_values(source_languages))
     right = splitmix64(targets ^ _language_values(target_languages))
+    # A sum, since it does not change when the sides do.
     return splitmix64(left + right)
 
 
@@ -87,8 +92,9 @@ def key_codes(texts: Sequence[str]) -> UInt32[ndarray, " c"]:
 
 
 def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
-    """SplitMix64's output function (Steele et al. 2014): a bijection of 64-bit integers that
-    scatters them.
+    """SplitMix64's output function (Steele et al. 2014).
+
+    It is a bijection of 64-bit integers that scatters them: two different ones stay different.
     """
     z = values + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -110,7 +116,7 @@ def _language_value(language: str) -> int:
 @functools.cache
 def _counts_in_keys() -> ndarray:
     kept = ~in_categories(("P", "Z", "Cc", "Cf", "Cs", "Co", "Sk"))
-    kept[SEPARATOR] = True
+    kept[SEPARATOR] = True  # a control character that ends each text
     return kept
 
 
@@ -121,4 +127,5 @@ def _code_values() -> UInt64[ndarray, " planes"]:
 
 @functools.lru_cache(maxsize=4)
 def _place_values(count: int) -> UInt64[ndarray, " p"]:
+    # From 2^32 on, apart from the numbers of code points; odd, so that no factor loses bits.
     return splitmix64(np.arange(count, dtype=np.uint64) + np.uint64(1 << 32)) | np.uint64(1)

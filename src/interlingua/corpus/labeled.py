@@ -1,5 +1,6 @@
-"""Pairs of sentences with a label, natural language inference and similarity sets, in the layouts
-they are handed out.
+"""Pairs of sentences with a label: natural language inference and similarity sets.
+
+They are read in the layouts in which they are handed out:
 
 - ``.jsonl``: SNLI's, MultiNLI's and XNLI's own (``gold_label``, ``sentence1``, ``sentence2``);
 - tables with a header: sentence-transformers' ``AllNLI.tsv.gz`` and ``stsbenchmark.tsv.gz``, SNLI's
@@ -93,8 +94,13 @@ def read_labeled(
             continue
         if not row.a.strip() or not row.b.strip():
             raise DataError("a sentence is empty; remove the row", path=path, line=number)
-        own = (_language(row.language, path, number),) * 2 if row.language else languages
-        pairs.append(LabeledPair(row.a, row.b, _label(row.label, kind, path, number), *own))
+        # What the row says comes before what the file's name or the caller does.
+        row_languages = languages
+        if row.language:
+            code = _language(row.language, path, number)
+            row_languages = (code, code)
+        label = _label(row.label, kind, path, number)
+        pairs.append(LabeledPair(row.a, row.b, label, *row_languages))
     if unlabeled:
         log.warning(
             "%s: %d of %d pairs have no gold label and are left out",
@@ -110,8 +116,9 @@ def read_labeled(
 
 
 def languages_in_name(path: Path) -> tuple[str, str] | None:
-    """The languages that a file is called by (``de.train.tsv``, ``dev-de.tsv``,
-    ``en-de.test.tsv``), or none.
+    """The languages that a file is called by, or None.
+
+    For example by ``de.train.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv``.
     """
     found = []
     for part in re.split(r"[.-]", stem_and_suffix(path)[0]):
@@ -120,7 +127,9 @@ def languages_in_name(path: Path) -> tuple[str, str] | None:
                 found.append(resolve(part).code)
             except DataError:
                 continue
-    return (found[0], found[-1]) if 1 <= len(found) <= 2 else None
+    if not 1 <= len(found) <= 2:
+        return None
+    return found[0], found[-1]  # the same twice where there is one
 
 
 def _language(name: str, path: Path, line: int) -> str:
@@ -151,53 +160,54 @@ def _json_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]
                     path=path,
                     line=number,
                 )
-            chosen = _columns(list(record), kind, path, number)
-            if (row := _pick(record, chosen, split)) is not None:
+            columns = _columns(list(record), kind, path, number)
+            if (row := _pick(record, columns, split)) is not None:
                 yield number, row
 
 
 def _table_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:
     with open_text(path) as lines:
         header: Sequence[str] = ()
-        chosen: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for number, line in enumerate(lines, 1):
-            fields = line.rstrip("\r\n").split(
-                "\t"
-            )  # none of these files is quoted: quotation marks are text
+            # None of these files is quoted: quotation marks are text.
+            fields = line.rstrip("\r\n").split("\t")
             if number == 1:
                 if {"sentence1", "premise"} & set(fields):
                     header = fields
-                    chosen = _columns(fields, kind, path, number)
+                    columns = _columns(fields, kind, path, number)
                     continue
-                chosen = _layout(fields, kind, path)
-            if len(fields) < (len(header) or 1 + max(chosen.values())):
-                expected = (
-                    f"{len(header)} columns"
-                    if header
-                    else "two sentences and a label, separated by tabs"
-                )
+                columns = _layout(fields, kind, path)
+            if len(fields) < (len(header) or 1 + max(columns.values())):
+                expected = "two sentences and a label, separated by tabs"
+                if header:
+                    expected = f"{len(header)} columns"
                 raise DataError(
                     f"{len(fields)} columns; expected {expected}", path=path, line=number
                 )
-            record = dict(zip(header, fields, strict=False)) if header else dict(enumerate(fields))
-            if (row := _pick(record, chosen, split)) is not None:
+            # Without a header the columns are called by their numbers.
+            names = header or range(len(fields))
+            record = dict(zip(names, fields, strict=False))
+            if (row := _pick(record, columns, split)) is not None:
                 yield number, row
 
 
 def _columns(names: Sequence[str], kind: Kind, path: Path, line: int) -> dict[str, Any]:
     """Which column is what, by name."""
-    chosen = {}
+    columns = {}
     for role, known in COLUMNS.items():
-        chosen[role] = next((name for name in known if name in names), None)
-    chosen["label"] = chosen[kind]
-    for role in ("a", "b", "label"):
-        if chosen[role] is None:
-            wanted = " or ".join(COLUMNS[kind if role == "label" else role])
-            there = ", ".join(map(str, names))
+        columns[role] = next((name for name in known if name in names), None)
+    for role in ("a", "b", kind):
+        if columns[role] is None:
+            expected = " or ".join(COLUMNS[role])
+            present = ", ".join(map(str, names))
             raise DataError(
-                f"no column {wanted} for kind {kind!r}; there are: {there}", path=path, line=line
+                f"no column {expected} for kind {kind!r}; there are: {present}",
+                path=path,
+                line=line,
             )
-    return {role: name for role, name in chosen.items() if name is not None}
+    columns["label"] = columns[kind]
+    return {role: name for role, name in columns.items() if name is not None}
 
 
 def _layout(fields: Sequence[str], kind: Kind, path: Path) -> dict[str, int]:
@@ -208,7 +218,9 @@ def _layout(fields: Sequence[str], kind: Kind, path: Path) -> dict[str, int]:
         return {"a": 0, "b": 1, "label": 2}
     if len(fields) == 3 and _is_label(fields[0], kind):
         return {"label": 0, "a": 1, "b": 2}
-    label = "a score from 0 to 5" if kind == "sts" else f"one of {', '.join(NLI_CLASSES)}"
+    label = f"one of {', '.join(NLI_CLASSES)}"
+    if kind == "sts":
+        label = "a score from 0 to 5"
     raise DataError(
         f"{len(fields)} columns, none of them a header or a label of kind {kind!r}; expected"
         f" a<TAB>b<TAB>label, where label is {label}",
@@ -217,12 +229,14 @@ def _layout(fields: Sequence[str], kind: Kind, path: Path) -> dict[str, int]:
     )
 
 
-def _pick(record: Mapping[Any, Any], chosen: Mapping[str, Any], split: str) -> _Row | None:
+def _pick(record: Mapping[Any, Any], columns: Mapping[str, Any], split: str) -> _Row | None:
     """The row, or none if it belongs to another split."""
-    if "split" in chosen and record[chosen["split"]] != split:
+    if "split" in columns and record[columns["split"]] != split:
         return None
-    language = str(record[chosen["language"]]) if "language" in chosen else None
-    a, b, label = (str(record[chosen[role]]) for role in ("a", "b", "label"))
+    language = None
+    if "language" in columns:
+        language = str(record[columns["language"]])
+    a, b, label = (str(record[columns[role]]) for role in ("a", "b", "label"))
     return _Row(a, b, label, language)
 
 
@@ -237,10 +251,10 @@ def _is_label(text: str, kind: Kind) -> bool:
 
 def _label(text: str, kind: Kind, path: Path, line: int) -> float:
     if not _is_label(text, kind):
-        expected = (
-            f"one of {', '.join(NLI_CLASSES)}"
-            if kind == "nli"
-            else f"a number from 0 to {MAX_SCORE:g}"
-        )
+        expected = f"one of {', '.join(NLI_CLASSES)}"
+        if kind == "sts":
+            expected = f"a number from 0 to {MAX_SCORE:g}"
         raise DataError(f"label {text!r}; expected {expected}", path=path, line=line)
-    return float(CLASS_OF[text]) if kind == "nli" else float(text) / MAX_SCORE
+    if kind == "nli":
+        return float(CLASS_OF[text])
+    return float(text) / MAX_SCORE

@@ -1,5 +1,6 @@
-"""The manifest next to a prepared corpus: where every pair came from, under which license, and what
-became of it.
+"""The manifest next to a prepared corpus.
+
+It tells where every pair came from, under which license, and what became of it.
 """
 
 from __future__ import annotations
@@ -94,9 +95,9 @@ class Manifest:
     @property
     def languages(self) -> tuple[str, ...]:
         """Codes of all languages, sorted."""
-        return tuple(
-            sorted({code for pair in self.language_pairs for code in (pair.source, pair.target)})
-        )
+        codes = {pair.source for pair in self.language_pairs}
+        codes |= {pair.target for pair in self.language_pairs}
+        return tuple(sorted(codes))
 
     @property
     def train(self) -> int:
@@ -143,9 +144,12 @@ def prompt_of(folder: PathLike) -> str | None:
     Args:
         folder: the corpus's.
     """
+    # Not through Manifest.load, which raises where a manifest is missing or of another format.
     try:
         content = parse_json(read_json_text(Path(folder) / NAME))
     except (OSError, ValueError):
         return None
-    config = content.get("config") if isinstance(content, dict) else None
-    return (config or {}).get("prompt") or None
+    if not isinstance(content, dict):
+        return None
+    config = content.get("config") or {}
+    return config.get("prompt") or None

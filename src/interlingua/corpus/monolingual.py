@@ -1,6 +1,4 @@
-"""Texts in one language: one sentence a line or a row of a table, the language in the file's
-name.
-"""
+"""Texts in one language: a sentence per line or table row, the language in the file's name."""
 
 from __future__ import annotations
 
@@ -29,9 +27,8 @@ def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str
     """
     refuse_column(column, path)
     if is_table(path):
-        yield from filter(
-            None, read_column(path, column=column, language=find_language(Path(path)))
-        )
+        texts = read_column(path, column=column, language=find_language(Path(path)))
+        yield from filter(None, texts)
         return
     with open_text(path) as lines:
         for line in lines:
@@ -48,14 +45,16 @@ def find_language(path: Path) -> str | None:
 
 
 def language_of(path: Path) -> str:
-    """The language that a file is called by: ``ru.txt``, ``news.swh_Latn.txt.gz``, ``dev.zh``.
+    """The code, such as ``rus_Cyrl``, of the language that a file is called by.
 
-    As ``rus_Cyrl``.
+    For example by ``ru.txt``, ``news.swh_Latn.txt.gz`` or ``dev.zh``.
 
     Raises:
         DataError: no part of the name is a language.
     """
     stem, suffix = stem_and_suffix(path)
+    # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
+    # too. The whole stem comes before its parts.
     for part in (suffix.removeprefix("."), stem, *reversed(re.split(r"[.]", stem))):
         try:
             return resolve(part).code

@@ -1,6 +1,4 @@
-"""Moses bitexts: two line-aligned files, side by side on the disk or inside an OPUS
-``moses.zip``.
-"""
+"""Moses bitexts: two line-aligned files, on the disk or inside an OPUS ``moses.zip``."""
 
 from __future__ import annotations
 
@@ -19,13 +17,16 @@ from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import (
     TextPair,
+    find_code,
     languages_from_name,
     one_language_pair,
     one_line,
+    peek,
+    resolved_code,
     uncompressed_name,
 )
 from interlingua.errors import DamagedFileError, DataError, InterlinguaError
-from interlingua.files import COMPRESSIONS, PathLike, atomic_write, open_text, open_text_writer
+from interlingua.files import PathLike, atomic_write, open_text, open_text_writer
 from interlingua.limits import MAX_MEMBERS, guard_expansion, guard_lines
 
 NAMED_MEMBERS = 10
@@ -42,7 +43,7 @@ class MosesFiles(NamedTuple):
 class Moses:
     """``corpus.de`` and ``corpus.en``, line by line translations.
 
-    Named by their prefix, by either, or ``a,b``.
+    They are named by their prefix, by either of them, or by both with a comma.
     """
 
     def read(
@@ -70,19 +71,16 @@ class Moses:
 
         Line ends in texts become spaces.
         """
-        iterator = one_language_pair(pairs, path)
-        head = next(iterator, None)
+        head, pairs = peek(one_language_pair(pairs, path))
         if head is None:
             raise DataError(
                 "there is no pair, so the files' languages are unknown; nothing was written",
                 path=path,
             )
         count = 0
-        with contextlib.ExitStack() as stack:
-            first, second = (
-                stack.enter_context(open_text_writer(name)) for name in _names(path, head)
-            )
-            for pair in _chain(head, iterator):
+        first_name, second_name = _names(path, head)
+        with open_text_writer(first_name) as first, open_text_writer(second_name) as second:
+            for pair in pairs:
                 first.write(one_line(pair.source) + "\n")
                 second.write(one_line(pair.target) + "\n")
                 count += 1
@@ -90,8 +88,9 @@ class Moses:
 
 
 class OpusZip:
-    """The ``moses.zip`` that OPUS serves, streamed out of the archive: ``Corpus.de-en.de`` and
-    ``Corpus.de-en.en``.
+    """The ``moses.zip`` that OPUS serves, streamed out of the archive.
+
+    Its members are ``Corpus.de-en.de`` and ``Corpus.de-en.en``.
     """
 
     def read(
@@ -107,11 +106,10 @@ class OpusZip:
             first, second, source, target = _members(
                 archive, path, source_language, target_language
             )
+            sources = _member_lines(archive, first, path, bad.errors)
+            targets = _member_lines(archive, second, path, bad.errors)
             # Closed before the archive is, which else keeps its file open.
-            with (
-                contextlib.closing(_member_lines(archive, first, path, bad.errors)) as sources,
-                contextlib.closing(_member_lines(archive, second, path, bad.errors)) as targets,
-            ):
+            with contextlib.closing(sources), contextlib.closing(targets):
                 yield from aligned(
                     sources, targets, f"{path}!{first}", f"{path}!{second}", source, target, bad
                 )
@@ -120,9 +118,11 @@ class OpusZip:
         """Writes the archive with both members; they are gathered in temporary files first."""
         import tempfile
 
-        with tempfile.TemporaryDirectory(
-            dir=Path(path).parent if Path(path).parent.is_dir() else None
-        ) as folder:
+        # Next to the archive, where there is room for it if there is room for the archive.
+        parent: Path | None = Path(path).parent
+        if not Path(path).parent.is_dir():
+            parent = None
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
             prefix = Path(folder) / Path(path).name.removesuffix(".zip")
             count = Moses().write(pairs, str(prefix))
             with (
@@ -159,7 +159,7 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
-    except (RuntimeError, NotImplementedError) as error:  # encrypted; a compression of others
+    except (RuntimeError, NotImplementedError) as error:  # encrypted; an unknown compression
         raise DataError(f"can't be unpacked ({error}); unpack it yourself", path=path) from error
     except (ValueError, struct.error, OverflowError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise DataError(f"a damaged zip archive ({error}); fetch it again", path=path) from error
@@ -178,22 +178,28 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
     """
     if "," in path and not Path(path).exists():
         first, second = (Path(part.strip()) for part in path.split(",", 1))
-        ends = tuple(_language_of_suffix(item) for item in (first, second))
+        # What is given comes before a file's own ending, and that before a pair in the name.
         named = languages_from_name(first) or (None, None)
-        found = (source_language or ends[0] or named[0], target_language or ends[1] or named[1])
-        if not all(found):
+        source = source_language or _language_of_suffix(first) or named[0]
+        target = target_language or _language_of_suffix(second) or named[1]
+        if not source or not target:
             raise DataError(
                 "its languages are neither given nor in the files' names; name both", path=path
             )
-        return MosesFiles((first, second), (str(found[0]), str(found[1])))
+        return MosesFiles((first, second), (source, target))
     prefix = _prefix(path)
-    wanted = _resolved(source_language), _resolved(target_language)
+    order: tuple[str | None, ...] = (
+        resolved_code(source_language),
+        resolved_code(target_language),
+    )
     sides = _sides(prefix)
-    order = wanted if all(wanted) else languages_from_name(prefix) or tuple(sides)
+    if not all(order):
+        # "news.de-en" says which is the source; else the files in order of their names.
+        order = languages_from_name(prefix) or tuple(sides)
     if len(order) != 2 or any(language not in sides for language in order):
-        there = ", ".join(sorted(file.name for file in sides.values())) or "none"
+        names = ", ".join(sorted(file.name for file in sides.values())) or "none"
         raise DataError(
-            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {there};"
+            f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {names};"
             " name both as a,b",
             path=path,
         )
@@ -220,11 +226,15 @@ def aligned(
     """
     for number, (a, b) in enumerate(zip_longest(sources, targets), 1):
         if a is None or b is None:
-            short, long = (source_name, target_name) if a is None else (target_name, source_name)
+            # A line is missing somewhere before, so that no pair so far is certain: this stops the
+            # reader in any case.
+            short_file, long_file = target_name, source_name
+            if a is None:
+                short_file, long_file = source_name, target_name
             raise DataError(
-                f"ends here, but {Path(long).name} goes on; the two files are not aligned, fetch"
-                " both again",
-                path=short,
+                f"ends here, but {Path(long_file).name} goes on; the two files are not aligned,"
+                " fetch both again",
+                path=short_file,
                 line=number,
             )
         if bad.is_text(a, source_name, number) and bad.is_text(b, target_name, number):
@@ -241,9 +251,11 @@ def _member_lines(archive: zipfile.ZipFile, name: str, path: str, errors: str) -
     number = 0
     place = f"{path}!{name}"
     with archive.open(name) as raw:
+        # Against bombs: what a member unpacks to is bounded, and so is the length of a line.
         unpacked = guard_expansion(raw, place, archive.getinfo(name).compress_size)
         try:
             for number, line in enumerate(guard_lines(unpacked, place), 1):
+                # A byte order mark may stand in front of the first line.
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8", errors)
         except UnicodeDecodeError as error:
             raise DataError("not UTF-8; convert it first", path=place, line=number) from error
@@ -258,8 +270,9 @@ def _members(
     sides: dict[str, dict[str, str]] = {}
     for name in archive.namelist():
         prefix, _, suffix = name.rpartition(".")
-        if prefix and (language := _language(suffix)):
+        if prefix and (language := find_code(suffix)):
             sides.setdefault(prefix, {})[language] = name
+    # An archive of OPUS also holds README, LICENSE and a file of ids.
     for prefix, members in sides.items():
         order = (source_language, target_language)
         if not all(order):
@@ -279,29 +292,35 @@ def _names(path: str, pair: TextPair) -> tuple[str, str]:
     if "," in path:
         first, second = path.split(",", 1)
         return first.strip(), second.strip()
-    packed = Path(path).suffix if Path(path).suffix.lower() in COMPRESSIONS else ""
     stem = uncompressed_name(path)
-    codes = [languages.resolve(code) for code in (pair.source_language, pair.target_language)]
-    short = [code.iso1 or code.iso3 for code in codes]
-    if short[0] == short[1]:
-        short = [code.code for code in codes]
-    return f"{stem}.{short[0]}{packed}", f"{stem}.{short[1]}{packed}"
+    compression = path[len(stem) :]
+    source = languages.resolve(pair.source_language)
+    target = languages.resolve(pair.target_language)
+    pair_languages = (source, target)
+    codes = [language.iso1 or language.iso3 for language in pair_languages]
+    if codes[0] == codes[1]:  # one language in two scripts
+        codes = [language.code for language in pair_languages]
+    return f"{stem}.{codes[0]}{compression}", f"{stem}.{codes[1]}{compression}"
 
 
 def _prefix(path: str) -> Path:
     plain = Path(uncompressed_name(path))
-    return plain.with_suffix("") if Path(path).is_file() and _language(plain.suffix[1:]) else plain
+    if Path(path).is_file() and find_code(plain.suffix[1:]):  # either of the two files
+        return plain.with_suffix("")
+    return plain
 
 
 def _sides(prefix: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
-    if prefix.parent.is_dir():
-        for file in sorted(prefix.parent.iterdir()):
-            plain = uncompressed_name(file.name)
-            if plain.startswith(prefix.name + ".") and (
-                language := _language(plain[len(prefix.name) + 1 :])
-            ):
-                found.setdefault(language, file)
+    if not prefix.parent.is_dir():
+        return found
+    for file in sorted(prefix.parent.iterdir()):
+        plain = uncompressed_name(file.name)
+        if not plain.startswith(f"{prefix.name}."):
+            continue
+        if language := find_code(plain[len(prefix.name) + 1 :]):
+            # Of "news.de" and "news.de.gz" the plain one, which comes first.
+            found.setdefault(language, file)
     return found
 
 
@@ -310,18 +329,4 @@ def _language_of_suffix(path: Path) -> str | None:
     plain = Path(uncompressed_name(path))
     if plain.suffix.lower() == ".txt":
         plain = plain.with_suffix("")
-    return _language(plain.suffix[1:])
-
-
-def _language(code: str) -> str | None:
-    found = languages.find(code) if code else None
-    return None if found is None else found.language.code
-
-
-def _resolved(code: str | None) -> str | None:
-    return languages.resolve(code).code if code else None
-
-
-def _chain(head: TextPair, rest: Iterator[TextPair]) -> Iterator[TextPair]:
-    yield head
-    yield from rest
+    return find_code(plain.suffix[1:])

@@ -1,5 +1,8 @@
-"""Near-duplicate texts by MinHash and locality-sensitive hashing, the index on disk, every hit
-verified.
+"""Near-duplicate texts by MinHash and locality-sensitive hashing.
+
+The index is on disk, and every pair that the hashes propose is verified exactly; ``minhash``
+explains the hashes. All that grows with the number of texts and stays in memory is a mask and a
+partner, five bytes a text.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ _VERIFIED = 2_000  # candidate pairs compared at a time
 
 
 class NearDuplicates:
-    """Finds texts that nearly repeat an earlier one: Jaccard index of their character shingles at
-    least ``threshold``.
+    """Finds texts that nearly repeat an earlier one.
 
+    Two texts do where the Jaccard index of their character shingles is at least ``threshold``.
     Texts come in by `add`, in as many chunks as they need; case, punctuation and white space do not
     count. On disk lie 2 bytes a character, 8 a text and 4 a text and band. `duplicates` goes
     through the bands one by one: texts with equal keys are sorted together, and each is compared,
@@ -86,13 +89,11 @@ class NearDuplicates:
             batch = texts[first : first + _BATCH]
             codes, starts = shingle_codes(batch, self._size)
             hashes = shingle_hashes(codes, starts, self._size)
-            for file, keys in zip(
-                self._keys,
-                band_keys(hashes, starts, bands=self.bands, rows=self.rows_per_band),
-                strict=True,
-            ):
+            bands = band_keys(hashes, starts, bands=self.bands, rows=self.rows_per_band)
+            for file, keys in zip(self._keys, bands, strict=True):
                 keys.tofile(file)
             codes.tofile(self._codes)
+            # Where each text ends in the file of codes, in codes of two bytes.
             (np.append(starts[1:], len(codes)) + self._end).tofile(self._ends)
             self._end += len(codes)
             self._count += len(batch)
@@ -105,20 +106,20 @@ class NearDuplicates:
         for file in (self._codes, self._ends, *self._keys):
             file.flush()
         found = np.zeros(self._count, dtype=bool)
-        rejected = np.arange(
-            self._count, dtype=np.uint32
-        )  # the partner a row was last compared with in vain
+        # The partner that a row was last compared with in vain: two texts that share a band often
+        # share others as well. No row is its own partner.
+        rejected = np.arange(self._count, dtype=np.uint32)
         for band in range(self.bands):
-            for later, earlier in self._candidates(band):
-                open_ = ~found[later] & (rejected[later] != earlier)
-                later = later[open_]
-                earlier = earlier[open_]
-                for first in range(0, len(later), _VERIFIED):
-                    rows = later[first : first + _VERIFIED]
-                    partners = earlier[first : first + _VERIFIED]
-                    near = self._are_near(rows, partners)
-                    found[rows[near]] = True
-                    rejected[rows[~near]] = partners[~near]
+            for later_rows, earlier_rows in self._candidates(band):
+                is_open = ~found[later_rows] & (rejected[later_rows] != earlier_rows)
+                later_rows = later_rows[is_open]
+                earlier_rows = earlier_rows[is_open]
+                for first in range(0, len(later_rows), _VERIFIED):
+                    rows = later_rows[first : first + _VERIFIED]
+                    partners = earlier_rows[first : first + _VERIFIED]
+                    is_near = self._are_near(rows, partners)
+                    found[rows[is_near]] = True
+                    rejected[rows[~is_near]] = partners[~is_near]
         return found
 
     def close(self) -> None:
@@ -130,35 +131,38 @@ class NearDuplicates:
     def _candidates(
         self, band: int
     ) -> Iterator[tuple[UInt32[ndarray, " k"], UInt32[ndarray, " k"]]]:
-        """Pairs (later row, earlier row) that share the band's key, each later row once in an
-        array.
+        """Pairs (later row, earlier row) that share the band's key.
+
+        In one array each later row is there once at most.
         """
+        # Rows are split by key, so that each partition can be sorted in memory for itself.
         partitions = ceil_div(self._count, self._partition_rows)
         for partition in range(partitions):
             order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
             rows = order.astype(np.uint32)
             keys = (order >> np.uint64(32)).astype(np.uint32)
-            meets = np.append(False, keys[1:] == keys[:-1])
-            del order, keys
-            leaders = np.where(meets, 0, np.arange(len(rows), dtype=np.uint32))
-            leaders = np.maximum.accumulate(leaders)[meets]
-            meets_at = np.flatnonzero(meets)
-            yield rows[meets_at], rows[leaders]
-            apart = leaders != meets_at - 1
-            yield rows[meets_at[apart]], rows[meets_at[apart] - 1]
+            # Whether a row has the key of the one before it, and is not the first of its key.
+            follows = np.append(False, keys[1:] == keys[:-1])
+            del order, keys  # before the next arrays of the same length
+            # The place where each row's key begins: a running maximum of the places of first rows.
+            leaders = np.where(follows, 0, np.arange(len(rows), dtype=np.uint32))
+            leaders = np.maximum.accumulate(leaders)[follows]
+            places = np.flatnonzero(follows)
+            yield rows[places], rows[leaders]
+            # Then with the previous row, where that is not the first of the key itself.
+            is_apart = leaders != places - 1
+            yield rows[places[is_apart]], rows[places[is_apart] - 1]
 
     def _partition(self, band: int, partition: int, partitions: int) -> ndarray:
         """Key (high half) and row number (low half) of the rows with keys in the partition."""
         parts = [np.zeros(0, np.uint64)]
         for first in range(0, self._count, self._partition_rows):
             count = min(self._partition_rows, self._count - first)
-            keys = np.frombuffer(
-                os.pread(self._keys[band].fileno(), 4 * count, 4 * first), np.uint32
-            )
+            packed = os.pread(self._keys[band].fileno(), 4 * count, 4 * first)
+            keys = np.frombuffer(packed, np.uint32)
             rows = np.flatnonzero(keys % np.uint32(partitions) == partition)
-            parts.append(
-                (keys[rows].astype(np.uint64) << np.uint64(32)) | (rows + first).astype(np.uint64)
-            )
+            high = keys[rows].astype(np.uint64) << np.uint64(32)
+            parts.append(high | (rows + first).astype(np.uint64))
         return np.concatenate(parts)
 
     def _are_near(
@@ -166,7 +170,9 @@ class NearDuplicates:
     ) -> Bool[ndarray, " k"]:
         sides = [self._read(side) for side in (rows, partners)]
         hashed = [(shingle_hashes(codes, starts, self._size), starts) for codes, starts in sides]
-        empty = sides[0][0][sides[0][1]] == SEPARATOR
+        # All empty texts have the same shingles; the first code of one is a separator.
+        codes, starts = sides[0]
+        empty = codes[starts] == SEPARATOR
         return np.asarray((jaccard(hashed[0], hashed[1]) >= self.threshold) & ~empty)
 
     def _read(
@@ -178,10 +184,10 @@ class NearDuplicates:
         """
         texts = []
         for row in rows.tolist():
+            # A text starts where the one before it ends; the first one starts at 0.
             if row:
-                start, end = np.frombuffer(
-                    os.pread(self._ends.fileno(), 16, 8 * row - 8), np.int64
-                ).tolist()
+                packed = os.pread(self._ends.fileno(), 16, 8 * row - 8)
+                start, end = np.frombuffer(packed, np.int64).tolist()
             else:
                 start = 0
                 end = int.from_bytes(os.pread(self._ends.fileno(), 8, 0), "little")

@@ -1,10 +1,10 @@
-"""One spelling for every text: NFKC, one symbol for each kind of quote, hyphen and dash, plain
-spaces, no controls.
+"""One spelling for every text.
 
-The calibrated-similarity recipe: "all double quotes, single quotes, hyphens and dashes" become one
-symbol each. Quotes are those with Unicode's property Quotation_Mark (corner brackets included) and
-the primes and accents typed in their place; hyphens include the minus sign. Everything runs on a
-batch of texts at once.
+That is NFKC, one symbol for each kind of quote, hyphen and dash, plain spaces and no controls. It
+follows the calibrated-similarity recipe: "all double quotes, single quotes, hyphens and dashes"
+become one symbol each. Quotes are those with Unicode's property Quotation_Mark (corner brackets
+included) and the primes and accents typed in their place; hyphens include the minus sign.
+Everything runs on a batch of texts at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ SINGLE_QUOTES = "'`´‘’‚‛‹›′‵ʹʻʼʽˈ『』﹃﹄❛❜＇｀"
 DOUBLE_QUOTES = '"“”„‟«»″‶‴「」﹁﹂｢｣〝〞〟❝❞＂ʺ˝'
 HYPHENS = "-‐‑−⁃֊־᠆﹣－"
 DASHES = "–‒—―⸺⸻︱︲﹘"
-# soft hyphen, zero-width spaces, direction marks; joiners stay
+# Soft hyphen, zero-width spaces, direction marks. Joiners stay: Persian and the scripts of India
+# write words with them.
 _DELETED = "\u00ad\u180e\u200b\u200e\u200f\u2060\ufeff"
 _SPACE = 32
 
@@ -80,8 +81,9 @@ def normalize_codes(texts: Sequence[str], *, markup: Markup = "keep") -> CodePoi
 
 
 def folded_texts(texts: Sequence[str]) -> list[str]:
-    """One spelling without regard to case, spaces left as they fall: what the keys of texts are
-    made from.
+    """One spelling without regard to case, from which the keys of texts are made.
+
+    Spaces are left as they fall, as the keys leave them out.
     """
     return [
         text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text.casefold())
@@ -100,14 +102,18 @@ def replace_markup(text: str, markup: Markup) -> str:
     """
     if markup == "keep":
         return text
-    tag, placeholder = ("<>", "{}") if markup == "unify" else ("", " ")
+    tag, breaking_tag, placeholder = "", " ", " "
+    if markup == "unify":
+        tag, breaking_tag, placeholder = "<>", "<>", "{}"
 
     def replacement(match: re.Match[str]) -> str:
-        if match["entity"]:
+        if match["entity"]:  # &#10; is a line feed, which ends a text in this form
             return html.unescape(match["entity"]).replace("\n", " ")
         if match["placeholder"]:
             return placeholder
-        return " " if markup == "strip" and (match["tag"] or "").lower() in _BREAKING else tag
+        if (match["tag"] or "").lower() in _BREAKING:  # a comment has no tag
+            return breaking_tag
+        return tag
 
     return _MARKUP.sub(replacement, text)
 
@@ -136,9 +142,9 @@ def _spelling() -> UInt32[ndarray, " planes"]:
     ):
         table[list(map(ord, characters))] = ord(symbol)
     table[list(map(ord, _DELETED))] = 0
-    table[0x202A:0x202F] = table[0x2061:0x2070] = (
-        0  # embeddings and overrides of direction, invisible operators
-    )
+    table[0x202A:0x202F] = 0  # embeddings and overrides of direction
+    table[0x2061:0x2070] = 0  # invisible operators
+    # These are controls, which were all taken out above.
     table[list(map(ord, "\t\v\f\r\x1c\x1d\x1e\x1f\x85"))] = _SPACE
     table[SEPARATOR] = SEPARATOR
     return table
@@ -148,10 +154,14 @@ def _collapse_spaces(codes: UInt32[ndarray, " c"]) -> UInt32[ndarray, " d"]:
     """Leaves one space between words and none at either end of a text."""
     space = codes == _SPACE
     end = codes == SEPARATOR
+    # A space before another one or before a text's end: the last of several spaces stays.
     idle = space[:-1] & (space | end)[1:]
     if idle.any():
         codes = codes[~np.append(idle, False)]
         space = codes == _SPACE
         end = codes == SEPARATOR
+    # What is left at a text's beginning, behind the separator of the one before.
     leading = space & np.concatenate(([True], end[:-1]))[: len(space)]
-    return codes[~leading] if leading.any() else codes
+    if leading.any():
+        codes = codes[~leading]
+    return codes

@@ -64,10 +64,11 @@ def read_questions(
         DataError: a file is missing, is of no known layout, or holds something else (with its
             line).
     """
-    wanted = {resolve(language).code for language in languages}
-    skipped = Counter() if skipped is None else skipped
+    codes = {resolve(language).code for language in languages}
+    if skipped is None:  # an empty counter of the caller's is one to count in
+        skipped = Counter()
     for question in _reader_of(path):
-        if wanted and question.language not in wanted:
+        if codes and question.language not in codes:
             skipped["question in another language"] += 1
             continue
         positives = tuple(passage for passage in question.positives if passage.text)
@@ -84,7 +85,10 @@ def read_questions(
 def _reader_of(path: Path) -> Iterator[Question]:
     stem, suffix = stem_and_suffix(path)
     if suffix == ".json":
-        return _read_squad(path) if _begins_with(path, "{") else _read_dpr(path)
+        # SQuAD's file is one object, DPR's is a list.
+        if _begins_with(path, "{"):
+            return _read_squad(path)
+        return _read_dpr(path)
     if suffix in (".jsonl", ".json_lines"):
         return _read_mrtydi(path)
     if suffix == ".tsv" and stem.endswith(".questions"):
@@ -116,9 +120,8 @@ def _read_mrtydi(path: Path) -> Iterator[Question]:
     for line, item in _json_lines(path):
         where = {"path": path, "line": line}
         found = _named_language(item, language, where)
-        positives, negatives = (
-            _passages(item, f"{kind}_passages", where) for kind in ("positive", "negative")
-        )
+        positives = _passages(item, "positive_passages", where)
+        negatives = _passages(item, "negative_passages", where)
         yield Question(_text(item, "query", where), found, positives, negatives)
 
 
@@ -129,14 +132,12 @@ def _read_squad(path: Path) -> Iterator[Question]:
         for article in content["data"]:
             title = (article.get("title") or "").replace("_", " ")
             for paragraph in article["paragraphs"]:
-                passage = _passage(paragraph["context"], title)
+                passages = (_passage(paragraph["context"], title),)
                 for item in paragraph["qas"]:
-                    answered = not item.get("is_impossible", False)
-                    yield Question(
-                        _text(item, "question", {"path": path}),
-                        language,
-                        (passage,) if answered else (),
-                    )
+                    positives: tuple[Passage, ...] = passages
+                    if item.get("is_impossible", False):  # of SQuAD 2: no answer in the passage
+                        positives = ()
+                    yield Question(_text(item, "question", {"path": path}), language, positives)
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"not SQuAD's form (data, paragraphs, context, qas, question): {type(error).__name__}"
@@ -166,7 +167,9 @@ def _read_lines(path: Path) -> Iterator[Question]:
 
 
 def _read_topics(path: Path) -> Iterator[Question]:
-    """Two passes over small files, one over the collection, of which only passages that answer are
+    """Mr.TyDi's own files.
+
+    Two passes over small files and one over the collection, of which only passages that answer are
     kept.
     """
     language = _language_of(path)
@@ -207,8 +210,9 @@ def _relevant(path: Path) -> dict[str, list[str]]:
 
 
 def _collection(path: Path) -> Iterator[tuple[str, Passage]]:
-    """Passages of ``{"id", "contents": "title<blank line>text"}`` or ``{"docid", "title", "text"}``
-    lines.
+    """The passages of a collection by their ids.
+
+    Its lines are ``{"id", "contents": "title<blank line>text"}`` or ``{"docid", "title", "text"}``.
     """
     for line, item in _json_lines(path):
         where = {"path": path, "line": line}
@@ -221,26 +225,35 @@ def _collection(path: Path) -> Iterator[tuple[str, Passage]]:
 
 
 def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
-    """The file that goes with a topics file, compressed or not, here or one folder up."""
+    """The file that goes with a topics file, compressed or not, here or one folder up.
+
+    Args:
+        path: the topics file.
+        name: what the file is called.
+        stems: what it may be called otherwise, as .jsonl or .txt.
+    """
     names = [Path(name).name, *(f"{stem}.{kind}" for stem in stems for kind in ("jsonl", "txt"))]
-    plain = [re.sub(rf"({'|'.join(map(re.escape, COMPRESSIONS))})$", "", one) for one in names]
-    plain = [
-        one if not one.startswith("qrels") else re.sub(r"\.tsv$", ".txt", one) for one in plain
-    ]
-    for folder in (
-        path.parent,
-        path.parent / "collection",
-        path.parent.parent,
-        path.parent.parent / "collection",
-    ):
-        for one in plain:
+    names = [_plain_name(one) for one in names]
+    here = path.parent
+    above = here.parent
+    for folder in (here, here / "collection", above, above / "collection"):
+        for one in names:
             for ending in ("", *COMPRESSIONS):
-                if (folder / (one + ending)).is_file():
-                    return folder / (one + ending)
+                file = folder / (one + ending)
+                if file.is_file():
+                    return file
     raise DataError(
-        f"there is no {plain[0]} next to it, in collection/ or one folder up; put it there",
+        f"there is no {names[0]} next to it, in collection/ or one folder up; put it there",
         path=path,
     )
+
+
+def _plain_name(name: str) -> str:
+    """Without a compression's ending; the qrels of topics in .tsv are .txt."""
+    plain = re.sub(rf"({'|'.join(map(re.escape, COMPRESSIONS))})$", "", name)
+    if plain.startswith("qrels"):
+        plain = re.sub(r"\.tsv$", ".txt", plain)
+    return plain
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -273,7 +286,9 @@ def _cells(path: Path, expected: str, *, at_least: int) -> Iterator[tuple[int, l
 
 
 def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[Passage, ...]:
-    listed = [] if item.get(key) is None else item[key]
+    listed = item.get(key)
+    if listed is None:  # not every question has hard negatives
+        return ()
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise DataError(f"{key} is no list of objects with title and text", **where)
     return tuple(_titled(one, where) for one in listed)
@@ -284,10 +299,12 @@ def _titled(item: dict[str, Any], where: dict[str, Any]) -> Passage:
 
 
 def _passage(text: str, title: str) -> Passage:
-    """What has a title alone is called by its text."""
+    """A passage with a title; a title without a text is the text."""
     text = _one_line(text)
     title = _one_line(title)
-    return Passage(text, title) if text else Passage(title)
+    if not text:
+        return Passage(title)
+    return Passage(text, title)
 
 
 def _text(item: Any, key: str, where: dict[str, Any]) -> str:
@@ -302,9 +319,11 @@ def _string(item: Any, key: str, where: dict[str, Any]) -> str:
     if not isinstance(item, dict) or key not in item:
         raise DataError(f"{key!r} is missing; expected a text", **where)
     value = item[key]
-    if not isinstance(value, str | int | None) or isinstance(value, bool):
+    if value is None:
+        return ""
+    if not isinstance(value, str | int) or isinstance(value, bool):
         raise DataError(f"{key!r} is no text but {type(value).__name__}", **where)
-    return "" if value is None else str(value)
+    return str(value)
 
 
 def _one_line(text: str) -> str:
@@ -325,13 +344,13 @@ def _named_language(item: dict[str, Any], default: str | None, where: dict[str, 
 
 
 def _language_of(path: Path) -> str | None:
-    """The language in the file's name (``en.train``), or at the end of its folders'
+    """The language in a file's name or its folders', or None.
+
+    In the file's name it is one part (``en.train``), in a folder's the last one
     (``mrtydi-v1.1-korean``).
     """
-    parts = [
-        *reversed(stem_and_suffix(path)[0].split(".")),
-        *(folder.name.split("-")[-1] for folder in path.parents[:2]),
-    ]
+    parts = stem_and_suffix(path)[0].split(".")[::-1]
+    parts += [folder.name.split("-")[-1] for folder in path.parents[:2]]
     for part in parts:
         try:
             return resolve(part).code
@@ -346,6 +365,7 @@ def _language_of_name(path: Path) -> str:
 
 
 def _begins_with(path: Path, first: str) -> bool:
+    # Not by lines: a JSON file may be a single line that is longer than the limit.
     with open_text(path, in_lines=False) as file:
         while chunk := file.read(4096):
             if stripped := chunk.lstrip():

@@ -1,5 +1,8 @@
-"""How often each language pair is drawn: temperature sampling with caps, and tables that show what
-it means.
+"""How often each language pair is drawn.
+
+Temperature sampling draws a language pair of n_l sentence pairs in proportion to n_l^(1/T), so that
+small ones are seen more often than they would be by their size. Caps bound the shares, and tables
+show what they mean for a number of draws.
 """
 
 from __future__ import annotations
@@ -82,6 +85,7 @@ def temperature_weights(
     present = {name: n for name, n in counts.items() if n > 0}
     if not present:
         raise ConfigError("no language pair has any sentence pair; nothing can be sampled")
+    # The tolerance is for shares such as 1/49, which times 49 is not quite 1.
     if len(present) * caps.max_share < 1 - 1e-9 or len(present) * caps.min_share > 1 + 1e-9:
         raise ConfigError(
             f"{len(present)} language pairs can't share all draws with min_share ="
@@ -89,25 +93,25 @@ def temperature_weights(
             f" {1 / len(present):.4g} must lie between them"
         )
     amounts = np.array([min(n, caps.max_pairs or n) for n in present.values()], np.float64)
+    # n^(1/T) / max n^(1/T) in logarithms, since a power of a low temperature overflows; above 0,
+    # since the weights are divided by.
     logits = np.log(amounts) / temperature
-    shares = _within(
-        np.maximum(np.exp(logits - logits.max()), 1e-300), caps.min_share, caps.max_share
-    )
+    weights = np.maximum(np.exp(logits - logits.max()), 1e-300)
+    shares = _within(weights, caps.min_share, caps.max_share)
     return dict.fromkeys(counts, 0.0) | dict(zip(present, shares.tolist(), strict=True))
 
 
 def exposure_table(
     counts: Mapping[Name, int], shares: Mapping[Name, float], draws: float
 ) -> list[Exposure[Name]]:
-    """What ``draws`` sentence pairs drawn by ``shares`` mean for every language pair, largest share
-    first.
-    """
-    rows = [
-        Exposure(
-            name, n, shares[name], draws * shares[name], draws * shares[name] / n if n else 0.0
-        )
-        for name, n in counts.items()
-    ]
+    """What a number of draws by ``shares`` means for every language pair, largest share first."""
+    rows = []
+    for name, available in counts.items():
+        drawn = draws * shares[name]
+        passes = 0.0
+        if available:
+            passes = drawn / available
+        rows.append(Exposure(name, available, shares[name], drawn, passes))
     return sorted(rows, key=lambda row: (-row.share, str(row.name)))
 
 
@@ -124,21 +128,21 @@ def quotas(
     """
     weights = temperature_weights(counts, temperature)
     found = dict.fromkeys(counts, 0)
-    left = float(total)
+    remaining = float(total)
     weight_left = 1.0
     # From the name that can give least for its weight on: each takes its share of what is left.
-    for name in sorted(
-        filter(counts.__getitem__, counts), key=lambda name: held[name] / weights[name]
-    ):
-        found[name] = min(held[name], max(1, round(left * weights[name] / weight_left)))
-        left = max(0.0, left - found[name])
+    present = [name for name in counts if counts[name]]
+    for name in sorted(present, key=lambda name: held[name] / weights[name]):
+        found[name] = min(held[name], max(1, round(remaining * weights[name] / weight_left)))
+        remaining = max(0.0, remaining - found[name])
         weight_left = max(weight_left - weights[name], 1e-12)
     return found
 
 
 def _within(weights: Float64[ndarray, " n"], low: float, high: float) -> Float64[ndarray, " n"]:
     """Solves sum_l min(max(c w_l, low), high) = 1 for c; the sum is piecewise linear in c."""
+    # It bends where a share reaches a bound. Between the bends around 1 it is interpolated.
     bends = np.unique(np.concatenate((low / weights, high / weights)))
     sums = np.array([np.clip(bend * weights, low, high).sum() for bend in bends])
     shares = np.clip(np.interp(1.0, sums, bends) * weights, low, high)
-    return np.asarray(shares / shares.sum())
+    return np.asarray(shares / shares.sum())  # against rounding

@@ -14,7 +14,8 @@ from numpy import ndarray
 
 from interlingua.corpus.codepoints import PLANES, in_categories
 
-# ISO 15924 script -> ranges of code points, both ends included
+# ISO 15924 script -> ranges of code points, both ends included. "Kana" is both kana, "Hani" all Han
+# characters, as the blocks do not tell simplified from traditional ones.
 BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
     "Latn": ((0x41, 0x24F), (0x250, 0x2AF), (0x1D00, 0x1DBF), (0x1E00, 0x1EFF), (0x2C60, 0x2C7F),
              (0xA720, 0xA7FF), (0xAB30, 0xAB6F), (0xFF21, 0xFF5A)),
@@ -61,6 +62,7 @@ OTHER = len(BLOCKS) + 1
 """Script number of letters that belong to no script above; 0 is what is no letter."""
 
 _NUMBER = {script: number for number, script in enumerate(BLOCKS, start=1)}
+# Scripts of the language codes that are several of the above, or another one.
 _MIXED = {
     "Hans": ("Hani",),
     "Hant": ("Hani",),
@@ -68,7 +70,7 @@ _MIXED = {
     "Kore": ("Hang", "Hani"),
     "Hang": ("Hang", "Hani"),
 }
-# languages that are commonly written in a second script under the same code
+# Languages that are commonly written in a second script under the same code.
 _SECOND_SCRIPT = {
     "srp": ("Latn", "Cyrl"), "hbs": ("Latn", "Cyrl"), "bos": ("Latn", "Cyrl"), "cnr": ("Latn",
     "Cyrl"), "uzn": ("Latn", "Cyrl"), "uzb": ("Latn", "Cyrl"), "tat": ("Cyrl", "Latn"),
@@ -85,6 +87,7 @@ def script_numbers() -> UInt8[ndarray, " planes"]:
     numbers[letters] = OTHER
     for script, ranges in BLOCKS.items():
         for first, last in ranges:
+            # Blocks also have digits and punctuation, which stay 0.
             block = numbers[first : last + 1]
             block[letters[first : last + 1]] = _NUMBER[script]
     return numbers
@@ -92,21 +95,24 @@ def script_numbers() -> UInt8[ndarray, " planes"]:
 
 @functools.cache
 def scripts_of(code: str) -> Bool[ndarray, " scripts"]:
-    """Marks the script numbers a language (such as ``"jpn_Jpan"``) is written in.
+    """Marks the script numbers that a language (such as ``"jpn_Jpan"``) is written in.
 
-    All of them where it is not known.
+    All of them where its script is not known.
     """
     iso3, _, script = code.partition("_")
     names = set(_MIXED.get(script, (script,))) | set(_SECOND_SCRIPT.get(iso3, ()))
     expected = np.zeros(OTHER + 1, dtype=bool)
     expected[[_NUMBER[name] for name in names if name in _NUMBER]] = True
-    return expected if expected.any() else ~expected
+    if not expected.any():
+        return ~expected
+    return expected
 
 
 @functools.cache
 def letter_widths() -> Float32[ndarray, " scripts"]:
-    """How many Latin letters a character of each script is worth when lengths are compared
-    (FLORES-200 devtest).
+    """How many Latin letters a character of each script is worth when lengths are compared.
+
+    From the lengths of the same sentences in FLORES-200 devtest.
     """
     widths = np.ones(OTHER + 1, np.float32)
     for script, width in {"Hani": 3.0, "Kana": 2.0, "Hang": 2.0, "Yiii": 3.0, "Ethi": 1.5}.items():

@@ -57,7 +57,7 @@ def _words(language: str) -> Callable[[str], Sequence[str]]:
 @functools.cache
 def _chinese() -> Callable[[str], Sequence[str]]:
     jieba = _imported("jieba", package="jieba")
-    jieba.setLogLevel(logging.WARNING)
+    jieba.setLogLevel(logging.WARNING)  # it reports on its dictionary at every start
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         jieba.initialize()
@@ -67,7 +67,7 @@ def _chinese() -> Callable[[str], Sequence[str]]:
 @functools.cache
 def _japanese() -> Callable[[str], Sequence[str]]:
     sudachi = _imported("sudachipy", package="sudachipy")
-    mode = sudachi.SplitMode.A
+    mode = sudachi.SplitMode.A  # the short units
     try:
         dictionary = sudachi.Dictionary()
         # Called create before version 0.7.
@@ -75,9 +75,12 @@ def _japanese() -> Callable[[str], Sequence[str]]:
         tokenizer = make()
     except ModuleNotFoundError as error:
         raise MissingExtraError("sudachidict-core", "pretokenizers") from error
-    return lambda text: [
-        word.surface() for word in tokenizer.tokenize(text, mode) if not word.surface().isspace()
-    ]
+
+    def words(text: str) -> list[str]:
+        surfaces = [word.surface() for word in tokenizer.tokenize(text, mode)]
+        return [surface for surface in surfaces if not surface.isspace()]
+
+    return words
 
 
 def _moses(language: str) -> Callable[[str], Sequence[str]]:

@@ -77,11 +77,10 @@ def split_text(lines: Iterable[str], language: str = "") -> list[str]:
         language: three letters of ISO 639-3 and more (``deu_Latn``), for abbreviations; default:
             those of English.
     """
-    return [
-        sentence
-        for paragraph in paragraphs(lines)
-        for sentence in split_paragraph(paragraph, language)
-    ]
+    sentences: list[str] = []
+    for paragraph in paragraphs(lines):
+        sentences += split_paragraph(paragraph, language)
+    return sentences
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[str]:
@@ -95,7 +94,9 @@ def paragraphs(lines: Iterable[str]) -> Iterator[str]:
     paragraph = ""
     for line in stripped:
         paragraph = _joined(paragraph, line)
-        if paragraph and not (is_wrapped and line and len(line) >= NEARLY_FULL * width):
+        # A short line of a wrapped text is the last one of its paragraph.
+        goes_on = is_wrapped and line and len(line) >= NEARLY_FULL * width
+        if paragraph and not goes_on:
             yield paragraph
             paragraph = ""
     if paragraph:
@@ -108,13 +109,10 @@ def split_paragraph(text: str, language: str = "") -> list[str]:
     sentences = []
     start = 0
     for match in _END.finditer(text):
-        if match["latin"] and not _ends(
-            text[start : match.start()], match["latin"], text[match.end() :], code
-        ):
+        sentence = text[start : match.start()]
+        if match["latin"] and not _ends(sentence, match["latin"], text[match.end() :], code):
             continue
-        if not any(
-            map(str.isalnum, text[start : match.start()])
-        ):  # a mark that stands alone ends nothing
+        if not any(map(str.isalnum, sentence)):  # a mark that stands alone ends nothing
             continue
         sentences.append(text[start : match.end()].strip())
         start = match.end()
@@ -125,11 +123,14 @@ def split_paragraph(text: str, language: str = "") -> list[str]:
 def _joined(before: str, line: str) -> str:
     if not before or not line:
         return before or line
-    is_wide = (
-        unicodedata.east_asian_width(before[-1]) in "WF"
-        and unicodedata.east_asian_width(line[0]) in "WF"
-    )
-    return before + line if is_wide else f"{before} {line}"
+    # Chinese and Japanese have no space where a line was broken.
+    if _is_wide(before[-1]) and _is_wide(line[0]):
+        return before + line
+    return f"{before} {line}"
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"
 
 
 def _ends(before: str, mark: str, after: str, code: str) -> bool:
@@ -141,8 +142,10 @@ def _ends(before: str, mark: str, after: str, code: str) -> bool:
         return False
     if mark != ".":
         return True
-    words = before.split()
-    word = words[-1].lstrip(OPENING) if words else ""
+    # The rest is about a single full stop, which may belong to the word before it.
+    word = ""
+    if words := before.split():
+        word = words[-1].lstrip(OPENING)
     if word.isdigit():
         return not (code in ORDINALS and len(word) <= ORDINAL_DIGITS)
     if len(word) == 1 and word.isupper():  # an initial

@@ -1,8 +1,8 @@
-"""Sentences out of one column of a table (CSV, or the first sheet of an Excel workbook), for what
-takes plain text.
+"""Sentences out of one column of a table, for what takes plain text.
 
-The first row names the columns. The sentence of row i below it is sentence i, also where its cell
-is empty, so that what is computed from the sentences can be put back into the table.
+A table is CSV or the first sheet of an Excel workbook. The first row names the columns. The
+sentence of row i below it is sentence i, also where its cell is empty, so that what is computed
+from the sentences can be put back into the table.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import one_line
+from interlingua.corpus.formats import find_code, one_line, resolved_code
 from interlingua.corpus.spreadsheet import csv_rows
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_text, stem_and_suffix
@@ -67,7 +66,7 @@ def read_column(
                 " holds the delimiter"
             )
             bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
-            yield ""
+            yield ""  # sentence i stays that of row i
             continue
         yield one_line(cells[place]).strip()
 
@@ -81,9 +80,9 @@ def has_sentences(
     """
     if not is_table(path):
         return False
-    first = next(_rows(path, BadLines()), None)
+    _, cells = next(_rows(path, BadLines()), (0, []))
     try:
-        find_column(first[1] if first else [], path, column=column, language=language)
+        find_column(cells, path, column=column, language=language)
     except DataError:
         return False
     return True
@@ -115,15 +114,18 @@ def find_column(
     if column is not None:
         found = [number for number, name in enumerate(names) if name == _folded(column)]
         if len(found) != 1:
-            count = "no column is" if not found else f"{len(found)} columns are"
+            count = "no column is"
+            if found:
+                count = f"{len(found)} columns are"
             raise DataError(
                 f"{count} called {column!r}; its first row is: {shown}", path=path, line=1
             )
         return found[0]
-    code = languages.resolve(language).code if language else None
-    by_language = [number for number, cell in enumerate(cells) if code and _language(cell) == code]
-    if len(by_language) == 1:
-        return by_language[0]
+    code = resolved_code(language)
+    if code is not None:
+        codes = [find_code(cell.strip()) for cell in cells]
+        if codes.count(code) == 1:
+            return codes.index(code)
     for name in NAMES:
         if names.count(name) == 1:
             return names.index(name)
@@ -145,6 +147,7 @@ def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
         with open_text(path, errors=bad.errors) as lines:
             yield from (row for row in csv_rows(lines, str(path), bad) if row[1])
         return
+    # Empty rows are held back until a row follows that is not: sheets often end in formatted ones.
     empty: list[tuple[int, list[str]]] = []
     for row in workbook.read_rows(str(path)):
         if not any(row[1]):
@@ -157,8 +160,3 @@ def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
 
 def _folded(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name.strip().casefold())
-
-
-def _language(cell: str) -> str | None:
-    found = languages.find(cell.strip()) if cell.strip() else None
-    return None if found is None else found.language.code

@@ -39,14 +39,14 @@ def hold_out(
     eligible: Bool[ndarray, " n"] | None = None,
     seed: int = 0,
 ) -> Split:
-    """Chooses held-out rows per language pair and the training rows that share no sentence with any
-    of them.
+    """Chooses held-out rows per language pair, and the training rows that go with them.
 
-    The choice is drawn by sentence, not by row: of a row's two sentences the one that more rows
-    have (English, in most corpora) is given a random number, and each language pair takes the rows
-    with the smallest ones. So the language pairs hold out translations of the same sentences, and
-    far fewer training rows are lost than if each drew for itself. Within a language pair every
-    held-out sentence occurs once, on either side: retrieval has one right answer.
+    No training row shares a sentence with any held-out row. The choice is drawn by sentence, not by
+    row: of a row's two sentences the one that more rows have (English, in most corpora) is given a
+    random number, and each language pair takes the rows with the smallest ones. So the language
+    pairs hold out translations of the same sentences, and far fewer training rows are lost than if
+    each drew for itself. Within a language pair every held-out sentence occurs once, on either
+    side: retrieval has one right answer.
 
     Args:
         sources: text keys of the one side.
@@ -65,16 +65,19 @@ def hold_out(
         allowed &= eligible
     frequencies = _frequencies(sources, targets)
     held_out = np.zeros(len(sources), dtype=bool)
+    # Rows sorted by language pair, cut where the next one begins.
     by_group = np.argsort(groups, kind="stable")
     bounds = np.flatnonzero(groups[by_group[1:]] != groups[by_group[:-1]]) + 1
     for rows in np.split(by_group, bounds):
         limit = min(per_group, int(max_share * len(rows)))
         candidates = rows[allowed[rows]]
         pivots = _pivots(sources[candidates], targets[candidates], frequencies)
-        drawn = candidates[
-            np.argsort(splitmix64(pivots ^ splitmix64(np.array([seed], np.uint64))), kind="stable")
-        ]
+        # The random number of a sentence is a hash of its key and the seed: the same in every
+        # language pair.
+        random_numbers = splitmix64(pivots ^ splitmix64(np.array([seed], np.uint64)))
+        drawn = candidates[np.argsort(random_numbers, kind="stable")]
         for side in (sources, targets):
+            # The first row of each sentence, still in drawn order.
             drawn = drawn[np.sort(np.unique(side[drawn], return_index=True)[1])]
         held_out[drawn[:limit]] = True
     forbidden = np.unique(np.concatenate((sources[held_out], targets[held_out])))
@@ -82,17 +85,16 @@ def hold_out(
 
 
 def _frequencies(*sides: UInt64[ndarray, " n"]) -> UInt32[ndarray, " bins"]:
-    """How many rows have a key, counted by the key's low bits: exact enough to tell the pivot
-    language's side.
+    """How many rows have a key, counted by the key's low bits.
+
+    Exact enough to tell the side of the pivot language.
     """
     counts = np.zeros(FREQUENCY_BINS, np.uint32)
     for keys in sides:
+        # In portions, as the masked keys are a copy.
         for first in range(0, len(keys), 1 << 19):
-            np.add.at(
-                counts,
-                keys[first : first + (1 << 19)] & np.uint64(FREQUENCY_BINS - 1),
-                np.uint32(1),
-            )
+            bins = keys[first : first + (1 << 19)] & np.uint64(FREQUENCY_BINS - 1)
+            np.add.at(counts, bins, np.uint32(1))
     return counts
 
 

@@ -1,10 +1,10 @@
-"""Bitexts out of spreadsheets: CSV, and the first sheet of an Excel workbook (XLSX, the extra
-``xlsx``).
+"""Bitexts out of spreadsheets: CSV, and the first sheet of an Excel workbook.
 
-Both are rows of cells. A first row that names its columns is a header: ``source`` and ``target``
-(or ``src``, ``tgt`` and the like) or the names of two languages (``en``, ``en_text``), and
-optionally ``score``, ``source_language`` and ``target_language``; other columns are ignored.
-Without a header there are two columns, source and target, or three, the score first.
+Workbooks (XLSX) need the extra ``xlsx``. Both are rows of cells. A first row that names its columns
+is a header: ``source`` and ``target`` (or ``src``, ``tgt`` and the like) or the names of two
+languages (``en``, ``en_text``), and optionally ``score``, ``source_language`` and
+``target_language``; other columns are ignored. Without a header there are two columns, source and
+target, or three, the score first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple, TextIO
 from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair, languages_from_name
+from interlingua.corpus.formats import TextPair, find_code, languages_from_name, peek
 from interlingua.corpus.tabular import score_of_cell
 from interlingua.corpus.workbook import Cell, WriteCells
 from interlingua.errors import DataError
@@ -119,9 +119,11 @@ def pairs_of_rows(
         return
     columns = find_columns(first[1], path, source_language, target_language)
     named = columns.languages or languages_from_name(path) or (None, None)
-    given = (source_language or named[0], target_language or named[1])
+    known_languages = (source_language or named[0], target_language or named[1])
     width = len(first[1])
-    for number, cells in rows if columns.header else chain([first], rows):
+    if not columns.header:
+        rows = chain([first], rows)
+    for number, cells in rows:
         if not any(map(str.strip, cells)):
             skipped["empty line"] += 1
             continue
@@ -133,7 +135,7 @@ def pairs_of_rows(
             bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
             continue
         try:
-            pair = _pair(cells, columns, given)
+            pair = _pair(cells, columns, known_languages)
         except ValueError as error:
             bad.reject(DataError(str(error), path=path, line=number), "\t".join(cells))
             continue
@@ -160,11 +162,14 @@ def find_columns(
     if found["source"] >= 0 and found["target"] >= 0:
         return Columns(header=True, languages=None, **found)
     codes = [_language(cell) for cell in cells]
-    wanted = [code for code in (source, target) if code and code in codes]
-    there = wanted if len(wanted) == 2 else _languages(names, codes)
-    if len(there) == 2:
-        found |= {"source": codes.index(there[0]), "target": codes.index(there[1])}
-        return Columns(header=True, languages=(there[0], there[1]), **found)
+    # The requested languages among any number of columns, or the only two.
+    pair = [code for code in (source, target) if code and code in codes]
+    if len(pair) != 2:
+        pair = _languages(names, codes)
+    if len(pair) == 2:
+        found |= {"source": codes.index(pair[0]), "target": codes.index(pair[1])}
+        return Columns(header=True, languages=(pair[0], pair[1]), **found)
+    # No header: the number of columns tells.
     if len(cells) == 2:
         return Columns(0, 1)
     if len(cells) == 3 and _is_number(cells[0]):
@@ -180,8 +185,9 @@ def find_columns(
 
 @contextlib.contextmanager
 def open_sheet(path: PathLike, format: str) -> Iterator[WriteCells]:
-    """Gives what writes one row of cells to a CSV or XLSX file, which appears when it is
-    complete.
+    """Gives what writes one row of cells to a CSV or XLSX file.
+
+    The file appears when it is complete.
     """
     if format == "xlsx":
         with workbook.open_writer(path) as write:
@@ -203,8 +209,8 @@ def csv_writer(file: TextIO) -> WriteCells:
 
 
 def _write(pairs: Iterable[TextPair], path: str, format: str) -> int:
-    iterator = iter(pairs)
-    first = next(iterator, None)
+    # The first pair decides on the columns, which stand before all rows.
+    first, pairs = peek(pairs)
     columns = ["source", "target"]
     if first is not None and first.score is not None:
         columns.insert(0, "score")
@@ -213,33 +219,37 @@ def _write(pairs: Iterable[TextPair], path: str, format: str) -> int:
     count = 0
     with open_sheet(path, format) as write:
         write(columns)
-        for pair in chain([] if first is None else [first], iterator):
+        for pair in pairs:
             values = pair._asdict()
             write(["" if values[column] is None else values[column] for column in columns])
             count += 1
     return count
 
 
-def _pair(cells: Sequence[str], columns: Columns, given: tuple[str | None, str | None]) -> TextPair:
-    own = [
-        cells[place].strip() if place >= 0 else ""
-        for place in (columns.source_language, columns.target_language)
-    ]
-    codes = [named or known for named, known in zip(own, given, strict=True)]
-    if not all(codes):
+def _pair(
+    cells: Sequence[str], columns: Columns, known_languages: tuple[str | None, str | None]
+) -> TextPair:
+    # What a row says of its languages comes before what holds for the whole file.
+    source_code = _cell(cells, columns.source_language) or known_languages[0]
+    target_code = _cell(cells, columns.target_language) or known_languages[1]
+    if not source_code or not target_code:
         raise ValueError(
             "its languages are unknown; name both, call the columns or the file by them, or add"
             " the columns source_language and target_language"
         )
-    source, target = (languages.resolve(str(code)).code for code in codes)
-    cell = cells[columns.score].strip() if columns.score >= 0 else ""
-    return TextPair(
-        cells[columns.source],
-        cells[columns.target],
-        source,
-        target,
-        score_of_cell(cell) if cell else None,
-    )
+    source = languages.resolve(source_code).code
+    target = languages.resolve(target_code).code
+    score = None
+    if cell := _cell(cells, columns.score):
+        score = score_of_cell(cell)
+    return TextPair(cells[columns.source], cells[columns.target], source, target, score)
+
+
+def _cell(cells: Sequence[str], place: int) -> str:
+    """A cell without white space around it; empty where there is no such column."""
+    if place < 0:
+        return ""
+    return cells[place].strip()
 
 
 def _place(names: Sequence[str], called: Sequence[str]) -> int:
@@ -247,12 +257,11 @@ def _place(names: Sequence[str], called: Sequence[str]) -> int:
 
 
 def _language(cell: str) -> str | None:
-    """The language that a column is called by: ``en``, ``English``, or ``en_text`` as in the
-    Thai-English SCB set.
+    """The language that a column is called by, or None.
+
+    For example by ``en``, ``English``, or ``en_text`` as in the Thai-English SCB set.
     """
-    name = re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE)
-    found = languages.find(name) if name else None
-    return None if found is None else found.language.code
+    return find_code(re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE))
 
 
 def _languages(names: Sequence[str], codes: Sequence[str | None]) -> list[str]:
@@ -261,8 +270,11 @@ def _languages(names: Sequence[str], codes: Sequence[str | None]) -> list[str]:
     Of more than two those that can't mean a number of the row.
     """
     found = list(dict.fromkeys(filter(None, codes)))
+    if len(found) <= 2:
+        return found
+    # id, no and nr are also the codes of Indonesian, Norwegian and South Ndebele.
     numbers = {code for name, code in zip(names, codes, strict=True) if name in ("id", "no", "nr")}
-    return [code for code in found if code not in numbers] if len(found) > 2 else found
+    return [code for code in found if code not in numbers]
 
 
 def _is_number(cell: str) -> bool:
@@ -312,9 +324,8 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
     head = list(islice(lines, LOOKED_AT))
     delimiter = _delimiter(head)
     source = _Rewindable(chain(head, lines))
-    if (
-        head and head[0].startswith("sep=") and len(head[0].strip()) == 5
-    ):  # Excel's own way to name it
+    # Excel's own way to name the delimiter is a first line such as "sep=;".
+    if head and head[0].startswith("sep=") and len(head[0].strip()) == 5:
         delimiter = next(source)[4]
     reader = csv.reader(source, delimiter=delimiter, strict=True)
     while True:
@@ -328,6 +339,7 @@ def csv_rows(lines: Iterator[str], path: str, bad: BadLines) -> Iterator[tuple[i
             problem = (
                 f"{error}, in the row that begins here; is a quotation mark missing or too many?"
             )
+            # The reader has taken lines up to the next quotation mark; they are read again.
             bad.reject(DataError(problem, path=path, line=number), source.rewind())
             continue
         if all(bad.is_text(cell, path, number) for cell in cells):
@@ -342,12 +354,11 @@ def _delimiter(lines: Sequence[str]) -> str:
         rows: list[int] = []
         with contextlib.suppress(csv.Error):  # it is reported when the rows are read
             rows += [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
-        whole = (
-            rows[:-1] if len(lines) == LOOKED_AT and len(rows) > 1 else rows
-        )  # the last one may be cut
-        if whole and min(whole) == max(whole) > most:
+        if len(lines) == LOOKED_AT and len(rows) > 1:  # the last row may go on in the next line
+            rows.pop()
+        if rows and min(rows) == max(rows) > most:
             best = delimiter
-            most = whole[0]
+            most = rows[0]
     if most == 1 and lines:  # a row is bad, so that no delimiter fits all
         best = max(DELIMITERS, key=lines[0].count)
     return best

@@ -6,7 +6,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Any
 
 from interlingua import languages
@@ -17,6 +16,7 @@ from interlingua.corpus.formats import (
     named_languages,
     one_language_pair,
     one_line,
+    peek,
 )
 from interlingua.errors import DataError
 from interlingua.files import open_text, open_text_writer
@@ -24,8 +24,9 @@ from interlingua.json_text import parse_json
 
 
 class Tsv:
-    """``source<TAB>target``, or ``score<TAB>source<TAB>target`` as LASER, WikiMatrix and CCMatrix
-    have it.
+    """``source<TAB>target``, or ``score<TAB>source<TAB>target``.
+
+    The latter is the form of LASER, WikiMatrix and CCMatrix.
     """
 
     def read(
@@ -38,10 +39,11 @@ class Tsv:
     ) -> Iterator[TextPair]:
         """Streams the lines; the first one decides between two and three columns."""
         source, target = named_languages(path, source_language, target_language)
-        columns = 0
+        columns = 0  # of the first good line, which all others must have
         with open_text(path, errors=bad.errors) as lines:
             for number, line in bad.numbered(lines, path):
                 cells = line.rstrip("\r\n").split("\t")
+                # Nothing is to check in most lines, which are as the first one.
                 if len(cells) != columns:
                     if cells == [""]:
                         skipped["empty line"] += 1
@@ -71,12 +73,14 @@ class Tsv:
 
         Tabs and line ends in a text become spaces.
         """
-        iterator = one_language_pair(pairs, path)
-        first = next(iterator, None)
+        first, pairs = peek(one_language_pair(pairs, path))
+        has_scores = first is not None and first.score is not None
         count = 0
         with open_text_writer(path) as file:
-            for pair in chain([] if first is None else [first], iterator):
-                score = "" if first is None or first.score is None else f"{pair.score or 0.0:.6g}\t"
+            for pair in pairs:
+                score = ""
+                if has_scores:
+                    score = f"{pair.score or 0.0:.6g}\t"
                 file.write(f"{score}{one_line(pair.source)}\t{one_line(pair.target)}\n")
                 count += 1
         return count
@@ -150,36 +154,39 @@ def pair_of_object(item: Any, source: str | None, target: str | None) -> TextPai
                 f"the key {key!r} is {'not a text' if key in item else 'missing'}; expected source"
                 " and target"
             )
-    languages_ = [item.get("source_language") or source, item.get("target_language") or target]
-    if not all(languages_):
+    source = item.get("source_language") or source
+    target = item.get("target_language") or target
+    if not source or not target:
         raise ValueError(
             "its languages are unknown; add source_language and target_language, or name them"
         )
     score = item.get("score")
-    is_number = isinstance(score, int | float) and not isinstance(score, bool)
-    if score is not None and not (is_number and math.isfinite(score)):
-        raise ValueError(f"score is {str(score)[:40]!r}, expected a number")
-    first, second = (languages.resolve(str(language)).code for language in languages_)
-    return TextPair(
-        item["source"], item["target"], first, second, None if score is None else float(score)
-    )
+    if score is not None:
+        # A bool is an int to Python, and JSON's reader also takes NaN and Infinity.
+        is_number = isinstance(score, int | float) and not isinstance(score, bool)
+        if not is_number or not math.isfinite(score):
+            raise ValueError(f"score is {str(score)[:40]!r}, expected a number")
+        score = float(score)
+    first, second = (languages.resolve(str(language)).code for language in (source, target))
+    return TextPair(item["source"], item["target"], first, second, score)
 
 
 def pair_of_translation(item: dict[str, Any], source: str | None, target: str | None) -> TextPair:
-    """The pair in ``{"de": "...", "en": "..."}``, as Hugging Face's ``translation`` columns hold
-    it.
+    """The pair in ``{"de": "...", "en": "..."}``, a cell of Hugging Face's ``translation`` columns.
 
     Raises:
         ValueError: the languages there are not exactly the two requested.
     """
     texts = {languages.resolve(key).code: value for key, value in item.items()}
-    wanted = (source, target) if source in texts and target in texts else tuple(texts)
-    if len(wanted) != 2:
+    order: tuple[str | None, ...] = tuple(texts)
+    if source in texts and target in texts:
+        order = (source, target)
+    if len(order) != 2:
         raise ValueError(
             f"translation holds {len(texts)} languages ({', '.join(item)}); name the two to read"
         )
-    first = str(wanted[0])
-    second = str(wanted[1])
+    first = str(order[0])
+    second = str(order[1])
     if not isinstance(texts[first], str) or not isinstance(texts[second], str):
         raise ValueError("translation holds a value that is not a text")
     return TextPair(texts[first], texts[second], first, second)

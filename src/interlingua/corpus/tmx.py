@@ -12,26 +12,20 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 from xml.sax.saxutils import escape, quoteattr
 
 from interlingua import __version__, languages
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair
+from interlingua.corpus.formats import TextPair, peek
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
 from interlingua.files import open_text_writer
 
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-NATIVE_CODE = {
-    "bpt",
-    "ept",
-    "it",
-    "ph",
-    "ut",
-}  # their content is formatting of the original, not text
+NATIVE_CODE = {"bpt", "ept", "it", "ph", "ut"}
+"""Tags of which the content is formatting of the original, not text."""
 SCORE = "score"
 """Type of the property."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -116,17 +110,14 @@ class Tmx:
         score; the header is that of the first pair.
         """
         count = 0
-        iterator = iter(pairs)
-        first = next(iterator, None)
+        first, pairs = peek(pairs)
         with open_text_writer(path) as file:
             header = _header(first)
             file.write(
                 f'<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n{header}\n<body>\n'
             )
-            for pair in chain([] if first is None else [first], iterator):
-                file.write(
-                    (_kept_unit(pair) if isinstance(pair, TmxPair) else _new_unit(pair)) + "\n"
-                )
+            for pair in pairs:
+                file.write(f"{_unit(pair)}\n")
                 count += 1
             file.write("</body>\n</tmx>\n")
         return count
@@ -142,14 +133,24 @@ def _header(first: TextPair | None) -> str:
     )
 
 
+def _unit(pair: TextPair) -> str:
+    if isinstance(pair, TmxPair):
+        return _kept_unit(pair)
+    return _new_unit(pair)
+
+
 def _new_unit(pair: TextPair) -> str:
-    score = "" if pair.score is None else f'<prop type="score">{pair.score:.6g}</prop>'
-    sides = ((pair.source_language, pair.source), (pair.target_language, pair.target))
-    variants = "".join(
-        f"<tuv xml:lang={quoteattr(_bcp47(code))}><seg>{escape(_NOT_XML.sub('', text))}</seg></tuv>"
-        for code, text in sides
-    )
-    return f"<tu>{score}{variants}</tu>"
+    score = ""
+    if pair.score is not None:
+        score = f'<prop type="score">{pair.score:.6g}</prop>'
+    source = _new_variant(pair.source_language, pair.source)
+    target = _new_variant(pair.target_language, pair.target)
+    return f"<tu>{score}{source}{target}</tu>"
+
+
+def _new_variant(code: str, text: str) -> str:
+    segment = escape(_NOT_XML.sub("", text))  # XML can't write most control characters
+    return f"<tuv xml:lang={quoteattr(_bcp47(code))}><seg>{segment}</seg></tuv>"
 
 
 def _kept_unit(pair: TmxPair) -> str:
@@ -157,6 +158,7 @@ def _kept_unit(pair: TmxPair) -> str:
     if pair.score is not None:
         score = SubElement(unit, "prop", {"type": SCORE})
         score.text = f"{pair.score:.6g}"
+    # The score first, then what the unit has besides texts: TMX wants <prop> before <tuv>.
     for child in pair.unit.element:
         is_old_score = child.tag == "prop" and child.get("type") == SCORE and pair.score is not None
         if child.tag != "tuv" and not is_old_score:
@@ -167,7 +169,7 @@ def _kept_unit(pair: TmxPair) -> str:
 
 
 def _with_text(variant: Element, text: str) -> Element:
-    """The variant itself where that is its text, with its inline tags.
+    """The variant itself, with its inline tags, where that is its text.
 
     Else a copy with the text alone.
     """
@@ -195,45 +197,59 @@ def _pairs(
                 own = languages.resolve(code).code
             except DataError as error:
                 raise DataError(str(error), path=path) from error
-            if own not in variants:
+            if own not in variants:  # of two variants in one language the first
                 variants[own] = variant
                 texts[own] = _text(segment).strip()
     if source and target:
-        wanted = [(source, target)] if source in texts and target in texts else []
+        targets = [target]
     else:
-        of_file = "*all*" if header is None else header.get("srclang", "*all*")
-        first = _source_of(unit.get("srclang") or of_file, source, list(texts))
-        wanted = (
-            [(first, other) for other in texts if other != first and target in (None, other)]
-            if first
-            else []
-        )
+        source = _source_of(_declared_source(unit, header), source, list(texts))
+        targets = [code for code in texts if code != source and target in (None, code)]
     score = _score(unit)
     whole = TmxUnit(unit, variants, header)
-    return [TmxPair.of(TextPair(texts[a], texts[b], a, b, score), whole) for a, b in wanted]
+    pairs = []
+    for code in targets:
+        if source in texts and code in texts:
+            pair = TextPair(texts[source], texts[code], source, code, score)
+            pairs.append(TmxPair.of(pair, whole))
+    return pairs
 
 
-def _source_of(declared: str, given: str | None, there: list[str]) -> str | None:
-    if given:
-        return given if given in there else None
+def _declared_source(unit: Element, header: Element | None) -> str:
+    """What the unit, or else the file's header, names as the language of the sources."""
+    if own := unit.get("srclang"):
+        return own
+    if header is None:
+        return "*all*"
+    return header.get("srclang", "*all*")
+
+
+def _source_of(declared: str, requested: str | None, present: list[str]) -> str | None:
+    """The code of the source language among those of a unit; None where it has no such variant."""
+    if requested:
+        if requested in present:
+            return requested
+        return None
     if declared.lower() != "*all*":
         try:
             code = languages.resolve(declared).code
         except DataError:
             code = ""
-        if code in there:
+        if code in present:
             return code
-    return there[0] if there else None
+    return next(iter(present), None)
 
 
 def _score(unit: Element) -> float | None:
     for prop in unit.findall("prop"):
-        if prop.get("type", "").lower().startswith(SCORE):
+        if prop.get("type", "").lower().startswith(SCORE):  # score-bicleaner and the like, too
             try:
                 score = float(prop.text or "")
             except ValueError:
                 return None
-            return score if math.isfinite(score) else None
+            if math.isfinite(score):
+                return score
+            return None
     return None
 
 
@@ -242,7 +258,7 @@ def _text(element: Element) -> str:
     for child in element:
         if child.tag not in NATIVE_CODE:
             parts.append(_text(child))
-        parts.append(child.tail or "")
+        parts.append(child.tail or "")  # the text behind an inline tag is its tail
     return "".join(parts)
 
 
@@ -251,5 +267,7 @@ def _bcp47(code: str) -> str:
     """``de``; with the script where a language is written in several: ``sr-Cyrl``, ``zh-Hans``."""
     language = languages.resolve(code)
     written = {known.script for known in languages.known() if known.iso3 == language.iso3}
-    short = language.iso1 or language.iso3
-    return short if written == {language.script} else f"{short}-{language.script}"
+    tag = language.iso1 or language.iso3
+    if written == {language.script}:
+        return tag
+    return f"{tag}-{language.script}"

@@ -43,15 +43,16 @@ def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
             _refuse_bomb(file, path)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of styles and the like, which are not read
+                # As values, not formulas, and without holding the sheet in memory.
                 sheet = library.load_workbook(file, read_only=True, data_only=True).worksheets[0]
             sheet.reset_dimensions()  # which some programs write wrong
-            width = 0
-            for number, cells in enumerate(
-                sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True), 1
-            ):
+            rows = sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True)
+            width = 0  # of the first row that is not empty
+            for number, cells in enumerate(rows, 1):
                 if number > MAX_ROWS:
                     raise DataError(f"has more than {MAX_ROWS:,} rows; save it as .csv", path=path)
                 texts = [_text_of(cell) for cell in cells]
+                # Formatted cells without a content make a row longer than its texts.
                 while len(texts) > width and not texts[-1]:
                     texts.pop()
                 width = width or len(texts)
@@ -80,7 +81,9 @@ def _refuse_bomb(file: Any, path: str) -> None:
 def _text_of(cell: Any) -> str:
     if cell is None:
         return ""
-    return repr(cell) if isinstance(cell, float) and not cell.is_integer() else str(cell)
+    if isinstance(cell, float) and not cell.is_integer():
+        return repr(cell)
+    return str(cell)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The elements of an XML file one at a time: memory holds one entry, whatever the file holds.
 
-Entity bombs are refused by expat itself (2.4.1 on), and external entities are never fetched.
+The parser builds a tree as it reads; each entry is taken out of the tree once it has been handed
+out. Entity bombs are refused by expat itself (2.4.1 on), and external entities are never fetched.
 """
 
 from __future__ import annotations
@@ -55,7 +56,11 @@ def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
                     if element.tag == entry:
                         since_entry = 0
                         # What is before the entry in its parent has been handed out as well.
-                        (open_elements[-1] if open_elements else element).clear()
+                        parent = element
+                        if open_elements:
+                            parent = open_elements[-1]
+                        parent.clear()
+            # An entry without an end would grow as long as the file.
             refuse_long(since_entry, f"what stands between two ends of <{entry}>", path=path)
         _finish(parser, path)
         yield from _events(parser, path)
@@ -64,10 +69,8 @@ def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
 def _feed(parser: Any, block: bytes, path: PathLike) -> None:
     try:
         parser.feed(block)
-    except (
-        ValueError,
-        LookupError,
-    ) as error:  # encodings of several bytes, and those that Python has not
+    except (ValueError, LookupError) as error:
+        # Encodings of several bytes, and those that Python has not.
         raise DataError(
             f"its XML encoding can't be read ({error}); convert it to UTF-8", path=path
         ) from error

@@ -45,6 +45,7 @@ class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
         dtype: Dtype = "float32",
         language: str | None = None,
     ) -> None:
+        # What Chroma writes down, to build the function again from another working directory.
         self._config = {
             "model": lasting_name(model),
             "device": device,
@@ -55,6 +56,7 @@ class InterlinguaEmbeddingFunction(EmbeddingFunction[Documents]):
 
     def __call__(self, input: Documents) -> Embeddings:
         """One vector of length 1 for each document."""
+        # Chroma's type of embeddings is a list of arrays, not one array of two dimensions.
         return list(self._search_model.embed_passages(input))
 
     def embed_query(self, input: Documents) -> Embeddings:

@@ -13,8 +13,9 @@ except ImportError as error:
 
 
 class InterlinguaEmbeddings(Embeddings):
-    """Embeds documents and queries for a vector store of LangChain, with the model's own prompts
-    for each.
+    """Embeds documents and queries for a vector store of LangChain.
+
+    The model's own prompts are used for each.
 
     Args:
         model: a model directory, a training run or ``hf:owner/name``.
@@ -41,6 +42,7 @@ class InterlinguaEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector of length 1 for each document."""
+        # LangChain's stores expect lists of Python's own numbers.
         vectors: list[list[float]] = self._search_model.embed_passages(texts).tolist()
         return vectors
 

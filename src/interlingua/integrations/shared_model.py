@@ -34,6 +34,7 @@ def shared_encoder(model: str, device: str | None) -> Encoder:
         CheckpointError: there is no such model.
         ConfigError: there is no such device here.
     """
+    # By the absolute path: the same name may be another model in another working directory.
     key = (lasting_name(model), device)
     encoder = _LOADED.get(key)
     if encoder is None:
@@ -44,7 +45,9 @@ def shared_encoder(model: str, device: str | None) -> Encoder:
 
 def lasting_name(model: str) -> str:
     """The name of a model that is the same from every working directory."""
-    return os.path.abspath(model) if os.path.exists(model) else model
+    if not os.path.exists(model):  # hf:owner/name, or an installed model
+        return model
+    return os.path.abspath(model)
 
 
 class SearchModel:
@@ -60,16 +63,20 @@ class SearchModel:
     def __init__(
         self, model: str, *, device: str | None, dtype: Dtype, language: str | None
     ) -> None:
-        self.language = "" if language is None else resolve(language).code
+        self.language = ""
+        if language is not None:
+            self.language = resolve(language).code
         self._model = IndexedModel(shared_encoder(model, device), model, dtype=dtype)
 
     def embed_passages(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:
         """One vector of length 1 for each text that is to be found."""
-        return self._model.embed_passages(
-            [Passage("text", text, language=self.language) for text in texts]
-        )
+        # The id is not used, as only the vectors come back.
+        passages = [Passage("text", text, language=self.language) for text in texts]
+        return self._model.embed_passages(passages)
 
     def embed_questions(self, texts: Sequence[str]) -> Float32[ndarray, "n d"]:
         """One vector of length 1 for each text to search with."""
         vectors = [self._model.embed_question(text, self.language or None) for text in texts]
-        return np.stack(vectors) if vectors else np.zeros((0, self._model.encoder.dim), np.float32)
+        if not vectors:  # which np.stack refuses
+            return np.zeros((0, self._model.encoder.dim), np.float32)
+        return np.stack(vectors)

@@ -72,21 +72,23 @@ class SentenceEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 "X is a table, expected one column of texts; in a ColumnTransformer name it as a"
                 " string"
             )
+        # A single text goes on as it is: encode refuses it, and a list would be its characters.
         texts = X if isinstance(X, str) else list(X)
         return self._encoder().encode(
             texts, prompt=self.prompt, language=self.language, dim=self.dim, dtype=self.dtype
         )
 
     def __getstate__(self) -> dict[str, Any]:
+        # A pickle holds the path; the model is loaded again where it is opened.
         state = dict(super().__getstate__())
         state.pop("_loaded", None)
         return state
 
     def _encoder(self) -> Encoder:
         # set_params changes attributes at any time, so what is loaded is compared with them.
-        wanted = (self.model, self.device)
+        key = (self.model, self.device)
         loaded: tuple[tuple[str, str | None], Encoder] | None = getattr(self, "_loaded", None)
-        if loaded is None or loaded[0] != wanted:
-            loaded = (wanted, shared_encoder(self.model, self.device))
+        if loaded is None or loaded[0] != key:
+            loaded = (key, shared_encoder(self.model, self.device))
             self._loaded = loaded
         return loaded[1]

@@ -1,7 +1,7 @@
-"""C code for what torch has no operation for: compiled at installation where a compiler is there,
-else left out.
+"""C code for what torch has no operation for.
 
-All of it has a path in plain torch too (the same neighbors, the same vectors to rounding), which
+It is compiled at installation where a compiler is there, and left out elsewhere. All of it has a
+path in plain torch too (the same neighbors, the same vectors to rounding), which
 ``INTERLINGUA_KERNELS=0`` takes. Each source is compiled once for every variant, that is for the
 instructions of a kind of processors, into a library of its own; the best variant that this
 processor runs is taken, or the one that ``INTERLINGUA_KERNELS`` names.
@@ -44,19 +44,22 @@ class Kernel(NamedTuple):
 def library(name: str) -> ctypes.CDLL | None:
     """The compiled ``name.c``, see ``find``."""
     kernel = find(name)
-    return kernel.library if kernel else None
+    if kernel is None:
+        return None
+    return kernel.library
 
 
 def variant(name: str) -> str | None:
     """Which variant of the compiled ``name.c`` is used, see ``find``."""
     kernel = find(name)
-    return kernel.variant if kernel else None
+    if kernel is None:
+        return None
+    return kernel.variant
 
 
 @functools.cache
 def find(name: str) -> Kernel | None:
-    """The best measured variant of the compiled ``name.c``, or the one that ``INTERLINGUA_KERNELS``
-    names.
+    """The best measured variant of the compiled ``name.c``, or the one that the user names.
 
     None where none was built, or of an older source; where this processor can't run it, or it is
     switched off. One that is cut short or not ours is left out as well, with a line on standard
@@ -66,6 +69,7 @@ def find(name: str) -> Kernel | None:
         ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
     """
     for candidate in wanted_variants():
+        # Best by design need not be best in time, so what was not measured is not chosen.
         is_named = os.environ.get(VARIABLE) == candidate
         if candidate == UNMEASURED.get(name) and not is_named:
             continue
@@ -76,23 +80,24 @@ def find(name: str) -> Kernel | None:
 
 
 def wanted_variants() -> tuple[str, ...]:
-    """What ``INTERLINGUA_KERNELS`` allows, best first: nothing with "0", all where it is not set or
-    "1".
+    """What ``INTERLINGUA_KERNELS`` allows, best first.
+
+    Nothing with "0", all where it is not set or "1", else the one it names.
 
     Raises:
         ConfigError: it names no variant.
     """
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted in ("", "1"):
+    value = os.environ.get(VARIABLE, "")
+    if value in ("", "1"):
         return VARIANTS
-    if wanted == "0":
+    if value == "0":
         return ()
-    if wanted not in VARIANTS:
-        hint = did_you_mean(wanted, VARIANTS)
+    if value not in VARIANTS:
+        hint = did_you_mean(value, VARIANTS)
         raise ConfigError(
-            f"{VARIABLE}: no variant {wanted!r}{hint}; expected 0, 1, {', '.join(VARIANTS)}"
+            f"{VARIABLE}: no variant {value!r}{hint}; expected 0, 1, {', '.join(VARIANTS)}"
         )
-    return (wanted,)
+    return (value,)
 
 
 def _load(source: Path, variant: str) -> ctypes.CDLL | None:
@@ -100,12 +105,17 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
     path = source.with_suffix(f".{variant}.so")
     if not path.is_file():
         return None
+    # Before it is mapped: of a file that was cut short the system would kill this process.
     problem = damage(path)
     if problem is None:
         try:
             loaded = ctypes.CDLL(str(path))
             loaded.digest.restype = ctypes.c_uint32
-            return loaded if loaded.digest() == digest(source) and loaded.supported() else None
+            # Of another source, or for instructions that this processor lacks: no fault, so that
+            # the next variant is tried without a line.
+            if loaded.digest() == digest(source) and loaded.supported():
+                return loaded
+            return None
         except OSError:  # built for another machine
             problem = "it is not of this machine"
         except AttributeError:
@@ -131,9 +141,12 @@ def damage(path: Path) -> str | None:
         return None
     if len(head) < ELF_HEAD_BYTES or head[:4] != b"\x7fELF" or head[4:6] != ELF_CLASS:
         return "it is no library of this system"
+    # e_shoff, e_shentsize and e_shnum of Elf64_Ehdr.
     (table,) = struct.unpack_from("<Q", head, 40)
     entry_bytes, entries = struct.unpack_from("<HH", head, 58)
-    return "it is cut short" if not table or table + entry_bytes * entries > size else None
+    if not table or table + entry_bytes * entries > size:
+        return "it is cut short"
+    return None
 
 
 def digest(source: Path) -> int:

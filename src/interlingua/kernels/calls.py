@@ -1,4 +1,9 @@
-"""How the functions of ``training.c`` are called: on tensors, by as many threads as pay."""
+"""How the functions of ``training.c`` are called: on tensors, by as many threads as pay.
+
+C knows neither the type nor the size of what an address points to, and a wrong one corrupts memory
+without a word. So two tables say of every function what each of its arguments must be, and every
+call is compared with them first.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +62,9 @@ def available(like: Tensor) -> bool:
 
 
 def call(name: str, like: Tensor, *arguments: Any) -> None:
-    """Calls a function of the kernel on activations of the type of ``like``: tensors by address,
-    whole numbers wide.
+    """Calls a function of the kernel on activations of the type of ``like``.
+
+    Tensors are passed by their address, whole numbers as 64 bits.
 
     Raises:
         TypeError: a tensor is not what the function reads or writes, which would corrupt the
@@ -74,22 +80,23 @@ def call(name: str, like: Tensor, *arguments: Any) -> None:
             _check(name, value, dtypes.get(kind))
     if name in SIZES:
         _check_sizes(name, arguments)
-    values = (
-        ctypes.c_void_p(value.data_ptr())
-        if isinstance(value, Tensor)
-        else ctypes.c_int64(value)
-        if isinstance(value, int)
-        else value
-        for value in arguments
-    )
+    values = map(_as_c_value, arguments)
+    # Every function returns 0, or else had no memory.
     if getattr(kernel, name)(ctypes.c_int64(TYPES[like.dtype]), *values):
         raise MemoryError(f"no memory for {name} in a batch; lower run.micro_batch_size")
 
 
+def _as_c_value(value: Any) -> Any:
+    """A tensor's address, a whole number of 64 bits, or a value of ctypes as it is."""
+    if isinstance(value, Tensor):
+        return ctypes.c_void_p(value.data_ptr())
+    if isinstance(value, int):
+        return ctypes.c_int64(value)
+    return value
+
+
 def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
-    """Refuses what is no tensor of a type in the memory of this machine, its numbers one after the
-    other.
-    """
+    """Refuses what is no contiguous tensor of a type in the memory of this machine."""
     fits = (
         isinstance(value, Tensor)
         and value.dtype == dtype
@@ -97,17 +104,16 @@ def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
         and value.is_contiguous()
     )
     if not fits:
-        what = (
-            f"{value.dtype} on {value.device}"
-            if isinstance(value, Tensor)
-            else type(value).__name__
-        )
+        what = type(value).__name__
+        if isinstance(value, Tensor):
+            what = f"{value.dtype} on {value.device}"
         raise TypeError(f"{name} takes contiguous {dtype} on cpu, got {what}")
 
 
 def _check_sizes(name: str, arguments: tuple[Any, ...]) -> None:
     """Refuses tensors that end before the last number that the function takes from them."""
     sizes = SIZES[name]
+    # The dots before the first letter are the numbers before the first tensor.
     first_tensor = len(sizes) - len(sizes.lstrip("."))
     rows, width = arguments[first_tensor - 2 : first_tensor]
     needed = {"n": rows * width, "w": width, "r": rows}
@@ -133,7 +139,7 @@ def threads_for(elements: int) -> int:
 
 def in_threads(bounds: list[int], part: Callable[[int, int], None]) -> None:
     """Runs ``part(first, last)`` for all parts, but for the first each in a thread of its own."""
-    errors: list[BaseException] = []
+    errors: list[BaseException] = []  # of any thread; Python would only print those of the others
 
     def run(first: int, last: int) -> None:
         try:
@@ -141,11 +147,12 @@ def in_threads(bounds: list[int], part: Callable[[int, int], None]) -> None:
         except BaseException as error:
             errors.append(error)
 
-    here, *others = pairwise(bounds)
-    threads = [threading.Thread(target=run, args=there) for there in others]
+    # ctypes lets go of the interpreter's lock during a call, so that the threads run at once.
+    first_part, *other_parts = pairwise(bounds)
+    threads = [threading.Thread(target=run, args=bounds) for bounds in other_parts]
     for thread in threads:
         thread.start()
-    run(*here)
+    run(*first_part)
     for thread in threads:
         thread.join()
     if errors:

@@ -1,5 +1,6 @@
-"""From files of parallel text to a corpus to train on: clean, deduplicated, decontaminated, split
-and tokenized.
+"""From files of parallel text to a corpus to train on.
+
+The corpus is clean, deduplicated, decontaminated, split and tokenized.
 """
 
 from interlingua.callable_package import make_callable

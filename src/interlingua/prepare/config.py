@@ -95,6 +95,7 @@ class SourceConfig:
         if self.max_pairs < 0:
             raise ConfigError(f"max_pairs is {self.max_pairs}, expected 0 (all) or more")
         codes = known_languages(self.languages or ())
+        # "de" and "German" are one language, so the codes are compared and not the names.
         if len(codes) != len(set(codes)):
             raise ConfigError(f"languages: both sides are {codes[0]}; name two languages")
 
@@ -240,7 +241,7 @@ class PrepareConfig:
     def __post_init__(self) -> None:
         if not self.sources:
             raise ConfigError("there are no sources; add a [[sources]] table with paths")
-        known_languages(self.languages)
+        known_languages(self.languages)  # raises for what is no language
         if self.long_pairs == "drop" and not self.vocabulary.path:
             raise ConfigError(
                 "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is"

@@ -1,5 +1,7 @@
-"""First stage: reads and cleans every source (in several processes), leaves shards of clean pairs
-and keys.
+"""First stage: reads and cleans every source, and leaves shards of clean pairs and their keys.
+
+One process reads the files in order and cuts them into chunks, the others clean chunks. The results
+come back in the order of the chunks, so that the shards do not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -56,9 +58,7 @@ class SourceCounts:
 
 
 class CleanBlock(NamedTuple):
-    """A cleaned chunk: lines of text, keys of both sides, words, and what was dropped by which
-    rule.
-    """
+    """A cleaned chunk, and the number of pairs that each rule has dropped."""
 
     source_index: int
     language_pair: LanguagePair
@@ -72,7 +72,10 @@ class CleanBlock(NamedTuple):
 
 
 class _Worker:
-    """Cleans chunks; one in each process."""
+    """Cleans chunks; one in each process.
+
+    A class with class methods, since what is sent to a process must be found by its name there.
+    """
 
     cleaner: Cleaner
 
@@ -85,6 +88,7 @@ class _Worker:
 
     @classmethod
     def clean(cls, chunk: Chunk) -> CleanBlock:
+        # The cleaner counts over all chunks; this chunk's counts are the difference.
         before = dict(cls.cleaner.counts)
         pairs = cls.cleaner.clean_many(chunk.pairs())
         sources = [pair.source for pair in pairs]
@@ -96,17 +100,18 @@ class _Worker:
         }
         if chunk.below:
             dropped[BELOW_MIN_SCORE] = chunk.below
+        # A cleaned text holds neither a tab nor a line end.
+        lines = [f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)]
+        scores = [np.nan if pair.score is None else pair.score for pair in pairs]
         return CleanBlock(
             chunk.source_index,
             chunk.language_pair,
             chunk.read,
-            "".join(
-                f"{source}\t{target}\n" for source, target in zip(sources, targets, strict=True)
-            ).encode(),
+            "".join(lines).encode(),
             text_keys(sources),
             text_keys(targets),
             _words(sources, targets, chunk.language_pair),
-            np.array([np.nan if pair.score is None else pair.score for pair in pairs], np.float64),
+            np.array(scores, np.float64),
             dropped,
         )
 
@@ -143,6 +148,7 @@ def ingest(
         found = counts[block.source_index]
         found.read[block.language_pair] += block.read
         found.dropped.setdefault(block.language_pair, Counter()).update(block.dropped)
+        # Blocks of a language pair go into its last shard, until that is full.
         parts = shards.setdefault((block.language_pair, block.source_index), [])
         if not parts or parts[-1].rows >= SHARD_ROWS:
             parts.append(Shard(folder, next(numbers), block.source_index, block.language_pair))
@@ -155,17 +161,19 @@ def ingest(
 def _chunks(
     config: PrepareConfig, counts: list[SourceCounts], progress: Progress, bad: BadLines
 ) -> Iterator[Chunk]:
-    wanted = frozenset(languages.resolve(code).code for code in config.languages)
-    files = [
-        (index, path) for index, source in enumerate(config.sources) for path in find_files(source)
-    ]
+    kept_languages = frozenset(languages.resolve(code).code for code in config.languages)
+    # All files are found before the first is read: the bar needs their number.
+    files = []
+    for index, source in enumerate(config.sources):
+        files += [(index, path) for path in find_files(source)]
     stage = progress.stage("reading and cleaning", total=len(files), unit="pairs")
     for index, path in files:
         source = config.sources[index]
         counts[index].files.append(describe_file(path, source))
-        before = bad.count
+        before = bad.count  # of all files before this one
         skipped = counts[index].skipped
-        for chunk in read_chunks(path, source, index, skipped=skipped, wanted=wanted, bad=bad):
+        chunks = read_chunks(path, source, index, skipped=skipped, wanted=kept_languages, bad=bad)
+        for chunk in chunks:
             stage.count(chunk.read)
             yield chunk
         if bad.count > before:
@@ -181,13 +189,12 @@ def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBl
         return
     # Not fork: the progress bar's thread may hold a lock at that moment.
     context = multiprocessing.get_context("spawn")
+    ahead = AHEAD * config.processes
     with ProcessPoolExecutor(
         config.processes, mp_context=context, initializer=_Worker.start, initargs=(config.clean,)
     ) as pool:
         try:
-            yield from ordered_map(
-                pool.submit, _Worker.clean, chunks, ahead=AHEAD * config.processes
-            )
+            yield from ordered_map(pool.submit, _Worker.clean, chunks, ahead=ahead)
         except BrokenProcessPool as error:
             raise DataError(
                 "a cleaning process was killed (is the memory full?); try again with --set"
@@ -202,9 +209,8 @@ def ordered_map(
     *,
     ahead: int,
 ) -> Iterator[CleanBlock]:
-    """``pool.map`` that keeps the order and reads at most ``ahead`` items beyond the one it
-    yields.
-    """
+    """``pool.map`` that reads at most ``ahead`` items beyond the one it yields, in their order."""
+    # ProcessPoolExecutor.map reads all items before it yields anything.
     waiting: deque[Future[CleanBlock]] = deque()
     for item in items:
         waiting.append(submit(function, item))

@@ -26,13 +26,13 @@ def drop_near_duplicates(
     with NearDuplicates(folder, threshold=threshold) as index:
         for shard in shards:
             for sources, targets in shard.blocks(shard.fates == Fate.train):
-                index.add(
-                    [f"{source}\n{target}" for source, target in zip(sources, targets, strict=True)]
-                )
+                pairs = zip(sources, targets, strict=True)
+                index.add([f"{source}\n{target}" for source, target in pairs])
                 stage.count(len(sources))
             stage.advance()
         found = index.duplicates()
-        first = 0
+    # The index numbers the training rows of all shards through; ``first`` is a shard's first one.
+    first = 0
     for shard in shards:
         rows = np.flatnonzero(shard.fates == Fate.train)
         shard.fates[rows[found[first : first + len(rows)]]] = Fate.near_duplicate

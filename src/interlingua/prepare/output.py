@@ -51,49 +51,51 @@ def write_store(
                 if config.prompt:
                     sources = [config.prompt + text for text in sources]
                     targets = [config.prompt + text for text in targets]
-                source_ids = vocabulary.encode(
-                    sources, language=source, max_tokens=config.max_tokens
-                )
-                target_ids = vocabulary.encode(
-                    targets, language=target, max_tokens=config.max_tokens
-                )
+                most = config.max_tokens
+                source_ids = vocabulary.encode(sources, language=source, max_tokens=most)
+                target_ids = vocabulary.encode(targets, language=target, max_tokens=most)
                 writer.append(shard.language_pair, source_ids, target_ids)
-                written = sum(map(len, source_ids)), sum(map(len, target_ids))
-                tokens[source] += written[0]
-                tokens[target] += written[1]
-                stage.count(sum(written))
+                source_tokens = sum(map(len, source_ids))
+                target_tokens = sum(map(len, target_ids))
+                tokens[source] += source_tokens
+                tokens[target] += target_tokens
+                stage.count(source_tokens + target_tokens)
                 stage.advance(len(sources))
     stage.done()
     return dict(tokens)
 
 
 def write_texts(folder: Path, shards: list[Shard], fate: Fate) -> None:
-    """Writes all rows of a fate as ``<iso3>-eng.tsv`` (text TAB English), the layout of LASER's
-    Tatoeba set.
+    """Writes all rows of a fate as ``<iso3>-eng.tsv`` (text TAB English).
+
+    The evaluation reads these files as pairs of languages; see ``corpus.evaluation_sets``.
     """
     folder.mkdir()
     names = file_names({shard.language_pair for shard in shards})
+    # The shards are in the order of their language pairs, which groupby needs.
     for language_pair, group in groupby(shards, key=lambda shard: shard.language_pair):
         chosen = [shard for shard in group if shard.count(fate)]
-        if chosen:
-            with open_text_writer(folder / names[language_pair]) as file:
-                for shard in chosen:
-                    for sources, targets in shard.blocks(shard.fates == fate):
-                        file.writelines(
-                            f"{a}\t{b}\n" for a, b in zip(sources, targets, strict=True)
-                        )
+        if not chosen:  # an empty file would be an error to the evaluation
+            continue
+        with open_text_writer(folder / names[language_pair]) as file:
+            for shard in chosen:
+                for sources, targets in shard.blocks(shard.fates == fate):
+                    for source, target in zip(sources, targets, strict=True):
+                        file.write(f"{source}\t{target}\n")
 
 
 def file_names(language_pairs: set[LanguagePair]) -> dict[LanguagePair, str]:
-    """A file name per language pair by ISO 639-3, or by full code where a language occurs in two
-    scripts.
+    """A file name per language pair, by the languages' codes of ISO 639-3.
+
+    Where a language occurs in two scripts, its full codes take their place.
     """
     found = {code: languages.resolve(code) for pair in language_pairs for code in pair}
     uses = Counter(language.iso3 for language in found.values())
-    short = {
-        code: code if uses[item.iso3] > 1 and code != ENGLISH else item.iso3
-        for code, item in found.items()
-    }
+    short = {}
+    for code, language in found.items():
+        short[code] = language.iso3
+        if uses[language.iso3] > 1 and code != ENGLISH:
+            short[code] = code
     return {pair: f"{short[pair[0]]}-{short[pair[1]]}.tsv" for pair in language_pairs}
 
 

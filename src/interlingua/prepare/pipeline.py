@@ -1,6 +1,8 @@
 """``interlingua prepare``: read, clean, deduplicate, decontaminate, split, tokenize.
 
-Texts stay on the disk.
+Texts stay on the disk, in shards of one source and language pair. What decides about them, their
+keys, lengths and scores, is a few numbers per pair; the stages after the first read these, give
+every pair a fate (``shards.Fate``), and the last stages write the pairs of each fate.
 """
 
 from __future__ import annotations
@@ -74,9 +76,8 @@ def prepare(
         progress_bars(show_progress) as progress,
     ):
         if config.vocabulary.path:
-            Vocabulary.of_model(
-                config.vocabulary.path
-            )  # a slip in its name shows before hours of reading
+            # A slip in its name shows before hours of reading.
+            Vocabulary.of_model(config.vocabulary.path)
         work = folder / "work"
         work.mkdir()
         with BadLines(config.on_error, folder / REJECTED_LINES) as bad:
@@ -85,19 +86,19 @@ def prepare(
         _warn_of(config, counts, bad)
         decontaminated = select(shards, config, work, progress)
         _check_what_is_left(config, shards, counts)
+        # Only now, as the vocabulary is made of the pairs that are left.
         vocabulary = make_vocabulary(shards, config, folder, work, progress)
         tokens = write_store(folder / "train", shards, Fate.train, vocabulary, config, progress)
         write_store(folder / "valid", shards, Fate.valid, vocabulary, config, progress)
         write_texts(folder / "valid_text", shards, Fate.valid)
         write_texts(folder / "heldout", shards, Fate.heldout)
         shutil.rmtree(work)
+        records = [_source_record(config, i, found, shards) for i, found in enumerate(counts)]
         manifest = Manifest(
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             versions=_versions(),
             config=to_mapping(config),
-            sources=tuple(
-                _source_record(config, index, found, shards) for index, found in enumerate(counts)
-            ),
+            sources=tuple(records),
             language_pairs=_language_pair_records(shards, counts),
             dropped=dict(_lost(shards, counts)),
             decontaminated=decontaminated.pairs,
@@ -114,21 +115,18 @@ def _warn_of(config: PrepareConfig, counts: list[SourceCounts], bad: BadLines) -
     for line in bad.lines():
         log.warning("%s", line.removeprefix("warning: "))
     for source, found in zip(config.sources, counts, strict=True):
-        if not found.read:
-            why = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
-            log.warning(
-                "source %s: no pairs%s; check its files",
-                source.label,
-                f" (skipped: {why})" if why else "",
-            )
+        if found.read:
+            continue
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+        if reasons:
+            reasons = f" (skipped: {reasons})"
+        log.warning("source %s: no pairs%s; check its files", source.label, reasons)
 
 
 def _check_what_is_left(
     config: PrepareConfig, shards: list[Shard], counts: list[SourceCounts]
 ) -> None:
-    """Refuses an empty corpus, and names every language of ``languages`` that has no pair to train
-    on.
-    """
+    """Refuses an empty corpus, and warns of requested languages without a pair to train on."""
     check_not_empty(shards)
     read: Counter[str] = Counter()
     for found in counts:
@@ -147,6 +145,7 @@ def _check_what_is_left(
 
 
 def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:
+    """Pairs that were dropped, by rule: in cleaning, as the counts say, and by their fate."""
     lost: Counter[str] = Counter()
     for found in counts:
         for dropped in found.dropped.values():
@@ -159,6 +158,7 @@ def _lost(shards: list[Shard], counts: list[SourceCounts]) -> Counter[str]:
 def _source_record(
     config: PrepareConfig, index: int, counts: SourceCounts, shards: list[Shard]
 ) -> SourceRecord:
+    # Cleaning counts by source and language pair, fates are those of the source's own shards.
     own = [shard for shard in shards if shard.source_index == index]
     return SourceRecord(
         name=config.sources[index].label,
@@ -177,6 +177,7 @@ def _language_pair_records(
     shards: list[Shard], counts: list[SourceCounts]
 ) -> tuple[LanguagePairRecord, ...]:
     records = []
+    # The shards are in the order of their language pairs, which groupby needs.
     for language_pair, group in groupby(shards, key=lambda shard: shard.language_pair):
         own = list(group)
         lost = _lost(own, [])

@@ -17,9 +17,9 @@ class Stage:
         self._unit = unit
         self._started = time.monotonic()
         self._counted = 0
-        self._task = (
-            progress.bar.add_task(name, total=total, note="") if progress.bar is not None else None
-        )
+        self._task = None
+        if progress.bar is not None:
+            self._task = progress.bar.add_task(name, total=total, note="")
 
     def advance(self, steps: int = 1) -> None:
         """So many more items are done."""
@@ -36,6 +36,7 @@ class Stage:
         """The stage is over; its time is kept."""
         self._progress.seconds[self._name] = round(time.monotonic() - self._started, 3)
         if self._task is not None:
+            # A stage may end with fewer items than were announced.
             total = self._progress.bar.tasks[self._task].total
             self._progress.bar.update(self._task, completed=total)
 
@@ -62,6 +63,7 @@ def progress_bars(show: bool) -> Iterator[Progress]:
     if not show:
         yield Progress()
         return
+    # Here, so that silence does not wait for their import.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars

@@ -1,6 +1,4 @@
-"""The text before every text of a corpus: as the configuration says, or as the model that is to be
-trained has it.
-"""
+"""The text before every text of a corpus, from the configuration or from the model to train."""
 
 from __future__ import annotations
 
@@ -29,11 +27,11 @@ def with_prompt(config: PrepareConfig) -> PrepareConfig:
     """
     settings = _settings(config.vocabulary.path)
     if config.prompt is not None or settings is None:
-        given = config.prompt or ""
-        return dataclasses.replace(
-            config, prompt=settings.prompt_text(given) if given and settings else given
-        )
-    text = settings.prompt_text(None)
+        prompt = config.prompt or ""
+        if prompt and settings is not None:  # the name of a prompt of the model, or a text
+            prompt = settings.prompt_text(prompt)
+        return dataclasses.replace(config, prompt=prompt)
+    text = settings.prompt_text(None)  # the model's default prompt
     if not text and settings.prompts:
         known = ", ".join(f"{name} ({prompt!r})" for name, prompt in settings.prompts.items())
         log.warning(
@@ -54,7 +52,6 @@ def _settings(path: str) -> EncodingSettings | None:
 
     try:
         return read_settings(locate(path), max_tokens=2)
-    except (
-        CheckpointError
-    ):  # a vocabulary alone; what is wrong with a model shows where it is loaded
+    except CheckpointError:
+        # A vocabulary alone. What is wrong with a model shows where it is loaded.
         return None

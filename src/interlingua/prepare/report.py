@@ -18,19 +18,20 @@ IN_SET = Fate.in_evaluation_set.name
 
 def summary(manifest: Manifest) -> Iterator[rich.table.Table]:
     """Tables of the sources, of the rules that dropped pairs, and of the languages."""
-    yield _table(
-        "Sources",
-        ("source", "license", "read", "dropped", "train", "valid", "held out"),
-        [
-            (s.name, s.license, s.read, sum(s.dropped.values()), s.train, s.valid, s.heldout)
-            for s in manifest.sources
-        ],
-    )
-    rules = sorted(manifest.dropped.items(), key=lambda item: -item[1])
-    lines = [
-        line for rule in rules for line in (rule, *(_sets(manifest) if rule[0] == IN_SET else ()))
-    ]
-    lines += [] if IN_SET in manifest.dropped else _sets(manifest)
+    titles = ("source", "license", "read", "dropped", "train", "valid", "held out")
+    rows = []
+    for source in manifest.sources:
+        dropped = sum(source.dropped.values())
+        counts = (source.read, dropped, source.train, source.valid, source.heldout)
+        rows.append((source.name, source.license, *counts))
+    yield _table("Sources", titles, rows)
+    lines: list[tuple[str, int]] = []
+    for rule, pairs in sorted(manifest.dropped.items(), key=lambda item: -item[1]):
+        lines.append((rule, pairs))
+        if rule == IN_SET:
+            lines += _sets(manifest)
+    if IN_SET not in manifest.dropped:
+        lines += _sets(manifest)  # the sets are shown where nothing was found in them, too
     yield _table("Dropped, by rule", ("rule", "pairs"), lines)
     yield _table("Totals", ("what", "number"), _totals(manifest))
 
@@ -39,29 +40,29 @@ def _sets(manifest: Manifest) -> list[tuple[str, int]]:
     return [(f"  of these in {name}", count) for name, count in manifest.decontaminated.items()]
 
 
-def _if_any(what: str, number: int) -> list[tuple[str, int]]:
-    return [(what, number)] if number else []
-
-
 def _totals(manifest: Manifest) -> list[tuple[str, int | str]]:
     seconds = sum(manifest.seconds.values())
     read = sum(source.read for source in manifest.sources)
-    return [
+    speed = 0
+    if seconds:
+        speed = int(read / seconds)
+    rows: list[tuple[str, int | str]] = [
         ("languages", len(manifest.languages)),
         ("language pairs", len(manifest.language_pairs)),
         ("training pairs", manifest.train),
         ("training tokens", sum(manifest.tokens.values())),
         ("vocabulary", manifest.vocabulary["size"]),
-        *_if_any(
-            "lines that could not be read",
-            sum(source.skipped.get(UNREADABLE, 0) for source in manifest.sources),
-        ),
-        *_if_any(
-            "evaluation files without text, not compared", len(manifest.skipped_evaluation_files)
-        ),
-        ("seconds", f"{seconds:.0f}"),
-        ("pairs read per second", int(read / seconds) if seconds else 0),
     ]
+    # Rows of what went wrong, only where something did.
+    unreadable = sum(source.skipped.get(UNREADABLE, 0) for source in manifest.sources)
+    if unreadable:
+        rows.append(("lines that could not be read", unreadable))
+    skipped_files = len(manifest.skipped_evaluation_files)
+    if skipped_files:
+        rows.append(("evaluation files without text, not compared", skipped_files))
+    rows.append(("seconds", f"{seconds:.0f}"))
+    rows.append(("pairs read per second", speed))
+    return rows
 
 
 def _table(
@@ -73,7 +74,6 @@ def _table(
         return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
     cells = [list(map(text, row)) for row in rows]
-    words = [
-        index for index, name in enumerate(head) if name in ("source", "license", "rule", "what")
-    ]
+    names = ("source", "license", "rule", "what")
+    words = [index for index, name in enumerate(head) if name in names]
     return Table(title, head, cells, words=words).terminal(is_titled_left=True)

@@ -1,4 +1,9 @@
-"""The balanced sample a vocabulary is trained on, drawn from the shards in bounded memory."""
+"""The balanced sample a vocabulary is trained on, drawn from the shards in bounded memory.
+
+Two passes over the keys: the first marks where each distinct sentence of a language first occurs
+and counts them, the second takes those with a hash below the share that the language may give. So
+which sentences are in the sample does not depend on the order of the shards.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +31,10 @@ def balanced_sentences(
     seed: int,
     count: Callable[[int], None],
 ) -> Iterator[tuple[str, str]]:
-    """Streams about ``sentences`` distinct training sentences as (language, text),
-    temperature-balanced.
+    """Streams about ``sentences`` distinct training sentences as (language, text).
 
-    A language gives a sentence with the probability quota / sentences it has, decided by the
-    sentence's key.
+    They are balanced by the temperature. A language gives a sentence with the probability quota /
+    sentences it has, decided by the sentence's key.
 
     Args:
         shards: with their fates.
@@ -41,25 +45,21 @@ def balanced_sentences(
         count: called with how many sentences have passed.
     """
     fresh = _first_occurrences(shards, folder)
-    there: Counter[str] = Counter()
+    available: Counter[str] = Counter()
     for shard, masks in zip(shards, fresh, strict=True):
         for language, packed in zip(shard.language_pair, masks, strict=True):
-            there[language] += int(np.count_nonzero(_unpacked(packed, shard)))
-    share = dict.fromkeys(there, 1.0)
-    if there.total() > sentences:
-        share |= {
-            code: n / there[code]
-            for code, n in quotas(there, sentences, temperature, held=there).items()
-            if n
-        }
+            available[language] += int(np.count_nonzero(_unpacked(packed, shard)))
+    share = dict.fromkeys(available, 1.0)
+    if available.total() > sentences:
+        numbers = quotas(available, sentences, temperature, held=available)
+        share |= {code: number / available[code] for code, number in numbers.items() if number}
     for shard, masks in zip(shards, fresh, strict=True):
         for side, keys in enumerate((shard.source_keys, shard.target_keys)):
             language = shard.language_pair[side]
             chosen = _unpacked(masks[side], shard)
-            if share[language] < 1:
-                chosen &= splitmix64(_keys(keys, language) + np.uint64(seed)) < np.uint64(
-                    int(share[language] * 2**64)
-                )
+            if share[language] < 1:  # else the bound would be 2^64, one more than fits
+                bound = np.uint64(int(share[language] * 2**64))
+                chosen &= splitmix64(_keys(keys, language) + np.uint64(seed)) < bound
             for block in shard.blocks(chosen):
                 count(len(block[side]))
                 for text in block[side]:
@@ -67,17 +67,17 @@ def balanced_sentences(
 
 
 def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray, ndarray]]:
-    """For both sides of every shard, which training rows hold a sentence of the language for the
-    first time; packed.
+    """Which training rows hold a sentence of the language for the first time.
+
+    Two masks for every shard, of sources and of targets, packed to a bit a row.
     """
     seen = ExactDeduplicator(folder / "sentences")
     found = []
     for shard in shards:
         train = shard.fates == Fate.train
         sides = []
-        for keys, language in zip(
-            (shard.source_keys, shard.target_keys), shard.language_pair, strict=True
-        ):
+        both_keys = (shard.source_keys, shard.target_keys)
+        for keys, language in zip(both_keys, shard.language_pair, strict=True):
             fresh = train.copy()
             fresh[train] = seen.first_seen(_keys(keys[train], language))
             sides.append(np.packbits(fresh))
@@ -86,11 +86,10 @@ def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray,
 
 
 def _keys(keys: UInt64[ndarray, " n"], language: str) -> UInt64[ndarray, " n"]:
-    """The texts' keys, apart by language."""
-    apart: UInt64[ndarray, " n"] = keys ^ splitmix64(
-        np.array([crc32(language.encode())], np.uint64)
-    )
-    return apart
+    """The texts' keys, of which the same text has another one in each language."""
+    language_key = splitmix64(np.array([crc32(language.encode())], np.uint64))
+    mixed: UInt64[ndarray, " n"] = keys ^ language_key
+    return mixed
 
 
 def _unpacked(packed: ndarray, shard: Shard) -> Bool[ndarray, " rows"]:

@@ -1,4 +1,9 @@
-"""Second stage: decides the fate of every clean pair, from its keys alone where it can."""
+"""Second stage: decides the fate of every clean pair, from its keys alone where it can.
+
+The rules come in the order of ``select``, and a row that one has dropped is none to the next: so
+that a limit of pairs counts only pairs that nothing else would take away. Held-out pairs are drawn
+last, from what may be trained on.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +47,7 @@ def select(
     Returns:
         What decontamination found.
     """
+    # Of equal pairs the first stays, so the shards come in the order of preference.
     stage = progress.stage("exact duplicates", total=len(shards), unit="pairs")
     seen = ExactDeduplicator(folder / "exact")
     for shard in shards:
@@ -58,7 +64,8 @@ def select(
     if config.long_pairs == "drop":
         _drop_long(shards, config, progress)
     for _, of_pair in groupby(shards, key=lambda shard: shard.language_pair):
-        earlier = 0  # pairs that the sources before this one have left, in the order of preference
+        # Pairs that the sources before this one have left, in the order of preference.
+        earlier = 0
         for source_index, group in groupby(of_pair, key=lambda shard: shard.source_index):
             own = list(group)
             _limit(own, config.sources[source_index], config.seed, earlier)
@@ -81,10 +88,11 @@ def _decontaminate(
 ) -> Decontaminated:
     stage = progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
     evaluation = EvaluationKeys.from_folders(config.decontaminate, markup=config.clean.markup)
+    # Only rows that are still there, so that the counts are of pairs that would be trained on.
     for shard in shards:
-        left = np.flatnonzero(shard.fates == Fate.train)
-        found = evaluation.contaminated_keys(shard.source_keys[left], shard.target_keys[left])
-        shard.fates[left[found]] = Fate.in_evaluation_set
+        rows = np.flatnonzero(shard.fates == Fate.train)
+        found = evaluation.contaminated_keys(shard.source_keys[rows], shard.target_keys[rows])
+        shard.fates[rows[found]] = Fate.in_evaluation_set
         stage.count(int(np.count_nonzero(found)))
         stage.advance()
     stage.done()
@@ -99,8 +107,8 @@ def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Progress) -
     prompt = config.prompt or ""
     stage = progress.stage("lengths in tokens", total=len(shards), unit="pairs removed")
     for shard in shards:
-        left = np.flatnonzero(shard.fates == Fate.train)
-        lengths: list[int] = []
+        rows = np.flatnonzero(shard.fates == Fate.train)
+        lengths: list[int] = []  # of the longer side of each row that is left
         for sides in shard.blocks(shard.fates == Fate.train):
             longest = np.zeros(len(sides[0]), dtype=np.int64)
             for language, texts in zip(shard.language_pair, sides, strict=True):
@@ -109,15 +117,14 @@ def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Progress) -
                 longest = np.maximum(longest, [len(ids) for ids in sequences])
             lengths += longest.tolist()
         is_long = np.array(lengths, np.int64) > config.max_tokens
-        shard.fates[left[is_long]] = Fate.over_max_tokens
+        shard.fates[rows[is_long]] = Fate.over_max_tokens
         stage.count(int(np.count_nonzero(is_long)))
         stage.advance()
     stage.done()
 
 
 def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -> None:
-    """Keeps of the rows that a source has for a language pair those that its weight and its limits
-    allow.
+    """Keeps the rows of a source that its weight and its limits allow.
 
     A random share comes first. ``max_pairs`` and ``fill_to`` then take of these the drawn or the
     best-scored ones.
@@ -136,9 +143,8 @@ def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -
     if source.max_pairs:
         _keep_first(shards, source.max_pairs, Fate.over_max_pairs, seed, by_score=by_score)
     if source.fill_to:
-        _keep_first(
-            shards, max(0, source.fill_to - earlier), Fate.over_fill_to, seed, by_score=by_score
-        )
+        lacking = max(0, source.fill_to - earlier)
+        _keep_first(shards, lacking, Fate.over_fill_to, seed, by_score=by_score)
 
 
 def _training_rows(shards: list[Shard]) -> int:
@@ -148,24 +154,25 @@ def _training_rows(shards: list[Shard]) -> int:
 def _keep_first(
     shards: list[Shard], limit: int, fate: Fate, seed: int, *, by_score: bool = False
 ) -> None:
-    """Gives the fate to all training rows but the first, in the order of a draw, or of scores and
-    the draw.
+    """Gives the fate to all training rows but the first ones.
+
+    They are in the order of a draw, or of their scores, and the draw among equal scores.
     """
     rows = [np.flatnonzero(shard.fates == Fate.train) for shard in shards]
     if sum(map(len, rows)) <= limit:
         return
     # The keys of one language pair are distinct by now, so that no two rows are equal in the draw.
-    draws = [
-        splitmix64(_pair_keys(s)[own] ^ np.uint64(seed))
-        for s, own in zip(shards, rows, strict=True)
-    ]
+    draws = []
+    for shard, own in zip(shards, rows, strict=True):
+        draws.append(splitmix64(_pair_keys(shard)[own] ^ np.uint64(seed)))
+    # Sorted by the last key first: descending scores, and the draw decides among equals.
     keys: list[ndarray] = [np.concatenate(draws)]
     if by_score:
-        keys.append(
-            -np.concatenate([shard.scores[own] for shard, own in zip(shards, rows, strict=True)])
-        )
+        scores = [shard.scores[own] for shard, own in zip(shards, rows, strict=True)]
+        keys.append(-np.concatenate(scores))
     over = np.ones(len(keys[0]), bool)
     over[np.lexsort(keys)[:limit]] = False
+    # The marks of all shards, cut into those of each.
     ends = np.cumsum([len(own) for own in rows])
     for shard, own, marks in zip(shards, rows, np.split(over, ends[:-1]), strict=True):
         shard.fates[own[marks]] = fate

@@ -1,5 +1,7 @@
-"""The texts between the stages of preparation: on disk, in shards of one source and language
-pair.
+"""The texts between the stages of preparation: on disk, in shards.
+
+A shard holds pairs of one source and one language pair. Each of its columns is a file that only
+grows, so that a stage reads what it needs: the keys, 8 bytes a side, without the texts.
 """
 
 from __future__ import annotations
@@ -41,8 +43,9 @@ DROPPED = tuple(fate for fate in Fate if fate not in (Fate.train, Fate.heldout, 
 
 @dataclasses.dataclass(slots=True)
 class Shard:
-    """Clean pairs of one source and one language pair: text lines and, per row, the keys of both
-    sides.
+    """Clean pairs of one source and one language pair.
+
+    Text lines and, per row, the keys of both sides, their words and the score.
     """
 
     folder: Path
@@ -63,20 +66,27 @@ class Shard:
         words: UInt8[ndarray, " n"],
         scores: Float64[ndarray, " n"] | None = None,
     ) -> None:
-        """Adds rows; ``text`` is a line ``source<TAB>target`` each, and a score is NaN where there
-        is none.
+        """Adds rows.
+
+        Args:
+            text: a line ``source<TAB>target`` for each.
+            source_keys: of the sources.
+            target_keys: of the targets.
+            words: see the property of that name.
+            scores: NaN where a row has none; without it none has.
         """
-        scores = np.full(len(words), np.nan) if scores is None else scores
+        if scores is None:
+            scores = np.full(len(words), np.nan)
         columns = (
             ("tsv", text),
-            ("source", source_keys),
-            ("target", target_keys),
-            ("words", words),
-            ("score", scores),
+            ("source", source_keys.data),
+            ("target", target_keys.data),
+            ("words", words.data),
+            ("score", scores.data),
         )
         for kind, content in columns:
             with self._path(kind).open("ab") as file:
-                file.write(content if isinstance(content, bytes) else content.data)
+                file.write(content)
         self.rows += len(words)
 
     @property
@@ -109,6 +119,7 @@ class Shard:
             for first in range(0, self.rows, BLOCK_ROWS):
                 lines = islice(file, min(BLOCK_ROWS, self.rows - first))
                 chosen = list(compress(lines, mask[first : first + BLOCK_ROWS].tolist()))
+                # A mask that is shorter than the block would leave lines to the next one.
                 for _ in lines:
                     pass
                 if chosen:

@@ -55,7 +55,7 @@ def find_files(source: SourceConfig) -> list[str]:
     Raises:
         DataError: a glob matches nothing.
     """
-    found: dict[str, None] = {}
+    found: dict[str, None] = {}  # a set that keeps the order, which is that of preference
     for path in map(os.fspath, source.paths):
         if not glob.has_magic(path) or path.startswith("hf:"):
             found[path] = None
@@ -78,11 +78,11 @@ def describe_file(path: str, source: SourceConfig) -> SourceFile:
 
 
 def check_sources(config: PrepareConfig) -> None:
-    """Finds out before any work whether every file is there, of a known format and in known
-    languages.
+    """Finds out before any work whether every file can be read.
 
-    The first pair of each file is read. Data of a hub are left alone, as they would be fetched, and
-    so are pipes, which give their pairs only once.
+    That is whether it is there, of a known format and in known languages. The first pair of each
+    file is read. Data of a hub are left alone, as they would be fetched, and so are pipes, which
+    give their pairs only once.
 
     Raises:
         DataError: one can't be read, or has no scores where they are needed.
@@ -119,8 +119,9 @@ def read_chunks(
     wanted: frozenset[str] = frozenset(),
     bad: BadLines | None = None,
 ) -> Iterator[Chunk]:
-    """Streams a file in chunks, every pair turned so that English is the target (else in the order
-    of the codes).
+    """Streams a file in chunks of one language pair.
+
+    Every pair is turned so that English is the target; other languages are in code order.
 
     Args:
         path: one of ``find_files``.
@@ -150,10 +151,12 @@ def read_chunks(
             language_pair = (source_language, target_language)
         chunk = open_chunks.get(language_pair)
         if chunk is None:
+            # Looked up once a chunk and not for every pair.
             if wanted and not wanted.issuperset(language_pair):
                 skipped["other language"] += 1
                 continue
             chunk = open_chunks[language_pair] = Chunk(index, language_pair)
+        # A pair without a score is a bad line, one with a low score a pair that a rule drops.
         if score is None and source.needs_scores:
             bad.reject(DataError(NO_SCORE, path=path), f"{source_text}\t{target_text}")
             continue
@@ -169,8 +172,10 @@ def read_chunks(
 
 
 def is_turned(source_language: str, target_language: str) -> bool:
-    """Whether a pair is stored the other way round: English is always the target, other languages
-    are in code order.
+    """Whether a pair is stored the other way round.
+
+    English is always the target, and other languages are in code order: so that a language pair is
+    one, whichever side its files begin with.
     """
     if target_language == ENGLISH:
         return False
@@ -178,6 +183,7 @@ def is_turned(source_language: str, target_language: str) -> bool:
 
 
 def _identity(path: str, source: SourceConfig) -> str:
+    """One text for all names of the same data: a glob finds both files of a Moses pair."""
     if (source.format or guess_format(path)) != "moses":
         return path
     from interlingua.corpus.moses import moses_files

@@ -1,4 +1,9 @@
-"""Third stage: the test set and the validation set; none of their sentences occurs in training."""
+"""Third stage: the test set and the validation set; none of their sentences occurs in training.
+
+Four draws in turn: the test set's pairs and its short pairs, then those of the validation set. Each
+works on keys and only on rows that are still trained on (``corpus.splits`` says how it draws). At
+the end every training row that shares a sentence with one of the drawn rows is dropped.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +22,8 @@ from interlingua.prepare.progress import Progress
 from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.sources import ENGLISH
 
-CANDIDATES = (
-    100_000  # pairs a language pair's set is drawn from, where it has as many: bounds memory
-)
+CANDIDATES = 100_000
+"""Pairs that a language pair's set is drawn from, where it has as many; bounds memory."""
 
 
 class _Candidates(NamedTuple):
@@ -34,8 +38,9 @@ class _Candidates(NamedTuple):
 
 
 def split(shards: list[Shard], config: PrepareConfig, progress: Progress) -> None:
-    """Gives rows the fate ``heldout`` or ``valid``, and those that share a sentence with one
-    ``in_heldout_or_valid``.
+    """Gives rows the fate ``heldout`` or ``valid``.
+
+    Those that share a sentence with one of them become ``in_heldout_or_valid``.
 
     Args:
         shards: in the order of their language pairs; every other rule has been applied.
@@ -43,28 +48,25 @@ def split(shards: list[Shard], config: PrepareConfig, progress: Progress) -> Non
         progress: called after every set and shard.
     """
     stage = progress.stage("held-out and validation", total=2 + len(shards), unit="pairs")
-    taken = np.zeros(0, np.uint64)
+    set_keys = np.zeros(0, np.uint64)  # sorted keys of all sentences of the sets so far
     for fate, settings, salt in (
         (Fate.heldout, config.heldout, 1),
         (Fate.valid, config.validation, 2),
     ):
-        for number, short in ((settings.pairs, False), (settings.short_pairs, True)):
-            drawn = (
-                _draw(shards, config, settings, number, short, config.seed + salt, taken)
-                if number
-                else []
-            )
-            for part, chosen in drawn:
+        for number, is_short in ((settings.pairs, False), (settings.short_pairs, True)):
+            if not number:
+                continue
+            seed = config.seed + salt
+            for part, chosen in _draw(shards, config, settings, number, is_short, seed, set_keys):
                 part.shard.fates[part.rows[chosen]] = fate
                 # What is taken once is no candidate again, so that validation shares no sentence
                 # with the test set.
-                taken = np.unique(
-                    np.concatenate((taken, part.source_keys[chosen], part.target_keys[chosen]))
-                )
+                keys = (set_keys, part.source_keys[chosen], part.target_keys[chosen])
+                set_keys = np.unique(np.concatenate(keys))
                 stage.count(int(np.count_nonzero(chosen)))
         stage.advance()
     for shard in shards:
-        shares = is_in(taken, shard.source_keys) | is_in(taken, shard.target_keys)
+        shares = is_in(set_keys, shard.source_keys) | is_in(set_keys, shard.target_keys)
         shard.fates[shares & (shard.fates == Fate.train)] = Fate.in_heldout_or_valid
         stage.advance()
     stage.done()
@@ -75,23 +77,25 @@ def _draw(
     config: PrepareConfig,
     settings: SplitConfig,
     number: int,
-    short: bool,
+    is_short: bool,
     seed: int,
-    taken: UInt64[ndarray, " k"],
+    set_keys: UInt64[ndarray, " k"],
 ) -> list[tuple[_Candidates, Bool[ndarray, " n"]]]:
+    """Draws a set: the candidates of every shard, with the mask of those that are in it."""
     parts: list[_Candidates] = []
-    groups: list[ndarray] = []
-    for group, (language_pair, members) in enumerate(
-        groupby(shards, key=lambda shard: shard.language_pair)
-    ):
+    groups: list[ndarray] = []  # number of the language pair of each candidate
+    language_pairs = groupby(shards, key=lambda shard: shard.language_pair)
+    for group, (language_pair, members) in enumerate(language_pairs):
         if settings.english_only and ENGLISH not in language_pair:
             continue
         own = list(members)
         share = _share(sum(shard.count(Fate.train) for shard in own), number, settings.max_share)
         for shard in own:
             allowed = config.sources[shard.source_index].heldout
-            parts.append(_candidates(shard, share, seed, taken, settings.min_words, short, allowed))
-            groups.append(np.full(len(parts[-1].rows), group, np.uint32))
+            words = settings.min_words
+            part = _candidates(shard, share, seed, set_keys, words, is_short, allowed)
+            parts.append(part)
+            groups.append(np.full(len(part.rows), group, np.uint32))
     if not parts:
         return []
     chosen = hold_out(
@@ -108,33 +112,36 @@ def _draw(
 
 
 def _share(rows: int, number: int, max_share: float) -> float:
-    """The share of a language pair's rows that takes part: all, or enough for ``max_share`` not to
-    bind.
+    """The share of a language pair's rows that takes part.
+
+    All of them, or enough for ``max_share`` not to bind.
     """
-    enough = max(CANDIDATES, 2 * number / max_share) if max_share else 0
-    return min(1.0, enough / rows) if rows else 0.0
+    if not rows or not max_share:
+        return 0.0
+    # Of n candidates n * max_share may be held out; here that is twice what is wanted.
+    enough = max(CANDIDATES, 2 * number / max_share)
+    return min(1.0, enough / rows)
 
 
 def _candidates(
     shard: Shard,
     share: float,
     seed: int,
-    taken: UInt64[ndarray, " k"],
+    set_keys: UInt64[ndarray, " k"],
     min_words: int,
-    short: bool,
+    is_short: bool,
     allowed: bool,
 ) -> _Candidates:
-    among = shard.fates == Fate.train
+    is_candidate = shard.fates == Fate.train
     target_keys = shard.target_keys
     if share < 1:
         # By the random number `hold_out` gives the target sentence: of a sample those that it
         # prefers.
         ranks = splitmix64(target_keys ^ splitmix64(np.array([seed], np.uint64)))
-        among &= ranks < np.uint64(int(share * 2**64))
-    rows = np.flatnonzero(among)
+        is_candidate &= ranks < np.uint64(int(share * 2**64))
+    rows = np.flatnonzero(is_candidate)
     sources = shard.source_keys[rows]
     targets = target_keys[rows]
-    eligible = ((shard.words[rows] < min_words) == short) & ~(
-        is_in(taken, sources) | is_in(taken, targets)
-    )
-    return _Candidates(shard, rows, sources, targets, eligible & allowed)
+    has_length = (shard.words[rows] < min_words) == is_short
+    is_in_set = is_in(set_keys, sources) | is_in(set_keys, targets)
+    return _Candidates(shard, rows, sources, targets, has_length & ~is_in_set & allowed)

@@ -1,5 +1,7 @@
-"""The corpus's vocabulary: trained on its pairs, taken over from a model, or a model's trimmed to
-the pairs.
+"""The corpus's vocabulary.
+
+It is trained on the corpus's pairs, taken over from a model, or a model's that is trimmed to the
+pairs.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ SHOWN_LANGUAGES = 5
 def make_vocabulary(
     shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: Progress
 ) -> Vocabulary:
-    """Makes ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``, the model that goes
-    with it.
+    """Makes ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
+
+    The latter is the model that goes with a trimmed vocabulary.
 
     Args:
         shards: the cleaned pairs.
@@ -62,6 +65,7 @@ def _trimmed(
     from interlingua.encoder.encoder import Encoder
 
     encoder = Encoder.load(config.vocabulary.path)
+    # Both sides of all pairs that are stored as tokens.
     rows = sum(shard.count(fate) for shard in shards for fate in (Fate.train, Fate.valid))
     stage = progress.stage("vocabulary", total=2 * rows, unit="pieces")
     if config.vocabulary.max_size is None:
@@ -74,7 +78,9 @@ def _trimmed(
         log.warning(
             "trimming keeps %s of %s pieces, those of %s pairs: other text will be cut into"
             " smaller pieces or lost; remove trim unless the model is for such texts alone",
-            *(f"{number:,}" for number in (small.vocabulary.size, encoder.vocabulary.size, rows)),
+            f"{small.vocabulary.size:,}",
+            f"{encoder.vocabulary.size:,}",
+            f"{rows:,}",
         )
     small.save(folder / TRIMMED_FOLDER)
     stage.done()
@@ -100,6 +106,7 @@ def _frequent_ids(
     """The ``max_size`` ids that are most frequent in the pairs."""
     from interlingua.encoder.vocabulary_trimming import id_counts, most_frequent_ids
 
+    # By language, an array with a count per id: the temperature balances the languages.
     counts: dict[str, Any] = {}
     for language, texts in _prompted(shards, config):
         counts[language] = counts.get(language, 0) + id_counts(vocabulary, texts, language=language)
@@ -115,19 +122,21 @@ def _frequent_ids(
 def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
     """Logs the share of tokens that are not kept, and the languages where it is largest."""
     rows = sorted(kept)
-    totals = {language: int(of_language.sum()) for language, of_language in counts.items()}
-    lost = {
-        language: totals[language] - int(of_language[rows].sum())
-        for language, of_language in counts.items()
-    }
-    shares = {
-        language: 100 * lost[language] / totals[language] for language in counts if totals[language]
-    }
-    worst = sorted(shares, key=shares.__getitem__, reverse=True)[:SHOWN_LANGUAGES]
+    total = 0
+    total_lost = 0
+    percentages = {}
+    for language, of_language in counts.items():
+        tokens = int(of_language.sum())
+        lost = tokens - int(of_language[rows].sum())
+        total += tokens
+        total_lost += lost
+        if tokens:
+            percentages[language] = 100 * lost / tokens
+    worst = sorted(percentages, key=percentages.__getitem__, reverse=True)[:SHOWN_LANGUAGES]
     log.info(
         "%.2f %% of all tokens will be spelled by shorter pieces; most in %s",
-        100 * sum(lost.values()) / max(1, sum(totals.values())),
-        ", ".join(f"{language} ({shares[language]:.2f} %)" for language in worst),
+        100 * total_lost / max(1, total),
+        ", ".join(f"{language} ({percentages[language]:.2f} %)" for language in worst),
     )
 
 
@@ -152,15 +161,16 @@ def _trained(
 
     settings = config.vocabulary
     stage = progress.stage("vocabulary", total=1, unit="sentences")
+    sample = balanced_sentences(
+        shards,
+        work,
+        sentences=settings.sample_sentences,
+        temperature=settings.temperature,
+        seed=config.seed,
+        count=stage.count,
+    )
     vocabulary = train_vocabulary(
-        balanced_sentences(
-            shards,
-            work,
-            sentences=settings.sample_sentences,
-            temperature=settings.temperature,
-            seed=config.seed,
-            count=stage.count,
-        ),
+        sample,
         size=settings.size,
         languages=sorted({code for shard in shards for code in shard.language_pair}),
         model_type=settings.model_type,
@@ -168,7 +178,7 @@ def _trained(
         byte_fallback=settings.byte_fallback,
         character_coverage=settings.character_coverage,
         temperature=1.0,  # the sample is balanced already
-        sample_sentences=2 * settings.sample_sentences,
+        sample_sentences=2 * settings.sample_sentences,  # more than the sample has
         pre_tokenizer=settings.pre_tokenizer,
         seed=config.seed,
     )

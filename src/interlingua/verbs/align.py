@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Links(list["Link"]):
     """The links of two documents, every sentence in one of them.
 
-    None where they were written to a file.
+    It is empty where they were written to a file.
 
     Args:
         links: numbers of source sentences, of target sentences and the cost of each link.
@@ -48,6 +48,7 @@ class AlignOptions(ModelOptions):
     target: PathLike | Sequence[str] | None = argument(
         "Its translation, in the same formats.", None, kind=Path
     )
+    # In place of the two documents.
     documents: PathLike | None = option(
         None,
         "Many documents: source TAB target [TAB links [TAB gold]] in every line.",
@@ -75,6 +76,7 @@ class AlignOptions(ModelOptions):
         group=OUTPUT,
         kind=Path,
     )
+    # Of the search for the cheapest path.
     max_sentences: int = option(
         4, "Sentences in a link at most, both sides together.", group=SEARCH, minimum=2
     )
@@ -92,6 +94,7 @@ class AlignOptions(ModelOptions):
         minimum=1,
         unit="sentences",
     )
+    # What the documents are.
     split: bool = option(
         False,
         "The documents are plain text: split it into sentences, written to LINKS.source.txt.",
@@ -124,9 +127,8 @@ def run_align(
 ) -> Links:
     """Links the sentences of two documents that are translations of each other.
 
-    Thompson and Koehn (2019).
-
-    The documents are files, or lists of sentences in their order.
+    The method is Vecalign's (Thompson and Koehn 2019). The documents are files, or lists of
+    sentences in their order.
 
     Args:
         options: what to do.
@@ -147,12 +149,9 @@ def run_align(
     config = AlignConfig(
         max_sentences=options.max_sentences, skip_quantile=options.skip_quantile, band=options.band
     )
-    lists = [
-        side
-        for side in (options.source, options.target)
-        if not isinstance(side, str | os.PathLike | None)
-    ]
-    if lists:
+    # A string is a file's name; None goes with a list of documents.
+    sides = (options.source, options.target)
+    if not all(isinstance(side, str | os.PathLike | None) for side in sides):
         return _align_lists(options, config)
     files: Any = {"source": options.source, "target": options.target}
     job = AlignJob(
@@ -168,6 +167,7 @@ def run_align(
         target_column=options.target_column,
         config=config,
     )
+    # Of many documents a run goes on where it was stopped, if the model is still the same.
     encode, identity = open_model(options, identified=options.documents is not None)
     report = job.run(encode, model=identity, stdout=stdout or io.StringIO(), progress=progress)
     return Links(report.links, report, len(job.documents))
@@ -180,9 +180,9 @@ def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
     from interlingua.verbs.sources import open_model
 
     names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column")
-    given = [name for name in names if getattr(options, name)]
-    if given:
-        raise ConfigError(f"{given[0]} goes with documents in files; drop it, or name two files")
+    for name in names:
+        if getattr(options, name):
+            raise ConfigError(f"{name} goes with documents in files; drop it, or name two files")
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(
         encode,
@@ -190,6 +190,7 @@ def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
         source_language=options.source_language,
         target_language=options.target_language,
     )
+    # Each text is checked when its turn comes, and named with its number if it is none.
     sides: Any = (options.source or (), options.target or ())
     source = list(checked_texts(sides[0], "source"))
     target = list(checked_texts(sides[1], "target"))

@@ -126,22 +126,24 @@ class ModelAnalysis:
 def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
     """The analyses of one model after the other, each loaded when its turn comes.
 
-    Mistakes show before.
+    A mistake in the options shows before the first is loaded.
     """
     from interlingua.analysis.run import build_analyses
     from interlingua.encoder.backends.load import backend_settings
 
-    data_folder(options.data)
-    models = [options.model] if options.other is None else [options.model, options.other]
+    data_folder(options.data)  # raises where there is none
+    models = [options.model]
+    if options.other is not None:
+        models.append(options.other)
     names: Sequence[str | None] = listed(options.name or None) or [None] * len(models)
     if len(names) != len(models):
         raise ConfigError(
             f"--name gives {len(names)} names for {len(models)} models; separate them with a comma"
         )
+    # --set is for the backend and for the analyses; each takes what begins with a name of its own.
     of_backend, settings = backend_settings(options.settings or (), options.backend)
-    wanted = listed(options.only or None)
     analyses = build_analyses(
-        wanted, languages=listed(options.languages or None), settings=settings
+        listed(options.only or None), languages=listed(options.languages or None), settings=settings
     )
     for model, name in zip(models, names, strict=True):
         encoder, info = _loaded(model, name, options, of_backend)
@@ -159,6 +161,7 @@ def _loaded(
         "pooling": options.pooling,
         "device": options.device,
     }
+    # A name is loaded; an encoder that was loaded before can't follow any of the choices.
     if isinstance(model, str | os.PathLike):
         return load_encoder(os.fspath(model), **choices, name=name, options=of_backend)
     refuse_choices(model, **choices)
@@ -171,9 +174,8 @@ def write_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed
 
     if options.output is None:
         return Analysed(found, None)
-    return Analysed(
-        found, page.write_page(found, Path(options.output), only=listed(options.only or None) or [])
-    )
+    only = listed(options.only or None) or []
+    return Analysed(found, page.write_page(found, Path(options.output), only=only))
 
 
 def run_analyse(

@@ -1,6 +1,4 @@
-"""``interlingua.average`` and ``interlingua average``: a model of which the weights are a mean of
-others'.
-"""
+"""``interlingua.average`` and ``interlingua average``: the mean of several models' weights."""
 
 from __future__ import annotations
 
@@ -43,6 +41,7 @@ class AverageOptions(Options):
     output: PathLike = option(
         help="Folder of the new model.", group=OUTPUT, kind=Path, short="-o", is_positional=True
     )
+    # Either the shares themselves, or what to choose them on.
     weights: Numbers | None = option(None, "Share of each model, with commas: 0.4,0.6.")
     grid: Numbers | None = option(
         None,
@@ -80,6 +79,7 @@ class AverageOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # An option that nothing would read is a mistake, not one to pass over.
         refuse_without(self, "languages", needs="pairs", when=not self.pairs)
         refuse_without(
             self, "max_pairs", "prompt", needs="pairs or sts", when=not (self.pairs or self.sts)
@@ -127,8 +127,11 @@ def run_average(
 
 
 def _numbers(option: str, numbers: Numbers | None) -> list[float] | None:
+    """Numbers with commas, as the command line gives them, or a list of Python's."""
+    if numbers is None:
+        return None
     if not isinstance(numbers, str):
-        return None if numbers is None else list(numbers)
+        return list(numbers)
     try:
         return [float(part) for part in listed(numbers) or []]
     except ValueError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
 from interlingua.options import INPUT, OUTPUT, function_of, option
-from interlingua.verbs.shared import Progress, TwoTextsOptions, as_path, silent
+from interlingua.verbs.shared import Progress, TwoTextsOptions, as_path, as_text, silent
 
 if TYPE_CHECKING:
     from interlingua.mining.calibrate import Calibrated
@@ -78,13 +78,14 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> Cal
     job = CalibrateJob(
         output=Path(options.output),
         config=config,
-        parallel=None if options.parallel is None else str(options.parallel),
+        parallel=as_text(options.parallel),
         labels=as_path(options.labels),
         gold=as_path(options.gold),
         probes=options.probes,
         seed=options.seed,
         work=as_path(options.work),
     )
+    # Held-out pairs are embedded even where the vectors of both texts are given.
     source, target, model = two_texts(options, job.folder, always_load=options.parallel is not None)
     return job.run(source, target, model, progress=progress)
 

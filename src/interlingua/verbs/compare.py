@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import FILTERING, OUTPUT, Options, argument, function_of, option
-from interlingua.verbs.shared import silent
+from interlingua.verbs.shared import as_path, silent
 
 
 class Comparison(NamedTuple):
@@ -38,6 +38,7 @@ class CompareOptions(Options):
     format: str | None = option(
         None, "markdown, latex, csv or html; by --output's suffix.", group=OUTPUT
     )
+    # What a table shows; a page shows all of it.
     by: str = option(
         "groups", "Rows: groups or languages, or tasks for one table of all.", group=OUTPUT
     )
@@ -46,6 +47,7 @@ class CompareOptions(Options):
         None, "Only rows that contain this pattern, e.g. 'muse|sts17_'.", group=FILTERING
     )
     join: bool = option(False, "One table of all tasks.", group=OUTPUT)
+    # How results are compared.
     group: str | None = option(
         None,
         "Join seeds into mean ± standard deviation: a pattern to cut out of the models' names,"
@@ -84,8 +86,9 @@ class CompareOptions(Options):
 def run_compare(
     options: CompareOptions, progress: Callable[[str, float, float], None] = silent
 ) -> Comparison:
-    """Makes a table of all tasks and one per task, a column per result, or one HTML page of
-    everything.
+    """Makes tables of results, or one HTML page of everything.
+
+    There is a table of all tasks and one per task, each with a column per result.
 
     Args:
         options: what to do.
@@ -101,43 +104,42 @@ def run_compare(
     from interlingua.evaluation import rendering
     from interlingua.files import atomic_write
 
-    is_one = isinstance(options.result, str | os.PathLike)
-    paths = [Path(options.result)] if is_one else list(map(Path, options.result))  # type: ignore[arg-type]
-    output = None if options.output is None else Path(options.output)
-    wanted = rendering.format_of(options.format, output)
-    text = (
-        _page(paths, options, progress)
-        if wanted == "html"
-        else _tables(paths, options, wanted, progress)
-    )
+    if isinstance(options.result, str | os.PathLike):
+        paths = [Path(options.result)]
+    else:
+        paths = list(map(Path, options.result))
+    output = as_path(options.output)
+    format = rendering.format_of(options.format, output)
+    if format == "html":
+        text = _page(paths, options, progress)
+    else:
+        text = _tables(paths, options, format, progress)
     if output is not None:
         with atomic_write(output) as file:
             file.write(text)
     return Comparison(text, output)
 
 
-def _tables(paths: list[Path], options: CompareOptions, wanted: Any, progress: Any) -> str:
+def _tables(paths: list[Path], options: CompareOptions, format: Any, progress: Any) -> str:
     from interlingua.analysis.side_by_side import side_by_side
     from interlingua.evaluation import comparison, rendering, results
 
     of_results, analyses = _results_and_analyses(paths)
-    plain = not any(value not in (None, False, "groups") for value in options.of_tables.values())
-    found = results.read_results(of_results, needed=not (plain and analyses))
+    # Analyses have no rows or metrics to choose from: they are shown where nothing is chosen.
+    is_default = all(value in (None, False, "groups") for value in options.of_tables.values())
+    found = results.read_results(of_results, needed=not (is_default and analyses))
     tables: list[Any] = []
     if found:
         tables = comparison.compare(
             found, **options.of_tables, **options.of_both, progress=progress
         )
-    if (
-        plain and wanted != "csv" and len(tables) > 1
-    ):  # all tasks in one table first, then each with its groups
-        tables = [
-            *comparison.compare(found, by="tasks", **options.of_both, progress=progress),
-            *tables,
-        ]
-    return rendering.render(
-        [*tables, *(side_by_side(analyses) if plain else [])], wanted, rows=options.rows
-    )
+    if is_default and format != "csv" and len(tables) > 1:
+        # All tasks in one table first, then each with its groups.
+        overview = comparison.compare(found, by="tasks", **options.of_both, progress=progress)
+        tables = [*overview, *tables]
+    if is_default:
+        tables = [*tables, *side_by_side(analyses)]
+    return rendering.render(tables, format, rows=options.rows)
 
 
 def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
@@ -145,21 +147,20 @@ def _page(paths: list[Path], options: CompareOptions, progress: Any) -> str:
     from interlingua.evaluation.page import page_data, render_page
     from interlingua.evaluation.results import read_results
 
-    of_tables = {**options.of_tables, "rows": options.rows}
-    given = [
-        name for name, value in of_tables.items() if value not in (None, False, "groups", "scores")
-    ]
-    if given:
-        raise ConfigError(
-            f"--{given[0]} shapes a table; the page shows all rows and metrics, so leave it out"
-        )
+    for name, value in {**options.of_tables, "rows": options.rows}.items():
+        if value not in (None, False, "groups", "scores"):
+            raise ConfigError(
+                f"--{name} shapes a table; the page shows all rows and metrics, so leave it out"
+            )
     of_results, analyses = _results_and_analyses(paths)
-    plain = []
+    records = []
     for one in analyses:
+        # The page also shows the items of a measure, which the JSON of an analysis leaves out.
         items = {measure.name: measure.items for measure in one.measures}
-        plain.append(to_json(one) | {"items": items})
+        records.append(to_json(one) | {"items": items})
     results = read_results(of_results, examples=True)
-    return render_page(page_data(results, analyses=plain, **options.of_both, progress=progress))
+    data = page_data(results, analyses=records, **options.of_both, progress=progress)
+    return render_page(data)
 
 
 def _results_and_analyses(paths: list[Path]) -> tuple[list[Path], list[Any]]:
@@ -168,9 +169,9 @@ def _results_and_analyses(paths: list[Path]) -> tuple[list[Path], list[Any]]:
     from interlingua.evaluation.results import ANALYSIS_SUFFIX
 
     of_results = [path for path in paths if not path.name.endswith(ANALYSIS_SUFFIX)]
-    return of_results, read_analyses(
-        path for path in paths if path.is_dir() or path not in of_results
-    )
+    # A folder may hold both kinds.
+    of_analyses = [path for path in paths if path.is_dir() or path not in of_results]
+    return of_results, read_analyses(of_analyses)
 
 
 compare = function_of(CompareOptions, run_compare, "compare")

@@ -1,5 +1,6 @@
-"""``interlingua.debias`` and ``interlingua debias``: the language taken out of a model's vectors,
-or of stored ones.
+"""``interlingua.debias`` and ``interlingua debias``: the language taken out of vectors.
+
+Of those that a model makes, or of stored ones.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ if TYPE_CHECKING:
     from interlingua.analysis.debias import DebiasOptions, DebiasReport
 
 OF_MODELS = ("prompt", "backend", "settings", "dtype", "device", "column")
+"""Options that are read only where texts are embedded."""
 OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
+"""Options that are read only where a map is estimated."""
 
 
 @dataclass(frozen=True)
 class DebiasSettings(Options):
-    """Options of ``debias``: either a model and texts, or stored vectors with their languages or a
-    map.
+    """Options of ``debias``.
+
+    Either a model and texts, or stored vectors with their languages or a map.
     """
 
     model: PathLike | None = argument(
@@ -50,6 +54,7 @@ class DebiasSettings(Options):
     output: PathLike = option(
         Path("debiased"), "The new folder.", group=OUTPUT, short="-o", is_positional=True
     )
+    # How the map is estimated.
     method: str = option("project", "project, erase, shift or center.")
     rank: int | None = option(
         None, "Directions to remove; chosen by held-out retrieval.", kind=int, minimum=0
@@ -66,6 +71,7 @@ class DebiasSettings(Options):
         "Column of .csv or .xlsx in one language; the one called by it, or text, by default.",
         group=INPUT,
     )
+    # Stored vectors, in place of a model and texts.
     vectors: PathLike | None = option(
         None,
         "A .npy file of vectors to map, in place of a model and texts.",
@@ -78,6 +84,7 @@ class DebiasSettings(Options):
     map: PathLike | None = option(
         None, "With --vectors: a map that debias wrote, to apply.", group=INPUT, kind=Path
     )
+    # How the model embeds.
     prompt: str | Sequence[str] | None = option(
         None,
         "Prompt to embed with, a name or a text; several are given one by one.",
@@ -113,9 +120,8 @@ class DebiasSettings(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         for field in fields(self):
-            if (
-                getattr(self, field.name) == []
-            ):  # typer's value of a repeatable option that is not given
+            # Typer's value of a repeatable option that is not given.
+            if getattr(self, field.name) == []:
                 object.__setattr__(self, field.name, None)
         if self.vectors is None:
             if self.labels is not None or self.map is not None:
@@ -129,6 +135,7 @@ class DebiasSettings(Options):
             raise ConfigError(
                 f"--vectors maps stored vectors and reads no model or texts; remove {self.model}"
             )
+        # What would not be read is refused: someone who gives it expects that it does something.
         refuse_unread(self, *OF_MODELS, reason="vectors", when=True)
         refuse_unread(self, *OF_ESTIMATES, reason="map", when=self.map is not None)
 
@@ -144,13 +151,13 @@ class DebiasSettings(Options):
         """How the map is estimated."""
         from interlingua.analysis.debias import DebiasOptions
 
-        languages = listed(self.languages)
+        languages = tuple(listed(self.languages) or ()) or None
         return DebiasOptions(
             method=cast(Any, self.method),  # checked there
             rank=self.rank,
             sentences=self.sentences,
             held_out_share=self.held_out,
-            languages=tuple(languages) if languages else None,
+            languages=languages,
             column=self.column,
             prompts=self.prompts,
             seed=self.seed,
@@ -158,8 +165,9 @@ class DebiasSettings(Options):
 
 
 def run_debias(options: DebiasSettings, progress: Progress = silent) -> DebiasReport | None:
-    """Estimates a map that takes the language out of vectors, and writes the model or the vectors
-    with it.
+    """Estimates a map that takes the language out of vectors.
+
+    Writes the model with the map, or the vectors that have gone through it.
 
     Args:
         options: what to do.
@@ -188,15 +196,18 @@ def run_debias(options: DebiasSettings, progress: Progress = silent) -> DebiasRe
         return debias_index(
             options.vectors, options.output, labels=options.labels, language_map=options.map, **how
         )
-    own, left = backend_settings(options.settings or (), options.backend)
-    if left:
+    # Here --set is for the backend alone, so that nothing may be left over.
+    own, others = backend_settings(options.settings or (), options.backend)
+    if others:
         raise ConfigError(
-            f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1"
+            f"--set {others[0]}: expected BACKEND.OPTION=VALUE, e.g. function.version=1"
         )
     texts = options.texts or ()
+    if isinstance(texts, str | os.PathLike):
+        texts = [texts]
     return debias_model(
-        os.fspath(options.model or ""),
-        [texts] if isinstance(texts, str | os.PathLike) else texts,
+        os.fspath(options.model or ""),  # is set, as there are no vectors
+        texts,
         options.output,
         backend=options.backend,
         backend_options=own,

@@ -79,7 +79,10 @@ def run_embed(
     from interlingua.encoder.embed_files import EmbedJob
     from interlingua.verbs.sources import open_model
 
-    form: dict[str, Any] = {} if options.dim is None else {"dim": options.dim}
+    # What of the vectors' form is not the default; only our own models take it.
+    form: dict[str, Any] = {}
+    if options.dim is not None:
+        form["dim"] = options.dim
     if options.precision != "float32":
         form["precision"] = options.precision
     if form and options.backend != "interlingua":
@@ -97,8 +100,10 @@ def run_embed(
         language=options.language,
         on_error=options.on_error,
     )
+    # Processes that share the work load the model by its name.
     elsewhere = options.ray is not None or options.devices > 1
     encode, identity = open_model(options, identified=job.to_folder, elsewhere=elsewhere)
+    # With the model all that the vectors depend on: a run that goes on must have made the same.
     settings = [f"normalize={options.normalize} language={options.language}"]
     if options.column:
         settings.append(f"column={options.column}")

@@ -1,6 +1,4 @@
-"""``interlingua.evaluate`` and ``interlingua evaluate``: scores of an encoder on local evaluation
-folders.
-"""
+"""``interlingua.evaluate`` and ``interlingua evaluate``: scores of an encoder on local folders."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ DATA_VARIABLE = "INTERLINGUA_DATA"
 class Evaluated(list["TaskResult"]):
     """One result per task, in the suite's order, but for those that the budget left out.
 
-    None of a shard.
+    It is empty after a shard, which only embeds.
 
     Args:
         results: of the tasks.
@@ -100,10 +98,11 @@ def data_folder(data: PathLike | None) -> Path:
     Raises:
         DataError: neither names one.
     """
-    given = data if data is not None else os.environ.get(DATA_VARIABLE)
-    if given is None:
+    if data is None:
+        data = os.environ.get(DATA_VARIABLE)
+    if data is None:
         raise DataError("no data: give --data DIR or set INTERLINGUA_DATA")
-    return Path(given).expanduser()
+    return Path(data).expanduser()
 
 
 def refuse_choices(model: Any, **choices: Any) -> None:
@@ -117,11 +116,11 @@ def refuse_choices(model: Any, **choices: Any) -> None:
             "expected an encoder (interlingua.load) or a model's folder first, got"
             f" {type(model).__name__}; the order is evaluate(encoder, suite, data)"
         )
-    given = [name for name, value in choices.items() if value not in (None, "interlingua")]
-    if given:
-        raise ConfigError(
-            f"{given[0]} is chosen when a model is loaded; name the model, or drop the option"
-        )
+    for name, value in choices.items():
+        if value not in (None, "interlingua"):
+            raise ConfigError(
+                f"{name} is chosen when a model is loaded; name the model, or drop the option"
+            )
 
 
 @dataclass(frozen=True)
@@ -171,6 +170,7 @@ class EvaluateOptions(MeasuredModelOptions):
         None, "The model's name in results; its directory's by default.", group=OUTPUT
     )
     compare: str = option("index", "index, or text to count duplicates as right.", group=FILTERING)
+    # How much of the suite is done here, and by how many processes.
     budget: str | Budget | None = option(
         None, "Embed no longer than 90s, 10m or 2h; the rest is left out."
     )
@@ -223,8 +223,11 @@ class Evaluation:
         if options.devices is not None:
             check_devices(options)
         data = data_folder(options.data)
+        # --set is for the backend and for the tasks; each takes what begins with a name of its own.
         of_backend, of_tasks = backend_settings(options.settings or (), options.backend)
-        suite = listed(options.suite) if isinstance(options.suite, str) else options.suite
+        suite: Sequence[str | Task] | None = options.suite
+        if isinstance(options.suite, str):
+            suite = listed(options.suite)
         tasks = build_tasks(
             suite or "",
             languages=listed(options.languages or None),
@@ -232,7 +235,7 @@ class Evaluation:
             settings=of_tasks,
             data=data,
         )
-        if options.devices is not None:
+        if options.devices is not None:  # each process will embed a shard; see evaluate_parts
             checked_shard(f"1/{options.devices}", tasks, options.cache)
         budget = options.budget or None
         if isinstance(budget, str):
@@ -252,7 +255,9 @@ class Evaluation:
 
         options = self.options
         if options.devices is not None:
+            # After this the cache holds the passages' vectors, and what follows only scores.
             embed_parts(options, run_evaluate, progress)
+        # None leaves the model's own prompt; an empty text is no prompt.
         roles = {"query": options.query_prompt, "passage": options.passage_prompt}
         how: Any = {
             "role_prompts": {role: text for role, text in roles.items() if text is not None}
@@ -272,7 +277,10 @@ class Evaluation:
             progress=progress,
             **how,
         )
-        return Evaluated(found, self.budget.report if self.budget else None)
+        left_out = None
+        if self.budget:
+            left_out = self.budget.report
+        return Evaluated(found, left_out)
 
 
 def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, ModelInfo]:
@@ -286,6 +294,7 @@ def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, 
         "device": options.device,
         "dim": options.dim,
     }
+    # A name is loaded; an encoder that was loaded before can't follow any of the choices.
     if isinstance(options.model, str | os.PathLike):
         return load_encoder(
             os.fspath(options.model), **choices, name=options.name, options=of_backend

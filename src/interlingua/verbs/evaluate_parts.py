@@ -1,5 +1,7 @@
-"""``evaluate --devices 8``: each process embeds a part of the passages into the cache, which this
-one then scores.
+"""``evaluate --devices 8``: several processes embed, and this one scores.
+
+Each process embeds a part of the passages into the cache that all share, as ``evaluate --shard``
+does on machines of a cluster. Then this process finds all vectors in the cache.
 """
 
 from __future__ import annotations
@@ -44,11 +46,13 @@ def check_devices(options: Any) -> None:
     for name in ("shard", "budget"):
         if getattr(options, name) is not None:
             raise ConfigError(f"devices and {name} exclude one another; drop one of them")
-    gpus = torch.cuda.device_count() if options.device in (None, "cuda") else 0
     if options.device not in (None, "cuda", "cpu"):
         raise ConfigError(
             f"devices takes a GPU for each process, or the CPU; drop device {options.device!r}"
         )
+    if options.device == "cpu":
+        return
+    gpus = torch.cuda.device_count()
     if gpus and (options.devices or 0) > gpus:
         raise ConfigError(
             f"devices is {options.devices}, but there are {gpus} GPUs; set {gpus}, or --device cpu"
@@ -72,24 +76,25 @@ def embed_parts(options: Any, run: Run, progress: Progress) -> None:
 
     assert options.devices is not None
     on_gpus = options.device != "cpu" and torch.cuda.device_count() > 0
-    threads = None if on_gpus else max(1, torch.get_num_threads() // options.devices)
+    threads = None
+    if not on_gpus:  # the processes share this one's cores
+        threads = max(1, torch.get_num_threads() // options.devices)
     context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
-    heard: Any = context.Queue()
+    messages: Any = context.Queue()
     processes = []
     for number in range(options.devices):
-        device = f"cuda:{number}" if on_gpus else options.device
-        part = replace(
-            options,
-            devices=None,
-            shard=f"{number + 1}/{options.devices}",
-            device=device,
-            check=False,
-        )
-        processes.append(context.Process(target=_embed, args=(run, part, threads, heard)))
+        # Pooling, prompt and scale are checked once, by the process that scores.
+        shard = f"{number + 1}/{options.devices}"
+        part = replace(options, devices=None, shard=shard, check=False)
+        if on_gpus:
+            part = replace(part, device=f"cuda:{number}")
+        processes.append(context.Process(target=_embed, args=(run, part, threads, messages)))
+    # They end where one of them fails or this process is interrupted (Ctrl-C reaches all, and is
+    # left to this one). Each also watches this process, which may be killed before it ends them.
     try:
         for process in processes:
             process.start()
-        _wait(processes, heard, progress)
+        _wait(processes, messages, progress)
     finally:
         started = [process for process in processes if process.pid is not None]
         for process in started:
@@ -98,11 +103,12 @@ def embed_parts(options: Any, run: Run, progress: Progress) -> None:
             process.join()
 
 
-def _wait(processes: Sequence[BaseProcess], heard: Any, progress: Progress) -> None:
+def _wait(processes: Sequence[BaseProcess], messages: Any, progress: Progress) -> None:
     running = list(processes)
     while running:
         wait([process.sentinel for process in running], timeout=SECONDS)
-        _read(heard, progress)
+        # Before the exit codes: what an error was comes as a message of the process.
+        _read(messages, progress)
         for process in running:
             if process.exitcode:
                 raise TaskError(
@@ -110,37 +116,38 @@ def _wait(processes: Sequence[BaseProcess], heard: Any, progress: Progress) -> N
                     " full?); the same command goes on where it was stopped"
                 )
         running = [process for process in running if process.exitcode is None]
-    _read(heard, progress)
+    _read(messages, progress)
 
 
-def _read(heard: Any, progress: Progress) -> None:
+def _read(messages: Any, progress: Progress) -> None:
     """Passes on what the processes have sent: how far the first one is, or an error."""
     with contextlib.suppress(queue.Empty):
         while True:
-            problem, *now = heard.get(timeout=0.01)
+            problem, *state = messages.get(timeout=0.01)
             if problem is not None:
                 raise TaskError(problem)
-            progress(*now)
+            progress(*state)
 
 
-def _embed(run: Run, options: Any, threads: int | None, heard: Any) -> None:
+def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
     """Embeds one part in a process of its own, which ends with the one that started it."""
     import torch
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # Else each process would take all cores.
     if threads is not None:
         torch.set_num_threads(threads)
     is_first = options.shard.startswith("1/")
 
     def report(name: str, done: float, of_all: float) -> None:
         if is_first:
-            heard.put((None, name, done, of_all))
+            messages.put((None, name, done, of_all))
 
     try:
         run(options, report)
     except InterlinguaError as error:  # as text, for errors of some kinds can't be sent
-        heard.put((str(error),))
+        messages.put((str(error),))
 
 
 def _end_with_parent() -> None:

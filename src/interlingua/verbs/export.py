@@ -1,6 +1,4 @@
-"""``interlingua.export`` and ``interlingua export``: a model as other libraries read it,
-checked.
-"""
+"""``interlingua.export`` and ``interlingua export``: a model as other libraries read it."""
 
 from __future__ import annotations
 
@@ -41,6 +39,7 @@ class ExportOptions(Options):
         "Model directory or hf:owner/name, or a run's folder (its best model)."
     )
     output: PathLike = option(help="The new directory.", group=OUTPUT, kind=Path, short="-o")
+    # What is written; without any of these a directory for sentence-transformers.
     onnx: bool = option(
         False, "Write an ONNX graph, pooling inside, for onnxruntime.", group=OUTPUT
     )
@@ -55,6 +54,7 @@ class ExportOptions(Options):
     static: bool = option(
         False, "Train a vector for each token on --corpus: a hundred times faster.", group=OUTPUT
     )
+    # How token vectors are trained.
     corpus: PathLike | None = option(
         None, "With --static: the folder that interlingua prepare wrote.", group=MODEL, kind=Path
     )
@@ -73,6 +73,7 @@ class ExportOptions(Options):
         flags=("--set",),
         metavar="KEY=VALUE",
     )
+    # What the directory and its card say.
     dtype: str = option(
         "float32", "To store weights in: float32, bfloat16, float16; int8.", group=OUTPUT
     )
@@ -88,6 +89,7 @@ class ExportOptions(Options):
         group=OUTPUT,
         kind=list[Path],
     )
+    # How the model is made smaller before it is written.
     vocabulary_of: Sequence[str] | None = option(
         None,
         "Keep only the vocabulary of these files or globs: .txt, or pairs.",
@@ -117,6 +119,7 @@ class ExportOptions(Options):
         group=MODEL,
         kind=list[str],
     )
+    # The check of what was written.
     verify: bool = option(True, "Compare the vectors with those of all that runs it.")
     verify_texts: Sequence[PathLike] | None = option(
         None, "Compare these texts' too: ru.txt of one sentence a line, or pairs.", kind=list[Path]
@@ -130,8 +133,9 @@ class ExportOptions(Options):
 def run_export(
     options: ExportOptions, on_verified: Callable[[Verification], None] = silent
 ) -> Exported:
-    """Writes a directory for sentence-transformers, or graphs, or token vectors, and checks that
-    vectors stay.
+    """Writes a model for other libraries, and checks that its vectors stay.
+
+    It is a directory for sentence-transformers, or graphs, or token vectors.
 
     Args:
         options: what to do.
@@ -153,6 +157,7 @@ def run_export(
     _refuse(options, kinds)
     model = os.fspath(options.model)
     output = Path(options.output)
+    # Texts to compare vectors on: those of the library, and the user's.
     samples = with_texts_of(tuple(options.verify_texts or ()))
     if options.verify_only:
         return Exported(output, _verify(model, output, samples, on_verified))
@@ -174,6 +179,7 @@ def run_export(
         "samples": samples,
         "on_verified": on_verified,
     }
+    # One of three: token vectors, graphs, or a directory for sentence-transformers.
     if options.static:
         from interlingua.verbs.export_static import export_static
 
@@ -201,14 +207,16 @@ def _verify(
     from interlingua.export.verify import verify
 
     encoder = Encoder.load(find_model(model)[0])
-    prompts = (None, *encoder.settings.prompts)
+    prompts = (None, *encoder.settings.prompts)  # None is the model's default
     return verify(encoder, output, samples, prompts=prompts, on_verified=on_verified)
 
 
 def _refuse(options: ExportOptions, kinds: list[str]) -> None:
     """Options that don't go together."""
     if options.static and (kinds or options.verify_only):
-        other = "verify-only" if options.verify_only else kinds[0]
+        other = "verify-only"
+        if not options.verify_only:
+            other = kinds[0]
         raise ConfigError(
             f"--static and --{other}: make the token vectors first, then export their directory"
         )
@@ -222,10 +230,10 @@ def _refuse(options: ExportOptions, kinds: list[str]) -> None:
             "--static trains on parallel text: give --corpus, the folder that interlingua prepare"
             " wrote"
         )
-    given = {"corpus": options.corpus, "dim": options.dim, "set": options.settings}
-    alone = [f"--{option}" for option, value in given.items() if value is not None]
-    if alone and not options.static:
-        raise ConfigError(f"{alone[0]} is for --static; drop it, or say --static")
+    of_static = {"corpus": options.corpus, "dim": options.dim, "set": options.settings}
+    for name, value in of_static.items():
+        if value is not None and not options.static:
+            raise ConfigError(f"--{name} is for --static; drop it, or say --static")
 
 
 export = function_of(ExportOptions, run_export, "export")

@@ -1,5 +1,7 @@
-"""Export of token vectors: they are trained, written and compared with the model that they come
-from.
+"""Export of token vectors: trained, written and compared with the model that they come from.
+
+The model is the teacher of a static one: a table of a vector per token, of which a text's vector is
+the mean. A training run in a folder of its own comes first, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ def export_static(
 ) -> tuple[Any, list[str]]:
     """Trains a vector for each token and writes them.
 
-    See ``train.static`` and ``export.sentence_transformers``.
+    ``train.static`` describes the training, ``export.sentence_transformers`` the directory.
 
     Args:
         model: the teacher.
@@ -66,11 +68,11 @@ def export_static(
     assert best is not None
     done = export(best, output, **options)
     lines = []
-    folder = next(
-        (corpus / name for name in ("heldout", "valid_text") if pair_files(corpus / name)), None
-    )
+    # Held-out pairs rather than those by which the best model was chosen.
+    folders = (corpus / "heldout", corpus / "valid_text")
+    folder = next(filter(pair_files, folders), None)
     if folder is not None:
-        teacher.eval()
+        teacher.eval()  # without dropout
         compared = against(teacher, Encoder.load(output), folder, prompt=usual_prompt(teacher))
         lines = [f"{model} (slow) and {output} (fast) on {folder}:", *compared.lines()]
     return done, [*lines, f"{work}: the training run; remove it when you are done"]
@@ -80,4 +82,6 @@ def _evaluator(folder: Path) -> Evaluator | None:
     from interlingua.corpus.evaluation_sets import pair_files
     from interlingua.evaluation.validation import validation_evaluator
 
-    return validation_evaluator(folder) if pair_files(folder) else None
+    if not pair_files(folder):
+        return None
+    return validation_evaluator(folder)

@@ -1,6 +1,4 @@
-"""``interlingua.index`` and ``interlingua index``: passages with their vectors on disk, to be
-searched.
-"""
+"""``interlingua.index`` and ``interlingua index``: passages with their vectors on disk."""
 
 from __future__ import annotations
 
@@ -107,24 +105,26 @@ def run_index(
     from interlingua.search.searcher import add_to_index, build_index
 
     _check(options)
-    given = [os.fspath(argument) for argument in options.arguments]
+    # The first is the index or the model, the others are files or ids.
+    arguments = [os.fspath(argument) for argument in options.arguments]
     if options.action == "delete":
-        return _delete(options, given[0], given[1:])
-    show: Any = {"progress": lambda done: progress(done, None)}
+        return _delete(options, arguments[0], arguments[1:])
+    show: Any = {"progress": lambda done: progress(done, None)}  # how many there are is not known
     computing: Any = {
         "language": options.language,
         "dtype": options.dtype,
         "device": options.device,
     }
     if options.action == "add":
-        return _changed(given[0], add_to_index(given[0], given[1:], **computing, **show))
+        added = add_to_index(arguments[0], arguments[1:], **computing, **show)
+        return _changed(arguments[0], added)
     if options.output is None:
         raise ConfigError("name the folder of the index: -o DIR")
-    if Path(given[0]).is_file():
-        given = [DEFAULT_MODEL, *given]
+    if Path(arguments[0]).is_file():  # no model, but what is to be indexed
+        arguments = [DEFAULT_MODEL, *arguments]
     added = build_index(
-        given[0],
-        given[1:],
+        arguments[0],
+        arguments[1:],
         options.output,
         prompt=options.prompt,
         question_prompt=options.question_prompt,
@@ -147,14 +147,14 @@ def _check(options: IndexOptions) -> None:
         raise ConfigError(f"no such action {options.action!r}{guess}; there are: {', '.join(READ)}")
     if isinstance(options.arguments, str) or not options.arguments:
         raise ConfigError("name what to index: build MODEL FILES, add DIR FILES, or delete DIR IDS")
-    all_read = dict.fromkeys(name for names in READ.values() for name in names)
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
-    given = [name for name in all_read if getattr(options, name) != defaults[name]]
-    unread = next((name for name in given if name not in READ[options.action]), None)
-    if unread is not None:
-        raise ConfigError(
-            f"--{unread.replace('_', '-')} is not an option of index {options.action}; remove it"
-        )
+    # What another action reads and this one does not, and is set all the same.
+    for names in READ.values():
+        for name in names:
+            is_set = getattr(options, name) != defaults[name]
+            if is_set and name not in READ[options.action]:
+                flag = name.replace("_", "-")
+                raise ConfigError(f"--{flag} is not an option of index {options.action}; remove it")
 
 
 def _delete(options: IndexOptions, folder: str, ids: list[str]) -> Indexed:

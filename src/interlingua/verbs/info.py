@@ -1,5 +1,6 @@
-"""``interlingua.info`` and ``interlingua info``: what this machine can do, and how it would encode
-with a model.
+"""``interlingua.info`` and ``interlingua info``: what this machine can do.
+
+With a model also how it would encode with that.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class InfoOptions(Options):
 
 
 def run_info(options: InfoOptions, progress: Callable[..., None] = silent) -> Info:
-    """Says what this machine has, and with a model which executor and dtype encode, why, and every
-    measured rate.
+    """Says what this machine has, and how it encodes with a model.
+
+    For a model that is which executor and dtype encode, why, and every measured rate.
 
     Args:
         options: what to do.
@@ -88,6 +90,7 @@ def _model(encoder: Encoder, name: str) -> Info:
     from interlingua.encoder.static import StaticBackbone
 
     config = encoder.backbone.config
+    # Executors differ in how they compute layers, of which a table of vectors has none.
     if isinstance(encoder.backbone, StaticBackbone):
         return Info(
             [f"{name}: a table of {config.vocab_size:,} token vectors, which needs no executor"],
@@ -103,22 +106,27 @@ def _model(encoder: Encoder, name: str) -> Info:
     executors = {}
     for dtype in AUTOMATIC:
         choice = found.choices[dtype]
-        called = str(dtype).removeprefix("torch.")
-        executors[called] = choice.executor
+        name_of_dtype = _dtype_name(dtype)
+        executors[name_of_dtype] = choice.executor
         rates = [f"{executor} {rate:,.0f}" for executor, rate in choice.rates.items()]
-        lines.append(f"  {called}: {choice.executor}, {choice.reason}")
+        lines.append(f"  {name_of_dtype}: {choice.executor}, {choice.reason}")
         lines.append(f"    measured: {', '.join(rates)}")
         lines += [f"    not {executor}: {reason}" for executor, reason in choice.refused.items()]
+    # What a lower precision costs in likeness, by which ``auto`` refuses some.
     for dtype, (mean, lowest) in found.cosines.items():
-        called = str(dtype).removeprefix("torch.")
         lines.append(
-            f"  {called}: cosine with float32 {mean:.6f} in the mean, {lowest:.6f} at the lowest"
+            f"  {_dtype_name(dtype)}: cosine with float32 {mean:.6f} in the mean, {lowest:.6f} at"
+            " the lowest"
         )
-    chosen = str(found.dtype).removeprefix("torch.")
+    chosen = _dtype_name(found.dtype)
     limits = f"the fastest with a mean cosine of {MEAN_COSINE} and none below {LOWEST_COSINE}"
     lines.append(f"--dtype auto is {chosen}, {limits}")
     return Info(lines, executors, chosen)
 
 
+def _dtype_name(dtype: object) -> str:
+    """``bfloat16``, as the option spells it."""
+    return str(dtype).removeprefix("torch.")
+
+
 info = function_of(InfoOptions, run_info, "info")
-"""``interlingua info [MODEL]``."""

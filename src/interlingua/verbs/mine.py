@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from interlingua.mining.mine import MinedPairs, MineJob
 
 CHECKS = "script,length,copied,numbers,duplicate,hub"
+"""Checks that are measured by default: ``mining.checks.CHEAP``, all but ``language``."""
 DROPPED = "script,length,copied,duplicate,hub"
+"""Checks that reject pairs by default: ``mining.checks.DROPPED``."""
 
 
 @dataclass(frozen=True)
 class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     """Options of ``mine``."""
 
+    # Only Python may do without: there the pairs come back.
     output: PathLike | None = option(
         None,
         "The pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; s3://bucket/name.tsv.",
@@ -39,6 +42,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         short="-o",
         is_required=True,
     )
+    # Which pairs are kept.
     threshold: float | None = option(
         None,
         "Least score, in the margin's unit.",
@@ -71,6 +75,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         f" {DROPPED}, and none with --check none.",
         group=FILTERING,
     )
+    # What is written besides.
     columns: Names | None = option(
         None,
         "Of .tsv, .csv, .xlsx: score, source, target, probability, cosine, source_origins,"
@@ -86,6 +91,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         group=OUTPUT,
         kind=Path,
     )
+    # How pairs are searched, and how the work is cut.
     laser: bool = option(
         False, "As LASER's mine_bitexts.py does it: no checks, no --precision.", group=SEARCH
     )
@@ -102,11 +108,12 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
 
 
 def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
-    """Finds translations in two texts; Artetxe and Schwenk (2019).
+    """Finds translations in two texts.
 
-    Each side is a file, or a list of sentences; equal sentences count once, blank ones not at all.
-    Empty ``checks`` measure nothing and, unless ``drop`` names some, reject nothing. A run with an
-    output that was stopped goes on where it was.
+    The method is margin-based mining (Artetxe and Schwenk 2019). Each side is a file, or a list of
+    sentences; equal sentences count once, blank ones not at all. Empty ``checks`` measure nothing
+    and, unless ``drop`` names some, reject nothing. A run with an output that was stopped goes on
+    where it was.
 
     Args:
         options: what to do.
@@ -125,9 +132,9 @@ def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
     with contextlib.ExitStack() as stack:
         work = as_path(options.work)
         if options.output is None and work is None and options.shard is None:
-            work = Path(
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="interlingua-mine-"))
-            )
+            # The pairs come back in memory, and nothing is left that could go on.
+            temporary = tempfile.TemporaryDirectory(prefix="interlingua-mine-")
+            work = Path(stack.enter_context(temporary))
         job = mine_job(options, work)
         both = two_texts(options, job.folder, elsewhere=options.ray is not None)
         if options.plan:
@@ -139,8 +146,13 @@ def mine_job(options: MineOptions, work: Path | None) -> MineJob:
     """The checked job that the options describe, with the folder of all that is made on the way."""
     from interlingua.mining.mine import MineJob, parse_size
 
-    are_off = joined(options.checks) in ("", "none")
-    default_drop = "none" if are_off else DROPPED
+    checks = joined(options.checks)
+    if options.drop is not None:
+        drop = joined(options.drop)
+    elif checks in ("", "none"):  # without checks nothing is rejected
+        drop = "none"
+    else:
+        drop = DROPPED
     return MineJob(
         output=options.output,
         documents=options.documents,
@@ -152,8 +164,8 @@ def mine_job(options: MineOptions, work: Path | None) -> MineJob:
         threshold=options.threshold,
         calibration=as_path(options.calibration),
         precision=options.precision,
-        check=joined(options.checks),
-        drop=default_drop if options.drop is None else joined(options.drop),
+        check=checks,
+        drop=drop,
         columns=listed(options.columns),
         report=options.report,
         gold=as_path(options.gold),

@@ -73,14 +73,14 @@ def _config(options: PrepareOptions) -> PrepareConfig:
     from interlingua.config import apply_override, from_mapping, load_config, to_mapping
     from interlingua.prepare.config import PrepareConfig
 
-    overrides = [
-        *(options.settings or ()),
-        *([] if options.output is None else [f"output={options.output}"]),
-    ]
-    if isinstance(options.config, str | os.PathLike):
-        return load_config(PrepareConfig, options.config, overrides=overrides)
-    given = options.config
-    table = copy.deepcopy(dict(given)) if isinstance(given, Mapping) else to_mapping(given)
+    overrides = list(options.settings or ())
+    if options.output is not None:  # the last, so that --output wins over --set output=
+        overrides.append(f"output={options.output}")
+    config = options.config
+    if isinstance(config, str | os.PathLike):
+        return load_config(PrepareConfig, config, overrides=overrides)
+    # A copy, as the caller's own stays as it is.
+    table = copy.deepcopy(dict(config)) if isinstance(config, Mapping) else to_mapping(config)
     for override in overrides:
         apply_override(table, override)
     return from_mapping(PrepareConfig, table)

@@ -1,6 +1,4 @@
-"""``interlingua.quickstart`` and ``interlingua quickstart``: from translation catalogues to a
-measured encoder.
-"""
+"""``interlingua.quickstart`` and ``interlingua quickstart``: from catalogues to an encoder."""
 
 from __future__ import annotations
 
@@ -78,7 +76,7 @@ def run_quickstart(options: QuickstartOptions) -> Findings:
         budget_seconds=options.budget_seconds,
         steps=options.steps,
         catalogues=tuple(map(Path, options.catalogues or ())),
-        packages=None if options.fetch else (),
+        packages=None if options.fetch else (),  # None = the usual ones
         cache=Path(options.cache),
     )
     findings = quickstart(settings)

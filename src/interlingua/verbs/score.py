@@ -1,6 +1,4 @@
-"""``interlingua.score`` and ``interlingua score``: the pairs of a bitext, scored and filtered as
-they stream by.
-"""
+"""``interlingua.score`` and ``interlingua score``: the pairs of a bitext, scored and filtered."""
 
 from __future__ import annotations
 
@@ -22,7 +20,14 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.verbs.shared import BadLineOptions, ModelOptions, as_path, joined, silent
+from interlingua.verbs.shared import (
+    BadLineOptions,
+    ModelOptions,
+    as_path,
+    as_text,
+    joined,
+    silent,
+)
 
 if TYPE_CHECKING:
     from interlingua.mining.score import ScoreJob, Stream
@@ -48,7 +53,7 @@ class ScoredPair(NamedTuple):
 class Scored:
     """The kept pairs, in their order, each scored when its turn comes.
 
-    None where they were written to a file.
+    It is empty where they were written to a file.
 
     Attributes:
         pairs: the stream of them.
@@ -92,6 +97,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     target_language: str | None = option(
         None, "Any code; from the file's name by default.", group=INPUT
     )
+    # How a pair is scored.
     k: int = option(
         4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
     )
@@ -106,6 +112,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     cosine: bool = option(
         False, "Plain cosine in place of a margin; needs no window.", group=SEARCH
     )
+    # Which pairs are kept.
     threshold: float | None = option(
         None, "Keep pairs of at least this score.", group=FILTERING, kind=float
     )
@@ -142,6 +149,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
         "Checks that reject pairs, with their limits or without: length=2,script.",
         group=FILTERING,
     )
+    # What is written besides.
     columns: Names | None = option(
         None,
         "Of .tsv, .csv and .xlsx: score, source, target, source_language, probability, cosine,"
@@ -160,6 +168,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
         group=OUTPUT,
         kind=Path,
     )
+    # A calibration in place of pairs, and what it is learned from.
     learn: PathLike | None = option(
         None,
         "Write no pairs but this calibration file, from --judged or --parallel.",
@@ -203,16 +212,18 @@ def run_score(
     from interlingua.verbs.sources import open_model
 
     job = score_job(options)
-    parallel = None if options.parallel is None else str(options.parallel)
+    parallel = as_text(options.parallel)
     learner = learn_job(as_path(options.learn), as_path(options.labels), parallel, job.config)
+    # A mistake in the file shows before the model is loaded.
     stream = _open(options, job)
+    # A calibration holds for one model; without one there is no need to know which it is.
     encode, identity = open_model(options, identified=bool(options.calibration or learner))
     if learner is not None:
         return Scored(lines=learner.run(stream, encode, model=identity, progress=progress))
     if options.output is not None or stdout is not None:
-        return Scored(
-            lines=job.run(stream, encode, model=identity, stdout=stdout, progress=progress)
-        )
+        lines = job.run(stream, encode, model=identity, stdout=stdout, progress=progress)
+        return Scored(lines=lines)
+    # In Python the pairs stream on to the caller; the report is complete with the last one.
     found = Scored()
     rows = job.kept(stream, encode, model=identity, progress=progress, lines=found.lines)
     found.pairs = (
@@ -235,9 +246,11 @@ def score_job(options: ScoreOptions) -> ScoreJob:
         precision=options.precision,
         prior=options.prior,
     )
-    bitext: Any = options.bitext
+    file = None
+    if isinstance(options.bitext, str | os.PathLike):
+        file = os.fspath(options.bitext)
     return ScoreJob(
-        input=os.fspath(bitext) if isinstance(bitext, str | os.PathLike) else None,
+        input=file,
         input_format=options.input_format,
         source_language=options.source_language,
         target_language=options.target_language,

@@ -1,6 +1,4 @@
-"""``interlingua.search`` and ``interlingua search``: the passages of an index that answer
-questions.
-"""
+"""``interlingua.search`` and ``interlingua search``: passages of an index that answer questions."""
 
 from __future__ import annotations
 
@@ -42,6 +40,7 @@ class SearchOptions(Options):
     )
     dtype: str = option("float32", "To compute in: float32, bfloat16, float16, int8.", group=MODEL)
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
+    # What is found.
     top: int = option(10, "Passages found at most.", group=SEARCH, minimum=1)
     mode: str = option(
         "vector",
@@ -77,7 +76,7 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
     from interlingua.search.passage_index import PassageIndex
     from interlingua.search.searcher import Searcher, model_of
 
-    questions = _questions(options.questions)
+    questions = _questions(options.questions)  # an empty one shows before the model is loaded
     index = PassageIndex(options.folder)
     computing: Any = {"dtype": options.dtype, "device": options.device}
     searcher = Searcher(index, model_of(index, model=options.model, **computing))
@@ -95,17 +94,20 @@ def rankings(options: SearchOptions) -> Iterator[tuple[str, Ranking]]:
         yield question, ranking
 
 
-def _questions(given: str | Sequence[str]) -> Iterator[str]:
-    """Those that were given, checked at once, or the lines of standard input as they come."""
-    several = [given] if isinstance(given, str) else list(given)
-    if several == [STANDARD_INPUT]:
+def _questions(questions: str | Sequence[str]) -> Iterator[str]:
+    """The questions, checked at once, or the lines of standard input as they come."""
+    if isinstance(questions, str):
+        questions = [questions]
+    questions = list(questions)
+    if questions == [STANDARD_INPUT]:
         return _typed_questions()
-    if not several or not all(question.strip() for question in several):
+    if not questions or not all(question.strip() for question in questions):
         raise ConfigError("the question is empty; give some text")
-    return iter(several)
+    return iter(questions)
 
 
 def _typed_questions() -> Iterator[str]:
+    # Each is answered before the next line is read, so that one can ask on at a terminal.
     is_empty = True
     for line in sys.stdin:
         if question := line.strip():

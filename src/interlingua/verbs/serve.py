@@ -28,6 +28,7 @@ class ServeOptions(ServeSettings):
         "auto", "To compute in: float32, bfloat16, float16, int8, auto.", group=MODEL
     )
     device: str | None = option(None, "cpu, cuda, cuda:1.", group=MODEL)
+    # What more than embeddings is served.
     index: PathLike | None = option(
         None, "Folder of an index of this model, for /search.", group=SEARCH
     )
@@ -37,6 +38,7 @@ class ServeOptions(ServeSettings):
         " calibration.json of the model.",
         group=SEARCH,
     )
+    # Where, and by how many processes.
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 for all.")
     port: int = option(8000, "Port; 0 for any free one.", minimum=0, maximum=65_535)
     workers: int = option(1, "Processes that share the weights.", minimum=1, maximum=256)

@@ -35,15 +35,23 @@ def joined(names: Names | Mapping[str, float | None]) -> str:
     if isinstance(names, str):
         return names
     if isinstance(names, Mapping):
-        return ",".join(
-            name if limit is None else f"{name}={limit}" for name, limit in names.items()
-        )
+        parts = [name if limit is None else f"{name}={limit}" for name, limit in names.items()]
+        return ",".join(parts)
     return ",".join(names)
 
 
 def as_path(path: PathLike | None) -> Path | None:
     """The path, or None."""
-    return None if path is None else Path(path)
+    if path is None:
+        return None
+    return Path(path)
+
+
+def as_text(path: PathLike | None) -> str | None:
+    """The path as text, for what may also be a prefix of files or the name of a hub's data."""
+    if path is None:
+        return None
+    return str(path)
 
 
 def embedding_function(encoder: Any) -> Callable[..., Any]:
@@ -53,7 +61,8 @@ def embedding_function(encoder: Any) -> Callable[..., Any]:
         ConfigError: it is neither.
     """
     embed: Any = getattr(encoder, "encode", encoder)
-    # A text has a method of that name, too.
+    # The order of the arguments is the likeliest mistake, so the message names it. A text has a
+    # method of that name, too.
     if isinstance(encoder, str) or not callable(embed):
         kind = type(encoder).__name__
         raise ConfigError(
@@ -127,32 +136,35 @@ class ModelOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.model is None:
+        if self.model is None:  # frozen, hence in this way
             object.__setattr__(self, "model", DEFAULT_MODEL)
         if not isinstance(self.model, str | os.PathLike):
             embedding_function(self.model)  # raises where it does not embed
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """The default model where the first argument is what is read, here or elsewhere, and so no
-        model.
+        """The default model where the first argument is what is read, and so no model.
 
-        Another backend may read its model from a file: there nothing is left out.
+        It is read here or on another machine. Another backend may read its model from a file: there
+        nothing is left out.
         """
         if "model" in given or given.get("backend", BACKEND) != BACKEND:
             return None
         if first is None:
             return DEFAULT_MODEL
-        is_read = isinstance(first, str | os.PathLike) and _is_input(os.fspath(first))
-        return DEFAULT_MODEL if is_read else None
+        if isinstance(first, str | os.PathLike) and _is_input(os.fspath(first)):
+            return DEFAULT_MODEL
+        return None
 
 
 def _is_input(name: str) -> bool:
     """Whether a name stands for standard input or for files, and so for no model."""
     if name == STANDARD_INPUT or Path(name).is_file() or is_remote(name):
         return True
+    # A folder is a model's; an installed model may be called as a prefix of files is.
     if Path(name).is_dir() or installed_model_entry(name) is not None:
         return False
+    # What is left are patterns, and the common prefix of two files, which is no file itself.
     has_files = any(mark in name for mark in WILD) and bool(glob.glob(name))
     return has_files or is_moses_name(name)
 
@@ -183,6 +195,7 @@ class TwoTextsOptions(ModelOptions):
     target_column: str | None = option(
         None, "Column of a target that is .csv or .xlsx.", group=INPUT
     )
+    # What the files hold.
     layout: str = option(
         "auto",
         "lines, ids (id TAB text), documents (document TAB text), or auto; with --documents that"
@@ -197,6 +210,7 @@ class TwoTextsOptions(ModelOptions):
     target_vectors: PathLike | None = option(
         None, "Vectors of the target's lines, in the same formats.", group=INPUT
     )
+    # Which pairs of sentences are compared, and how they are scored.
     documents: str | None = option(
         None,
         "Only within matched documents: equal, urls, or a file, document TAB document; on the CPU.",
@@ -218,6 +232,7 @@ class TwoTextsOptions(ModelOptions):
         "Lines that are one text: exact, folded (but for case and punctuation), or never.",
         group=SEARCH,
     )
+    # What the work may take.
     memory: str | int = option(
         "4GiB",
         "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",

@@ -26,8 +26,9 @@ from interlingua.verbs.shared import ModelOptions, TwoTextsOptions, embedding_fu
 def open_model(
     options: ModelOptions, *, identified: bool = True, elsewhere: bool = False
 ) -> tuple[Callable[..., Any], str]:
-    """What gives vectors of length 1, and a text that differs where the model, its prompt or its
-    settings differ.
+    """What gives vectors of length 1, and a text that identifies it.
+
+    The text differs where the model, its prompt or its settings differ.
 
     Args:
         options: of the verb.
@@ -56,17 +57,14 @@ def open_model(
         named = options.model if inspect.isroutine(options.model) else type(options.model)
         name = f"{named.__module__}:{named.__qualname__}"
         return _by_function(options), f"{name} {options.prompt or ''}".strip()
-    encoder = (
-        OwnEncoder(options.model, name="model", dtype=cast(Any, options.dtype))
-        if identified
-        else options.model
-    )
     identity = ""
-    if isinstance(encoder, OwnEncoder):
-        names = [f"dtype={options.dtype}"] if options.dtype else []
-        identity = " ".join(
-            [encoder.info.identity or "", *names, prompt_text(encoder, options.prompt)]
-        ).strip()
+    if identified:
+        own = OwnEncoder(options.model, name="model", dtype=cast(Any, options.dtype))
+        parts = [own.info.identity or ""]
+        if options.dtype:
+            parts.append(f"dtype={options.dtype}")
+        parts.append(prompt_text(own, options.prompt))
+        identity = " ".join(parts).strip()
     how: Any = {
         "prompt": options.prompt,
         "batch_tokens": options.batch_tokens,
@@ -76,23 +74,27 @@ def open_model(
 
 
 def _by_function(options: ModelOptions) -> Callable[..., Any]:
-    """A function as the backend ``function`` uses it, or the ``encode`` of another library's
-    encoder.
+    """What embeds with an object that is not our own encoder.
 
-    An encoder is given the prompt and the language by name. A function gets texts with the prompt
-    in front, and the language if it has a parameter for it.
+    That is a function as the backend ``function`` uses it, or the ``encode`` of another library's
+    encoder. An encoder is given the prompt and the language by name. A function gets texts with the
+    prompt in front, and the language if it has a parameter for it.
     """
     function = embedding_function(options.model)
     is_encoder = function is not options.model
     takes_language = is_encoder or "language" in inspect.signature(function).parameters
 
     def encode(texts: Sequence[str], *, language: str | None = None, **how: Any) -> Any:
-        given = {"language": language} if language and takes_language else {}
-        if is_encoder and options.prompt:
-            given["prompt"] = options.prompt
-        encoder = FunctionEncoder(functools.partial(function, **given))
-        before = None if is_encoder else options.prompt
-        return encoder.encode(texts, prompt=before, **{"normalize": True, **how})
+        by_name = {}
+        if language and takes_language:
+            by_name["language"] = language
+        prompt = options.prompt
+        if is_encoder and prompt:
+            by_name["prompt"] = prompt
+        if is_encoder:  # it puts the prompt in front itself
+            prompt = None
+        encoder = FunctionEncoder(functools.partial(function, **by_name))
+        return encoder.encode(texts, prompt=prompt, **{"normalize": True, **how})
 
     return encode
 
@@ -116,9 +118,8 @@ def two_texts(
 ) -> tuple[TextFile, TextFile, str]:
     """Both sides with what embeds them, and the model's identity.
 
-    Remote files are fetched into the folder.
-
-    The model is not loaded where all vectors are given and no model of that name is here.
+    Remote files are fetched into the folder. The model is not loaded where all vectors are given
+    and no model of that name is here.
 
     Args:
         options: of the verb.
@@ -132,11 +133,13 @@ def two_texts(
         )
     source = _side(options, "source", folder)
     target = _side(options, "target", folder)
+    # The name alone, where vectors are given of a model that may not be on this machine.
     identity = f"vectors of {options.model}"
     all_known = source.vectors and target.vectors
     is_here = isinstance(options.model, str | os.PathLike) and Path(options.model).exists()
     if always_load or not all_known or is_here:
         encode, identity = open_model(options, elsewhere=elsewhere)
+        # Some models need to know the language of their texts.
         source = source._replace(encode=functools.partial(encode, language=source.language or None))
         target = target._replace(encode=functools.partial(encode, language=target.language or None))
     return source, target, identity
@@ -144,32 +147,38 @@ def two_texts(
 
 def _side(options: TwoTextsOptions, name: str, folder: Path) -> TextFile:
     """The side called ``source`` or ``target``."""
-    given = getattr(options, name)
+    texts = getattr(options, name)
     code = getattr(options, f"{name}_language")
     column = getattr(options, f"{name}_column")
     vectors = getattr(options, f"{name}_vectors")
-    if not isinstance(given, str | os.PathLike):
+    if not isinstance(texts, str | os.PathLike):
         if column or vectors or options.documents is not None:
             raise ConfigError(
                 f"{name} is a list, and a column, vectors and documents go with files; drop them"
             )
-        return text_side(given, name, code)
-    path = os.fspath(given)
+        return text_side(texts, name, code)
+    path = os.fspath(texts)
+    # One file, or those of a pattern; remote ones as they are here now.
     parts = _fetched(path, folder)
-    layout = (
-        "documents"
-        if options.documents is not None and options.layout == "auto"
-        else options.layout
-    )
+    language = resolve(code).code if code else language_of(Path(path))
+    layout: Any = options.layout
+    if layout == "auto" and options.documents is not None:
+        layout = "documents"
+    elif layout == "auto":
+        layout = guess_layout(parts[0])
+    vector_files = []
+    if vectors:
+        vector_files = _fetched(os.fspath(vectors), folder)
     return TextFile(
         path=path,
-        language=resolve(code).code if code else language_of(Path(path)),
-        layout=guess_layout(parts[0]) if layout == "auto" else cast(Any, layout),
-        vectors=_fetched(os.fspath(vectors), folder) if vectors else [],
+        language=language,
+        layout=layout,
+        vectors=vector_files,
         parts=parts,
         column=column,
     )
 
 
 def _fetched(name: str, folder: Path) -> list[Path]:
+    """The files of a name or pattern, on this machine."""
     return [fetch(part, folder / "fetched") for part in expand(name)]

@@ -1,6 +1,4 @@
-"""``interlingua.train`` and ``interlingua train``: an encoder from a config, or all stages of a
-file.
-"""
+"""``interlingua.train`` and ``interlingua train``: an encoder from a config, or several stages."""
 
 from __future__ import annotations
 
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, OUTPUT, Options, argument, function_of, option
+from interlingua.verbs.shared import as_path
 
 if TYPE_CHECKING:
     from interlingua.train.config import TrainConfig
@@ -71,6 +70,7 @@ class TrainOptions(Options):
         "auto: go on from the newest whole checkpoint; never: start over; or a checkpoint's"
         " folder.",
     )
+    # Keys of [run] that change from machine to machine.
     devices: int | None = option(
         None, "Processes, one per GPU or per group of cores, for run.devices.", kind=int, minimum=1
     )
@@ -97,6 +97,7 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
         DataError: the corpus can't be read.
         CheckpointError: a checkpoint can't be read or written.
     """
+    # --init only writes a config; nothing is trained.
     if options.init is not None:
         return Trained(template=_write_template(options.init, options.config))
     if options.config is None:
@@ -106,14 +107,15 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
     from interlingua.train.loop import train
     from interlingua.train.stages import is_staged, load_stages, run_stages
 
-    given = list(options.settings or ())
+    overrides = list(options.settings or ())
     for key in ("devices", "strategy"):
         if getattr(options, key) is not None:
-            given.append(f"run.{key}={getattr(options, key)}")
+            overrides.append(f"run.{key}={getattr(options, key)}")
     resume = os.fspath(options.resume)
     if isinstance(options.config, str | os.PathLike) and is_staged(options.config):
+        # Stages have one folder for all; each run's own lies in it.
         folder, stages = load_stages(
-            options.config, overrides=[*given, *_output(options, "output")]
+            options.config, overrides=[*overrides, *_output(options, "output")]
         )
         results = run_stages(
             folder,
@@ -122,44 +124,49 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
             resume=resume,
             progress=progress,
         )
-        words = [str(options.config), *_flags(given, options.output)]
+        words = [str(options.config), *_flags(overrides, options.output)]
         return Trained(results, again=" ".join(["interlingua train", *map(shlex.quote, words)]))
-    settings = _config(options, [*given, *_output(options, "run.output")])
+    settings = _config(options, [*overrides, *_output(options, "run.output")])
     result = train(settings, evaluate=_evaluator(settings.data), resume=resume, progress=progress)
-    return Trained(
-        [result], again=f"interlingua train {shlex.quote(str(result.run / 'config.toml'))}"
-    )
+    # The run's own config has all overrides in it.
+    again = f"interlingua train {shlex.quote(str(result.run / 'config.toml'))}"
+    return Trained([result], again=again)
 
 
 def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
     from interlingua.config import apply_override
     from interlingua.train.config import TrainConfig, load_train_config, train_config_from
 
-    given: Any = options.config
-    if isinstance(given, str | os.PathLike):
-        return load_train_config(given, overrides=overrides)
-    if isinstance(given, TrainConfig):
+    config: Any = options.config
+    if isinstance(config, str | os.PathLike):
+        return load_train_config(config, overrides=overrides)
+    if isinstance(config, TrainConfig):
         if options.settings:
             raise ConfigError(
                 "settings change a file or a mapping; change a TrainConfig by dataclasses.replace"
             )
-        chosen: dict[str, Any] = {"devices": options.devices, "strategy": options.strategy}
-        chosen["output"] = None if options.output is None else Path(options.output)
-        run = dataclasses.replace(
-            given.run, **{key: value for key, value in chosen.items() if value is not None}
-        )
-        return dataclasses.replace(given, run=run)
-    table = {
-        name: dict(section) if isinstance(section, Mapping) else section
-        for name, section in given.items()
-    }
+        choices: dict[str, Any] = {
+            "devices": options.devices,
+            "strategy": options.strategy,
+            "output": as_path(options.output),
+        }
+        changes = {key: value for key, value in choices.items() if value is not None}
+        return dataclasses.replace(config, run=dataclasses.replace(config.run, **changes))
+    # A copy down to the sections, which the overrides change; the caller's stays as it is.
+    table = dict(config)
+    for name, section in config.items():
+        if isinstance(section, Mapping):
+            table[name] = dict(section)
     for override in overrides:
         apply_override(table, override)
     return train_config_from(table)
 
 
 def _output(options: TrainOptions, key: str) -> list[str]:
-    return [] if options.output is None else [f"{key}={options.output}"]
+    """The override that --output stands for, if it is given."""
+    if options.output is None:
+        return []
+    return [f"{key}={options.output}"]
 
 
 def _write_template(recipe: str, config: Any) -> Path:
@@ -175,16 +182,17 @@ def _write_template(recipe: str, config: Any) -> Path:
     return path
 
 
-def _flags(given: list[str], output: PathLike | None) -> Iterator[str]:
-    for override in given:
+def _flags(overrides: list[str], output: PathLike | None) -> Iterator[str]:
+    for override in overrides:
         yield from ("--set", override)
     if output is not None:
         yield from ("--output", str(output))
 
 
 def _evaluator(data: DataConfig) -> Evaluate | None:
-    """Retrieval on the corpus's validation texts and similarity on scored pairs, where there are
-    any.
+    """What a run is validated on.
+
+    Retrieval on the corpus's validation texts and similarity on scored pairs, where there are any.
     """
     from interlingua.corpus.evaluation_sets import pair_files
     from interlingua.corpus.manifest import prompt_of
@@ -194,22 +202,30 @@ def _evaluator(data: DataConfig) -> Evaluate | None:
         validation_evaluator,
     )
 
-    folder = data.corpus / "valid_text" if data.corpus is not None else None
-    scored = data.labeled.valid if data.labeled is not None and data.labeled.kind == "sts" else ()
     evaluators: list[Evaluator] = []
-    if folder is not None and folder.is_dir() and pair_files(folder):
-        evaluators.append(validation_evaluator(folder, prompt=prompt_of(folder.parent)))
-    if paths := data.similarity or scored:
-        languages = data.labeled.languages if data.labeled is not None else ("eng_Latn", "eng_Latn")
+    if data.corpus is not None:
+        folder = data.corpus / "valid_text"
+        if folder.is_dir() and pair_files(folder):
+            # With the prompt that the stored training texts begin with.
+            evaluators.append(validation_evaluator(folder, prompt=prompt_of(data.corpus)))
+    paths = data.similarity
+    languages = ("eng_Latn", "eng_Latn")
+    if data.labeled is not None:
+        languages = data.labeled.languages
+        if data.labeled.kind == "sts":
+            paths = paths or data.labeled.valid
+    if paths:
         evaluators.append(similarity_evaluator(paths, languages=languages))
     if not evaluators:
         return None
-    return Evaluator(
-        lambda model, step: {
-            name: value for own in evaluators for name, value in own(model, step).items()
-        },
-        tuple(name for own in evaluators for name in own.names),
-    )
+
+    def evaluate(model: Any, step: int) -> dict[str, float]:
+        values: dict[str, float] = {}
+        for own in evaluators:
+            values |= own(model, step)
+        return values
+
+    return Evaluator(evaluate, tuple(name for own in evaluators for name in own.names))
 
 
 train = function_of(TrainOptions, run_train, "train")
