@@ -106,10 +106,14 @@ def reader(
     if match is None or match.how != "urls":
         return lambda: read_lines(paths, layout, strip=strip, bad=bad)
     pattern = language_pattern(language)
-    return lambda: (
-        line._replace(document=without_language(line.document, pattern))
-        for line in read_lines(paths, layout, strip=strip, bad=bad)
-    )
+
+    def lines() -> Iterator[Line]:
+        for line in read_lines(paths, layout, strip=strip, bad=bad):
+            # All lines of this layout have a document.
+            assert line.document is not None
+            yield line._replace(document=without_language(line.document, pattern))
+
+    return lines
 
 
 def language_pattern(language: str) -> re.Pattern[str]:

@@ -270,11 +270,18 @@ LOOKED_AT = 200
 
 
 class Line(NamedTuple):
-    """A line of a file: its text, what it is called by, and the document it is part of."""
+    """A line of a file.
+
+    Attributes:
+        text: empty where the line is blank.
+        name: what it is called by.
+        document: that it is part of; None where the layout has no documents. It may be empty: of
+            a document that is named by its language nothing is left without the language.
+    """
 
     text: str
     name: str
-    document: str = ""
+    document: str | None = None
 
 
 def read_lines(
@@ -298,7 +305,7 @@ def read_lines(
     bad = bad or BadLines()
     # Either all lines of a side have a document or none has, the bad ones included: the keys of
     # the documents are a column of numbers without gaps.
-    bad_document = ""
+    bad_document = None
     if layout == "documents":
         bad_document = UNREADABLE
     for path, at, line in _numbered(paths, bad):
@@ -327,7 +334,7 @@ def _parse_line(line: str, layout: Layout, number: int, strip: bool) -> Line | N
     """
     text = line
     name = str(number)
-    document = ""
+    document = None
     # A text may hold tabs itself, so that no line is split further than its layout needs.
     if layout == "ids":
         name, tab, text = line.partition("\t")
@@ -337,13 +344,13 @@ def _parse_line(line: str, layout: Layout, number: int, strip: bool) -> Line | N
         *names, text = line.split("\t", 2)
         if not names:
             return None
-        document = names[0]
-        name = f"{document}#{number}"
+        name = f"{names[0]}#{number}"
         if len(names) > 1:
             name = names[1]
+        document = names[0].strip()
     if strip:
         text = text.strip()
-    return Line(text, name.strip(), document.strip())
+    return Line(text, name.strip(), document)
 
 
 def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLike, int, str]]:
@@ -555,9 +562,10 @@ def _write_keys(
             marks = np.array([0 if text or keep_blank else -1 for text in texts], np.int64)
             numbers.write(marks.tobytes())
             names.extend(line.name for line in chunk)
-            # All lines have a document or none has, see ``read_lines``.
-            if chunk[0].document:
-                documents.write(exact_keys([line.document for line in chunk]).tobytes())
+            # All lines of a file have a document or none has, see ``read_lines``; extra lines
+            # behind them, such as held-out pairs, have none.
+            if chunk[0].document is not None:
+                documents.write(exact_keys([line.document or "" for line in chunk]).tobytes())
             rows += len(chunk)
             progress(rows)
     return rows
