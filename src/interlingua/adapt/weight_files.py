@@ -67,9 +67,8 @@ class WeightFiles:
         self.tensors: dict[str, StoredTensor] = {}
         files = sorted(folder.rglob("*.safetensors"))
         is_whole = (folder / "model.safetensors").is_file()
-        is_sharded = (folder / "model.safetensors.index.json").is_file() and any(
-            f.parent == folder for f in files
-        )
+        has_shards = any(file.parent == folder for file in files)
+        is_sharded = has_shards and (folder / "model.safetensors.index.json").is_file()
         if not is_whole and not is_sharded:
             raise CheckpointError(
                 f"{folder}: no model.safetensors; write the model anew first: interlingua export"

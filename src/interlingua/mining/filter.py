@@ -251,10 +251,7 @@ class Filter:
         """What was kept and what was not, in lines."""
         lines = [f"{self.read:,} pairs read, {self.kept:,} kept"]
         if self.reasons:
-            counts = ", ".join(
-                f"{reason} {count:,}" for reason, count in self.reasons.most_common()
-            )
-            lines[0] += f"; rejected (a pair may have several reasons): {counts}"
+            lines[0] += rejected_in_words(self.reasons)
         if self.blank:
             lines[0] += f"; {self.blank:,} have a blank side and score 0"
         if sum(map(len, self.first_scores)):
@@ -310,6 +307,12 @@ def _row(
     if block.lines:
         lines = block.lines[at]
     return PairRow(pair, columns | values, reasons, lines, values)
+
+
+def rejected_in_words(reasons: Counter[str]) -> str:
+    """How many pairs each reason rejects, the most frequent first, as the end of a line."""
+    counts = [f"{reason} {count:,}" for reason, count in reasons.most_common()]
+    return f"; rejected (a pair may have several reasons): {', '.join(counts)}"
 
 
 def quantile_line(scores: Float64[ndarray, " n"]) -> str:

@@ -21,7 +21,13 @@ from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, doubted, load_calibration
 from interlingua.mining.checks import CHEAP, DROPPED, Checker, CheckPlan
 from interlingua.mining.documents import DocumentMatch
-from interlingua.mining.filter import Selection, Written, check_output, write_mined
+from interlingua.mining.filter import (
+    Selection,
+    Written,
+    check_output,
+    rejected_in_words,
+    write_mined,
+)
 from interlingua.mining.gold import judged, read_gold
 from interlingua.mining.page import write_page
 from interlingua.mining.pipeline import (
@@ -413,10 +419,7 @@ def summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
     """What was written and what was not."""
     lines = [f"{path or 'mined'}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
     if written.rejected:
-        reasons = ", ".join(
-            f"{reason} {count:,}" for reason, count in written.rejected.most_common()
-        )
-        lines[0] += f"; rejected (a pair may have several reasons): {reasons}"
+        lines[0] += rejected_in_words(written.rejected)
     if written.threshold is not None:
         lines.append(f"threshold {written.threshold:.4f}")
     if written.prior is not None:

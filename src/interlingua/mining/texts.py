@@ -380,13 +380,15 @@ def guess_layout(path: PathLike) -> Layout:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
     if not first:
         raise DataError("the file is empty; expected a sentence per line", path=path)
-    has_names = all(
-        len(cells) == 2 and cells[0] and not any(map(str.isspace, cells[0])) for cells in first
-    )
     # A first word that comes twice is no id, but a part of the text.
-    if has_names and len({cells[0] for cells in first}) == len(first):
+    if all(map(_begins_with_word, first)) and len({cells[0] for cells in first}) == len(first):
         return "ids"
     return "lines"
+
+
+def _begins_with_word(cells: Sequence[str]) -> bool:
+    """Whether a line has two cells, the first of them a word without white space."""
+    return len(cells) == 2 and bool(cells[0]) and not any(map(str.isspace, cells[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -605,8 +607,8 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
     # How many lines each text has, and from that where its lines begin. A text stands once in a
     # chunk of ``_grouped``, as adding in place needs.
     starts = mapped_zeros(folder / "starts.i64", np.dtype(np.int64), texts + 1)
-    for _, at, counts, _ in _grouped(number):
-        starts[at + 1] += counts
+    for chunk in _grouped(number):
+        starts[chunk.texts + 1] += chunk.counts
     # In chunks, as cumsum would take the memory of all; each begins with the sum so far, the last
     # entry of the one before.
     for start in range(0, texts, CHUNK):
@@ -617,9 +619,10 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
     lines = mapped_zeros(folder / "lines.i64", np.dtype(np.int64), filled)
     cursor = mapped_zeros(folder / "cursor.i64", np.dtype(np.int64), texts + 1)
     cursor[:] = starts
-    for rows, at, counts, places in _grouped(number):
-        lines[np.repeat(cursor[at], counts) + places] = rows
-        cursor[at] += counts
+    for chunk in _grouped(number):
+        first_free = np.repeat(cursor[chunk.texts], chunk.counts)
+        lines[first_free + chunk.places] = chunk.lines
+        cursor[chunk.texts] += chunk.counts
     (folder / "cursor.i64").unlink()
 
 
@@ -648,25 +651,32 @@ def _find_first_lines(
         number[rows] = rows[is_first][np.cumsum(is_first) - 1]
 
 
-def _grouped(
-    number: Int64[ndarray, " n"],
-) -> Iterator[
-    tuple[Int64[ndarray, " p"], Int64[ndarray, " q"], Int64[ndarray, " q"], Int64[ndarray, " p"]]
-]:
-    """Filled lines grouped by their text, a chunk of all lines at a time.
+class _Grouped(NamedTuple):
+    """The filled lines of a chunk, grouped by their text.
 
-    Yields:
-        Numbers of the lines, in the order of their texts; these texts, each once; how many lines
-        of the chunk each text has; the place of each line among those of its text, from 0.
+    Attributes:
+        lines: their numbers, in the order of their texts.
+        texts: numbers of these texts, each once, ascending.
+        counts: lines of the chunk that each text has.
+        places: of each line among those of its text, from 0.
     """
+
+    lines: Int64[ndarray, " p"]
+    texts: Int64[ndarray, " q"]
+    counts: Int64[ndarray, " q"]
+    places: Int64[ndarray, " p"]
+
+
+def _grouped(number: Int64[ndarray, " n"]) -> Iterator[_Grouped]:
+    """All filled lines, a chunk at a time; ``number`` has the text of each line."""
     for start in range(0, len(number), CHUNK):
         part = number[start : start + CHUNK]
         filled = np.flatnonzero(part >= 0)
         rows = filled[np.argsort(part[filled], kind="stable")]
-        at, counts = np.unique(part[rows], return_counts=True)
+        texts, counts = np.unique(part[rows], return_counts=True)
         first_of_text = np.cumsum(counts) - counts
         places = np.arange(len(rows)) - np.repeat(first_of_text, counts)
-        yield rows + start, at, counts, places
+        yield _Grouped(rows + start, texts, counts, places)
 
 
 def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], None]) -> None:
