@@ -178,7 +178,7 @@ def claim(settings: ExtendSettings) -> None:
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file; name another folder with --output")
     record = settings.to_record()
-    # The lock of this run is there already, and is nobody's file.
+    # The lock file of this run is there already, and does not count.
     if output.is_dir() and any(path.name != locks.NAME for path in output.iterdir()):
         if not has_format(output, RECORD, FORMAT):
             raise ConfigError(f"{output} holds other files; name another folder with --output")

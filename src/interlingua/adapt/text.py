@@ -69,7 +69,7 @@ def read_pairs_of(path: PathLike, language: str, pivot: str) -> list[TextPair]:
 
 
 def _languages(path: PathLike, language: str, pivot: str) -> tuple[str | None, str | None]:
-    """What a reader must be told of a file's languages; nothing where the file tells them."""
+    """The languages that a reader needs to be given for a file; None where the file names them."""
     if guess_format(path) in SELF_DESCRIBING or languages_from_name(path) is not None:
         return None, None
     return language, pivot

@@ -74,7 +74,7 @@ class WeightFiles:
                 f"{folder}: no model.safetensors; write the model anew first: interlingua export"
                 f" {folder} -o DIR"
             )
-        # Each folder is a module of its own, whose tensors may be split over several files.
+        # Each folder is a module of its own, with tensors that may be split over several files.
         for place in sorted({file.parent for file in files}):
             stored = _stored_in([file for file in files if file.parent == place])
             path = ""

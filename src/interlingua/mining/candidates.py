@@ -108,7 +108,7 @@ def retrieve(
         part["score"] = side.scores
         part["x"] = side.x
         part["y"] = side.y
-    # Hubs are not asked for here, and cosines not known: both stay zero.
+    # Hubs are not requested here, and cosines not known: both stay zero.
     hubs = {"x": np.zeros(len(forward.x), np.int32), "y": np.zeros(len(backward.x), np.int32)}
     found = CandidatePairs(pairs, len(forward.x), hubs).retrieved(
         retrieval, ordered=False, refuses=refuses

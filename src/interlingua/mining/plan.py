@@ -226,8 +226,8 @@ def _trial(file: TextFile, side: Measured) -> tuple[Float32[ndarray, "n d"], flo
     vectors = [file.encode(list(islice(texts, 16)))]
     start = time.perf_counter()
     characters = 0
-    # Growing parts: a slow model is asked for little more than the time allows, and a fast one is
-    # measured on full batches.
+    # Growing parts: a slow model gets little more than the time allows, and a fast one is measured
+    # on full batches.
     part = 128
     while time.perf_counter() - start < TRIAL_SECONDS and (some := list(islice(texts, part))):
         vectors.append(file.encode(some))

@@ -225,7 +225,7 @@ class PairScorer:
 
     def _scored(self, pairs: list[TextPair], sides: tuple[_Side, _Side]) -> ScoredPairs:
         """Scores of some pairs among all texts of a window."""
-        # A pair with an empty side scores 0 and meets nobody.
+        # A pair with an empty side scores 0, and its other side is the neighbor of no text.
         has_texts = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in pairs])
         found = ScoredPairs(
             pairs, np.zeros(len(pairs)), np.zeros(len(pairs)), np.zeros(len(pairs), np.int64)

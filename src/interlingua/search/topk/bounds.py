@@ -1,7 +1,8 @@
 """Bounds of similarities, and the similarities themselves.
 
-The mathematics is in the package's docstring, whose letters are used here: mu and nu are the means
-of both sides, u and v the vectors less their means along the axes Q, p the coordinates of a stage.
+The mathematics is in the package's docstring. Its letters are used here too: mu and nu are the
+means of both sides, u and v the vectors less their means along the axes Q, p the coordinates of a
+stage.
 
 A ``Frame`` holds mu, nu and Q. A ``View`` is a block as seen from it. ``Precision`` keeps the
 lengths that the bounds are made of, and gives how far a similarity may be above its rounded
