@@ -222,9 +222,9 @@ def _item_size(dtype: str) -> int:
 
 
 def files_besides_weights(folder: Path) -> Iterator[Path]:
-    """The files of a model directory that hold no weights, below it too.
+    """The files of a model directory, and of folders in it, that are settings or vocabularies.
 
-    Exported graphs and cards stay out.
+    Weights, exported graphs and cards stay out.
     """
     for path in sorted(folder.rglob("*")):
         if (

@@ -745,7 +745,7 @@ class AlignJob:
 class AlignJournal:
     """Which documents of a list are done, a line each behind that of the settings.
 
-    One of other settings is begun anew.
+    A journal of other settings is begun anew.
 
     Args:
         path: of the journal, which goes when all documents are done.

@@ -191,7 +191,7 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
 def halve(blocks: Blocks) -> Blocks:
     """Sentences two by two: the sums of their vectors less the mean of all, of length 1.
 
-    One block size only.
+    Of the sizes of blocks only the first is used, single sentences.
     """
     vectors = blocks[:1]
     n, d = vectors.shape[1:]
@@ -350,7 +350,7 @@ def _prices(
 ) -> Float64[ndarray, "a t w"]:
     """Cost of the last link of every shape, for the places of some diagonals.
 
-    Infinite where there is none.
+    It is infinite where such a link would begin outside of a document.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]

@@ -155,12 +155,11 @@ class Calibration:
         return np.asarray(1 / (1 + np.exp(-log_odds)))
 
     def estimate_prior(self, scores: ArrayLike) -> float:
-        """The share of right pairs among unlabeled ones.
+        """The share of right pairs among unlabeled ones, by maximum likelihood.
 
-        Saerens, Latinne & Decaestecker (2002), section 2.2.
-
-        The share of maximum likelihood, which their EM iterations lead to: the zero of the
-        derivative, which falls all the way from 0 to 1, is found by halving the interval.
+        It is what the EM iterations of Saerens, Latinne & Decaestecker (2002), section 2.2, lead
+        to. Here the zero of the derivative, which falls all the way from 0 to 1, is found by
+        halving the interval.
 
         Args:
             scores: of all pairs, not of those above a threshold alone.
@@ -181,7 +180,7 @@ class Calibration:
     def threshold(self, precision: float) -> float:
         """The score from which on the pairs mined then were expected to be that precise.
 
-        ``prior`` must hold here too.
+        It holds for other pairs if the share of right ones among them is ``prior`` too.
 
         Args:
             precision: a share of the pairs, 0 to 1; the next higher one that is known is taken.
@@ -419,10 +418,7 @@ class Fit(NamedTuple):
     def calibration(
         self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis, pairs: int
     ) -> Calibration:
-        """Of pairs that are right as often as those that the curve was fitted to.
-
-        See ``Calibration``.
-        """
+        """A ``Calibration`` of pairs that are right as often as those of the fit."""
         return Calibration(
             source_language=languages[0],
             target_language=languages[1],
@@ -643,10 +639,7 @@ def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> fl
 
 
 def doubted(calibration: Calibration) -> str:
-    """What a user should know where right and wrong held-out pairs are hard to tell apart.
-
-    Else nothing.
-    """
+    """A warning where right and wrong held-out pairs are hard to tell apart; else empty."""
     auc = calibration.measures.get("separation", 1.0)
     if calibration.basis != "probes" or auc >= LEAST_SEPARATION:
         return ""

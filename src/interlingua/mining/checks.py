@@ -331,7 +331,7 @@ class Checker:
     def measure(self, pairs: Pairs) -> dict[str, Float64[ndarray, " n"]]:
         """The columns of some pairs.
 
-        One that another check rejects makes no later one a duplicate.
+        A pair that another check rejects makes no later pair a duplicate.
         """
         columns: dict[str, Float64[ndarray, " n"]] = {}
         # The duplicates have to wait for all others, and keep their place among the columns.
@@ -405,7 +405,7 @@ def length_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[nda
 def copied_share(source: str, target: str) -> float:
     """Share of the words (3 letters or more) of the side with fewer that stand in the other too.
 
-    1 for equal texts.
+    It is 1 for equal texts, and 0 where a side has two words or fewer.
     """
     if source.casefold() == target.casefold():
         return 1.0
@@ -420,11 +420,9 @@ def copied_share(source: str, target: str) -> float:
 def number_agreement(source: str, target: str) -> float:
     """Share of the numbers of both sides that agree, in the digits of any script.
 
-    1 where neither has any.
-
-    Groups of three digits are one number (``1,000``, ``1.000``, ``1 000``); at other signs a number
-    ends, so that ``3.5`` and ``3,5`` agree, and ``12.05.`` and ``05/12`` do. Zeros in front don't
-    count.
+    It is 1 where neither side has a number. Groups of three digits are one number (``1,000``,
+    ``1.000``, ``1 000``); at other signs a number ends, so that ``3.5`` and ``3,5`` agree, and
+    ``12.05.`` and ``05/12`` do. Zeros in front don't count.
     """
     found = [Counter(numbers(text)) for text in (source, target)]
     # Union and intersection of multisets: a number that stands twice has to agree twice.
@@ -446,9 +444,8 @@ def numbers(text: str) -> list[str]:
 def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"]:
     """Share of each text's letters, in Latin letters' worth, in a script of the language.
 
-    1 where there are none.
-
-    A number ("2.2.") is in every script: what there is to say against it the other checks say.
+    It is 1 for a text without letters: a number ("2.2.") is in every script, and what there is to
+    say against it the other checks say.
     """
     # Script 0 holds what is a letter of none: digits, signs, spaces.
     widths = letter_widths().copy()
@@ -460,10 +457,7 @@ def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"
 
 
 def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray, " n"]:
-    """Sum of what each text's characters are worth by their script.
-
-    The line feed behind it left out.
-    """
+    """Sum of what each text's characters are worth by their script."""
     if not len(texts):
         return np.zeros(0)
     # All texts at once, a line each: a loop over characters in Python would be far slower.

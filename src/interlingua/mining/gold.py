@@ -39,12 +39,10 @@ def best_threshold(
 ) -> Extraction:
     """Walks down the scores and stops where F1 is best.
 
-    LASER's ``bucc.py``, sentence-transformers' ``bucc2018.py``.
-
-    The threshold lies half-way to the next score; behind the last pair, where LASER's function
-    fails, it is that pair's score. Of equal F1 the higher threshold is taken. The walk counts pair
-    by pair: where the two scores around the threshold are equal, ``at_threshold`` extracts more
-    pairs than stand here.
+    LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold lies
+    half-way to the next score; behind the last pair, where LASER's function fails, it is that
+    pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: where the
+    two scores around the threshold are equal, ``at_threshold`` extracts more pairs than stand here.
 
     Args:
         scores: of the candidates, in any order.

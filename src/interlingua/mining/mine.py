@@ -235,9 +235,9 @@ class MineJob:
 
     @property
     def folder(self) -> Path:
-        """Of all that is made on the way.
+        """The work folder, of all that is made on the way.
 
-        In the working directory where the output is elsewhere.
+        By default it is next to the output, or in the working directory where that is elsewhere.
         """
         folder = self.work or self._next_to_output(".work")
         if folder is None:

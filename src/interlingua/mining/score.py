@@ -56,6 +56,8 @@ PORTION = 2048
 """Texts embedded at once."""
 LEAST_PAIRS = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
+STANDARD_INPUT = "-"
+"""Stands for it where a file is named."""
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
@@ -284,9 +286,6 @@ def _one_language_pair(pairs: Iterable[TextPair]) -> Iterator[TextPair]:
                 " score one at a time: name it with --source-language and --target-language"
             )
         yield pair
-
-
-STANDARD_INPUT = "-"
 
 
 class Stream(NamedTuple):
@@ -587,9 +586,9 @@ def count_pairs(
     source_language: str | None = None,
     target_language: str | None = None,
 ) -> int | None:
-    """Counts the pairs of a file, fast compared with embedding them.
+    """Counts the pairs of a file, which is fast compared with embedding them.
 
-    None for an input that can be read only once.
+    The count is None for an input that can be read only once.
     """
     if path == STANDARD_INPUT:
         return None

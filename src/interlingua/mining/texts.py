@@ -41,8 +41,35 @@ from interlingua.portions import ceil_div, portions
 from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
 
+log = logging.getLogger("interlingua")
+Layout = Literal["lines", "ids", "documents"]
+Equal = Literal["exact", "folded", "never"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+CHUNK = 65_536
+"""Lines worked on at once."""
+UNREADABLE = "unreadable"
+"""Document of lines that were left out; as they are blank, nothing of it is compared."""
+LOOKED_AT = 200
+"""Lines that tell the layout."""
 ZEROS = 65_536
 """Numbers written at once."""
+RECORD = "side.json"
+FORMAT = "interlingua-side-1"
+FILES = (
+    "texts.text",
+    "texts.ends",
+    "names.text",
+    "names.ends",
+    "text_of_line.i64",
+    "starts.i64",
+    "lines.i64",
+    "documents.u64",
+)
+SCRATCH = ("keys.u64", "cursor.i64")
+"""That a side is made with."""
+OF_VECTORS = ("model.json", "vectors.npy")
+"""In the same folder, see ``vectors.embed_side``."""
+JOURNALS = "vectors-*of*.journal"
 
 
 class StringsWriter:
@@ -149,25 +176,6 @@ def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarr
     return mapped(path, dtype, mode="r+")
 
 
-RECORD = "side.json"
-FORMAT = "interlingua-side-1"
-FILES = (
-    "texts.text",
-    "texts.ends",
-    "names.text",
-    "names.ends",
-    "text_of_line.i64",
-    "starts.i64",
-    "lines.i64",
-    "documents.u64",
-)
-SCRATCH = ("keys.u64", "cursor.i64")
-"""That a side is made with."""
-OF_VECTORS = ("model.json", "vectors.npy")
-"""In the same folder, see ``vectors.embed_side``."""
-JOURNALS = "vectors-*of*.journal"
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SideRecord:
     """What ``side.json`` says.
@@ -239,10 +247,9 @@ def describe(folder: Path) -> dict[str, list[int | str]]:
 def remove_files(folder: Path) -> None:
     """Removes the files of a side.
 
-    Its record, and what depends on it, only if no vectors are finished.
-
-    The record of finished vectors stays until the next one takes its place, so that a run that is
-    killed while it reads damaged texts again does not lose them.
+    Its record, and what depends on it, go only if no vectors are finished. Else the record stays
+    until the next one takes its place, so that a run that is killed while it reads damaged texts
+    again does not lose the vectors.
     """
     names = [*FILES, *SCRATCH]
     if not has_vectors(folder):
@@ -254,19 +261,6 @@ def remove_files(folder: Path) -> None:
 def has_vectors(folder: Path) -> bool:
     """Whether vectors of a side are finished."""
     return any(path.stat().st_size for path in folder.glob(JOURNALS))
-
-
-log = logging.getLogger("interlingua")
-
-Layout = Literal["lines", "ids", "documents"]
-Equal = Literal["exact", "folded", "never"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-CHUNK = 65_536
-"""Lines worked on at once."""
-UNREADABLE = "unreadable"
-"""Document of lines that were left out; as they are blank, nothing of it is compared."""
-LOOKED_AT = 200
-"""Lines that tell the layout."""
 
 
 class Line(NamedTuple):
@@ -366,9 +360,10 @@ def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLi
 
 
 def guess_layout(path: PathLike) -> Layout:
-    """``ids`` where each of the first lines is a word without white space, a tab and a text.
+    """The layout of a file, by its first lines.
 
-    Else ``lines``.
+    It is ``ids`` where each of them is a word without white space, a tab and a text, else
+    ``lines``.
 
     Raises:
         DataError: the file is missing or empty.
@@ -586,7 +581,7 @@ def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
 def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
     """Numbers the texts, and makes the list of the lines of each.
 
-    What is as long as the side is mapped.
+    Arrays as long as the side are memory maps, so that memory holds a chunk of each.
     """
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64), mode="r+")
     # Each filled line first points at the first line of equal text, then gets that text's number.
@@ -629,12 +624,9 @@ def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
 def _find_first_lines(
     keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int
 ) -> None:
-    """Puts the first line with its key in the place of each filled line.
-
-    As many keys at once as memory holds.
-    """
-    # 40 bytes are rows, order and keys of one line, with what sorting takes. Equal keys have equal
-    # remainders, so that each part of the keys can be sorted for itself.
+    """Puts the first line with its key in the place of each filled line."""
+    # As many keys at once as memory holds: 40 bytes are rows, order and keys of one line, with what
+    # sorting takes. Equal keys have equal remainders, so that each part can be sorted for itself.
     parts = max(1, ceil_div(len(keys) * 40, memory))
     for part in range(parts):
         found = [np.zeros(0, np.int64)]

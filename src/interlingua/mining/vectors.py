@@ -319,9 +319,7 @@ class KnownVectors:
 
 
 def check_known(side: Side, known: KnownVectors, *, last: bool = False) -> None:
-    """Looks at all known vectors that texts will have, before anything is made of them.
-
-    See ``embed_side``.
+    """Looks at all known vectors that texts will have in ``embed_side``, before it begins.
 
     Raises:
         DataError: one is not finite, or longer than float32 tells.
@@ -335,7 +333,7 @@ def check_known(side: Side, known: KnownVectors, *, last: bool = False) -> None:
 def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
     """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers.
 
-    The number of rows gives their width.
+    The width of plain numbers follows from the number of rows.
 
     Args:
         paths: the file, or several, which must be ``.npy``.

@@ -42,6 +42,18 @@ from interlingua.search.topk.exact import BLOCK, Neighbors, exact_topk, neighbor
 from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.tiles import Side, TileJournal, TilePlan, neighbor_blocks
 
+Kind = Literal["ivf", "hnsw", "binary", "int8"]
+EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
+"""By default."""
+MEASURED = 1000
+"""Vectors of a side to search the neighbors of exactly too."""
+SPARE = 2
+"""So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
+LEAST_IN_A_CELL = 39
+"""Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
+LINKS = 32
+"""Of a vector in the graph of HNSW."""
+
 
 class CodedVectors:
     """A table of vectors in bytes or bits that reads as what they stand for, some rows at a time.
@@ -165,7 +177,7 @@ def best_of_found(
 ) -> NeighborLists:
     """The k of the candidates found that are nearest by their exact inner products.
 
-    Equal ones by index.
+    Of equal products the one with the lower index comes first.
 
     Args:
         queries: one per row of ``found``.
@@ -178,19 +190,6 @@ def best_of_found(
     columns = found[at, place]
     lists.add(at, dot_float64(queries, vectors, at, columns), columns)
     return lists
-
-
-Kind = Literal["ivf", "hnsw", "binary", "int8"]
-EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
-"""By default."""
-MEASURED = 1000
-"""Vectors of a side to search the neighbors of exactly too."""
-SPARE = 2
-"""So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
-LEAST_IN_A_CELL = 39
-"""Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
-LINKS = 32
-"""Of a vector in the graph of HNSW."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,9 +343,9 @@ def recall(
 def _search(
     index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.float32], k: int, count: int
 ) -> NeighborLists:
-    """Nearest of what the index finds, by exact similarities.
+    """The nearest of what the index finds, by exact similarities.
 
-    Exact neighbors where it finds fewer than k.
+    Queries for which it finds fewer than k are searched exactly.
     """
     _, found = index.search(queries, min(count, len(other)))
     lists = best_of_found(queries, other, found, k)

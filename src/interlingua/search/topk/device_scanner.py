@@ -253,10 +253,8 @@ class _Side:
 def _order(
     at: Int64[Tensor, " p"], values: Float32[Tensor, " p"], indices: Int64[Tensor, " p"]
 ) -> Int64[Tensor, " p"]:
-    """Of pairs: by vector, larger values first, equal ones by index.
-
-    Three stable sorts, the last key first.
-    """
+    """The order of pairs: by vector, larger values first, equal ones by index."""
+    # Three stable sorts, the last key first.
     order = indices.sort(stable=True).indices
     # Adding 0 makes a negative zero a positive one: the two must be equal here.
     by_value = (values[order] + 0.0).sort(descending=True, stable=True).indices

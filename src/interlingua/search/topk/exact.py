@@ -221,7 +221,7 @@ def make_frame(
 ) -> Frame:
     """Means and axes of some vectors of both sides, if they are finite.
 
-    One that is not is reported by its row later.
+    A vector that is not finite is reported later, by its row, when it is read.
 
     Args:
         x: (n, d).

@@ -124,9 +124,9 @@ class TilePlan:
         return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
 
     def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
-        """The plan by which the same search was begun in one of some folders, if its blocks fit.
+        """The plan by which the same search was begun in one of some folders, else this one.
 
-        Else this one.
+        A plan with blocks that do not fit into the memory is passed over.
         """
         for folder in folders:
             # No plan, or none that can be read: whoever begins in that folder says so.

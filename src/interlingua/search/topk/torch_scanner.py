@@ -243,10 +243,7 @@ class TorchScanner:
         return row[is_near], column[is_near]
 
     def _side(self, side: Rounded, at: slice, stage: int) -> Float[Tensor, "padded p"]:
-        """Some vectors up to a stage.
-
-        The length of what lies behind is one more coordinate, rounded up.
-        """
+        """Rounded vectors up to a stage, and as one more coordinate the length of the rest."""
         padded_stop = ceil_div(at.stop, CHUNK) * CHUNK
         matrix = side.matrix[at.start : padded_stop, : 4 + self.stages[stage]]
         if stage == len(self.stages) - 1:
@@ -310,10 +307,7 @@ def multiplies_bfloat16(device: torch.device) -> bool:
 
 
 def kth_of_chunks(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
-    """What k products of each row reach.
-
-    Where there are many, the k-th of the chunks' largest will do.
-    """
+    """A value that at least k products of each row reach; the k-th largest, or a lower one."""
     # Each chunk's largest is one of the products, so that k of them reach the k-th of these.
     chunks = products.shape[1] // CHUNK
     if chunks >= 2 * k:
