@@ -9,12 +9,13 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.mining import documents
 from interlingua.mining.documents import (
     DocumentMatch,
+    check_matches,
     document_pairs,
     language_pattern,
     reader,
     without_language,
 )
-from interlingua.mining.texts import Line, build_side
+from interlingua.mining.texts import Line, build_side, read_lines
 from tests.mining.invented import WORDS, embed, text
 
 FUNCTIONS = {
@@ -57,6 +58,25 @@ def test_the_reader_calls_documents_alike(tmp_path):
     assert lines == [Line("eins", "http://a.org/de/1#1", "a/org/1")]
     lines = list(reader([tmp_path / "a"], "documents", DocumentMatch(how="equal"), language="de")())
     assert lines[0].document == "http://a.org/de/1"
+
+
+def test_documents_named_by_their_languages_alone_match(tmp_path):
+    match = DocumentMatch(how="urls")
+    sides = []
+    for language in ("de", "en"):
+        path = tmp_path / f"{language}.tsv"
+        path.write_text(f"{language}\tone\n{language}\ttwo\n")
+        read = reader([path], "documents", match, language=language)
+        sides.append(build_side(tmp_path / language, read, what=""))
+        assert len(sides[-1].documents) == 2
+    check_matches(*sides, match)
+
+
+def test_a_first_line_without_a_document_is_in_one_of_its_own(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("\tone\nd\ttwo\n")
+    side = build_side(tmp_path / "side", lambda: read_lines([path], "documents"), what="")
+    assert len(set(side.documents.tolist())) == 2
 
 
 def crawl(folder, seed=0):

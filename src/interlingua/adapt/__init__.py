@@ -1,4 +1,1 @@
-"""Changing a trained model: averaging weights, adding a language.
-
-Each judged on development data.
-"""
+"""Changing a trained model, judged on development data: averaging weights, adding a language."""

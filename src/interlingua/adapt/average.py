@@ -59,7 +59,9 @@ RECORD = "average.json"
 FORMAT = "interlingua-average-1"
 DEFAULT_GRID = tuple(step / 10 for step in range(11))
 SHOWN_DIFFERENCES = 3
+"""Tensors that a message names, at most."""
 FLOATS = ("F64", "F32", "F16", "BF16")
+"""Dtypes that have a mean."""
 
 
 class GridPoint(NamedTuple):
@@ -119,6 +121,7 @@ def average_models(
             )
             chosen, rule = choose(points, max_loss=max_loss)
             fixed = mixture(chosen.share, len(folders))
+        # Without weights and without data all models have the same share.
         weights = fixed or mixture(1 - 1 / len(folders), len(folders))
         result = AverageResult(model=target, weights=weights, grid=tuple(points), rule=rule)
         write_average(folders, weights, folder)
@@ -161,28 +164,27 @@ def mixture(share: float, count: int) -> tuple[float, ...]:
 
 def choose(points: Sequence[GridPoint], *, max_loss: float) -> tuple[GridPoint, str]:
     """The best point of a grid, and the rule in words; see the module."""
+
+    def by_retrieval(point: GridPoint) -> tuple[float, float]:
+        return point.scores.mean_retrieval or 0.0, point.share
+
+    def by_similarity(point: GridPoint) -> tuple[float, float]:
+        return point.scores.mean_similarity or 0.0, point.share
+
     last = max(points, key=lambda point: point.share)
-    retrieval = [point.scores.mean_retrieval for point in points]
-    similarity = [point.scores.mean_similarity for point in points]
+    # All points are measured on the same data: what one of them lacks is missing in all.
     if last.scores.mean_similarity is None:
-        chosen = max(
-            zip(retrieval, points, strict=True), key=lambda row: (row[0] or 0.0, row[1].share)
-        )[1]
-        return chosen, "the best P@1"
+        return max(points, key=by_retrieval), "the best P@1"
     if last.scores.mean_retrieval is None:
-        chosen = max(
-            zip(similarity, points, strict=True), key=lambda row: (row[0] or 0.0, row[1].share)
-        )[1]
-        return chosen, "the best similarity"
+        return max(points, key=by_similarity), "the best similarity"
     least = last.scores.mean_retrieval - max_loss
     # Rounding must not decide about a point that loses exactly as much as it may.
     allowed = [point for point in points if (point.scores.mean_retrieval or 0.0) >= least - 1e-9]
-    chosen = max(allowed, key=lambda point: (point.scores.mean_similarity or 0.0, point.share))
-    return (
-        chosen,
+    rule = (
         f"the best similarity among those that lose at most {max_loss:g} P@1 of share"
-        f" {last.share:g}",
+        f" {last.share:g}"
     )
+    return max(allowed, key=by_similarity), rule
 
 
 def check_shapes(folders: Sequence[Path]) -> None:
@@ -201,20 +203,19 @@ def check_shapes(folders: Sequence[Path]) -> None:
             )
     first = folders[0]
     own = WeightFiles(first).tensors
-    whole = [name for name, tensor in own.items() if tensor.dtype not in FLOATS]
-    if whole:
-        raise ConfigError(
-            f"{first}: {whole[0]} holds {own[whole[0]].dtype} numbers, which have no mean; use a"
-            " float model"
-        )
+    for name, tensor in own.items():
+        if tensor.dtype not in FLOATS:
+            raise ConfigError(
+                f"{first}: {name} holds {tensor.dtype} numbers, which have no mean; use a float"
+                " model"
+            )
+    # Each against the first one: what is equal to it is equal among themselves.
     for other in folders[1:]:
         differing = _differences(own, WeightFiles(other).tensors)
         if differing:
-            more = (
-                f" and {len(differing) - SHOWN_DIFFERENCES} more"
-                if len(differing) > SHOWN_DIFFERENCES
-                else ""
-            )
+            more = ""
+            if len(differing) > SHOWN_DIFFERENCES:
+                more = f" and {len(differing) - SHOWN_DIFFERENCES} more"
             raise ConfigError(
                 f"{first} and {other} are not of one shape:"
                 f" {'; '.join(differing[:SHOWN_DIFFERENCES])}{more}; average models that were"
@@ -225,13 +226,19 @@ def check_shapes(folders: Sequence[Path]) -> None:
                 f"{first} and {other} have different vocabularies, so rows of one number are not"
                 " of one token; average models that were trained from one start"
             )
-        unlike = [
-            name for name, values in _settings(first, other).items() if values[0] != values[1]
-        ]
-        if unlike:
-            a, b = _settings(first, other)[unlike[0]]
+        _check_settings(first, other)
+
+
+def _check_settings(first: Path, other: Path) -> None:
+    """Refuses two models that do different things with the token states.
+
+    Raises:
+        ConfigError: they do; the first difference is named.
+    """
+    for name, (a, b) in _settings(first, other).items():
+        if a != b:
             raise ConfigError(
-                f"{first} and {other} differ in {unlike[0]} ({a}, {b}); average models of one kind"
+                f"{first} and {other} differ in {name} ({a}, {b}); average models of one kind"
             )
 
 
@@ -254,15 +261,17 @@ def write_average(folders: Sequence[Path], weights: Sequence[float], output: Pat
             continue
         (output / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(first / path, output / path)
+    # The mean was written by this version, whoever wrote the first model.
     settings = read_json(output / "config_sentence_transformers.json", missing={})
     settings["__version__"] = {**(settings.get("__version__") or {}), "interlingua": __version__}
     write_json(output / "config_sentence_transformers.json", settings)
     opened = [WeightFiles(folder) for folder in folders]
-    for place in sorted({_place(name) for name in opened[0].tensors}):
-        named = {
-            name: tensor for name, tensor in opened[0].tensors.items() if _place(name) == place
-        }
-        _write_place(opened, weights, named, output / place)
+    # Folder by folder: each is a module with a file of its own.
+    by_place: dict[str, dict[str, StoredTensor]] = {}
+    for name, tensor in opened[0].tensors.items():
+        by_place.setdefault(_place(name), {})[name] = tensor
+    for place, tensors in sorted(by_place.items()):
+        _write_place(opened, weights, tensors, output / place)
 
 
 def _write_place(
@@ -280,6 +289,7 @@ def _write_place(
         return _mean(opened, weights, prefix[short], named[prefix[short]].dtype)
 
     write_tensors(target, {short: named[name] for short, name in prefix.items()}, make)
+    # Files of the next folder are others: these need not stay open.
     for files in opened:
         files.close()
 
@@ -287,23 +297,28 @@ def _write_place(
 def _mean(
     opened: Sequence[WeightFiles], weights: Sequence[float], name: str, dtype: str
 ) -> Iterator[Tensor]:
-    kept = next(kind for kind, spelled in DTYPE_NAMES.items() if spelled == dtype)
+    """The mean of one tensor, block by block; theta = sum_i w_i theta_i."""
+    stored_dtype = next(kind for kind, spelled in DTYPE_NAMES.items() if spelled == dtype)
+    # A model of share 0 is not read at all.
     used = [(files, weight) for files, weight in zip(opened, weights, strict=True) if weight]
     for blocks in zip(*(files.blocks(name) for files, _ in used), strict=True):
+        # One model alone has share 1, and keeps its bits.
         if len(blocks) == 1:
-            yield _finite(blocks[0], used[0][0], name).to(kept)
+            yield _check_finite(blocks[0], used[0][0], name).to(stored_dtype)
             continue
         total = torch.zeros(())
         for block, (_, weight) in zip(blocks, used, strict=True):
             total = total + weight * block.double()
-        mean = total.to(kept)
+        mean = total.to(stored_dtype)
+        # Looked at afterwards, once for all models; which of them it was is then searched for. A
+        # mean may also leave the range of a small dtype, with all models finite.
         if not torch.isfinite(mean).all():
             for block, (files, _) in zip(blocks, used, strict=True):
-                _finite(block, files, name)
+                _check_finite(block, files, name)
         yield mean
 
 
-def _finite(block: Tensor, files: WeightFiles, name: str) -> Tensor:
+def _check_finite(block: Tensor, files: WeightFiles, name: str) -> Tensor:
     """The same numbers, unless there is NaN or infinity among them.
 
     Raises:
@@ -315,26 +330,38 @@ def _finite(block: Tensor, files: WeightFiles, name: str) -> Tensor:
 
 
 def _place(name: str) -> str:
+    """The folder of a tensor, below that of the model."""
     return name.rpartition("/")[0]
 
 
 def _file_name(named: dict[str, StoredTensor]) -> str:
     """A sharded model becomes one file; all others keep their names."""
     names = {tensor.file.name for tensor in named.values()}
-    return names.pop() if len(names) == 1 else "model.safetensors"
+    if len(names) > 1:
+        return "model.safetensors"
+    return names.pop()
 
 
 def _differences(own: dict[str, StoredTensor], other: dict[str, StoredTensor]) -> list[str]:
+    """Tensors that two models don't have in one shape, each with both shapes."""
     found: list[str] = []
     for name in sorted(own.keys() | other.keys()):
-        shapes = [tensors[name].shape if name in tensors else "missing" for tensors in (own, other)]
+        shapes = [_shape_of(name, tensors) for tensors in (own, other)]
         if shapes[0] != shapes[1]:
             found.append(f"{name} ({shapes[0]} and {shapes[1]})")
     return found
 
 
+def _shape_of(name: str, tensors: dict[str, StoredTensor]) -> tuple[int, ...] | str:
+    """The shape of a tensor, for a message too."""
+    if name not in tensors:
+        return "missing"
+    return tensors[name].shape
+
+
 def _settings(*folders: Path) -> dict[str, list[Any]]:
     """What two models must have in common besides their tensors, by name."""
+    # However long a text may be is no matter here: any limit of a user's is high enough.
     read: list[EncodingSettings] = [read_settings(folder, max_tokens=1 << 30) for folder in folders]
     configs = [read_json(folder / "config.json", missing={}) for folder in folders]
     common: dict[str, list[Any]] = {
@@ -351,6 +378,7 @@ def _settings(*folders: Path) -> dict[str, list[Any]]:
 
 
 def _after_pooling(folder: Path, settings: EncodingSettings) -> tuple[str, ...]:
+    """The layers behind pooling, in words."""
     width = read_backbone_config(folder, read_json(folder / "config.json")).hidden_size
     layers = read_post_pooling(folder, width)
     check_cut(settings.truncate_dim, layers.output_dim(width), folder)
@@ -358,6 +386,11 @@ def _after_pooling(folder: Path, settings: EncodingSettings) -> tuple[str, ...]:
 
 
 def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float, ...] | None:
+    """The user's weights as shares that sum to 1; None where none are given.
+
+    Raises:
+        ConfigError: they can't be shares of so many models.
+    """
     if count < 2:
         raise ConfigError(
             f"an average is of two models or more, got {count}; name the start and what it was"
@@ -377,6 +410,11 @@ def _checked_weights(weights: Sequence[float] | None, count: int) -> tuple[float
 
 
 def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: bool) -> list[float]:
+    """The shares to measure, ascending and each once.
+
+    Raises:
+        ConfigError: they are no shares, or do not go with the other options.
+    """
     if has_weights and (grid is not None or has_data):
         raise ConfigError(
             "weights are given, so there is nothing to choose; drop weights, or grid, pairs and sts"
@@ -386,17 +424,18 @@ def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: boo
             "a grid is judged on development data; give pairs (translations), sts (scored pairs)"
             " or both"
         )
-    shares = sorted(set(DEFAULT_GRID if grid is None else grid))
+    if grid is None:
+        grid = DEFAULT_GRID
+    shares = sorted(set(grid))
     if not shares or shares[0] < 0 or shares[-1] > 1:
-        raise ConfigError(
-            "grid: shares are between 0 and 1, got"
-            f" {', '.join(map('{:g}'.format, shares)) or 'none'}"
-        )
+        listed = ", ".join(map("{:g}".format, shares)) or "none"
+        raise ConfigError(f"grid: shares are between 0 and 1, got {listed}")
     return shares
 
 
 def record(result: AverageResult, folders: Sequence[Path], names: Sequence[str]) -> dict[str, Any]:
     """What ``average.json`` holds: the models with their digests and shares, and the grid."""
+    # The digests tell which weights went in, whatever becomes of the folders.
     parts = []
     for name, folder, weight in zip(names, folders, result.weights, strict=True):
         files = sorted(folder.rglob("*.safetensors"))

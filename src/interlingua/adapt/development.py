@@ -1,5 +1,7 @@
-"""Development data: translations to retrieve and scored pairs, on which a change of a model is
-judged.
+"""Development data, on which a change of a model is judged: translations and scored pairs.
+
+Translations are retrieved from one another (P@1), and the cosines of scored pairs are correlated
+with people's scores (Spearman).
 """
 
 from __future__ import annotations
@@ -104,15 +106,13 @@ def read_translations(
     folder = Path(path).expanduser()
     sets: list[Translations] = []
     if folder.is_dir() and (aligned_files(folder) or pair_files(folder)):
+        # Files of pairs name both languages themselves.
         found = translation_pairs(folder, pivot if aligned_files(folder) else None)
         sources = {key: pair.source for key, pair in found.items()}
         for key in choose_languages(languages, sources, {}, folder):
             pair = found[key]
-            sets.append(
-                Translations(
-                    f"{folder.name}: {pair.name}", (pair.source, pair.target), *pair.read()
-                )
-            )
+            name = f"{folder.name}: {pair.name}"
+            sets.append(Translations(name, (pair.source, pair.target), *pair.read()))
     else:
         sets = _of_file(path)
     if not sets:
@@ -126,11 +126,10 @@ def _of_file(path: PathLike) -> list[Translations]:
     for pair in read_pairs(path):
         codes = (pair.source_language, pair.target_language)
         if codes not in by_languages:
-            name = (
-                Path(path).name
-                if languages_from_name(path)
-                else f"{Path(path).name}: {'-'.join(codes)}"
-            )
+            name = Path(path).name
+            # A name without languages may stand for several sets.
+            if not languages_from_name(path):
+                name += f": {'-'.join(codes)}"
             by_languages[codes] = Translations(name, codes, [], [])
         by_languages[codes].sources.append(pair.source)
         by_languages[codes].targets.append(pair.target)
@@ -145,11 +144,10 @@ def read_similarity(path: PathLike) -> ScoredSet:
     Raises:
         DataError: the file is missing or broken.
     """
+    # Of files that name no languages: these are English.
     english = resolve("eng").code
-    return ScoredSet(
-        Path(path).name,
-        read_labeled(Path(path), kind="sts", split="dev", languages=(english, english)),
-    )
+    pairs = read_labeled(Path(path), kind="sts", split="dev", languages=(english, english))
+    return ScoredSet(Path(path).name, pairs)
 
 
 def read_development(
@@ -171,16 +169,18 @@ def read_development(
             path, pivot=pivot, languages=languages, max_pairs=max_pairs
         )
     scored = [read_similarity(path) for path in sts]
+    # Scores are kept by name: one of two equal names would be lost.
     names = [*(one.name for one in translations), *(one.name for one in scored)]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    duplicates = [name for name in names if names.count(name) > 1]
+    if duplicates:
         raise DataError(
-            f"two sets are called {twice[0]!r}; rename the file or folder of one of them"
+            f"two sets are called {duplicates[0]!r}; rename the file or folder of one of them"
         )
     return Development(tuple(translations), tuple(scored))
 
 
 def _spread(one: Translations, most: int | None) -> Translations:
+    """At most so many rows, evenly spread; all where there is no limit."""
     count = len(one.sources)
     rows = np.linspace(0, count - 1, min(most or count, count)).round().astype(int).tolist()
     return one._replace(
@@ -189,33 +189,33 @@ def _spread(one: Translations, most: int | None) -> Translations:
 
 
 def _precision_at_1(encoder: CachedEncoder, one: Translations) -> float:
+    """P@1 in percent, the mean of both directions."""
     x = encoder.encode(one.sources, language=one.languages[0])
     y = encoder.encode(one.targets, language=one.languages[1])
     nearest_target, nearest_source = nearest_both_ways(x, y)
+    # Half of 100 for each direction.
     return 50 * float(is_right(nearest_target).mean() + is_right(nearest_source).mean())
 
 
 def _correlation(encoder: CachedEncoder, scored: ScoredSet) -> float:
+    """100 times Spearman's correlation of cosines and scores."""
     # Rows of a file share their languages, or name them row by row.
-    by_languages = {(pair.language_a, pair.language_b) for pair in scored.pairs}
+    languages = [(pair.language_a, pair.language_b) for pair in scored.pairs]
     cosines = np.zeros(len(scored.pairs))
-    for codes in sorted(by_languages):
-        rows = [
-            row
-            for row, pair in enumerate(scored.pairs)
-            if (pair.language_a, pair.language_b) == codes
-        ]
-        u = encoder.encode([scored.pairs[row].a for row in rows], language=codes[0]).astype(
-            np.float64
-        )
-        v = encoder.encode([scored.pairs[row].b for row in rows], language=codes[1]).astype(
-            np.float64
-        )
+    for codes in sorted(set(languages)):
+        rows = [row for row, own in enumerate(languages) if own == codes]
+        u = encoder.encode([scored.pairs[row].a for row in rows], language=codes[0])
+        v = encoder.encode([scored.pairs[row].b for row in rows], language=codes[1])
+        u = u.astype(np.float64)
+        v = v.astype(np.float64)
         lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
         cosines[rows] = (u * v).sum(axis=1) / np.maximum(lengths, 1e-12)
     return 100 * spearman(cosines, np.array([pair.label for pair in scored.pairs]))
 
 
 def _mean(values: Iterable[float]) -> float | None:
+    """Of some numbers; None of none."""
     known = list(values)
-    return sum(known) / len(known) if known else None
+    if not known:
+        return None
+    return sum(known) / len(known)

@@ -1,5 +1,4 @@
-"""Adds a language to a trained model: more vocabulary where it needs it, then distillation from the
-model itself.
+"""Adds a language to a trained model: new vocabulary if needed, then distillation from itself.
 
 The model as it is stays the teacher. Of each pair the teacher reads the pivot side, which it knows;
 the student learns to put both sides where the teacher puts that one (Reimers and Gurevych 2020),
@@ -104,9 +103,8 @@ class ExtendResult:
     @property
     def gained(self) -> float:
         """Points of P@1 that the new language gained, mean over its sets."""
-        return sum(
-            self.after.retrieval[name] - self.before.retrieval[name] for name in self.own
-        ) / len(self.own)
+        gains = [self.after.retrieval[name] - self.before.retrieval[name] for name in self.own]
+        return sum(gains) / len(self.own)
 
     @property
     def lost(self) -> float | None:
@@ -114,9 +112,8 @@ class ExtendResult:
         others = [name for name in self.before.retrieval if name not in self.own]
         if not others:
             return None
-        return sum(
-            self.before.retrieval[name] - self.after.retrieval[name] for name in others
-        ) / len(others)
+        losses = [self.before.retrieval[name] - self.after.retrieval[name] for name in others]
+        return sum(losses) / len(others)
 
 
 class Extension:
@@ -150,6 +147,7 @@ class Extension:
             return self._run()
 
     def _run(self) -> ExtendResult:
+        """The stages in their order; each looks for what an earlier call has left."""
         encoder = Encoder.load(self.model)
         prompt = encoder.settings.prompt_text(self.settings.prompt)
         replay = text.read_replay(self.settings)
@@ -160,12 +158,12 @@ class Extension:
         development = self.development()
         own = self.own_sets(development)
         before = self.measured("before", encoder, development, prompt)
+        # Training holds the model twice, as student and as teacher; this copy is not needed.
         del encoder
-        self.train(
-            start,
-            text.write_replay(self.output / "replay", replay, prompt) if replay else [],
-            prompt,
-        )
+        replay_files: list[Path] = []
+        if replay:
+            replay_files = text.write_replay(self.output / "replay", replay, prompt)
+        self.train(start, replay_files, prompt)
         after = self.measured("after", Encoder.load(self.output / "model"), development, prompt)
         return ExtendResult(
             model=self.output / "model",
@@ -189,7 +187,8 @@ class Extension:
         known = read_record(self.output).get("vocabulary")
         if known is not None:
             report = self._of_record(_report_of, known)
-            return report, start if report.pieces else self.model
+            return report, self._first_model(report)
+        # How the vocabulary cuts both sides of the same pairs.
         sides = text.read_sides(self.settings)
         code = self.settings.language
         before = measure_fragmentation(encoder.vocabulary, sides.language, language=code)
@@ -206,18 +205,21 @@ class Extension:
             kept_texts=0,
             changed_texts=0,
         )
-        wanted = self.settings.new_pieces
-        if wanted is None:
-            wanted = (
-                MAX_PIECES if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN else 0
-            )
-        if wanted:
+        # How many new pieces there may be: as the user says, or as the text needs them.
+        pieces = self.settings.new_pieces
+        if pieces is None:
+            pieces = 0
+            if premium >= MAX_PREMIUM or before.unknown_share >= MAX_UNKNOWN:
+                pieces = MAX_PIECES
+        if pieces:
             self.on_stage("growing the vocabulary")
+            # Texts that the model knows should be cut as before, or their vectors would change.
             others = [sentence for texts in replay.values() for sentence in texts]
             keep = [*text.sample(sides.pivot, KEPT_TEXTS), *text.sample(others, KEPT_TEXTS)]
             grown = grow_vocabulary(
-                encoder.vocabulary, sides.language, pieces=wanted, keep=keep, language=code
+                encoder.vocabulary, sides.language, pieces=pieces, keep=keep, language=code
             )
+            # The text may hold no piece that is worth adding.
             if grown.runs:
                 after = measure_fragmentation(grown.vocabulary, sides.language, language=code)
                 report = dataclasses.replace(
@@ -229,13 +231,18 @@ class Extension:
                     changed_texts=grown.changed_texts,
                 )
                 grow_encoder(encoder, grown).save(start)
+        # Noted last: what the record holds is not done again.
         self.note("vocabulary", _plain(report))
-        return report, start if report.pieces else self.model
+        return report, self._first_model(report)
+
+    def _first_model(self, report: VocabularyReport) -> Path | str:
+        """What training begins with: the model with new pieces, or the user's as it is."""
+        if report.pieces:
+            return self.output / "start"
+        return self.model
 
     def development(self) -> Development:
-        """The held-out pairs of the new language, and what the user gave for the forgetting
-        check.
-        """
+        """The held-out pairs of the new language, and the user's data of the forgetting check."""
         settings = self.settings
         heldout = read_translations(self.output / "corpus" / "heldout")
         checked = read_development(
@@ -262,10 +269,8 @@ class Extension:
         known = read_record(self.output).get(when)
         if known is not None:
             return self._of_record(lambda values: Scores(**values), known)
-        self.on_stage(
-            f"measuring {len(development.translations) + len(development.scored)} sets {when}"
-            " training"
-        )
+        sets = len(development.translations) + len(development.scored)
+        self.on_stage(f"measuring {sets} sets {when} training")
         scores = development.measure(encoder, prompt=prompt)
         self.note(when, dataclasses.asdict(scores))
         return scores
@@ -279,6 +284,7 @@ class Extension:
         if (self.output / "model").is_dir():
             return
         self.on_stage("training")
+        # Few pairs leave none for validation.
         evaluate = None
         if any((self.output / "corpus" / "valid_text").iterdir()):
             evaluate = validation_evaluator(self.output / "corpus" / "valid_text", prompt=prompt)
@@ -296,20 +302,20 @@ class Extension:
         """The training run, also as a file: ``run/config.toml``."""
         settings = self.settings
         monolingual = None
+        replay_weight = 0.0
         if replay:
+            replay_weight = settings.replay_weight
             monolingual = MonolingualConfig(
                 paths=tuple(replay),
                 batch_size=settings.replay_batch_size,
                 max_tokens=settings.max_tokens,
             )
-        options = DistillConfig(
-            pivot=settings.pivot, replay_weight=settings.replay_weight if replay else 0.0
-        )
+        options = DistillConfig(pivot=settings.pivot, replay_weight=replay_weight)
+        # Sentences that weigh nothing are not read.
+        if not options.replay_weight:
+            monolingual = None
         return TrainConfig(
-            data=DataConfig(
-                corpus=self.output / "corpus",
-                monolingual=monolingual if options.replay_weight else None,
-            ),
+            data=DataConfig(corpus=self.output / "corpus", monolingual=monolingual),
             encoder=EncoderConfig(path=str(start)),
             method=MethodConfig(name="distill", options=options),
             optimizer=OptimizerConfig(learning_rate=settings.learning_rate, weight_decay=0.0),
@@ -349,13 +355,15 @@ class Extension:
 
 
 def _plain(report: VocabularyReport) -> dict[str, Any]:
+    """A report as the record holds it."""
     values = dataclasses.asdict(report)
-    return {
-        name: value._asdict() if isinstance(value, Fragmentation) else value
-        for name, value in values.items()
-    }
+    # JSON would make a list of a named tuple, without its names.
+    for name in ("before", "after"):
+        values[name] = values[name]._asdict()
+    return values
 
 
 def _report_of(values: dict[str, Any]) -> VocabularyReport:
+    """The inverse of ``_plain``."""
     parts = {name: Fragmentation(**values[name]) for name in ("before", "after")}
     return VocabularyReport(**{**json.loads(json.dumps(values)), **parts})

@@ -115,7 +115,9 @@ class ExtendSettings(Options):
         refuse_without(
             self, "check_pairs", needs="check", when=bool(self.check_pairs) and not self.check
         )
-        kept = {
+        # One form of each value, however it was given: the record compares them later. The object
+        # is frozen, so that they can only be put in like this.
+        normalized = {
             **{name: _paths(getattr(self, name)) for name in ("pairs", "replay", "check", "sts")},
             "language": resolve(self.language).code,
             "pivot": resolve(self.pivot).code,
@@ -123,7 +125,7 @@ class ExtendSettings(Options):
             "check_languages": tuple(listed(self.check_languages) or ()) or None,
             "check_pairs": self.check_pairs or None,
         }
-        for name, value in kept.items():
+        for name, value in normalized.items():
             object.__setattr__(self, name, value)
         if not self.pairs:
             raise ConfigError(
@@ -150,21 +152,23 @@ class ExtendSettings(Options):
     def to_record(self) -> dict[str, Any]:
         """As JSON, with digests of the files that are read."""
         values = json.loads(json.dumps(dataclasses.asdict(self), default=str))
+        # A run that was moved to another folder goes on there.
         del values["output"]
+        # By content: a file that was changed makes another run.
         files = [path for path in (*self.pairs, *self.replay) if path.is_file()]
         values["files"] = {str(path): sha256_file(path) for path in files}
         return dict(values)
 
 
 def _paths(paths: Any) -> tuple[Path, ...]:
+    """None, a path or several as a tuple of ``Path``."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     return tuple(Path(path).expanduser() for path in paths or ())
 
 
 def claim(settings: ExtendSettings) -> None:
-    """Marks the output folder as ours, or makes sure that it holds a run of the same settings to go
-    on with.
+    """Marks the output folder as ours, or checks that it holds a run of the same settings.
 
     Raises:
         ConfigError: it holds a run of other settings, or other files.
@@ -174,18 +178,19 @@ def claim(settings: ExtendSettings) -> None:
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file; name another folder with --output")
     record = settings.to_record()
+    # The lock file of this run is there already, and does not count.
     if output.is_dir() and any(path.name != locks.NAME for path in output.iterdir()):
         if not has_format(output, RECORD, FORMAT):
             raise ConfigError(f"{output} holds other files; name another folder with --output")
         before = read_record(output).get("settings")
         if not isinstance(before, dict):
             raise DataError("has no settings; start over in another folder", path=output / RECORD)
-        unlike = [key for key in record if before.get(key) != record[key] and key not in MAY_CHANGE]
-        if unlike:
-            raise ConfigError(
-                f"{output} holds a run of other settings: {unlike[0]} ({before.get(unlike[0])},"
-                f" {record[unlike[0]]}) (then, now); name another folder with --output"
-            )
+        for key, value in record.items():
+            if key not in MAY_CHANGE and before.get(key) != value:
+                raise ConfigError(
+                    f"{output} holds a run of other settings: {key} ({before.get(key)}, {value})"
+                    " (then, now); name another folder with --output"
+                )
         return
     write_record(output, {"format": FORMAT, "version": __version__, "settings": record})
 

@@ -46,13 +46,15 @@ def read_sides(settings: ExtendSettings) -> Sides:
             if codes != {language, pivot}:
                 others.add("-".join(sorted(codes)))
                 continue
-            turned = pair if pair.source_language == language else pair.swapped()
-            sides.language.append(turned.source)
-            sides.pivot.append(turned.target)
+            # A file may have the languages the other way round.
+            if pair.source_language != language:
+                pair = pair.swapped()
+            sides.language.append(pair.source)
+            sides.pivot.append(pair.target)
     if not sides.language:
-        found = (
-            f"there are pairs of {', '.join(sorted(others))}" if others else "there are none at all"
-        )
+        found = "there are none at all"
+        if others:
+            found = f"there are pairs of {', '.join(sorted(others))}"
         raise DataError(
             f"no pairs of {language} and {pivot}: {found}; check --lang and --pivot",
             path=settings.pairs[0],
@@ -67,8 +69,10 @@ def read_pairs_of(path: PathLike, language: str, pivot: str) -> list[TextPair]:
 
 
 def _languages(path: PathLike, language: str, pivot: str) -> tuple[str | None, str | None]:
-    is_known = guess_format(path) in SELF_DESCRIBING or languages_from_name(path) is not None
-    return (None, None) if is_known else (language, pivot)
+    """The languages that a reader needs to be given for a file; None where the file names them."""
+    if guess_format(path) in SELF_DESCRIBING or languages_from_name(path) is not None:
+        return None, None
+    return language, pivot
 
 
 def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str) -> PrepareConfig:
@@ -86,8 +90,10 @@ def prepare_config(settings: ExtendSettings, vocabulary: Path | str, prompt: str
     sources = []
     for path in settings.pairs:
         first, second = _languages(path, language, pivot)
-        named = None if first is None or second is None else (first, second)
-        sources.append(SourceConfig(paths=(path,), languages=named))
+        languages = None
+        if first is not None and second is not None:
+            languages = (first, second)
+        sources.append(SourceConfig(paths=(path,), languages=languages))
     return PrepareConfig(
         output=Path(settings.output) / "corpus",
         sources=tuple(sources),
@@ -112,6 +118,7 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
     Raises:
         DataError: a file is broken or has no language, or nothing is left.
     """
+    # A dict without values: each sentence once, in the order in which they are met.
     found: dict[str, dict[str, None]] = {}
     for path in settings.replay:
         for code, text in _sentences(path):
@@ -119,6 +126,7 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
             if len(own) < settings.replay_sentences:
                 own[text] = None
     replay = {code: list(texts) for code, texts in sorted(found.items())}
+    # What forgetting is measured on must not be trained on.
     if settings.check and replay:
         checked = EvaluationKeys.from_folders(settings.check)
         for code, texts in replay.items():
@@ -132,6 +140,8 @@ def read_replay(settings: ExtendSettings) -> dict[str, list[str]]:
 
 
 def _sentences(path: Path) -> list[tuple[str, str]]:
+    """The sentences of a text, a table or a bitext, each with the code of its language."""
+    # A text that names two languages (de-en.txt) is a bitext.
     is_text = stem_and_suffix(path)[1] == ".txt" and languages_from_name(path) is None
     if is_text or has_sentences(path, language=find_language(path)):
         code = language_of(path)
@@ -144,15 +154,18 @@ def _sentences(path: Path) -> list[tuple[str, str]]:
 
 
 def write_replay(folder: Path, replay: dict[str, list[str]], prompt: str) -> list[Path]:
-    """Writes ``<code>.txt`` files as the monolingual feed reads them: a sentence a line, the prompt
-    in front.
+    """Writes ``<code>.txt`` files as the monolingual feed reads them.
+
+    A line holds a sentence, with the prompt in front.
 
     Returns:
         the files; a folder that is there already is left as it is.
     """
+    # The folder appears when all its files are written: what is there is whole.
     if not folder.is_dir():
         with atomic_directory(folder) as temporary:
             for code, texts in replay.items():
+                # A line break inside of a sentence would make two of it.
                 lines = [f"{prompt}{' '.join(text.split())}\n" for text in texts]
                 (temporary / f"{code}.txt").write_text("".join(lines), encoding="utf-8")
     return [folder / f"{code}.txt" for code in replay]

@@ -1,4 +1,9 @@
-"""The tensors of model directories, read in blocks of rows: no model is ever in memory whole."""
+"""The tensors of model directories, read in blocks of rows: no model is ever in memory whole.
+
+Models of different origin name and split their tensors differently. ``WeightFiles`` gives all of
+them by the names of stock models, from headers alone; ``blocks`` reads one of them row by row; and
+``write_tensors`` writes a file of tensors that are made in the same way.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +32,7 @@ DTYPE_NAMES = {
 }  # fmt: skip
 """How safetensors spells a dtype in a file's header."""
 ALIGNMENT = 8
+"""Bytes; tensors begin at a multiple of it in a file."""
 BLOCK_NUMBERS = 1 << 22
 """Numbers of a tensor that are in memory at once."""
 
@@ -43,10 +49,10 @@ class StoredTensor(NamedTuple):
 
 
 class WeightFiles:
-    """All tensors below a model directory: of the backbone, of modules behind it, of a second
-    tower.
+    """All tensors below a model directory.
 
-    Tensors are named by their file's folder and, without a prefix such as ``bert.``, as stock
+    They are those of the backbone, of modules behind it, and of a second tower. Tensors are named
+    by their file's folder and, without a prefix such as ``bert.``, as stock
     models call them. What interlingua does not read (poolers, language-modeling heads) is left out.
 
     Args:
@@ -61,20 +67,21 @@ class WeightFiles:
         self.tensors: dict[str, StoredTensor] = {}
         files = sorted(folder.rglob("*.safetensors"))
         is_whole = (folder / "model.safetensors").is_file()
-        is_sharded = (folder / "model.safetensors.index.json").is_file() and any(
-            f.parent == folder for f in files
-        )
+        has_shards = any(file.parent == folder for file in files)
+        is_sharded = has_shards and (folder / "model.safetensors.index.json").is_file()
         if not is_whole and not is_sharded:
             raise CheckpointError(
                 f"{folder}: no model.safetensors; write the model anew first: interlingua export"
                 f" {folder} -o DIR"
             )
+        # Each folder is a module of its own, with tensors that may be split over several files.
         for place in sorted({file.parent for file in files}):
             stored = _stored_in([file for file in files if file.parent == place])
-            path = "" if place == folder else f"{place.relative_to(folder).as_posix()}/"
-            self.tensors |= {
-                f"{path}{name}": tensor for name, tensor in _used(stored, place).items()
-            }
+            path = ""
+            if place != folder:
+                path = f"{place.relative_to(folder).as_posix()}/"
+            for name, tensor in _used(stored, place).items():
+                self.tensors[f"{path}{name}"] = tensor
         self._open: dict[Path, Any] = {}
         self._exit = contextlib.ExitStack()
 
@@ -84,16 +91,14 @@ class WeightFiles:
         self._open.clear()
 
     def blocks(self, name: str) -> Iterator[Tensor]:
-        """One tensor, on the CPU, in its own dtype: consecutive rows, a few million numbers at a
-        time.
-        """
+        """One tensor, on the CPU and in its own dtype, some consecutive rows at a time."""
         from safetensors import safe_open
 
         stored = self.tensors[name]
         if stored.file not in self._open:
-            self._open[stored.file] = self._exit.enter_context(
-                safe_open(stored.file, framework="pt")
-            )
+            file = safe_open(stored.file, framework="pt")
+            self._open[stored.file] = self._exit.enter_context(file)
+        # A single number has no rows.
         if not stored.shape:
             yield self._open[stored.file].get_tensor(stored.key)
             return
@@ -104,6 +109,11 @@ class WeightFiles:
 
 
 def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
+    """The tensors of some files by their names in them; only the headers are read.
+
+    Raises:
+        CheckpointError: a file is damaged.
+    """
     from safetensors import SafetensorError, safe_open
 
     found: dict[str, StoredTensor] = {}
@@ -126,6 +136,7 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     model_type = raw.get("model_type")
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         return stored
+    # One tensor that every backbone of the family has tells what its names begin with.
     family = FAMILIES[model_type]
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
@@ -133,6 +144,7 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
     prefix = anchors[0].removesuffix(family.anchor)
     config = read_backbone_config(place, raw)
     _check_backbone(stored, config, prefix, place)
+    # On the device "meta" tensors have shapes and no numbers: the names are all that is needed.
     with torch.device("meta"):
         backbone = Backbone(config)
     names = [name for stack in family.stacks(backbone.state_dict()) for name in stack.theirs]
@@ -142,23 +154,25 @@ def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTenso
 def _check_backbone(
     stored: dict[str, StoredTensor], config: BackboneConfig, prefix: str, place: Path
 ) -> None:
-    """Refuses tensors that are not those of the config, as loading the model would, but without
-    reading them.
+    """Refuses tensors that are not those of the config, without reading them.
+
+    Loading the model would refuse the same.
 
     Raises:
         CheckpointError: some are missing, left over or of another shape.
     """
+    # Of tensors that hold no floats only that matters: int64 stands for all other dtypes.
     floats = {spelled: kind for kind, spelled in DTYPE_NAMES.items() if kind.is_floating_point}
     kinds = {name: floats.get(tensor.dtype, torch.int64) for name, tensor in stored.items()}
     blank = {
         name: torch.empty(tensor.shape, dtype=kinds[name], device="meta")
         for name, tensor in stored.items()
     }
-    has_types = FAMILIES[config.model_type].has_types
-    types = prefix + huggingface_name(TOKEN_TYPES, config.model_type) if has_types else ""
+    types = ""
+    if FAMILIES[config.model_type].has_types:
+        types = prefix + huggingface_name(TOKEN_TYPES, config.model_type)
+    # A model without token types may store one row of zeros, and only its values would show that.
     if types in blank and len(blank[types]) == 1 and config.type_vocab_size < 2:
-        # A model without token types may store one row of zeros, and only its values would show
-        # that.
         del blank[types]
     from_huggingface_names(blank, config, place)
 
@@ -176,6 +190,7 @@ def write_tensors(
         tensors: name -> shape and dtype it will have.
         make: gives the tensor of a name, in that dtype, as blocks of consecutive rows.
     """
+    # The header comes first, so that where each tensor will end is computed before it is made.
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, tensor in tensors.items():
@@ -187,16 +202,19 @@ def write_tensors(
             "data_offsets": [start, end],
         }
     text = json.dumps(header, separators=(",", ":")).encode()
+    # Spaces behind JSON mean nothing, and the tensors begin at a multiple of 8.
     text += b" " * (-len(text) % ALIGNMENT)
     with path.open("wb") as file:
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for name in tensors:
             for block in make(name):
+                # As bytes, since numpy does not know bfloat16.
                 file.write(block.contiguous().reshape(-1).view(torch.uint8).numpy().data)
 
 
 def _item_size(dtype: str) -> int:
+    """Bytes of a number."""
     sizes = {
         spelled: torch.empty(0, dtype=kind).element_size() for kind, spelled in DTYPE_NAMES.items()
     }
@@ -204,9 +222,9 @@ def _item_size(dtype: str) -> int:
 
 
 def files_besides_weights(folder: Path) -> Iterator[Path]:
-    """The files of a model directory that hold no weights, below it too.
+    """The files of a model directory, and of folders in it, that are settings or vocabularies.
 
-    Exported graphs and cards stay out.
+    Weights, exported graphs and cards stay out.
     """
     for path in sorted(folder.rglob("*")):
         if (

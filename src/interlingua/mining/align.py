@@ -47,6 +47,10 @@ from interlingua.remote import keep_inputs
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
 """Of files that hold the linked sentences, and not the links."""
+PORTION = 2048
+"""Blocks embedded between two reports of progress."""
+JOURNAL = "align.journal"
+LOCK = ".align.lock"
 _LINK = re.compile(
     r"\s*\[([\d\s,]*)\]\s*:\s*\[([\d\s,]*)\]\s*(?::\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*)?"
 )
@@ -75,8 +79,9 @@ def read_sentences(
     column: str | None = None,
     language: str | None = None,
 ) -> list[str]:
-    """The lines of a text file, blank ones too, those of a table's column, or the sentences of
-    plain text.
+    """The sentences of a document: lines, a table's column, or plain text that is split.
+
+    Blank lines are among them.
 
     Args:
         path: the file.
@@ -96,20 +101,18 @@ def read_sentences(
             sentences = [line.rstrip("\r\n") for line in lines]
     if not any(map(str.strip, sentences)):
         raise DataError("the document is empty; expected a sentence per line", path=path)
-    return sentences if split_as is None else split_text(sentences, split_as)
+    if split_as is None:
+        return sentences
+    return split_text(sentences, split_as)
 
 
 def sentence_files(links: PathLike) -> tuple[str, str]:
-    """Where the sentences of both documents go that were split, by the name of the file of
-    links.
-    """
+    """Where the sentences of both documents go, if they were split, next to the file of links."""
     return f"{links}.source.txt", f"{links}.target.txt"
 
 
 def write_sentences(links: PathLike, source: Sequence[str], target: Sequence[str]) -> None:
-    """Writes the sentences that the numbers of links stand for, a line each, next to the file of
-    links.
-    """
+    """Writes the sentences that the numbers of links stand for, a line each."""
     for path, sentences in zip(sentence_files(links), (source, target), strict=True):
         with atomic_write(path) as file:
             file.writelines(f"{sentence}\n" for sentence in sentences)
@@ -120,10 +123,8 @@ def pair_languages(
 ) -> tuple[str, str]:
     """The languages of two documents: those given, else those that both names tell.
 
-    Empty where unknown.
-
     A name tells a language only where the other name tells another one: ``to.txt`` alone need not
-    be Tongan.
+    be Tongan. A language that is not known is empty.
 
     Args:
         source: path of the one.
@@ -196,6 +197,7 @@ def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> 
         ConfigError: the languages are missing.
     """
     known = all(source and target for source, target in languages)
+    # A table has columns of languages, which may be empty.
     if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
         raise ConfigError(
             f"{path} tells its languages; name both with --source-language and --target-language,"
@@ -209,7 +211,9 @@ def refuse_bitext_name(links: str | None) -> None:
     Raises:
         ConfigError: it is.
     """
-    suffix = stem_and_suffix(links)[1] if links else ""
+    if not links:
+        return
+    suffix = stem_and_suffix(links)[1]
     if suffix in BITEXT_SUFFIXES:
         raise ConfigError(
             f"{links}: links are written as lines of text ([0, 1]:[2]:0.12), not {suffix}; name"
@@ -242,9 +246,11 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
                 raise DataError(
                     f"expected {expected}, got {len(cells)} columns", path=path, line=number
                 )
+            # Columns that are left out are empty.
             source, target, output, gold = (*cells, "", "")[:4]
             if not output and folder is not None:
                 output = str(Path(folder) / f"{Path(source).name}.align")
+            # Two sources of one name in different folders, or one document named twice.
             if output and output in outputs:
                 raise DataError(
                     f"its links would go to {output} as those of line {outputs[output]} do; name"
@@ -299,10 +305,6 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
     return found
 
 
-PORTION = 2048
-"""Blocks embedded between two reports of progress."""
-
-
 @dataclass(slots=True)
 class AlignReport:
     """What came of all documents of a run."""
@@ -323,11 +325,9 @@ class AlignReport:
         alone = self.shapes[1, 0], self.shapes[0, 1]
         linked = {shape: count for shape, count in sorted(self.shapes.items()) if all(shape)}
         kinds = ", ".join(f"{p}-{q}: {count:,}" for (p, q), count in linked.items())
-        blank = (
-            f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines"
-            if self.blank.total()
-            else ""
-        )
+        blank = ""
+        if self.blank.total():
+            blank = f"; {self.blank['source']:,} and {self.blank['target']:,} blank lines"
         return (
             f"{self.documents:,} document pairs, {sum(linked.values()):,} links"
             f" ({kinds or 'none'}), {alone[0]:,} source and {alone[1]:,} target sentences left"
@@ -336,22 +336,19 @@ class AlignReport:
 
     def lines(self, *, quiet: bool = False) -> list[str]:
         """What there is to tell; what went wrong in any case."""
-        cut = [self.encoded.cuts] if self.encoded.cut_rows else []
-        return [
-            *(f"left out: {reason}" for reason in self.failed),
-            *([] if quiet else [str(self)]),
-            *cut,
-            *self.gold_lines,
-        ]
+        lines = [f"left out: {reason}" for reason in self.failed]
+        if not quiet:
+            lines.append(str(self))
+        if self.encoded.cut_rows:
+            lines.append(self.encoded.cuts)
+        return lines + self.gold_lines
 
     @property
     def gold_lines(self) -> list[str]:
         """Precision, recall and F1, where there are gold links."""
-        kinds = (
-            {"strict": self.gold.strict_scores, "lax": self.gold.lax_scores}
-            if self.gold.links
-            else {}
-        )
+        if not self.gold.links:
+            return []
+        kinds = {"strict": self.gold.strict_scores, "lax": self.gold.lax_scores}
         return [
             f"{kind}: precision {p:.4f}, recall {r:.4f}, F1 {f:.4f}"
             for kind, (p, r, f) in kinds.items()
@@ -405,9 +402,12 @@ class Aligner:
             languages: of both documents; default: those of the aligner.
             progress: is called with the share of the texts that is embedded.
         """
+        # Blank lines are taken out here, and put back among the links in the end.
         filled = [_filled_lines(source), _filled_lines(target)]
         if not all(filled):
             raise DataError("one of two documents holds no sentence; there is nothing to align")
+        # A link of p and q sentences has at least one on either side, so that no block is longer
+        # than the sum less one.
         plans = []
         for side, lines in zip((source, target), filled, strict=True):
             sentences = [side[line] for line in lines]
@@ -416,14 +416,14 @@ class Aligner:
         done = 0
         blocks = []
         for plan, language in zip(plans, languages or self.languages, strict=True):
-            made = []
+            parts = []
             for start in range(0, len(plan.texts), PORTION):
                 portion = plan.texts[start : start + PORTION]
-                made.append(self.encode(portion, language=language, report=self.report.encoded))
-                check_finite(made[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
+                parts.append(self.encode(portion, language=language, report=self.report.encoded))
+                check_finite(parts[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
                 done += len(portion)
                 progress(done / total)
-            blocks.append(np.concatenate(made)[plan.places])
+            blocks.append(np.concatenate(parts)[plan.places])
         found = align_blocks(blocks[0], blocks[1], self.config)
         return found._replace(
             links=with_blank_lines(found.links, filled, (len(source), len(target)))
@@ -474,7 +474,9 @@ class Aligner:
             languages = pair_languages(pair.source, pair.target, self.languages)
             try:
                 source, target = (self._read(pair, languages, side) for side in (0, 1))
-                gold = read_links(pair.gold, (len(source), len(target))) if pair.gold else None
+                gold = None
+                if pair.gold:
+                    gold = read_links(pair.gold, (len(source), len(target)))
             except DataError as error:
                 if not lenient:
                     raise
@@ -483,8 +485,9 @@ class Aligner:
             if journal is not None and journal.has(pair):
                 links: Sequence[Link] = read_links(pair.output or "")
             else:
-                given = (languages[0] or None, languages[1] or None)
-                links = self.links(source, target, languages=given, progress=report)
+                codes = (languages[0] or None, languages[1] or None)
+                links = self.links(source, target, languages=codes, progress=report)
+                # The sentences first: the journal, which ``_write`` adds to, says that all is done.
                 if self.split and pair.output is not None:
                     write_sentences(pair.output, source, target)
                 self._write(links, pair, stdout, journal)
@@ -500,7 +503,10 @@ class Aligner:
     def _read(self, pair: DocumentPair, languages: tuple[str, str], side: int) -> list[str]:
         """The sentences of the source (0) or the target (1)."""
         language = languages[side]
-        split_as = language if self.split else None
+        # An empty language splits as well, by what holds for all.
+        split_as = None
+        if self.split:
+            split_as = language
         return read_sentences(
             pair[side] or "",
             split_as=split_as,
@@ -515,6 +521,7 @@ class Aligner:
         stdout: TextIO,
         journal: AlignJournal | None,
     ) -> None:
+        """Writes the links of two documents, and records that they are there."""
         if pair.output is None:
             self.report.links += links
             stdout.writelines(map(link_line, links))
@@ -536,7 +543,7 @@ class Aligner:
         self.report.documents += 1
         shapes = Counter((len(link.source), len(link.target)) for link in links)
         blank = Counter(source=_blank_lines(source), target=_blank_lines(target))
-        # each of them is a link with an empty side, but none is a sentence that was left alone
+        # Each of them is a link with an empty side, but none is a sentence that was left alone.
         shapes -= Counter({(1, 0): blank["source"], (0, 1): blank["target"]})
         self.report.shapes += shapes
         self.report.blank += blank
@@ -558,7 +565,10 @@ def _part_of(
 
 
 def _size(path: str) -> int:
-    return os.path.getsize(path) if os.path.isfile(path) else 0
+    """Bytes of a file; 0 for one that is missing, or a pipe, which is reported when it is read."""
+    if not os.path.isfile(path):
+        return 0
+    return os.path.getsize(path)
 
 
 class BlockTexts(NamedTuple):
@@ -575,6 +585,7 @@ class BlockTexts(NamedTuple):
 
 def block_texts(sentences: Sequence[str], most: int) -> BlockTexts:
     """Up to so many sentences in a row, as one text."""
+    # Sentences that come again in a document are embedded once.
     numbers: dict[str, int] = {}
     places = np.zeros((most, len(sentences)), np.int64)
     for size in range(1, most + 1):
@@ -597,8 +608,7 @@ def _filled_lines(document: Sequence[str]) -> list[int]:
 def with_blank_lines(
     links: Iterable[Link], filled: Sequence[Sequence[int]], lengths: tuple[int, int]
 ) -> tuple[Link, ...]:
-    """Links with the numbers of lines in place of those of sentences, and every blank line alone in
-    its place.
+    """Links between lines in place of sentences, with every blank line alone in its place.
 
     Args:
         links: between sentences.
@@ -611,28 +621,27 @@ def with_blank_lines(
     ]
     found: list[Link] = []
 
-    def leave_alone(before: tuple[int, int]) -> None:
-        for side in (0, 1):
-            while blank[side] and blank[side][0] < before[side]:
-                line = (blank[side].popleft(),)
-                found.append(Link((), line, 0.0) if side else Link(line, (), 0.0))
+    def leave_alone(source_end: int, target_end: int) -> None:
+        """Adds the blank lines that stand before these lines and were not added yet."""
+        while blank[0] and blank[0][0] < source_end:
+            found.append(Link((blank[0].popleft(),), (), 0.0))
+        while blank[1] and blank[1][0] < target_end:
+            found.append(Link((), (blank[1].popleft(),), 0.0))
 
     for link in links:
         source = tuple(filled[0][number] for number in link.source)
         target = tuple(filled[1][number] for number in link.target)
-        leave_alone((source[-1] if source else 0, target[-1] if target else 0))
+        # A blank line between two sentences of one link comes before the link. An empty side has
+        # no last line, and nothing stands before line 0.
+        leave_alone(max(source, default=0), max(target, default=0))
         found.append(Link(source, target, link.cost))
-    leave_alone(lengths)
+    leave_alone(*lengths)
     return tuple(found)
-
-
-JOURNAL = "align.journal"
-LOCK = ".align.lock"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlignJob:
-    """What ``interlingua align --help`` says of the options of these names."""
+    """What ``interlingua align`` does, by the names of its options."""
 
     source: PathLike | None = None
     target: PathLike | None = None
@@ -649,14 +658,10 @@ class AlignJob:
 
     def __post_init__(self) -> None:
         given = (self.source_language, self.target_language)
-        check_texts(
-            self.texts, [pair_languages(pair.source, pair.target, given) for pair in self.documents]
-        )
-        if (
-            self.split
-            and self.texts is None
-            and any(pair.output is None for pair in self.documents)
-        ):
+        languages = [pair_languages(pair.source, pair.target, given) for pair in self.documents]
+        check_texts(self.texts, languages)
+        to_stdout = any(pair.output is None for pair in self.documents)
+        if self.split and self.texts is None and to_stdout:
             raise ConfigError(
                 "--split: links number the sentences that are made, so these must be written too;"
                 " give --output or --texts"
@@ -707,6 +712,7 @@ class AlignJob:
         stdout: TextIO,
         progress: Callable[[str, float, float], None],
     ) -> AlignReport:
+        """Aligns all documents; whoever calls has locked the folder of a list."""
         languages = {
             "source_language": self.source_language,
             "target_language": self.target_language,
@@ -725,10 +731,12 @@ class AlignJob:
             journal=journal,
             progress=progress,
         )
+        # The pairs come as they are made: without a file for them, they are drawn and dropped.
         if self.texts is None:
             deque(found, maxlen=0)
         else:
             write_pairs(found, self.texts)
+        # With documents that failed the journal stays, for a run that does these alone.
         if journal is not None and not aligner.report.failed:
             journal.path.unlink(missing_ok=True)
         return aligner.report
@@ -737,7 +745,7 @@ class AlignJob:
 class AlignJournal:
     """Which documents of a list are done, a line each behind that of the settings.
 
-    One of other settings is begun anew.
+    A journal of other settings is begun anew.
 
     Args:
         path: of the journal, which goes when all documents are done.
@@ -758,13 +766,14 @@ class AlignJournal:
                 " folder"
             )
         lines = self.journal.read()
-        self.done = set(lines[1:]) if lines[:1] == [head] else set()
+        self.done: set[str] = set()
+        if lines[:1] == [head]:
+            self.done.update(lines[1:])
         self.journal.write([head, *sorted(self.done)])
 
     def has(self, pair: DocumentPair) -> bool:
-        """Whether these documents were aligned and the links are there, none of them changed
-        since.
-        """
+        """Whether these documents were aligned, and neither they nor their links changed since."""
+        # The digest of three files comes last, as it is what takes time.
         return (
             bool(self.done) and os.path.isfile(pair.output or "") and self._line(pair) in self.done
         )
@@ -774,6 +783,7 @@ class AlignJournal:
         self.journal.add(self._line(pair))
 
     def _line(self, pair: DocumentPair) -> str:
+        """The line of finished documents: the names of the three files, and a digest of all."""
         files = (pair.source, pair.target, pair.output or "")
         digest = hashlib.sha256("".join(map(sha256_file, files)).encode()).hexdigest()
         return json.dumps([*files, digest])

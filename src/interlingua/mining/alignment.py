@@ -162,24 +162,28 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
             f"links of {config.max_sentences} sentences need blocks of {config.max_sentences - 1},"
             f" got {min(len(source), len(target))}"
         )
+    # Halve both documents until the coarsest level is small enough to be searched in full.
     levels = [(source, target)]
     while levels[-1][0].shape[1] * levels[-1][1].shape[1] > config.full_size**2:
         levels.append((halve(levels[-1][0]), halve(levels[-1][1])))
+    # From the coarsest level to the finest, each within a band around the path of the one before.
     path: list[tuple[int, int]] | None = None
     visited = 0
     for depth in range(len(levels) - 1, -1, -1):
         x, y = levels[depth]
-        shapes = ((1, 1),) if depth else config.shapes
+        # Coarse sentences are linked one to one: only the path is wanted of them.
+        shapes = config.shapes
+        if depth > 0:
+            shapes = ((1, 1),)
         sides = sides_of(x, y)
         n = x.shape[1]
         m = y.shape[1]
-        band = (
-            full_band(n, m)
-            if path is None
-            else band_around(path, n, m, config.band + max(map(max, shapes)))
-        )
+        band = full_band(n, m)
+        if path is not None:
+            band = band_around(path, n, m, config.band + max(map(max, shapes)))
         found = search(*sides, shapes=shapes, skip=skip_cost(*sides, config), band=band)
         visited += len(band.first) * band.width
+        # Two sentences of the next level are one of this.
         path = [(2 * i, 2 * j) for i, j in path_of(found.links)]
     return found._replace(nodes=visited)
 
@@ -187,13 +191,15 @@ def align_blocks(source: Blocks, target: Blocks, config: AlignConfig | None = No
 def halve(blocks: Blocks) -> Blocks:
     """Sentences two by two: the sums of their vectors less the mean of all, of length 1.
 
-    One block size only.
+    Of the sizes of blocks only the first is used, single sentences.
     """
     vectors = blocks[:1]
     n, d = vectors.shape[1:]
+    # The last of an odd number of sentences is joined with a vector of zeros.
     padded = np.zeros((1, n + n % 2, d), np.float32)
     padded[:, :n] = vectors
     half = padded.reshape(1, -1, 2, d).sum(axis=2)
+    # The mean of a single vector is itself, and nothing would be left of it.
     if half.shape[1] > 1:
         half -= half.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(half, axis=2, keepdims=True)
@@ -202,12 +208,15 @@ def halve(blocks: Blocks) -> Blocks:
 
 def sides_of(source: Blocks, target: Blocks) -> tuple[Side, Side]:
     """Both documents with the mean distance of every block to the other one's."""
+    # The mean of products with many vectors is the product with their mean.
     centers = mean_block(source), mean_block(target)
     return Side(source, 1 - source @ centers[1]), Side(target, 1 - target @ centers[0])
 
 
 def mean_block(blocks: Blocks) -> Float32[ndarray, " d"]:
     """The mean vector of all blocks, each size counting the same."""
+    # No block of p + 1 sentences ends before sentence p; a short document has none at all of the
+    # larger sizes.
     means = [blocks[p, p:].mean(axis=0) for p in range(min(len(blocks), blocks.shape[1]))]
     return np.asarray(np.mean(means, axis=0), dtype=np.float32)
 
@@ -241,6 +250,7 @@ def skip_cost(source: Side, target: Side, config: AlignConfig) -> float:
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
+    # All pairs where there are few.
     if n * m <= config.sample:
         x, y = (place.ravel() for place in np.indices((n, m)))
     else:
@@ -249,12 +259,14 @@ def skip_cost(source: Side, target: Side, config: AlignConfig) -> float:
         y = draw.integers(m, size=config.sample)
     products = np.einsum("sd,sd->s", source.blocks[0, x], target.blocks[0, y])
     found = costs(products, source.chance[0, x], target.chance[0, y], least=GRAIN)
+    # min(n, m) of n m pairs are this share of them; the quantile is taken of the rest.
     translations = 1 / max(n, m)
     return float(np.quantile(found, translations + (1 - translations) * config.skip_quantile))
 
 
 def full_band(n: int, m: int) -> Band:
     """All places of two documents."""
+    # On diagonal a, x = a - y is at most n, so that y begins with a - n.
     return Band(np.maximum(np.arange(n + m + 1) - n, 0), min(n, m) + 1)
 
 
@@ -267,7 +279,9 @@ def band_around(path: list[tuple[int, int]], n: int, m: int, reach: int) -> Band
         m: of the target.
         reach: places.
     """
+    # The coarse path may end one sentence beyond an odd number of them.
     inside = [(min(i, n), min(j, m)) for i, j in path] + [(n, m)]
+    # The y of the path on every diagonal, by straight lines between its points.
     diagonals = np.array([i + j for i, j in inside])
     middle = np.interp(np.arange(n + m + 1), diagonals, [j for _, j in inside])
     return Band(np.floor(middle + 0.5).astype(np.int64) - reach, 2 * reach + 1)
@@ -295,10 +309,13 @@ def search(
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
+    # All shapes of a link, those that leave a sentence alone last.
     steps = np.array([*shapes, (1, 0), (0, 1)])
     ahead = int(steps.sum(axis=1).max())
-    # one row of nowhere for each diagonal before the first, and one column on either side
+    # ``best[ahead + a, 1 + t]``: the cost of the cheapest chain to place t of diagonal a. One row
+    # of nowhere for each diagonal before the first, and one column on either side.
     best = np.full((ahead + n + m + 1, band.width + 2), np.inf)
+    # ``chosen[a, t]``: the last link of that chain, as a row of ``steps``.
     chosen = np.zeros((n + m + 1, band.width), np.int16)
     best[ahead, 1 - band.first[0]] = 0
     places = np.arange(band.width)
@@ -307,16 +324,19 @@ def search(
         stop = min(start + at_once, n + m + 1)
         price = _prices(source, target, shapes, skip, band, start, stop)
         for a in range(max(start, 1), stop):
+            # Of every shape: the diagonal that its link comes from, and by how much the places of
+            # that diagonal are moved against those of this one.
             before = a - steps.sum(axis=1)
             moved = band.first[a] - steps[:, 1] - band.first[np.maximum(before, 0)]
+            # What lies outside of the band is one of the columns of nowhere.
             columns = np.clip(places + moved[:, None], -1, band.width) + 1
             reached = best[np.maximum(before + ahead, 0)[:, None], columns] + price[a - start]
+            # Of equal costs the first shape is taken, the simplest one.
             chosen[a] = reached.argmin(axis=0)
             best[ahead + a, 1:-1] = reached[chosen[a], places]
     total = float(best[ahead + n + m, 1 + m - band.first[n + m]])
-    return Alignment(
-        _links(chosen, steps, source, target, band), total, len(band.first) * band.width
-    )
+    links = _links(chosen, steps, source, target, band)
+    return Alignment(links, total, len(band.first) * band.width)
 
 
 def _prices(
@@ -330,21 +350,24 @@ def _prices(
 ) -> Float64[ndarray, "a t w"]:
     """Cost of the last link of every shape, for the places of some diagonals.
 
-    Infinite where there is none.
+    It is infinite where such a link would begin outside of a document.
     """
     n = source.blocks.shape[1]
     m = target.blocks.shape[1]
     y = band.first[start:stop, None] + np.arange(band.width)
     x = np.arange(start, stop)[:, None] - y
-    inside = (x >= 0) & (x <= n) & (y >= 0) & (y <= m)
+    is_inside = (x >= 0) & (x <= n) & (y >= 0) & (y <= m)
+    # The last two shapes leave a sentence alone.
     prices = np.full((stop - start, len(shapes) + 2, band.width), np.inf)
-    prices[:, -2][inside & (x > 0)] = skip
-    prices[:, -1][inside & (y > 0)] = skip
-    linked = inside & (x > 0) & (y > 0)
-    if not linked.any():
+    prices[:, -2][is_inside & (x > 0)] = skip
+    prices[:, -1][is_inside & (y > 0)] = skip
+    is_linked = is_inside & (x > 0) & (y > 0)
+    if not is_linked.any():
         return prices
-    lowest = (x[linked].min(), y[linked].min())
-    highest = (x[linked].max(), y[linked].max())
+    # The rectangle of sentences around these places: one product of matrices holds the cosines of
+    # all of them. Place x lies behind sentence x - 1.
+    lowest = (x[is_linked].min(), y[is_linked].min())
+    highest = (x[is_linked].max(), y[is_linked].max())
     left = slice(lowest[0] - 1, highest[0])
     right = slice(lowest[1] - 1, highest[1])
     for k, (p, q) in enumerate(shapes):
@@ -356,8 +379,9 @@ def _prices(
             p * q,
             least=GRAIN,
         )
-        there = linked & (x >= p) & (y >= q)
-        prices[:, k][there] = found[x[there] - lowest[0], y[there] - lowest[1]]
+        # There are p sentences before the place, and q.
+        fits = is_linked & (x >= p) & (y >= q)
+        prices[:, k][fits] = found[x[fits] - lowest[0], y[fits] - lowest[1]]
     return prices
 
 
@@ -374,17 +398,19 @@ def _links(
     links = []
     while x or y:
         p, q = steps[chosen[x + y, y - band.first[x + y]]].tolist()
+        # Without the weight p q and the least distance of the search.
         cost = 0.0
         if p and q:
             product = source.blocks[p - 1, x - 1] @ target.blocks[q - 1, y - 1]
             cost = float(costs(product, source.chance[p - 1, x - 1], target.chance[q - 1, y - 1]))
         links.append(Link(tuple(range(x - p, x)), tuple(range(y - q, y)), cost))
-        x = x - p
-        y = y - q
+        x -= p
+        y -= q
     return tuple(reversed(links))
 
 
 Sides = tuple[tuple[int, ...], tuple[int, ...]]
+"""The sentences of a link, without its cost."""
 
 
 class LinkScores(NamedTuple):
@@ -424,8 +450,13 @@ class LinkCounts:
         """Compares the links of a document with the right ones."""
         found = {link[:2] for link in links if link.source or link.target}
         right = {link[:2] for link in gold if link.source or link.target}
-        joining = {link for link in found if all(link)}, {link for link in right if all(link)}
-        return cls(*_agreement(found, right), *_agreement(joining[1], joining[0]))
+        # Recall is of the links that join sentences alone, and the gold ones are looked for among
+        # the found ones.
+        found_joining = {link for link in found if all(link)}
+        right_joining = {link for link in right if all(link)}
+        precision_counts = _agreement(found, right)
+        recall_counts = _agreement(right_joining, found_joining)
+        return cls(*precision_counts, *recall_counts)
 
     def __add__(self, other: LinkCounts) -> LinkCounts:
         return LinkCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -443,6 +474,7 @@ class LinkCounts:
 
 def _agreement(links: set[Sides], right: set[Sides]) -> tuple[int, int, int]:
     """How many links, how many of them are right, and how many overlap with a right one."""
+    # Of each source sentence, the target sentences that are linked with it.
     targets: dict[int, set[int]] = defaultdict(set)
     for source, target in right:
         for number in source:
@@ -455,8 +487,10 @@ def _agreement(links: set[Sides], right: set[Sides]) -> tuple[int, int, int]:
 
 
 def _scores(right: int, links: int, found: int, gold: int) -> LinkScores:
-    precision = right / links if links else 0.0
-    recall = found / gold if gold else 0.0
-    return LinkScores(
-        precision, recall, 2 * precision * recall / (precision + recall) if right and found else 0.0
-    )
+    """Precision, recall and F1; each is 0 where there is nothing to take a share of."""
+    precision = right / max(links, 1)
+    recall = found / max(gold, 1)
+    f1 = 0.0
+    if right and found:
+        f1 = 2 * precision * recall / (precision + recall)
+    return LinkScores(precision, recall, f1)

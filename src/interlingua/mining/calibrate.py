@@ -56,6 +56,14 @@ from interlingua.runtime import Progress
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
+SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Precisions that are printed."""
+MOST = 1_000_000
+"""Pairs of a stream that are looked at."""
+EVERY = 4
+"""Pairs of the stream from one held-out pair to the next."""
+Answer = bool | None
+"""Whether a pair is right; None where it is not known."""
 
 
 class Probes(NamedTuple):
@@ -108,6 +116,8 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
         raise DataError(
             f"{len(drawn)} held-out pairs are too few for a calibration; give at least {LEAST}"
         )
+    # Both sides of one half go in; of the rest every other pair gives its source alone, the others
+    # their target alone.
     order = np.random.default_rng(seed).permutation(len(drawn))
     half = np.sort(order[: len(order) // 2])
     rest = order[len(order) // 2 :]
@@ -133,41 +143,46 @@ def answers(pairs: NDArray[np.void], x: Side, y: Side, probes: Probes) -> Answer
         probes: as they were put in.
     """
     sides = (x, probes.source_pairs, pairs["x"]), (y, probes.target_pairs, pairs["y"])
+    # The number of each mined pair's probe, of either side.
     found = []
-    clean = np.ones(len(pairs), bool)
+    is_clean = np.ones(len(pairs), bool)
     excluded = set[int]()
     for side, numbers, texts in sides:
         probe_of, bad = _probe_of_text(side, numbers)
         found.append(probe_of[texts])
-        clean &= ~np.isin(texts, [text for text, _ in bad])
+        is_clean &= ~np.isin(texts, [text for text, _ in bad])
         excluded |= {number for _, number in bad}
     is_probe = [numbers >= 0 for numbers in found]
-    right = is_probe[0] & (found[0] == found[1])
-    one_side = is_probe[0] ^ is_probe[1]
-    return Answers((right | one_side) & clean, right, ~(is_probe[0] | is_probe[1]), len(excluded))
+    is_right = is_probe[0] & (found[0] == found[1])
+    # The probe's own translation is not there, or lost to a text that scores more: it is wrong.
+    has_one_probe = is_probe[0] ^ is_probe[1]
+    is_known = (is_right | has_one_probe) & is_clean
+    is_own = ~(is_probe[0] | is_probe[1])
+    return Answers(is_known, is_right, is_own, len(excluded))
 
 
 def _probe_of_text(
     side: Side, numbers: Sequence[int] | NDArray[np.integer]
 ) -> tuple[ndarray, list[tuple[int, int]]]:
-    """The pair that each text is a side of, -1 for the texts themselves.
+    """Which probe each text is a side of.
 
-    The texts that are both, or of two probes.
+    Returns:
+        The number of the probe, -1 for the texts themselves; and of texts that are both, or of two
+        probes, the text and its probe.
     """
     probe_of = np.full(len(side), -1, np.int64)
+    # The probes are the last lines of the side.
     texts = np.asarray(side.text_of_line[len(side.text_of_line) - len(numbers) :])
     bad = []
     for text, number in zip(texts.tolist(), np.asarray(numbers).tolist(), strict=True):
+        # A blank side of a held-out pair.
         if text < 0:
             continue
         probe_of[text] = number
+        # The text stands in another line as well.
         if len(side.lines_of(text)) > 1:
             bad.append((text, number))
     return probe_of, bad
-
-
-SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Precisions that are printed."""
 
 
 class Known(NamedTuple):
@@ -193,7 +208,7 @@ class Calibrated(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CalibrateJob:
-    """What ``interlingua calibrate --help`` says of the options of these names.
+    """What ``interlingua calibrate`` does, by the names of its options.
 
     Attributes:
         output: the calibration file.
@@ -236,7 +251,11 @@ class CalibrateJob:
     @property
     def basis(self) -> Basis:
         """Where the answers come from; gold next to another basis only measures."""
-        return "probes" if self.parallel else "labels" if self.labels else "gold"
+        if self.parallel:
+            return "probes"
+        if self.labels:
+            return "labels"
+        return "gold"
 
     @property
     def folder(self) -> Path:
@@ -249,6 +268,7 @@ class CalibrateJob:
         """Mines the texts, learns from the pairs and writes the calibration."""
         check_writable(self.output)
         languages = source.language, target.language
+        # All inputs are read before the work, which takes long, so that a bad one costs nothing.
         probes = self._probes(languages)
         gold = read_gold(self.gold) if self.gold else None
         labels = read_labels(self.labels) if self.labels else {}
@@ -273,48 +293,43 @@ class CalibrateJob:
     ) -> Calibrated:
         """Writes the calibration."""
         assert mined is not None
+        # Which pairs have known answers, and which are of the texts themselves.
         own = np.ones(len(mined.pairs), bool)
         if probes is not None:
             answered = answers(mined.pairs, mined.x, mined.y, probes)
             own = answered.own
-            right = answered.right[answered.known]
-            whole = len(np.intersect1d(probes.source_pairs, probes.target_pairs))
-            note = (
-                f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of"
-                f" {whole:,} pairs with both sides {int(right.sum()):,} were found;"
-                f" {answered.excluded:,} left out, of which a side is in the texts too"
-            )
-            known = Known(mined.pairs["score"][answered.known], right, [note])
+            known = _probed(mined, probes, answered)
         elif self.labels is not None:
             known = _judged(mined, labels, self.labels)
         else:
             known = _golden(mined, gold or [])
         fit = fit_calibration(known.scores, known.right, seed=self.seed)
-        fit = fit._replace(
-            measures={**fit.measures, "separation": separation(known.scores, known.right)}
-        )
+        auc = separation(known.scores, known.right)
+        fit = fit._replace(measures={**fit.measures, "separation": auc})
         found = self._calibration(
             fit, mined.pairs["score"][own], len(known.scores), languages, model
         )
         save_calibration(found, self.output)
         lines = [*mined.notes, *known.notes, *report(fit, found, int(own.sum()))]
-        if self.basis == "probes":  # judged and gold pairs are the texts' own
-            lines += self._sureness(found, known, mined.pairs["score"][own])
+        # Judged and gold pairs are the texts' own, held-out ones may be of another kind.
+        if self.basis == "probes":
+            lines += self._share_lines(found, known, mined.pairs["score"][own])
+        # The curve was not fitted to these, so that they can tell how true it is.
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)
         return Calibrated(found, [*lines, f"written: {self.output}"])
 
     def _probes(self, languages: tuple[str, str]) -> Probes | None:
+        """Held-out pairs to mix in, where they are what is learnt from."""
         if self.parallel is None:
             return None
         pairs = read_pairs(
             self.parallel, source_language=languages[0], target_language=languages[1]
         )
-        return make_probes(
-            ((pair.source, pair.target) for pair in pairs), self.probes, seed=self.seed
-        )
+        texts = ((pair.source, pair.target) for pair in pairs)
+        return make_probes(texts, self.probes, seed=self.seed)
 
-    def _sureness(
+    def _share_lines(
         self, found: Calibration, known: Known, scores: Float64[ndarray, " n"]
     ) -> list[str]:
         """How far the estimated share can be relied on, in lines."""
@@ -326,7 +341,10 @@ class CalibrateJob:
             f" others; right ones score more than wrong ones {found.measures['separation']:.0%} of"
             " the time"
         )
-        return [line, f"warning: {doubt}"] if (doubt := doubted(found)) else [line]
+        doubt = doubted(found)
+        if not doubt:
+            return [line]
+        return [line, f"warning: {doubt}"]
 
     def _calibration(
         self,
@@ -345,8 +363,8 @@ class CalibrateJob:
             pairs=pairs,
         )
         if self.basis == "labels":
-            # judged pairs may have been chosen by their score; the curve holds for all pairs, and
-            # so does its mean
+            # Judged pairs may have been chosen by their score; the curve holds for all pairs, and
+            # so does its mean.
             share = float(found.probability(scores).mean())
             found = replace(found, fitted_prior=share, prior=share)
         else:
@@ -388,11 +406,9 @@ def report(fit: Fit, found: Calibration, own: int) -> list[str]:
     )
     for cut in found.cuts:
         if cut.precision in SHOWN_PRECISIONS:
-            outcome = (
-                f"{cut.pairs:,} pairs, from score {cut.score:.4f} on"
-                if cut.pairs
-                else "no pair is that likely"
-            )
+            outcome = "no pair is that likely"
+            if cut.pairs:
+                outcome = f"{cut.pairs:,} pairs, from score {cut.score:.4f} on"
             lines.append(f"precision {cut.precision:.2f}: {outcome}")
     return lines
 
@@ -413,19 +429,17 @@ def against_gold(
         *_curve(reliability_by_tenths(probabilities, right, scores)),
     ]
     for cut in expected_cuts(scores, probabilities, SHOWN_PRECISIONS):
-        kept = right[scores >= cut.score]
-        if len(kept):
+        is_right = right[scores >= cut.score]
+        if len(is_right):
             lines.append(
-                f"precision {cut.precision:.2f} requested: {kept.mean():.3f} found, of"
-                f" {len(kept):,} pairs"
+                f"precision {cut.precision:.2f} requested: {is_right.mean():.3f} found, of"
+                f" {len(is_right):,} pairs"
             )
     return lines
 
 
 def _curve(bins: Sequence[Bin]) -> list[str]:
-    """The reliability curve, in lines: what was predicted, what is true, of how many pairs, the
-    worst one's score.
-    """
+    """The reliability curve as a table, a bin in a line, under the names of its columns."""
     rows = [
         f"{one.probability:9.3f}  {one.right:5.3f}  {one.pairs:6,}  {one.lowest:10.4f}"
         for one in bins
@@ -433,11 +447,26 @@ def _curve(bins: Sequence[Bin]) -> list[str]:
     return ["predicted  right   pairs  from score", *rows]
 
 
+def _probed(mined: Mined, probes: Probes, answered: Answers) -> Known:
+    """The mined pairs that the probes tell something of."""
+    right = answered.right[answered.known]
+    both = len(np.intersect1d(probes.source_pairs, probes.target_pairs))
+    note = (
+        f"held-out pairs: {len(probes.source) + len(probes.target):,} sides mixed in; of"
+        f" {both:,} pairs with both sides {int(right.sum()):,} were found;"
+        f" {answered.excluded:,} left out, of which a side is in the texts too"
+    )
+    return Known(mined.pairs["score"][answered.known], right, [note])
+
+
 def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Known:
+    """The mined pairs that someone has judged."""
+    # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
+    # mined pair holds it.
     texts: list[dict[str, int]] = []
     for place, side in enumerate((mined.x, mined.y)):
-        wanted = {pair[place] for pair in labels}
-        texts.append({text: number for number, text in enumerate(side.texts) if text in wanted})
+        needed = {pair[place] for pair in labels}
+        texts.append({text: number for number, text in enumerate(side.texts) if text in needed})
     by_number = {
         (texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()
     }
@@ -446,14 +475,12 @@ def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Kn
     if not len(at):
         raise DataError("none of its pairs was mined; judge pairs of what mine writes", path=path)
     right = np.array([by_number[pairs[place]] for place in at.tolist()])
-    return Known(
-        mined.pairs["score"][at],
-        right,
-        [f"{len(at)} of {len(labels)} judged pairs are among those found"],
-    )
+    note = f"{len(at)} of {len(labels)} judged pairs are among those found"
+    return Known(mined.pairs["score"][at], right, [note])
 
 
 def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
+    """All mined pairs: one that is not among the gold pairs is wrong."""
     known, lost = gold_pairs(gold, mined.x, mined.y)
     right = is_gold(mined, known)
     note = (
@@ -461,14 +488,6 @@ def _golden(mined: Mined, gold: Sequence[tuple[str, str]]) -> Known:
         " not there"
     )
     return Known(np.array(mined.pairs["score"]), right, [note])
-
-
-MOST = 1_000_000
-"""Pairs of a stream that are looked at."""
-EVERY = 4
-"""Pairs of the stream from one held-out pair to the next."""
-Answer = bool | None
-"""Whether a pair is right; None where it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -538,17 +557,21 @@ class LearnJob:
         scores, answers = (np.array(values) for values in zip(*found, strict=True))
         known = np.array([answer is not None for answer in answers])
         fit = fit_calibration(scores[known], answers[known].astype(bool), seed=self.seed)
-        own = scores if self.labels is not None else scores[~known]
+        # Judged pairs are the stream's own; held-out ones are not, and must not count in its share.
+        own = scores
+        if self.labels is None:
+            own = scores[~known]
         calibration = self._calibration(fit, own, int(known.sum()), stream.languages, model)
         save_calibration(calibration, self.output)
         return [*report(fit, calibration, len(own)), quantile_line(own), f"written: {self.output}"]
 
     def _held_out(self, languages: tuple[str, str]) -> list[TextPair]:
-        found = list(
-            read_pairs(
-                str(self.parallel), source_language=languages[0], target_language=languages[1]
-            )
+        """The translations to mix in."""
+        pairs = read_pairs(
+            str(self.parallel), source_language=languages[0], target_language=languages[1]
         )
+        found = list(pairs)
+        # The wrong target of the one is the other's: it takes two.
         if len(found) < 2:
             raise DataError(
                 "holds fewer than two pairs; there is nothing to learn from", path=self.parallel
@@ -563,6 +586,7 @@ class LearnJob:
         languages: tuple[str, str],
         model: str,
     ) -> Calibration:
+        """With the share of right ones among the stream's own pairs, and where to cut them."""
         basis: Basis = "labels" if self.labels is not None else "probes"
         found = fit.calibration(
             languages=languages, model=model, scoring=self.config.scoring, basis=basis, pairs=pairs
@@ -605,9 +629,11 @@ def mixed(
     held_out: Sequence[TextPair],
     wrong: Sequence[str],
 ) -> list[tuple[float, Answer]]:
-    """Scores of the pairs, and of held-out pairs among them, each followed by its source with a
-    wrong target.
+    """Scores of the pairs, and of held-out pairs mixed in among them, with what is known.
+
+    Each held-out pair is followed by its source with a wrong target.
     """
+    # The scorer reads a window ahead of what it gives back; the answers wait here meanwhile.
     answers: deque[Answer] = deque()
 
     def both() -> Iterator[TextPair]:
@@ -615,7 +641,10 @@ def mixed(
         for number, pair in enumerate(pairs, 1):
             answers.append(None)
             yield pair
-            probe = next(probes, None) if number % EVERY == 0 else None
+            if number % EVERY != 0:
+                continue
+            probe = next(probes, None)
+            # A wrong target that happens to be the right one tells nothing.
             if probe is not None and probe[0].target.strip() != probe[1].strip():
                 answers.extend((True, False))
                 yield probe[0]
@@ -636,18 +665,19 @@ def wrong_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
     """
     targets = [pair.target.strip() for pair in pairs]
     distinct = list(dict.fromkeys(targets))
-    vectors = np.concatenate(
-        [
-            encode(distinct[start : start + PORTION], language=pairs[0].target_language)
-            for start in range(0, len(distinct), PORTION)
-        ]
-    )
+    parts = [
+        encode(distinct[start : start + PORTION], language=pairs[0].target_language)
+        for start in range(0, len(distinct), PORTION)
+    ]
+    vectors = np.concatenate(parts)
     row = {text: number for number, text in enumerate(distinct)}
     found = []
     for number, target in enumerate(targets):
         if number % 3 == 0:
+            # The last one takes that of the first.
             found.append(targets[(number + 1) % len(targets)])
         elif number % 3 == 1 and len(distinct) > 1:
+            # The most similar text is itself; it is taken out.
             similar = vectors @ vectors[row[target]]
             similar[row[target]] = -np.inf
             found.append(distinct[int(similar.argmax())])
@@ -659,4 +689,6 @@ def wrong_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
 def first_half(text: str) -> str:
     """Half of the words, or of the characters of a text without spaces."""
     words = text.split()
-    return " ".join(words[: len(words) // 2]) if len(words) > 1 else text[: len(text) // 2]
+    if len(words) > 1:
+        return " ".join(words[: len(words) // 2])
+    return text[: len(text) // 2]

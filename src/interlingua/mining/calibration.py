@@ -1,11 +1,14 @@
-"""From a score to the probability that a pair is a translation: the curve, its fit, where to cut,
-and the file of all.
+"""From a score to the probability that a pair is a translation, and from there to where to cut.
 
 A logistic and an isotonic curve are fitted to pairs with known answers and compared on pairs that
 the fit has not seen. A ``Calibration`` keeps the better one as log odds at some scores. The share
 of right pairs among others, the prior, is read from how their scores lie between those of known
 right and known wrong pairs. Where these overlap much, a small difference between the known pairs
 and the others makes a large one in the share: ``share_interval`` and ``doubted`` say so.
+
+The curve holds the log odds at the prior of the pairs that it was fitted to. Less the log odds of
+that prior, they are log likelihood ratios, which do not depend on any prior; plus the log odds of
+another prior, they are the log odds of a pair among pairs with that one (Bayes' rule).
 """
 
 from __future__ import annotations
@@ -35,6 +38,15 @@ Shape = Literal["logistic", "isotonic"]
 Basis = Literal["probes", "gold", "labels"]
 PRECISIONS = (*(round(0.5 + 0.01 * step, 2) for step in range(50)), 0.995, 0.999)
 """For which a calibration says where to cut."""
+FOLDS = 5
+BINS = 10
+LEAST_PAIRS = 20
+"""Of either answer; from fewer nothing is learnt."""
+RESAMPLES = 200
+MOST_SCORES = 5000
+"""Of all pairs, in a resample."""
+LEAST_SEPARATION = 0.9
+"""Below, the share hangs on small differences."""
 _MOST = 30.0
 """Log odds beyond this are certain enough."""
 
@@ -117,16 +129,14 @@ class Calibration:
         return f"{self.source_language}-{self.target_language}"
 
     def log_likelihood_ratios(self, scores: ArrayLike) -> Float64[ndarray, " n"]:
-        """How much likelier each score is for right pairs than for wrong ones, natural
-        logarithm.
-        """
+        """How much likelier a score is for right pairs than for wrong ones, natural logarithm."""
         at = np.asarray(scores, dtype=np.float64)
         values = np.interp(at, self.scores, self.log_odds)
+        # ``np.interp`` is level beyond the points; the logistic curve is a line that goes on.
         if self.shape == "logistic" and len(self.scores) > 1:
             slope = (self.log_odds[-1] - self.log_odds[0]) / (self.scores[-1] - self.scores[0])
-            values += slope * (
-                np.minimum(at - self.scores[0], 0) + np.maximum(at - self.scores[-1], 0)
-            )
+            beyond = np.minimum(at - self.scores[0], 0) + np.maximum(at - self.scores[-1], 0)
+            values += slope * beyond
         return np.clip(values - _logit(self.fitted_prior), -_MOST, _MOST)
 
     def probability(
@@ -139,32 +149,38 @@ class Calibration:
             prior: share of right pairs among those that are scored; by default that among the pairs
                 mined then.
         """
-        odds = self.log_likelihood_ratios(scores) + _logit(self.prior if prior is None else prior)
-        return np.asarray(1 / (1 + np.exp(-odds)))
+        if prior is None:
+            prior = self.prior
+        log_odds = self.log_likelihood_ratios(scores) + _logit(prior)
+        return np.asarray(1 / (1 + np.exp(-log_odds)))
 
     def estimate_prior(self, scores: ArrayLike) -> float:
-        """The share of right pairs among unlabeled ones.
+        """The share of right pairs among unlabeled ones, by maximum likelihood.
 
-        Saerens, Latinne & Decaestecker (2002), section 2.2.
-
-        The share of maximum likelihood, which their EM iterations lead to: the zero of the
-        derivative, which falls all the way from 0 to 1, is found by halving the interval.
+        It is what the EM iterations of Saerens, Latinne & Decaestecker (2002), section 2.2, lead
+        to. Here the zero of the derivative, which falls all the way from 0 to 1, is found by
+        halving the interval.
 
         Args:
             scores: of all pairs, not of those above a threshold alone.
         """
+        # With r the likelihood ratio of a score and p the share, the log likelihood is the sum of
+        # log(1 + p (r - 1)), up to a constant; its derivative in p sums (r - 1) / (1 + p (r - 1)).
         gain = np.expm1(self.log_likelihood_ratios(scores))
         low = 1e-6
         high = 1 - 1e-6
         for _ in range(50):
             middle = (low + high) / 2
-            low, high = (middle, high) if (gain / (1 + middle * gain)).mean() > 0 else (low, middle)
+            if (gain / (1 + middle * gain)).mean() > 0:
+                low = middle
+            else:
+                high = middle
         return (low + high) / 2
 
     def threshold(self, precision: float) -> float:
         """The score from which on the pairs mined then were expected to be that precise.
 
-        ``prior`` must hold here too.
+        It holds for other pairs if the share of right ones among them is ``prior`` too.
 
         Args:
             precision: a share of the pairs, 0 to 1; the next higher one that is known is taken.
@@ -172,13 +188,15 @@ class Calibration:
         Raises:
             ConfigError: no such cut is known, or no pair was that good.
         """
-        good = [
-            cut for cut in self.cuts if cut.precision >= precision - 1e-9 and np.isfinite(cut.score)
-        ]
+        # Requested and known precisions may differ by rounding.
+        reached = [cut for cut in self.cuts if np.isfinite(cut.score)]
+        good = [cut for cut in reached if cut.precision >= precision - 1e-9]
         if not good:
-            best = max((cut.precision for cut in self.cuts if np.isfinite(cut.score)), default=None)
-            known = "no precision was reached" if best is None else f"the highest known is {best:g}"
+            known = "no precision was reached"
+            if reached:
+                known = f"the highest known is {max(cut.precision for cut in reached):g}"
             raise ConfigError(f"no threshold gives a precision of {precision:g}; {known}")
+        # Tuples compare by their first field: the least of the precisions that are high enough.
         return min(good).score
 
 
@@ -198,12 +216,12 @@ def expected_cuts(
     ordered = scores[order]
     right = np.cumsum(probabilities[order])
     counts = np.arange(1, len(order) + 1)
-    last = np.append(ordered[1:] != ordered[:-1], True)[
-        : len(order)
-    ]  # pairs of equal scores stay together
+    # Pairs of equal scores stay together: a list can be cut behind the last of them alone.
+    is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(order)]
     cuts = []
     for precision in precisions:
-        good = np.flatnonzero(last & (right >= precision * counts - 1e-9))
+        # Entry i is of the i + 1 best pairs; the longest list that is good enough is taken.
+        good = np.flatnonzero(is_last & (right >= precision * counts - 1e-9))
         if len(good):
             at = int(good[-1])
             cuts.append(Cut(precision, float(ordered[at]), at + 1, float(right[at])))
@@ -262,11 +280,12 @@ def choose_calibration(
     Raises:
         ConfigError: there is no such language pair, or it is of another model or scoring.
     """
-    wanted = [resolve(language).code for language in languages]
-    found = known.get("-".join(wanted)) or known.get("-".join(wanted[::-1]))
+    codes = [resolve(language).code for language in languages]
+    # A score is the same in both directions, and so is what it is worth.
+    found = known.get("-".join(codes)) or known.get("-".join(codes[::-1]))
     if found is None:
         raise ConfigError(
-            f"{name} has no calibration of {'-'.join(wanted)}; it has: {', '.join(known)}"
+            f"{name} has no calibration of {'-'.join(codes)}; it has: {', '.join(known)}"
         )
     if model is not None and found.model != model:
         raise ConfigError(
@@ -297,6 +316,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
     except FileNotFoundError as error:
         raise DataError("no such file; check the path", path=path) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # ``DataError`` is a ValueError, and says by itself what is wrong.
         if isinstance(error, DataError):
             raise
         raise DataError(
@@ -313,33 +333,42 @@ def save_calibration(calibration: Calibration, path: PathLike) -> None:
     Raises:
         DataError: a file that is no calibration has that name.
     """
+    # Links are followed, so that all runs that write to one file wait for the same lock.
     target = Path(os.path.realpath(path))
-    if is_special(target):  # a pipe or a device holds no calibrations, and reading it may never end
+    # A pipe or a device holds no calibrations, and reading it may never end.
+    if is_special(target):
         _write_all({calibration.languages: calibration}, path)
         return
     with exclusive(
         target.parent, remedy="name another --output", name=f".{target.name}.lock", wait=True
     ):
-        known = load_calibrations(path) if target.exists() else {}
+        known = {}
+        if target.exists():
+            known = load_calibrations(path)
         known[calibration.languages] = calibration
         _write_all(known, path)
 
 
 def _write_all(known: dict[str, Calibration], path: PathLike) -> None:
-    pairs = {languages: _written(one) for languages, one in sorted(known.items())}
+    """Writes the file of some calibrations, in the order of their languages."""
+    pairs = {languages: _to_table(one) for languages, one in sorted(known.items())}
     with atomic_write(path) as file:
         json.dump({"format": FORMAT, "pairs": pairs}, file, indent=1, ensure_ascii=False)
         file.write("\n")
 
 
-def _written(calibration: Calibration) -> dict[str, Any]:
+def _to_table(calibration: Calibration) -> dict[str, Any]:
+    """A calibration as JSON has it."""
     table = {each.name: getattr(calibration, each.name) for each in dataclasses.fields(calibration)}
     table["bins"] = [one._asdict() for one in calibration.bins]
+    # JSON has no infinity: a cut that no pair reaches is left out.
     table["cuts"] = [one._asdict() for one in calibration.cuts if np.isfinite(one.score)]
     return table
 
 
 def _read(table: dict[str, Any]) -> Calibration:
+    """The inverse of ``_to_table``."""
+    # The strict reader of settings knows dataclasses, and no named tuples.
     plain = {key: value for key, value in table.items() if key not in ("bins", "cuts")}
     bins = tuple(Bin(**one) for one in table.get("bins", ()))
     cuts = tuple(Cut(**one) for one in table.get("cuts", ()))
@@ -348,14 +377,9 @@ def _read(table: dict[str, Any]) -> Calibration:
 
 
 def _logit(share: float) -> float:
+    """Log odds of a share, finite for 0 and 1 too."""
     share = min(max(share, 1e-9), 1 - 1e-9)
     return float(np.log(share / (1 - share)))
-
-
-FOLDS = 5
-BINS = 10
-LEAST_PAIRS = 20
-"""Of either answer; from fewer nothing is learnt."""
 
 
 class Curve(NamedTuple):
@@ -394,10 +418,7 @@ class Fit(NamedTuple):
     def calibration(
         self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis, pairs: int
     ) -> Calibration:
-        """Of pairs that are right as often as those that the curve was fitted to.
-
-        See ``Calibration``.
-        """
+        """A ``Calibration`` of pairs that are right as often as those of the fit."""
         return Calibration(
             source_language=languages[0],
             target_language=languages[1],
@@ -438,16 +459,19 @@ def fit_calibration(
             f"{int(right.sum())} right and {int((~right).sum())} wrong pairs were found; a"
             f" calibration takes at least {LEAST_PAIRS} of each: give more pairs"
         )
+    # Of each shape, the probability of every pair by a curve that was fitted without it.
     folds = _folds(right, seed)
     unseen = {shape: np.empty(len(scores)) for shape in FITS}
     for fold in range(FOLDS):
-        held = folds == fold
+        is_held = folds == fold
         for name, fit in FITS.items():
-            unseen[name][held] = fit(scores[~held], right[~held]).probability(scores[held])
+            curve = fit(scores[~is_held], right[~is_held])
+            unseen[name][is_held] = curve.probability(scores[is_held])
     losses = {name: _log_losses(guess, right) for name, guess in unseen.items()}
     gain = losses["logistic"] - losses["isotonic"]
-    better = gain.mean() > gain.std() / np.sqrt(len(gain))
-    shape: Shape = "isotonic" if better else "logistic"
+    shape: Shape = "logistic"
+    if gain.mean() > gain.std() / np.sqrt(len(gain)):
+        shape = "isotonic"
     return Fit(
         FITS[shape](scores, right),
         float(right.mean()),
@@ -458,21 +482,25 @@ def fit_calibration(
 
 
 def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
-    """Platt (1999): a line in log odds, of maximum likelihood by Newton's method, with his softened
-    answers.
+    """Platt (1999): a line in log odds of maximum likelihood, with his softened answers.
 
-    A line that falls is made level: a higher score is never worse.
+    It is found by Newton's method. A line that falls is made level: a higher score is never worse.
     """
+    # Scores of mean 0 and deviation 1: the two weights are then of one size, whatever the scores.
     middle = float(scores.mean())
     width = float(scores.std()) or 1.0
     x = np.stack([(scores - middle) / width, np.ones(len(scores))], axis=1)
+    # Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0: where the answers
+    # are separable, the slope stays finite.
     count = int(right.sum())
     targets = np.where(right, (count + 1) / (count + 2), 1 / (len(right) - count + 2))
+    # It begins with the level line, which is the best one if scores say nothing.
     weights = np.array([0.0, np.log(targets.mean() / (1 - targets.mean()))])
     for _ in range(100):
         guess = 1 / (1 + np.exp(-x @ weights))
         hessian = (x * (guess * (1 - guess))[:, None]).T @ x + 1e-9 * np.eye(2)
         step = np.linalg.solve(hessian, x.T @ (targets - guess))
+        # A step of at most 2: a full one may overshoot where the curve is nearly level.
         weights += step * min(1.0, 2.0 / float(np.abs(step).max() or 1.0))
         if np.abs(step).max() < 1e-10:
             break
@@ -480,33 +508,36 @@ def fit_logistic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> 
     if slope < 0:
         slope = 0.0
         offset = float(np.log(targets.mean() / (1 - targets.mean())))
+    # Two points tell the line, one deviation to either side of the mean.
     return Curve("logistic", (middle - width, middle + width), (offset - slope, offset + slope))
 
 
 def fit_isotonic(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> Curve:
-    """The never falling steps of least squares (pool adjacent violators; Zadrozny & Elkan 2002),
-    joined by lines.
+    """The never falling steps of least squares, joined by lines.
 
-    Each step's share is (right + 1/2) / (pairs + 1), so that no pair is ever certain.
+    They are found by pooling adjacent violators, as in Zadrozny & Elkan (2002). Each step's share
+    is (right + 1/2) / (pairs + 1), so that no pair is ever certain.
     """
     values, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
     hits = np.bincount(inverse, weights=right, minlength=len(values))
-    steps: list[tuple[float, float, float, float]] = []  # pairs, right ones, first and last score
+    # Of each step: its pairs, the right ones among them, its first and its last score.
+    steps: list[tuple[float, float, float, float]] = []
     for score, pairs, good in zip(values.tolist(), counts.tolist(), hits.tolist(), strict=True):
         steps.append((pairs, good, score, score))
+        # A step of no higher share than the one before is joined with it; the shares are compared
+        # as products, which are whole numbers and exact.
         while len(steps) > 1 and steps[-2][1] * steps[-1][0] >= steps[-1][1] * steps[-2][0]:
             last = steps.pop()
             before = steps.pop()
             steps.append((before[0] + last[0], before[1] + last[1], before[2], last[3]))
     table = np.array(steps)
+    # The half that is added may turn the order of a long and a short step round again.
     share = np.maximum.accumulate((table[:, 1] + 0.5) / (table[:, 0] + 1))
-    points = dict(
-        zip(
-            table[:, 2:].ravel().tolist(),
-            np.repeat(np.log(share / (1 - share)), 2).tolist(),
-            strict=True,
-        )
-    )
+    # Two points for each step, or one for a step of a single score: a dict keeps one of two equal
+    # keys.
+    ends = table[:, 2:].ravel().tolist()
+    log_odds = np.repeat(np.log(share / (1 - share)), 2).tolist()
+    points = dict(zip(ends, log_odds, strict=True))
     return Curve("isotonic", tuple(points), tuple(points.values()))
 
 
@@ -528,9 +559,8 @@ def measure(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> dict[s
         probability, on average over ten bins of as many pairs each; ``brier``, the mean squared
         error; ``log_loss`` in nats.
     """
-    gaps = [
-        (abs(one.right - one.probability), one.pairs) for one in reliability(guess, right, guess)
-    ]
+    bins = reliability(guess, right, guess)
+    gaps = [(abs(one.right - one.probability), one.pairs) for one in bins]
     return {
         "ece": sum(gap * pairs for gap, pairs in gaps) / len(guess),
         "brier": float(np.mean((guess - right) ** 2)),
@@ -541,8 +571,9 @@ def measure(guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> dict[s
 def reliability(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
 ) -> tuple[Bin, ...]:
-    """Mean probability and share of right pairs in bins of as many pairs each, from the least
-    likely on.
+    """Mean probability and share of right pairs in bins of as many pairs each.
+
+    The bin of the least likely pairs is the first.
     """
     return _bins(np.array_split(np.argsort(guess, kind="stable"), BINS), guess, right, scores)
 
@@ -550,11 +581,12 @@ def reliability(
 def reliability_by_tenths(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"], scores: Float64[ndarray, " n"]
 ) -> tuple[Bin, ...]:
-    """The same for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on, but for those that no
-    pair has.
+    """The same for probabilities from 0 to 0.1, from 0.1 to 0.2 and so on.
 
-    Where few pairs are right, nearly all bins of as many pairs each are of junk.
+    Where few pairs are right, nearly all bins of as many pairs each are of junk. A bin that would
+    be empty is left out.
     """
+    # A probability of 1 goes into the last bin.
     tenths = np.minimum((10 * guess).astype(np.int64), 9)
     return _bins([np.flatnonzero(tenths == tenth) for tenth in range(10)], guess, right, scores)
 
@@ -565,16 +597,14 @@ def _bins(
     right: Bool[ndarray, " n"],
     scores: Float64[ndarray, " n"],
 ) -> tuple[Bin, ...]:
-    return tuple(
-        Bin(
-            float(guess[part].mean()),
-            float(right[part].mean()),
-            len(part),
-            float(scores[part].min()),
-        )
-        for part in parts
-        if len(part)
-    )
+    """The bins of some parts of the pairs, without empty ones."""
+    bins = []
+    for part in parts:
+        if len(part):
+            probability = float(guess[part].mean())
+            share = float(right[part].mean())
+            bins.append(Bin(probability, share, len(part), float(scores[part].min())))
+    return tuple(bins)
 
 
 def _folds(right: Bool[ndarray, " n"], seed: int) -> Int64[ndarray, " n"]:
@@ -590,36 +620,31 @@ def _folds(right: Bool[ndarray, " n"], seed: int) -> Int64[ndarray, " n"]:
 def _log_losses(
     guess: Float64[ndarray, " n"], right: Bool[ndarray, " n"]
 ) -> Float64[ndarray, " n"]:
-    kept = np.clip(guess, 1e-12, 1 - 1e-12)
-    return np.asarray(-np.log(np.where(right, kept, 1 - kept)))
-
-
-RESAMPLES = 200
-MOST_SCORES = 5000
-"""Of all pairs, in a resample."""
-LEAST_SEPARATION = 0.9
-"""Below, the share hangs on small differences."""
+    """Of each pair, in nats; finite where a guess is certain and wrong."""
+    clipped = np.clip(guess, 1e-12, 1 - 1e-12)
+    return np.asarray(-np.log(np.where(right, clipped, 1 - clipped)))
 
 
 def separation(scores: Float64[ndarray, " n"], right: Bool[ndarray, " n"]) -> float:
-    """How often a right pair scores more than a wrong one, equal scores counted half (area under
-    the ROC curve).
+    """How often a right pair scores more than a wrong one: the area under the ROC curve.
+
+    Equal scores count half.
     """
     wrong = np.sort(scores[~right])
-    below, to = (np.searchsorted(wrong, scores[right], side=side) for side in ("left", "right"))
-    return float((below + to).mean() / (2 * len(wrong)))
+    # Of each right pair: the wrong ones that score less, and those that score no more. Their mean
+    # counts those of equal score half.
+    less = np.searchsorted(wrong, scores[right], side="left")
+    no_more = np.searchsorted(wrong, scores[right], side="right")
+    return float((less + no_more).mean() / (2 * len(wrong)))
 
 
 def doubted(calibration: Calibration) -> str:
-    """What a user should know where right and wrong held-out pairs are hard to tell apart.
-
-    Else nothing.
-    """
-    apart = calibration.measures.get("separation", 1.0)
-    if calibration.basis != "probes" or apart >= LEAST_SEPARATION:
+    """A warning where right and wrong held-out pairs are hard to tell apart; else empty."""
+    auc = calibration.measures.get("separation", 1.0)
+    if calibration.basis != "probes" or auc >= LEAST_SEPARATION:
         return ""
     return (
-        f"held-out right pairs score more than wrong ones only {apart:.0%} of the time, so the"
+        f"held-out right pairs score more than wrong ones only {auc:.0%} of the time, so the"
         " share of translations hangs on small differences between your texts and the held-out"
         " ones and may be far off, precisions with it; judge some hundred pairs that mine writes,"
         " and calibrate with --judged"
@@ -635,10 +660,10 @@ def share_interval(
     *,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """The 95 % bootstrap interval of ``found.estimate_prior(scores)``: known pairs and all pairs
-    drawn anew.
+    """The 95 % bootstrap interval of ``found.estimate_prior(scores)``.
 
-    It does not measure how similar the two kinds of text are.
+    Known pairs and all pairs are drawn anew each time. It does not measure how similar the two
+    kinds of text are.
 
     Args:
         found: learnt from the known pairs.
@@ -652,9 +677,10 @@ def share_interval(
     places = np.flatnonzero(right), np.flatnonzero(~right)
     shares = []
     for _ in range(RESAMPLES):
+        # As many pairs of either answer as there are, so that every resample can be fitted.
         drawn = np.concatenate([rng.choice(of, len(of)) for of in places])
         curve = fit(known[drawn], right[drawn])
-        again = replace(found, shape=curve.shape, scores=curve.scores, log_odds=curve.log_odds)
-        shares.append(again.estimate_prior(rng.choice(scores, min(len(scores), MOST_SCORES))))
+        resampled = replace(found, shape=curve.shape, scores=curve.scores, log_odds=curve.log_odds)
+        shares.append(resampled.estimate_prior(rng.choice(scores, min(len(scores), MOST_SCORES))))
     low, high = np.quantile(shares, [0.025, 0.975]).tolist()
     return low, high

@@ -36,6 +36,7 @@ each for nearest."""
 BYTES_TO_SORT = 40
 """Memory that a pair takes while a list is put in order."""
 CHUNK = 65_536
+"""Pairs worked on at once."""
 Blocks = Callable[[str], Iterator[tuple[int, Neighbors]]]
 """Neighbors of side ``x`` or ``y``, a block at a time, with the number of its first text."""
 OTHER = {"x": "y", "y": "x"}
@@ -77,9 +78,9 @@ def best_both_ways(
         DataError: a side is empty, widths differ, or a vector is not finite.
     """
     found = CandidatePairs.of_neighbors(*mutual_topk(x, y, k=k), margin=margin)
-    return Candidates.of_records(found.pairs[: found.n]), Candidates.of_records(
-        found.pairs[found.n :]
-    )
+    forward = Candidates.of_records(found.pairs[: found.n])
+    backward = Candidates.of_records(found.pairs[found.n :])
+    return forward, backward
 
 
 def retrieve(
@@ -89,8 +90,9 @@ def retrieve(
     *,
     refuses: Refuses | None = None,
 ) -> Candidates:
-    """Joins both directions, Artetxe & Schwenk (2019), section 3.2, as LASER's ``mine_bitexts.py``
-    does.
+    """Joins both directions, Artetxe & Schwenk (2019), section 3.2.
+
+    The result is that of LASER's ``mine_bitexts.py``.
 
     Args:
         forward: the best y of every x, in the order of x.
@@ -106,6 +108,7 @@ def retrieve(
         part["score"] = side.scores
         part["x"] = side.x
         part["y"] = side.y
+    # Hubs are not requested here, and cosines not known: both stay zero.
     hubs = {"x": np.zeros(len(forward.x), np.int32), "y": np.zeros(len(backward.x), np.int32)}
     found = CandidatePairs(pairs, len(forward.x), hubs).retrieved(
         retrieval, ordered=False, refuses=refuses
@@ -132,6 +135,9 @@ class OneToOneMatcher:
 
         They take their rows now, unless they are refused.
         """
+        # Most pairs meet a row that an earlier chunk has taken: these go at once, by numpy. Only
+        # those that are left are gone through one by one, as a pair may take the row of a later
+        # one of the same chunk.
         is_taken = np.frombuffer(self.x, np.uint8)[xs] | np.frombuffer(self.y, np.uint8)[ys]
         places = np.flatnonzero(is_taken == 0)
         marks = np.zeros(len(places), bool)
@@ -207,14 +213,13 @@ class CandidatePairs:
         """
 
         def zeros(name: str, dtype: np.dtype[np.generic], size: int) -> np.ndarray:
-            return (
-                np.zeros(size, dtype)
-                if folder is None
-                else mapped_zeros(folder / name, dtype, size)
-            )
+            if folder is None:
+                return np.zeros(size, dtype)
+            return mapped_zeros(folder / name, dtype, size)
 
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
+        # A score needs the means of both texts, so that a first pass takes the means of all.
         own_means = {
             side: zeros(f"means-{side}.f32", np.dtype(np.float32), size)
             for side, size in sizes.items()
@@ -225,11 +230,12 @@ class CandidatePairs:
         }
         for side in sizes:
             for start, (similarities, indices) in blocks(side):
-                own_means[side][start : start + len(similarities)] = similarities.mean(
-                    dim=1
-                ).numpy()
+                part = own_means[side][start : start + len(similarities)]
+                part[:] = similarities.mean(dim=1).numpy()
+                # Counted before they are added: adding in place takes an index once alone.
                 nearest, times = np.unique(indices[:, 0].numpy(), return_counts=True)
                 hubs[OTHER[side]][nearest] += times.astype(np.int32)
+        # The second pass scores. The pairs of all x come first, those of all y behind them.
         pairs = zeros("pairs.bin", CANDIDATE, sum(sizes.values()))
         for side, offset in (("x", 0), ("y", sizes["x"])):
             for start, neighbors in blocks(side):
@@ -267,6 +273,7 @@ class CandidatePairs:
         stop = first + self.retrieved_count(retrieval)
         self.looked_at = 0
         matcher = OneToOneMatcher(self.n, self.m, refuses)
+        # ``max`` is greedy: it is what it is only in the order of the scores.
         parts = iter([np.arange(stop - first)])
         if ordered or retrieval == "max":
             parts = descending(self.pairs["score"][first:stop], memory)
@@ -282,15 +289,17 @@ class CandidatePairs:
         """Those of some pairs that belong to a retrieval."""
         pairs = np.asarray(self.pairs[places])
         if retrieval == "intersection":
+            # A forward pair (x, y) stays if the best of y is x: row n + y is the pair of y.
             return np.asarray(pairs[self.pairs["x"][self.n + pairs["y"]] == pairs["x"]])
         if retrieval == "max":
             is_backward = places >= self.n
-            # what both directions agree on comes once
+            # What both directions agree on comes once, as the forward pair.
             pairs = pairs[~is_backward | (self.pairs["y"][pairs["x"]] != pairs["y"])]
             return np.asarray(pairs[matcher.accept(pairs["x"], pairs["y"])])
         return pairs
 
     def _with_hubs(self, pairs: NDArray[np.void]) -> NDArray[np.void]:
+        """``CANDIDATE`` records as ``FOUND`` ones."""
         found = np.empty(len(pairs), FOUND)
         for name in CANDIDATE.names or ():
             found[name] = pairs[name]
@@ -317,7 +326,9 @@ def _score_block(
         torch.from_numpy(means[other]),
         margin=margin,
     )
-    scores = torch.nan_to_num(scores)  # vectors of zeros have ratios of nothing to nothing
+    # Vectors of zeros have the ratio 0 / 0.
+    scores = torch.nan_to_num(scores)
+    # Of equal scores the first is taken, the nearer neighbor.
     place = torch.argmax(scores, dim=1, keepdim=True)
     part["score"] = scores.amax(dim=1).double().numpy()
     part["cosine"] = neighbors.similarities.gather(1, place)[:, 0].numpy()
@@ -325,9 +336,7 @@ def _score_block(
 
 
 def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndarray, " p"]]:
-    """Places of scores, the highest first, of equal ones the earlier.
-
-    In parts that fit into memory.
+    """Places of scores in parts that fit into memory, the highest first, of equal ones the earlier.
 
     Args:
         scores: finite, in memory or mapped.
@@ -335,9 +344,12 @@ def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndar
     """
     parts = ceil_div(len(scores) * BYTES_TO_SORT, memory)
     edges = [-np.inf]
+    # The quantiles of a sample cut the scores into ranges of about as many each. Where many scores
+    # are equal, two quantiles may be as well, and there are fewer ranges.
     if parts > 1:
         sample = np.sort(scores[:: max(1, len(scores) // (64 * parts))])
         edges += sorted(set(sample[:: ceil_div(len(sample), parts)].tolist()[1:]))
+    # The ranges (low, high], from the highest down: equal scores are always in one range.
     for low, high in zip(edges[::-1], [np.inf, *edges[:0:-1]], strict=True):
         found = []
         for start in range(0, len(scores), CHUNK):

@@ -39,6 +39,7 @@ CONFIDENCE = 0.8
 """Probability that another language must reach."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _GROUPED = re.compile(r"(?<!\d)(\d{1,3})((?:[.,'’٬\u00a0\u202f ]\d{3})+)(?!\d)")
+"""A number in groups of three digits, between any of the signs that languages put there."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -94,7 +95,9 @@ class Check:
     ) -> None:
         self.languages = languages
         self.folder = folder
-        self.limit = self.default_limit if limit is None else limit
+        if limit is None:
+            limit = self.default_limit
+        self.limit = limit
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
         """A value for each pair."""
@@ -102,8 +105,10 @@ class Check:
 
     def accept(self, scores: Float64[ndarray, " n"]) -> Bool[ndarray, " n"]:
         """Which values are within the limit."""
-        beyond = scores >= self.limit if self.is_upper_limit else scores < self.limit
-        return np.asarray(~beyond)
+        # By negation: a value that is not a number is within any limit.
+        if self.is_upper_limit:
+            return np.asarray(~(scores >= self.limit))
+        return np.asarray(~(scores < self.limit))
 
 
 class LanguageIdentified(Check):
@@ -125,7 +130,8 @@ class LanguageIdentified(Check):
         """See ``measures``; a short text is in no language."""
         wrong: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
         for texts, language in zip((pairs.sources, pairs.targets), self.languages, strict=True):
-            if language:  # there is none for texts in memory, where none was given
+            # Texts in memory may come without a language.
+            if language:
                 wrong += [self._is_wrong(text, language) for text in texts]
         return wrong
 
@@ -219,6 +225,7 @@ class DuplicateSides(Check):
 
     def score(self, pairs: Pairs) -> Float64[ndarray, " n"]:
         """See ``measures``."""
+        # The better pair comes first, as pairs come by descending score.
         seen: Float64[ndarray, " n"] = np.zeros(len(pairs.sources))
         seen += ~self.sources.first_seen(text_keys(pairs.sources))
         seen += ~self.targets.first_seen(text_keys(pairs.targets))
@@ -284,13 +291,18 @@ class CheckPlan:
         limits: dict[str, float] = {}
         for part in _split(rejecting):
             name, equals, limit = (piece.strip() for piece in part.partition("="))
-            default = find_check(name).default_limit
-            limits[name] = _number(name, limit) if equals else default
-        wanted = list(CHECKS) if columns.strip() == "all" else _split(columns)
-        for name in wanted:
+            limits[name] = find_check(name).default_limit
+            if equals:
+                limits[name] = _number(name, limit)
+        requested = _split(columns)
+        if columns.strip() == "all":
+            requested = list(CHECKS)
+        # A name that is unknown is refused here, and not when the first pairs are measured.
+        for name in requested:
             find_check(name)
-        known = [name for name in CHECKS if name in wanted or name in limits]
-        others = [name for name in dict.fromkeys([*wanted, *limits]) if name not in CHECKS]
+        # Columns stand in one order, however they were named: those that are built in first.
+        known = [name for name in CHECKS if name in requested or name in limits]
+        others = [name for name in dict.fromkeys([*requested, *limits]) if name not in CHECKS]
         return cls((*known, *others), limits)
 
     @property
@@ -309,19 +321,20 @@ class Checker:
     """
 
     def __init__(self, plan: CheckPlan, languages: tuple[str, str], folder: Path) -> None:
-        made = {
+        checks = {
             name: find_check(name)(languages, folder, plan.limits.get(name))
             for name in plan.columns
         }
-        self.checks = list(made.values())
-        self.rejecting = [made[name] for name in plan.limits]
+        self.checks = list(checks.values())
+        self.rejecting = [checks[name] for name in plan.limits]
 
     def measure(self, pairs: Pairs) -> dict[str, Float64[ndarray, " n"]]:
         """The columns of some pairs.
 
-        One that another check rejects makes no later one a duplicate.
+        A pair that another check rejects makes no later pair a duplicate.
         """
         columns: dict[str, Float64[ndarray, " n"]] = {}
+        # The duplicates have to wait for all others, and keep their place among the columns.
         for check in self.checks:
             columns[check.name] = np.zeros(len(pairs.sources))
             if not isinstance(check, DuplicateSides):
@@ -375,43 +388,48 @@ def hubs_of(
         m: texts of the other; where it is the longer, a source is the nearest of ``m / n`` by mere
             equal shares, which count as one.
     """
-    return np.asarray(
-        np.maximum(hub_x / max(1.0, m / n), hub_y / max(1.0, n / m)), dtype=np.float64
-    )
+    source_hubs = hub_x / max(1.0, m / n)
+    target_hubs = hub_y / max(1.0, n / m)
+    return np.asarray(np.maximum(source_hubs, target_hubs), dtype=np.float64)
 
 
 def length_ratios(sources: Sequence[str], targets: Sequence[str]) -> Float64[ndarray, " n"]:
-    """How much longer the longer side is, in letters' worth: a Chinese character counts as three
-    Latin letters.
+    """How much longer the longer side is, in Latin letters' worth.
+
+    A Chinese character counts as three Latin letters.
     """
-    widths = [SLACK + _sums(letter_widths(), texts) for texts in (sources, targets)]
-    return np.asarray(np.maximum(*widths) / np.minimum(*widths))
+    lengths = [SLACK + _sums(letter_widths(), texts) for texts in (sources, targets)]
+    return np.asarray(np.maximum(*lengths) / np.minimum(*lengths))
 
 
 def copied_share(source: str, target: str) -> float:
     """Share of the words (3 letters or more) of the side with fewer that stand in the other too.
 
-    1 for equal texts.
+    It is 1 for equal texts, and 0 where a side has two words or fewer.
     """
     if source.casefold() == target.casefold():
         return 1.0
     words = [Counter(_WORD.findall(text.casefold())) for text in (source, target)]
     fewest = min(counts.total() for counts in words)
-    return (words[0] & words[1]).total() / fewest if fewest > 2 else 0.0
+    # A name or two that stand on both sides are no copy.
+    if fewest <= 2:
+        return 0.0
+    return (words[0] & words[1]).total() / fewest
 
 
 def number_agreement(source: str, target: str) -> float:
     """Share of the numbers of both sides that agree, in the digits of any script.
 
-    1 where neither has any.
-
-    Groups of three digits are one number (``1,000``, ``1.000``, ``1 000``); at other signs a number
-    ends, so that ``3.5`` and ``3,5`` agree, and ``12.05.`` and ``05/12`` do. Zeros in front don't
-    count.
+    It is 1 where neither side has a number. Groups of three digits are one number (``1,000``,
+    ``1.000``, ``1 000``); at other signs a number ends, so that ``3.5`` and ``3,5`` agree, and
+    ``12.05.`` and ``05/12`` do. Zeros in front don't count.
     """
     found = [Counter(numbers(text)) for text in (source, target)]
+    # Union and intersection of multisets: a number that stands twice has to agree twice.
     either = (found[0] | found[1]).total()
-    return (found[0] & found[1]).total() / either if either else 1.0
+    if not either:
+        return 1.0
+    return (found[0] & found[1]).total() / either
 
 
 def numbers(text: str) -> list[str]:
@@ -426,10 +444,10 @@ def numbers(text: str) -> list[str]:
 def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"]:
     """Share of each text's letters, in Latin letters' worth, in a script of the language.
 
-    1 where there are none.
-
-    A number ("2.2.") is in every script: what there is to say against it the other checks say.
+    It is 1 for a text without letters: a number ("2.2.") is in every script, and what there is to
+    say against it the other checks say.
     """
+    # Script 0 holds what is a letter of none: digits, signs, spaces.
     widths = letter_widths().copy()
     expected = scripts_of(language)
     widths[0] = 0
@@ -439,19 +457,19 @@ def _script_shares(texts: Sequence[str], language: str) -> Float64[ndarray, " n"
 
 
 def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray, " n"]:
-    """Sum of what each text's characters are worth by their script.
-
-    The line feed behind it left out.
-    """
+    """Sum of what each text's characters are worth by their script."""
     if not len(texts):
         return np.zeros(0)
+    # All texts at once, a line each: a loop over characters in Python would be far slower.
     points = segment(encode(join_lines(texts)))
     worth = widths[script_numbers()[points.codes]]
+    # The last character of each line is its line feed.
     worth[np.append(points.starts[1:] - 1, len(points.codes) - 1)] = 0
     return np.asarray(np.add.reduceat(worth, points.starts, dtype=np.float64))
 
 
 def _split(names: str) -> list[str]:
+    """Names between commas; ``none`` is no name."""
     return [part.strip() for part in names.split(",") if part.strip() and part.strip() != "none"]
 
 

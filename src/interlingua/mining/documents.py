@@ -1,5 +1,11 @@
-"""Pairs within matched documents alone: which documents match, and small matrices instead of one
-large search.
+"""Pairs within matched documents alone: which documents match, and the search within each of them.
+
+Where both sides say which document a line is of, a translation is looked for in the matching
+documents and nowhere else. Each pair of documents is a small search of its own. The k nearest of a
+text in a short document are all the texts there are, so their mean says little about the text; the
+mean of the margin is therefore taken over the k nearest among the document and a sample of all
+texts of the other side, the background. The neighbors in the background are searched for a group of
+documents at a time, as large products are much faster than many small ones.
 """
 
 from __future__ import annotations
@@ -27,6 +33,8 @@ from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 
 GROUP = 8192
 """Texts of a side to look up neighbors of in the background at a time."""
+# What ISO 639-1 and 639-3 do not say and URLs do: bibliographic codes of ISO 639-2, country codes
+# that stand for a language, and a macrolanguage for its one common member.
 _OTHER_CODES = {
     "deu": "ger", "fra": "fre", "zho": "chi cn", "nld": "dut", "ces": "cze cz", "ell": "gre gr",
     "jpn": "jp", "ron": "rum", "slk": "slo", "eus": "baq", "sqi": "alb", "hye": "arm",
@@ -34,6 +42,7 @@ _OTHER_CODES = {
     "cym": "wel", "mya": "bur", "ukr": "ua", "swe": "se", "dan": "dk", "kor": "kr", "vie": "vn",
 }  # fmt: skip
 _LANGUAGE_PARAMETERS = r"(?<![a-z0-9])(?:lang|language|locale|hl|lc|lng)="
+"""Query parameters of URLs that name a language."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,8 +65,10 @@ class DocumentMatch:
         Raises:
             ConfigError: it is neither, nor a file.
         """
-        if text in ("equal", "urls"):
-            return cls(how="equal" if text == "equal" else "urls")
+        if text == "equal":
+            return cls(how="equal")
+        if text == "urls":
+            return cls(how="urls")
         if not Path(text).is_file():
             raise ConfigError(
                 f"documents {text!r}: say equal or urls, or name a file of matched documents"
@@ -95,10 +106,14 @@ def reader(
     if match is None or match.how != "urls":
         return lambda: read_lines(paths, layout, strip=strip, bad=bad)
     pattern = language_pattern(language)
-    return lambda: (
-        line._replace(document=without_language(line.document, pattern))
-        for line in read_lines(paths, layout, strip=strip, bad=bad)
-    )
+
+    def lines() -> Iterator[Line]:
+        for line in read_lines(paths, layout, strip=strip, bad=bad):
+            # All lines of this layout have a document.
+            assert line.document is not None
+            yield line._replace(document=without_language(line.document, pattern))
+
+    return lines
 
 
 def language_pattern(language: str) -> re.Pattern[str]:
@@ -108,7 +123,10 @@ def language_pattern(language: str) -> re.Pattern[str]:
     codes = {found.iso1, found.iso3, *_OTHER_CODES.get(found.iso3, "").split()} - {None}
     if " " not in name:
         codes.add(name)
+    # Alternatives are tried from left to right, so that "deu" must stand before "de".
     one = "|".join(sorted(map(str, codes), key=lambda code: (-len(code), code)))
+    # A parameter goes whether it names this language or another one; elsewhere the code must stand
+    # alone, and may carry a region or script, as in "de-at" or "zh_hans".
     return re.compile(
         rf"{_LANGUAGE_PARAMETERS}(?:{one})?|(?<![a-z0-9])(?:{one})(?:[-_][a-z]{{2,4}})?(?![a-z0-9])"
     )
@@ -124,11 +142,18 @@ def without_language(url: str, pattern: re.Pattern[str]) -> str:
         pattern: see ``language_pattern``.
     """
     bare = re.sub(r"^[a-z]+://(?:www\d?\.)?", "", url.strip().lower())
+    # Runs of separators become one: where a code was taken out, two of them now touch.
     return re.sub(r"[\W_]+", "/", pattern.sub("", bare)).strip("/")
 
 
 class _Documents(NamedTuple):
-    """The documents of a side, by ascending key."""
+    """The documents of a side, by ascending key.
+
+    Attributes:
+        keys: of the documents, ascending.
+        starts: where the lines of each document begin in ``texts``; one more for the end.
+        texts: of all lines that are not blank, one document behind the other.
+    """
 
     keys: UInt64[ndarray, " d"]
     starts: Int64[ndarray, " d+1"]
@@ -193,12 +218,14 @@ def document_pairs(
         ``FOUND`` records by descending score, and how many documents matched, in a sentence.
     """
     sides = _Documents.of(x), _Documents.of(y)
-    matches, given = _matches(match, *sides)
+    matches, count = _matches(match, *sides)
+    # A fixed seed: the same corpora give the same pairs, run by run.
     rng = np.random.default_rng(0)
     samples = [
         np.sort(rng.choice(len(vectors), min(background, len(vectors)), replace=False))
         for vectors in (x_vectors, y_vectors)
     ]
+    # An empty first part, so that there is something to join where no document holds a pair.
     found = [np.zeros(0, FOUND)]
     progress(0, len(matches))
     for start, stop in _groups(matches, *sides):
@@ -211,7 +238,7 @@ def document_pairs(
         progress(stop, len(matches))
     sizes = [f"{len(side.keys):,}" for side in sides]
     note = (
-        f"{len(matches):,} of {given:,} matches are documents of both sides, which have"
+        f"{len(matches):,} of {count:,} matches are documents of both sides, which have"
         f" {' and '.join(sizes)}"
     )
     return _each_once(np.concatenate(found), len(x), len(y)), note
@@ -227,6 +254,7 @@ def _pairs_of_group(
     refuses: Refuses | None,
 ) -> Iterator[NDArray[np.void]]:
     """The pairs of some matched documents, document by document."""
+    # One search in the background for the texts of all documents of the group together.
     xs = np.unique(np.concatenate([own_x for own_x, _ in texts]))
     ys = np.unique(np.concatenate([own_y for _, own_y in texts]))
     behind_x = _Background.of(xs, vectors[0], samples[1], vectors[1], k)
@@ -239,35 +267,44 @@ def _pairs_of_group(
             "y": behind_y.means(own_y, own_x, of_y, k),
         }
         candidates = CandidatePairs.of_neighbors(of_x, of_y, margin=margin, means=means)
-        kept = candidates.retrieved(
-            retrieval, ordered=False, refuses=_of_own(refuses, own_x, own_y)
+        parts = candidates.retrieved(
+            retrieval, ordered=False, refuses=_refuses_within(refuses, own_x, own_y)
         )
-        found = np.concatenate([np.zeros(0, FOUND), *kept])
+        found = np.concatenate([np.zeros(0, FOUND), *parts])
+        # From rows within the two documents to numbers of the texts.
         found["x"] = own_x[found["x"]]
         found["y"] = own_y[found["y"]]
         yield found
 
 
-def _of_own(
+def _refuses_within(
     refuses: Refuses | None, own_x: Int64[ndarray, " a"], own_y: Int64[ndarray, " b"]
 ) -> Refuses | None:
-    return None if refuses is None else lambda xs, ys: refuses(own_x[xs], own_y[ys])
+    """The same test, for rows within two documents."""
+    if refuses is None:
+        return None
+    return lambda xs, ys: refuses(own_x[xs], own_y[ys])
 
 
 def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
     """Each pair with its best score and with its hubs, by descending score."""
+    # The last key is the first to sort by: by x, then y, then descending score, so that the first
+    # of several equal pairs is the best one.
     pairs = pairs[np.lexsort((-pairs["score"], pairs["y"], pairs["x"]))]
-    fresh = np.append(
-        True, (pairs["x"][1:] != pairs["x"][:-1]) | (pairs["y"][1:] != pairs["y"][:-1])
-    )[: len(pairs)]
-    pairs = pairs[fresh]
+    differs = (pairs["x"][1:] != pairs["x"][:-1]) | (pairs["y"][1:] != pairs["y"][:-1])
+    # The first pair is always new; where there is no pair, the mask is cut to no entry.
+    is_first = np.append(True, differs)[: len(pairs)]
+    pairs = pairs[is_first]
     _count_hubs(pairs, n, m)
+    # A stable sort: of equal scores the smaller x, then the smaller y comes first.
     return pairs[np.argsort(-pairs["score"], kind="stable")]
 
 
 def _matches(
     match: DocumentMatch, x: _Documents, y: _Documents
 ) -> tuple[UInt64[ndarray, "p 2"], int]:
+    """Keys of matched documents that are on both sides, and how many matches there are at all."""
+    # Equal names, or URLs that ``reader`` has already made equal.
     if match.path is None:
         both = np.intersect1d(x.keys, y.keys)
         if not len(both):
@@ -284,21 +321,23 @@ def _matches(
                 raise DataError(
                     "expected source document TAB target document", path=match.path, line=number
                 )
+            # Further columns, such as a score of the match, are let be.
             for side, cell in zip(names, cells, strict=False):
                 side.append(cell.strip())
     pairs = np.unique(np.stack([exact_keys(side) for side in names], axis=1), axis=0)
-    there = np.isin(pairs[:, 0], x.keys) & np.isin(pairs[:, 1], y.keys)
-    if not there.any():
+    is_there = np.isin(pairs[:, 0], x.keys) & np.isin(pairs[:, 1], y.keys)
+    if not is_there.any():
         raise DataError(
             "no pair of documents in it is in the texts; check their names", path=match.path
         )
-    return pairs[there], len(pairs)
+    return pairs[is_there], len(pairs)
 
 
 def _groups(
     matches: UInt64[ndarray, "p 2"], x: _Documents, y: _Documents
 ) -> Iterator[tuple[int, int]]:
     """Runs of pairs of documents with GROUP lines on a side, or one pair."""
+    # Of each pair, the lines of its longer document.
     sizes = np.zeros(len(matches), np.int64)
     for place, side in enumerate((x, y)):
         at = np.searchsorted(side.keys, matches[:, place])
@@ -314,7 +353,13 @@ def _groups(
 
 
 class _Background(NamedTuple):
-    """The nearest of some texts in a sample of the other side."""
+    """The nearest of some texts in a sample of the other side.
+
+    Attributes:
+        texts: their numbers, ascending.
+        similarities: to the nearest, descending; k columns, none where there is no sample.
+        others: numbers of these nearest texts.
+    """
 
     texts: Int64[ndarray, " n"]
     similarities: Float32[ndarray, "n k"]
@@ -330,32 +375,34 @@ class _Background(NamedTuple):
         k: int,
     ) -> _Background:
         if not len(sample):
-            return cls(
-                texts, np.zeros((len(texts), 0), np.float32), np.zeros((len(texts), 0), np.int64)
-            )
+            shape = (len(texts), 0)
+            return cls(texts, np.zeros(shape, np.float32), np.zeros(shape, np.int64))
         found = exact_topk(vectors[texts], others[sample], k=k)
         return cls(texts, found.similarities.numpy(), sample[found.indices.numpy()])
 
     def means(
         self, own: Int64[ndarray, " n"], other: Int64[ndarray, " m"], near: Neighbors, k: int
     ) -> Float32[ndarray, " n"]:
-        """Mean similarity of each text to its k nearest in document and sample, a text in both
-        once.
+        """Mean similarity of each text to its k nearest in document and sample.
+
+        Args:
+            own: texts of the document.
+            other: texts of the matched one; those of them that are in the sample count once.
+            near: the nearest of each text in the matched document.
+            k: neighbors in the mean; there may be fewer.
         """
         at = np.searchsorted(self.texts, own)
+        # What the document holds as well is taken out of the background, as minus infinity.
         behind = np.where(np.isin(self.others[at], other), -np.inf, self.similarities[at])
-        values = -np.sort(-np.concatenate([near.similarities.numpy(), behind], axis=1), axis=1)[
-            :, :k
-        ]
-        there = np.isfinite(values)
-        return np.asarray(
-            np.where(there, values, 0).sum(axis=1) / there.sum(axis=1), dtype=np.float32
-        )
+        both = np.concatenate([near.similarities.numpy(), behind], axis=1)
+        values = -np.sort(-both, axis=1)[:, :k]
+        # A document is never empty, so that at least one value of each row is finite.
+        is_neighbor = np.isfinite(values)
+        sums = np.where(is_neighbor, values, 0).sum(axis=1)
+        return np.asarray(sums / is_neighbor.sum(axis=1), dtype=np.float32)
 
 
 def _count_hubs(pairs: NDArray[np.void], n: int, m: int) -> None:
-    """How many documents' worth of partners each text has found: a text of menus and notices has
-    many.
-    """
+    """Counts in how many pairs each text is: menus and notices have a partner in many documents."""
     for side, size in (("x", n), ("y", m)):
         pairs[f"hub_{side}"] = np.bincount(pairs[side], minlength=size)[pairs[side]]

@@ -110,7 +110,9 @@ class Selection:
 
     def is_below(self, scores: Float64[ndarray, " n"], threshold: float) -> NDArray[np.bool_]:
         """Marks the scores that the threshold cuts."""
-        return np.asarray(scores <= threshold if self.like_laser else scores < threshold)
+        if self.like_laser:
+            return np.asarray(scores <= threshold)
+        return np.asarray(scores < threshold)
 
 
 class ScoredPairs(NamedTuple):
@@ -199,9 +201,8 @@ class Filter:
         probabilities = self.calibration.probability(scores, prior=self.prior)
         self.cuts = expected_cuts(scores, probabilities, PRECISIONS)
         if self.selection.precision is not None:
-            self.threshold = expected_cuts(scores, probabilities, [self.selection.precision])[
-                0
-            ].score
+            [cut] = expected_cuts(scores, probabilities, [self.selection.precision])
+            self.threshold = cut.score
 
     def rows(self, blocks: Iterable[ScoredPairs]) -> Iterator[PairRow]:
         """All pairs, kept or not, in their order."""
@@ -224,6 +225,7 @@ class Filter:
                 yield _row(block, at, probabilities, measured, reasons)
 
     def _note_scores(self, block: ScoredPairs) -> None:
+        """Keeps the scores of the first pairs, for the quantiles, and counts blank pairs."""
         has_text = np.array(
             [bool(pair.source.strip() and pair.target.strip()) for pair in block.pairs], bool
         )
@@ -249,10 +251,7 @@ class Filter:
         """What was kept and what was not, in lines."""
         lines = [f"{self.read:,} pairs read, {self.kept:,} kept"]
         if self.reasons:
-            counts = ", ".join(
-                f"{reason} {count:,}" for reason, count in self.reasons.most_common()
-            )
-            lines[0] += f"; rejected (a pair may have several reasons): {counts}"
+            lines[0] += rejected_in_words(self.reasons)
         if self.blank:
             lines[0] += f"; {self.blank:,} have a blank side and score 0"
         if sum(map(len, self.first_scores)):
@@ -261,23 +260,29 @@ class Filter:
             lines.append(f"translations among the pairs: {self.prior:.1%}")
         precision = self.selection.precision
         if precision is not None and self.threshold is not None:
-            cut = (
-                "reached by no pair"
-                if math.isinf(self.threshold)
-                else f"threshold {self.threshold:.4f}"
-            )
+            cut = f"threshold {self.threshold:.4f}"
+            if math.isinf(self.threshold):
+                cut = "reached by no pair"
             lines.append(f"precision {precision:g}: {cut}, by the first pairs of the stream")
+        return lines + self._threshold_warning()
+
+    def _threshold_warning(self) -> list[str]:
+        """A line where the given threshold cuts much; else none."""
         threshold = self.selection.threshold
+        if threshold is None:
+            return []
         # A pair with a blank side scores 0, so that any threshold above that cuts it.
-        cut_blank = self.blank if threshold is not None and threshold > 0 else 0
-        below = (self.reasons[BELOW] - cut_blank) / max(self.read - self.blank, 1)
-        if threshold is not None and below > MUCH:
-            lines.append(
-                f"warning: the threshold of {threshold:g} cuts {below:.0%} of the pairs, and the"
-                " same number means another thing for another model and other texts; learn what a"
-                " score is worth with --learn, then cut by --calibration and --precision"
-            )
-        return lines
+        cut = self.reasons[BELOW]
+        if threshold > 0:
+            cut -= self.blank
+        below = cut / max(self.read - self.blank, 1)
+        if below <= MUCH:
+            return []
+        return [
+            f"warning: the threshold of {threshold:g} cuts {below:.0%} of the pairs, and the"
+            " same number means another thing for another model and other texts; learn what a"
+            " score is worth with --learn, then cut by --calibration and --precision"
+        ]
 
 
 def _row(
@@ -297,8 +302,17 @@ def _row(
         columns |= block.columns[at]
     columns["reasons"] = reasons
     values = {name: round(float(column[at]), 4) for name, column in measured.items()}
-    lines = block.lines[at] if block.lines else (-1, -1)
+    # Pairs of a stream do not stand in the lines of two files.
+    lines = (-1, -1)
+    if block.lines:
+        lines = block.lines[at]
     return PairRow(pair, columns | values, reasons, lines, values)
+
+
+def rejected_in_words(reasons: Counter[str]) -> str:
+    """How many pairs each reason rejects, the most frequent first, as the end of a line."""
+    counts = [f"{reason} {count:,}" for reason, count in reasons.most_common()]
+    return f"; rejected (a pair may have several reasons): {', '.join(counts)}"
 
 
 def quantile_line(scores: Float64[ndarray, " n"]) -> str:
@@ -313,8 +327,10 @@ def output_format(path: PathLike | None, format: str | None) -> str:
     Raises:
         ConfigError: standard output can't have that format, or there is no such format.
     """
-    found = format or ("tsv" if path is None else guess_format(path))
-    if path is None and found not in ON_STDOUT:
+    if path is not None:
+        return format or guess_format(path)
+    found = format or "tsv"
+    if found not in ON_STDOUT:
         raise ConfigError(
             f"standard output is tsv, jsonl or csv, not {found!r}; name a file with --output"
         )
@@ -344,10 +360,11 @@ def write_filtered(
         reject = None
         if rejected is not None:
             form = format_with_columns(rejected, REJECTED)
-            reject = stack.enter_context(
-                open_rows(rejected, format=form, columns=("reasons", *columns_of(form, columns)))
-            )
+            with_reasons = ("reasons", *columns_of(form, columns))
+            reject = stack.enter_context(open_rows(rejected, format=form, columns=with_reasons))
 
+        # Both files are written in one pass over a stream that is read once: the rejected rows go
+        # to theirs while the writer asks for kept ones.
         def kept() -> Iterator[PairRow]:
             for row in rows:
                 if not row.reasons:
@@ -441,6 +458,7 @@ def write_mined(
     """
     scores = mined.pairs["score"]
     chosen = Filter(selection, languages, calibration, folder)
+    # All scores are known here, and the share and the threshold are taken from all of them.
     chosen.learn(scores)
     written = Written(
         threshold=chosen.threshold,
@@ -448,18 +466,22 @@ def write_mined(
         cuts=chosen.cuts,
         rules=rules_in_words(selection.checks),
     )
+    # The place in the list where the threshold cuts, for the samples around it.
     above = len(scores)
     if chosen.threshold is not None:
         above -= int(np.count_nonzero(selection.is_below(scores, chosen.threshold)))
     sampler = _Sampler(written, above, len(scores))
     rows = sampler.noted(chosen.rows(_blocks(mined, languages, progress)))
-    kept = (row for row in rows if not row.reasons)
+    kept_rows = (row for row in rows if not row.reasons)
     if path is None:
-        written.kept = list(kept)
+        written.kept = list(kept_rows)
     else:
         name = check_output(path, columns, selection.checks)
-        digits: Digits = repr if selection.like_laser else SHORT
-        write_rows(kept, path, format=name, columns=columns, digits=digits)
+        # LASER's script writes all digits of a score.
+        digits: Digits = SHORT
+        if selection.like_laser:
+            digits = repr
+        write_rows(kept_rows, path, format=name, columns=columns, digits=digits)
     written.pairs = chosen.kept
     written.rejected = chosen.reasons
     return written
@@ -488,8 +510,11 @@ def rules_in_words(checks: CheckPlan) -> dict[str, str]:
     found = {}
     for name, limit in checks.limits.items():
         check = find_check(name)
-        beyond = f"{limit:g} or more" if check.is_upper_limit else f"less than {limit:g}"
-        found[check.reason or check.name] = f"{check.measures or check.name}: {beyond}"
+        rule = f"less than {limit:g}"
+        if check.is_upper_limit:
+            rule = f"{limit:g} or more"
+        # A user's own check may have nothing but a name.
+        found[check.reason or check.name] = f"{check.measures or check.name}: {rule}"
     return found
 
 
@@ -504,10 +529,11 @@ class _Sampler:
 
     def __init__(self, written: Written, above: int, pairs: int) -> None:
         self.written = written
+        # Places in the list, by descending score: every so many-th of the best, those at even
+        # distances through all, and those around the cut.
         self.step = max(1, above // SHOWN)
-        self.judged = set(
-            np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int).tolist()
-        )
+        even = np.linspace(0, pairs - 1, min(pairs, TO_JUDGE)).round().astype(int)
+        self.judged = set(even.tolist())
         self.edge = range(max(0, above - SHOWN), min(pairs, above + SHOWN))
 
     def noted(self, rows: Iterable[PairRow]) -> Iterator[PairRow]:
@@ -517,14 +543,17 @@ class _Sampler:
             yield row
 
     def _note(self, row: PairRow, place: int) -> None:
+        """Puts a row into each sample that it belongs to."""
         written = self.written
         if place in self.judged:
             written.even.append(row)
+        # A pair at the edge is shown there, and not among the best as well.
         if place in self.edge:
             written.borderline.append(row)
         elif not row.reasons and len(written.best) < SHOWN and place % self.step == 0:
             written.best.append(row)
         for reason in row.reasons:
             some = written.rejects.setdefault(reason, [])
+            # Pairs below the threshold are shown around the cut, where they are of interest.
             if len(some) < SHOWN and reason != BELOW:
                 some.append(row)

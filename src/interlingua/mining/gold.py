@@ -1,6 +1,4 @@
-"""Mined pairs compared with those that are known to be right: precision, recall and F1, and the
-best threshold.
-"""
+"""Mined pairs compared with the pairs known to be right: precision, recall, F1, best threshold."""
 
 from __future__ import annotations
 
@@ -41,12 +39,10 @@ def best_threshold(
 ) -> Extraction:
     """Walks down the scores and stops where F1 is best.
 
-    LASER's ``bucc.py``, sentence-transformers' ``bucc2018.py``.
-
-    The threshold lies half-way to the next score; behind the last pair, where LASER's function
-    fails, it is that pair's score. Of equal F1 the higher threshold is taken. The walk counts pair
-    by pair: where the two scores around the threshold are equal, ``at_threshold`` extracts more
-    pairs than stand here.
+    LASER's ``bucc.py`` and sentence-transformers' ``bucc2018.py`` do the same. The threshold lies
+    half-way to the next score; behind the last pair, where LASER's function fails, it is that
+    pair's score. Of equal F1 the higher threshold is taken. The walk counts pair by pair: where the
+    two scores around the threshold are equal, ``at_threshold`` extracts more pairs than stand here.
 
     Args:
         scores: of the candidates, in any order.
@@ -61,12 +57,14 @@ def best_threshold(
     correct = np.cumsum(right[order])
     if not len(correct) or not correct[-1]:
         return Extraction(np.inf, 0, 0.0, 0.0, 0.0)
+    # Entry i is of the i + 1 best candidates.
     precision = correct / np.arange(1, len(order) + 1)
     recall = correct / gold
-    # as the scripts have it and not 2 c / (n + gold), so that F1 that differ by rounding alone have
-    # the same rank
+    # As the scripts have it and not 2 c / (n + gold), so that F1 that differ by rounding alone have
+    # the same rank.
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     at = int(np.argmax(f1))
+    # Behind the last candidate there is no next score: it is its own.
     threshold = (float(ordered[at]) + float(ordered[min(at + 1, len(order) - 1)])) / 2
     return _extraction(threshold, at + 1, int(correct[at]), gold)
 
@@ -75,8 +73,8 @@ def at_threshold(
     scores: Float[ndarray, " n"], right: Bool[ndarray, " n"], *, gold: int, threshold: float
 ) -> Extraction:
     """Precision, recall and F1 of the candidates with a score of at least the threshold."""
-    kept = scores >= threshold
-    return _extraction(threshold, int(kept.sum()), int(right[kept].sum()), gold)
+    is_kept = scores >= threshold
+    return _extraction(threshold, int(is_kept.sum()), int(right[is_kept].sum()), gold)
 
 
 def cross_validated(
@@ -86,8 +84,7 @@ def cross_validated(
     *,
     gold: tuple[int, int],
 ) -> Bool[ndarray, " n"]:
-    """Which candidates are extracted where each of two halves is cut at the threshold that is best
-    for the other.
+    """Which candidates are extracted if each half is cut at the best threshold of the other.
 
     Args:
         scores: of the candidates.
@@ -95,15 +92,17 @@ def cross_validated(
         halves: the half that each is in, 0 or 1.
         gold: number of gold pairs in either half.
     """
-    kept = np.zeros(len(scores), dtype=bool)
+    is_kept = np.zeros(len(scores), dtype=bool)
     for half in (0, 1):
         other = halves != half
         threshold = best_threshold(scores[other], right[other], gold=gold[1 - half]).threshold
-        kept |= ~other & (scores >= threshold)
-    return kept
+        is_kept |= ~other & (scores >= threshold)
+    return is_kept
 
 
 def _extraction(threshold: float, extracted: int, correct: int, gold: int) -> Extraction:
+    """From counts; F1 = 2 c / (extracted + gold) is 0 where nothing is right."""
+    # Nothing may be extracted at all: there would be a division by zero.
     if not correct:
         return Extraction(threshold, extracted, 0.0, 0.0, 0.0)
     return Extraction(
@@ -146,10 +145,12 @@ def gold_pairs(
     Returns:
         The pairs, and how many were left out because a side of theirs is not there.
     """
-    wanted = list(pairs)
+    all_pairs = list(pairs)
     numbers: list[Mapping[str, int]] = []
     for place, side in enumerate((x, y)):
-        names = {pair[place] for pair in wanted}
+        names = {pair[place] for pair in all_pairs}
+        # Only what the gold pairs name is kept of a side that may be much larger than memory. The
+        # name of a line goes before a text that reads the same.
         found = {
             name: int(text)
             for name, text in zip(side.names, side.text_of_line, strict=True)
@@ -162,9 +163,10 @@ def gold_pairs(
         }
         numbers.append(found)
     known = {
-        (numbers[0][a], numbers[1][b]) for a, b in wanted if a in numbers[0] and b in numbers[1]
+        (numbers[0][a], numbers[1][b]) for a, b in all_pairs if a in numbers[0] and b in numbers[1]
     }
-    lost = sum(a not in numbers[0] or b not in numbers[1] for a, b in wanted)
+    lost = sum(a not in numbers[0] or b not in numbers[1] for a, b in all_pairs)
+    # The text of a blank line is -1: its name is there, and no text is.
     return {pair for pair in known if min(pair) >= 0}, lost
 
 
@@ -178,9 +180,11 @@ def judged(mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | Non
     right = is_gold(mined, known)
     scores = mined.pairs["score"]
     best = best_threshold(scores, right, gold=len(known))
+    left_out = ""
+    if lost:
+        left_out = f"; {lost:,} left out, of texts that are not there"
     lines = [
-        f"gold: {len(known):,} pairs of texts"
-        + (f"; {lost:,} left out, of texts that are not there" if lost else ""),
+        f"gold: {len(known):,} pairs of texts{left_out}",
         f"best F1 {100 * best.f1:.2f} (precision {100 * best.precision:.2f}, recall"
         f" {100 * best.recall:.2f}) at threshold {best.threshold:.4f}, before any check",
     ]
@@ -195,5 +199,6 @@ def judged(mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | Non
 
 def is_gold(mined: Mined, known: set[tuple[int, int]]) -> np.ndarray:
     """Marks the mined pairs that are right."""
+    # As Python's own numbers, which a set finds several times as fast as those of numpy.
     pairs = zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)
     return np.fromiter((pair in known for pair in pairs), bool, len(mined.pairs))

@@ -1,5 +1,8 @@
-"""The whole of ``interlingua mine``: the request, checked before anything is loaded, then done and
-reported.
+"""The whole of ``interlingua mine``: a request that is checked first, then done and reported.
+
+Nothing is loaded before the request is known to be one that can be met. What takes time lies in a
+work folder (``pipeline.mine_files``); then the pairs are filtered and written, and at last compared
+with gold pairs and shown on a page.
 """
 
 from __future__ import annotations
@@ -18,10 +21,23 @@ from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, doubted, load_calibration
 from interlingua.mining.checks import CHEAP, DROPPED, Checker, CheckPlan
 from interlingua.mining.documents import DocumentMatch
-from interlingua.mining.filter import Selection, Written, check_output, write_mined
+from interlingua.mining.filter import (
+    Selection,
+    Written,
+    check_output,
+    rejected_in_words,
+    write_mined,
+)
 from interlingua.mining.gold import judged, read_gold
 from interlingua.mining.page import write_page
-from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
+from interlingua.mining.pipeline import (
+    MineConfig,
+    Mined,
+    TextFile,
+    mine_files,
+    tasks_at_once,
+    with_lines,
+)
 from interlingua.mining.plan import estimate
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
@@ -33,8 +49,8 @@ from interlingua.workers import connected
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Precisions that are printed."""
-_UNSAID = {"precision": (None,), "check": ("", ",".join(CHEAP)), "drop": ("", "none", DROPPED)}
-"""What options are that LASER's script knows nothing of, where they are not given."""
+_DEFAULTS = {"precision": (None,), "check": ("", ",".join(CHEAP)), "drop": ("", "none", DROPPED)}
+"""Values of options that LASER's script knows nothing of, where they are not given."""
 
 
 class MinedPair(NamedTuple):
@@ -120,8 +136,12 @@ def mine_config(
         approximate: see ``Approximate.parse``.
         options: of the same names.
     """
-    match = DocumentMatch.parse(documents) if documents else None
-    search = Approximate.parse(approximate) if approximate else None
+    match = None
+    if documents:
+        match = DocumentMatch.parse(documents)
+    search = None
+    if approximate:
+        search = Approximate.parse(approximate)
     return MineConfig(
         documents=match, device=str(choose_device(device)), approximate=search, **options
     )
@@ -129,7 +149,7 @@ def mine_config(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MineJob:
-    """What ``interlingua mine --help`` says of the options of these names; ``memory`` is in bytes.
+    """What ``interlingua mine`` does, by the names of its options; ``memory`` is in bytes.
 
     Without an output the pairs come back in memory, and ``work`` has to be given.
     """
@@ -160,7 +180,7 @@ class MineJob:
     on_error: str = "stop"
 
     def __post_init__(self) -> None:
-        for name, values in _UNSAID.items():
+        for name, values in _DEFAULTS.items():
             if self.laser and getattr(self, name) not in values:
                 raise ConfigError(
                     f"LASER's script knows no --{name}; leave out one of --laser and --{name}"
@@ -207,15 +227,17 @@ class MineJob:
         if not self.laser:
             checks = CheckPlan.parse(self.check, self.drop)
             return Selection(threshold=self.threshold, precision=self.precision, checks=checks)
-        # LASER's script looks at the threshold in this retrieval alone, and its own is 0
-        threshold = (self.threshold or 0.0) if self.retrieval == "max" else None
+        # LASER's script looks at the threshold in this retrieval alone, and its own is 0.
+        threshold = None
+        if self.retrieval == "max":
+            threshold = self.threshold or 0.0
         return Selection(threshold=threshold, checks=CheckPlan((), {}), like_laser=True)
 
     @property
     def folder(self) -> Path:
-        """Of all that is made on the way.
+        """The work folder, of all that is made on the way.
 
-        In the working directory where the output is elsewhere.
+        By default it is next to the output, or in the working directory where that is elsewhere.
         """
         folder = self.work or self._next_to_output(".work")
         if folder is None:
@@ -223,30 +245,37 @@ class MineJob:
         return folder
 
     def _next_to_output(self, ending: str) -> Path | None:
+        """A local file next to the output, or in the working directory where that is elsewhere."""
         if self.output is None:
             return None
-        here = Path(name_of(self.output)) if is_remote(self.output) else Path(self.output)
+        here = Path(self.output)
+        if is_remote(self.output):
+            here = Path(name_of(self.output))
         return here.with_name(f"{here.name}{ending}")
 
     def _bad_lines(self) -> BadLines:
+        """What becomes of lines that can't be read, with the file for them."""
         return BadLines(self.on_error, self._next_to_output(".bad-lines.tsv"))
 
     def plan(self, source: TextFile, target: TextFile, model: str) -> list[str]:
         """What it will take, in lines."""
         self._check_places(source, target)
+        # A plan writes nothing, so that bad lines are judged and go into no file.
         source, target = (side._replace(bad=BadLines(self.on_error)) for side in (source, target))
         source, target = (with_lines(side, self.folder) for side in (source, target))
         with connected(self.ray, cores=self.ray_cores) as workers:
-            slots = 1 if workers is None else workers.slots
+            slots = tasks_at_once(workers)
             tiles = tiles_for(workers)
-        return estimate(
+        expected = estimate(
             source, target, self.config, self.folder, least_tiles=tiles, at_once=slots
-        ).lines()
+        )
+        return expected.lines()
 
     def run(
         self, source: TextFile, target: TextFile, model: str, *, progress: Progress
     ) -> MinedPairs:
         """Finds the pairs, and writes them or gives them back."""
+        # All that can be refused is looked at before the folder is claimed and the work begins.
         self._check_places(source, target)
         languages = source.language, target.language
         calibration = self._calibration(languages, model)
@@ -274,10 +303,16 @@ class MineJob:
         shard: tuple[int, int] | None,
         progress: Progress,
     ) -> MinedPairs:
+        """Mines, writes the pairs, and gathers what there is to tell."""
         languages = source.language, target.language
         with connected(self.ray, cores=self.ray_cores) as workers:
             checks = self.selection.checks
             folder = self.folder / "seen"
+            # Pairs that will be rejected for what they are take no text from others in the
+            # retrieval.
+            refuses = None
+            if checks.limits:
+                refuses = Checker(checks, languages, folder).refuses
             mined = mine_files(
                 source,
                 target,
@@ -286,9 +321,10 @@ class MineJob:
                 model=model,
                 shard=shard,
                 workers=workers,
-                refuses=Checker(checks, languages, folder).refuses if checks.limits else None,
+                refuses=refuses,
                 progress=progress,
             )
+        # A shard has done its part, and there are no pairs before all others have.
         if mined is None:
             return MinedPairs(lines=[shard_state(self.folder, shard or (1, 1))])
         with self._destination() as path:
@@ -323,6 +359,7 @@ class MineJob:
 
     @contextlib.contextmanager
     def _destination(self) -> Iterator[Path | None]:
+        """Where the pairs are written: a local file, which goes to its remote place at the end."""
         if self.output is None:
             yield None
             return
@@ -330,20 +367,25 @@ class MineJob:
             yield path
 
     def _check_places(self, source: TextFile, target: TextFile) -> None:
+        """Refuses outputs that can't be written, or would replace what is read."""
         for output in (self.output, self.report):
             if output is not None:
                 check_writable(output)
-        read = [
-            path for file in (source, target) for path in (file.path, *file.parts, *file.vectors)
-        ]
+        read: list[PathLike] = []
+        for file in (source, target):
+            read += [file.path, *file.parts, *file.vectors]
         keep_inputs((self.output, self.report), (*read, self.gold, self.calibration))
 
     def _calibration(self, languages: tuple[str, str], model: str) -> Calibration | None:
+        """What the scores are worth, if a file of that is given."""
         if self.calibration is None:
             return None
-        of_model = None if model.startswith("vectors of ") else model
+        # Known vectors do not say which model they are of: then any calibration will do.
+        known_model = None
+        if not model.startswith("vectors of "):
+            known_model = model
         return load_calibration(
-            self.calibration, *languages, model=of_model, scoring=self.config.scoring
+            self.calibration, *languages, model=known_model, scoring=self.config.scoring
         )
 
 
@@ -353,14 +395,16 @@ def named(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # The command line prints the name of the error's file.
         error.filename = error.filename or str(folder)
         raise
 
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:
     """What is to be done after a shard."""
-    done = (folder / "neighbors").parent.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
-    if any(done):
+    # A shard has a folder of neighbors once all vectors were there; before, it embedded alone.
+    searched = folder.glob(f"neighbors-*/{shard[0]}of{shard[1]}")
+    if any(searched):
         return (
             f"shard {shard[0]}/{shard[1]} is done; when all are, run the command without --shard"
             " to join them"
@@ -375,10 +419,7 @@ def summary(path: PathLike | None, mined: Mined, written: Written) -> list[str]:
     """What was written and what was not."""
     lines = [f"{path or 'mined'}: {written.pairs:,} pairs of {len(mined.pairs):,} found"]
     if written.rejected:
-        reasons = ", ".join(
-            f"{reason} {count:,}" for reason, count in written.rejected.most_common()
-        )
-        lines[0] += f"; rejected (a pair may have several reasons): {reasons}"
+        lines[0] += rejected_in_words(written.rejected)
     if written.threshold is not None:
         lines.append(f"threshold {written.threshold:.4f}")
     if written.prior is not None:

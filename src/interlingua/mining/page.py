@@ -1,5 +1,7 @@
-"""A sample of what was mined as one self-contained HTML page: best, borderline and rejected pairs,
-and why.
+"""A sample of what was mined, as one self-contained HTML page.
+
+It shows the best, the borderline and the rejected pairs with the reason for each rejection, how
+the scores are distributed, and where the list is cut.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from interlingua.registry import CHECKS
 from interlingua.report.pages import render_page
 
 BARS = 60
+"""Of the histogram of the scores, each 10 units wide in the drawing."""
 SHOWN_PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Precisions in the table."""
 BASIS = {
@@ -73,25 +76,28 @@ def render(
     )
     sections = [("Best pairs", best, written.best), ("Borderline", borderline, written.borderline)]
     for reason, rows in written.rejects.items():
-        sections.append(
-            (f"Rejected: {reason}", f"{written.rejected[reason]:,} pairs; the best of them.", rows)
-        )
+        rejected = f"{written.rejected[reason]:,} pairs; the best of them."
+        sections.append((f"Rejected: {reason}", rejected, rows))
+    # Last, as it is the one section that asks something of the reader.
     sections.append(("To judge", to_judge, written.even))
+    # A precision that no list reaches has a cut of infinite score and no place in the table.
+    shown_cuts = [
+        cut for cut in written.cuts if cut.precision in SHOWN_PRECISIONS and np.isfinite(cut.score)
+    ]
+    basis = None
+    if calibration is not None:
+        basis = BASIS[calibration.basis]
     return render_page(
         "mine.html",
         name=name,
         languages=" and ".join(resolve(code).name for code in languages),
         written=written,
         found=len(scores),
-        bars=histogram_bars(scores, written.threshold) if len(scores) else None,
+        bars=histogram_bars(scores, written.threshold),
         rules={reason: _rule(reason, written) for reason in written.rejected},
-        cuts=[
-            cut
-            for cut in written.cuts
-            if cut.precision in SHOWN_PRECISIONS and np.isfinite(cut.score)
-        ],
+        cuts=shown_cuts,
         calibration=calibration,
-        basis=None if calibration is None else BASIS[calibration.basis],
+        basis=basis,
         sections=sections,
         check_value=check_value,
         about=" · ".join([name, scoring, *mined.notes, f"interlingua {__version__}"]),
@@ -100,9 +106,10 @@ def render(
 
 def check_value(name: str, value: float) -> tuple[str, str]:
     """What a check measures, and its value with its label."""
-    check = find_check(name) if name in CHECKS else None
-    if check is None:
+    # Columns of a user's own checks stand among the measured values too.
+    if name not in CHECKS:
         return name, f"{name} {value:g}"
+    check = find_check(name)
     shown = f"{value:g}"
     if check.unit == "%":
         shown = f"{100 * value:.0f} %"
@@ -114,17 +121,28 @@ def check_value(name: str, value: float) -> tuple[str, str]:
 def histogram_bars(
     scores: Float64[ndarray, " n"], threshold: float | None
 ) -> dict[str, Any] | None:
-    """How many pairs have which score, as the bars of a drawing; None where all have the same."""
+    """How many pairs have which score, as the bars of a drawing.
+
+    None where there are no pairs, or where all have the same score.
+    """
+    if not len(scores):
+        return None
+    # One score in a thousand at either end is left out: a single outlier would squeeze all others
+    # into a few bars.
     low, high = (float(edge) for edge in np.quantile(scores, (0.001, 0.999)))
     if low == high:
         return None
     counts, edges = np.histogram(scores, BARS, (low, high))
+    # Without a threshold every bar is drawn as kept.
     cut = -np.inf if threshold is None else threshold
+    # Of each bar: its lower edge, its count, its height in percent of the highest, whether it is
+    # kept. There is one edge more than there are counts, the upper one of the last bar.
     bars = [
         (edge, count, round(100 * count / int(counts.max()), 1), edge >= cut)
         for count, edge in zip(counts.tolist(), edges.tolist(), strict=False)
     ]
     width = 10 * BARS
+    # Where the line of the threshold is drawn; nowhere if it lies outside of the drawing.
     x = None
     if threshold is not None and low <= threshold <= high:
         x = width * (threshold - low) / (high - low)

@@ -1,5 +1,11 @@
-"""From two files of texts to scored pairs: each step lies in a work folder, and a killed run goes
-on from there.
+"""From two files of texts to scored pairs, by steps that lie in a work folder.
+
+A killed run goes on from there. The steps of ``mine_files`` are: read both sides and lay down their
+texts (``texts``), embed them (``vectors``), find the k nearest of every text on the other side, a
+tile of the whole product at a time (``search.topk.tiles``), and choose pairs by their margins
+(``candidates``). Where documents are matched, the last two are done within each pair of them
+(``documents``). Shards of one job share the embedding and the search; whoever runs without a shard
+in the end joins them.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -98,7 +104,10 @@ class TextFile(NamedTuple):
     @property
     def files(self) -> Sequence[PathLike]:
         """To be read."""
-        return self.parts if self.in_memory or self.parts else (self.path,)
+        # A side in memory has a path for its name alone.
+        if self.in_memory or self.parts:
+            return self.parts
+        return (self.path,)
 
 
 def text_side(
@@ -119,7 +128,9 @@ def text_side(
     lines = [
         Line(text.strip(), str(number)) for number, text in enumerate(checked_texts(texts, name), 1)
     ]
-    code = resolve(language).code if language else ""
+    code = ""
+    if language:
+        code = resolve(language).code
     return TextFile(path=name, language=code, encode=encode, extra=lines, in_memory=True)
 
 
@@ -146,20 +157,19 @@ def with_lines(file: TextFile, folder: Path) -> TextFile:
         raise ConfigError(
             f"{tables[0]}: a table is read as lines, not as {file.layout}; leave out --layout"
         )
-    return file._replace(
-        parts=[_lines_of(part, file, folder) if is_table(part) else part for part in file.files]
-    )
+    return file._replace(parts=[_as_lines(part, file, folder) for part in file.files])
 
 
-def _lines_of(table: PathLike, file: TextFile, folder: Path) -> Path:
-    called = f"{table}\0{file.column}\0{file.language}"
-    path = (
-        folder
-        / "tables"
-        / f"{hashlib.sha256(called.encode()).hexdigest()[:8]}-{name_of(table)}.txt"
-    )
+def _as_lines(part: PathLike, file: TextFile, folder: Path) -> PathLike:
+    """A file of lines: a table's column written as one, any other file as it is."""
+    if not is_table(part):
+        return part
+    # The digest tells two columns of one table apart, and two tables of one name.
+    identity = f"{part}\0{file.column}\0{file.language}"
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
+    path = folder / "tables" / f"{digest}-{name_of(part)}.txt"
     with atomic_write(path) as lines:
-        for text in read_column(table, column=file.column, language=file.language, bad=file.bad):
+        for text in read_column(part, column=file.column, language=file.language, bad=file.bad):
             lines.write(f"{text}\n")
     return path
 
@@ -217,8 +227,10 @@ class MineConfig:
     @property
     def scoring(self) -> str:
         """In words, what decides what a score means."""
-        within = "" if self.documents is None else f" within documents and {self.background} others"
-        return f"mine {self.margin} k={self.k} {self.retrieval}{within}"
+        words = f"mine {self.margin} k={self.k} {self.retrieval}"
+        if self.documents is not None:
+            words += f" within documents and {self.background} others"
+        return words
 
 
 class Mined(NamedTuple):
@@ -273,6 +285,7 @@ def mine_files(
     work = Path(work)
     _check_parts(config, shard, workers)
     files = {"x": source, "y": target}
+    # Read. All shards share these files: the first one writes them, the others find them.
     with one_at_a_time(work, shard):
         sides = {
             side: prepare_side(file, config, work / side, progress) for side, file in files.items()
@@ -283,6 +296,7 @@ def mine_files(
         check_matches(sides["x"], sides["y"], config.documents)
     if isinstance(progress, Steps):
         progress.expect(_outlook(files, sides, config, work, workers))
+    # Embed. A shard makes its own portions; the search needs those of all.
     missing = 0
     for name, file in files.items():
         missing += embed_file(
@@ -291,6 +305,7 @@ def mine_files(
     if missing and shard is not None:
         return None
     one_width(files.values(), [load_vectors(work / side) for side in files])
+    # Search and choose.
     by_number = _by_number(sides, refuses)
     if config.documents is not None:
         pairs, note = _within_documents(sides, work, config, config.documents, by_number, progress)
@@ -301,12 +316,19 @@ def mine_files(
         pairs = _retrieve(plan, folder, work, config, by_number, progress)
     notes = [_note(file, sides[side]) for side, file in files.items()]
     notes += chain.from_iterable(_warnings(file, work / side) for side, file in files.items())
-    return Mined(sides["x"], sides["y"], pairs, [*notes, *([note] if note else [])])
+    if note:
+        notes.append(note)
+    return Mined(sides["x"], sides["y"], pairs, notes)
 
 
 def _check_parts(
     config: MineConfig, shard: tuple[int, int] | None, workers: Workers | None
 ) -> None:
+    """Refuses parts of what can't be parted.
+
+    Raises:
+        ConfigError: two of the options exclude each other.
+    """
     if shard is not None and config.documents is not None:
         raise ConfigError(
             "matched documents are not searched in shards; split the matches in files instead"
@@ -330,6 +352,7 @@ def _within_documents(
     refuses: Refuses | None,
     progress: Progress,
 ) -> tuple[NDArray[np.void], str]:
+    """The pairs of all matched documents; see ``document_pairs``."""
     return document_pairs(
         sides["x"],
         sides["y"],
@@ -346,12 +369,24 @@ def _within_documents(
 
 
 def _by_number(sides: Mapping[str, Side], refuses: RefusesTexts | None) -> Refuses | None:
+    """The same test, for pairs by the numbers of their texts."""
     if refuses is None:
         return None
     x, y = sides["x"].texts, sides["y"].texts
-    return lambda xs, ys: refuses(
-        [x[number] for number in xs.tolist()], [y[number] for number in ys.tolist()]
-    )
+
+    def refuses_numbers(xs: Int64[ndarray, " n"], ys: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
+        sources = [x[number] for number in xs.tolist()]
+        targets = [y[number] for number in ys.tolist()]
+        return refuses(sources, targets)
+
+    return refuses_numbers
+
+
+def tasks_at_once(workers: Workers | None) -> int:
+    """How many tasks are done at the same time: one without workers."""
+    if workers is None:
+        return 1
+    return workers.slots
 
 
 def _outlook(
@@ -375,10 +410,9 @@ def _outlook(
         ]
         one_width(files.values(), few)
         rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
-        seconds = search_speed(few[0], few[1], config.k, (n, m), config.device).seconds(
-            n, m, config.k, rows
-        )
-        found["nearest neighbors"] = Expected(seconds / (1 if workers is None else workers.slots))
+        speed = search_speed(few[0], few[1], config.k, (n, m), config.device)
+        seconds = speed.seconds(n, m, config.k, rows)
+        found["nearest neighbors"] = Expected(seconds / tasks_at_once(workers))
     if config.documents is None:
         found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)
     return found | {"writing pairs": Expected(min(n, m), PAIR_SECONDS)}
@@ -389,15 +423,16 @@ def some_vectors(
 ) -> Float32[ndarray, "n d"]:
     """Vectors of a few texts of a side, from what is there or by the model."""
     if file.vectors:
+        # A row per line of the file; the extra lines behind them have none.
         lines = len(side.text_of_line) - len(file.extra)
         first = side.first_lines(0, min(FEW, len(side)))
         return open_vectors(file.vectors, lines).scaled(first[first < lines])
     if 0 in finished(folder):
         return np.array(load_vectors(folder)[:FEW])
-    [vectors] = (workers or Here()).run(
-        encoded, [(file.encode or no_model, side.texts[:FEW])], encodes=True
-    )
-    assert vectors is not None  # a side without texts was refused
+    task = (file.encode or no_model, side.texts[:FEW])
+    [vectors] = (workers or Here()).run(encoded, [task], encodes=True)
+    # A side without texts was refused before.
+    assert vectors is not None
     return vectors
 
 
@@ -418,6 +453,7 @@ def one_width(files: Iterable[TextFile], tables: Sequence[NDArray[np.floating]])
 
 
 def _warnings(file: TextFile, folder: Path) -> list[str]:
+    """What is suspicious in the vectors that a user gave; a model's own are not looked at."""
     if not file.vectors or not (zeros := count_zeros(folder)):
         return []
     return [
@@ -427,13 +463,13 @@ def _warnings(file: TextFile, folder: Path) -> list[str]:
 
 
 def _note(file: TextFile, side: Side) -> str:
+    """What a side holds, in words."""
     note = f"{file.path}: {len(side.text_of_line):,} lines, {len(side):,} texts"
-    note += (
-        f", {len(file.extra):,} held-out ones among them"
-        if file.extra and not file.in_memory
-        else ""
-    )
-    return note + (f", {side.blank:,} blank lines left out" if side.blank else "")
+    if file.extra and not file.in_memory:
+        note += f", {len(file.extra):,} held-out ones among them"
+    if side.blank:
+        note += f", {side.blank:,} blank lines left out"
+    return note
 
 
 def _search(
@@ -443,13 +479,22 @@ def _search(
     workers: Workers | None,
     progress: Progress,
 ) -> tuple[TilePlan, Path, str]:
-    """Finds the neighbors of all vectors, or of a shard: how they were cut, the folder of all, and
-    what to tell.
+    """Finds the neighbors of all vectors, or those of a shard.
+
+    Returns:
+        How they were cut, the folder of all of them, and what to tell.
     """
     x, y = load_vectors(work / "x"), load_vectors(work / "y")
     how = config.approximate
-    folder = work / (f"neighbors-k{config.k}" + (f"-{how.kind}-{how.effort}" if how else ""))
-    own = folder if shard is None else folder / f"{shard[0]}of{shard[1]}"
+    # Another k or another search has another folder; the margin and the retrieval need none.
+    name = f"neighbors-k{config.k}"
+    if how is not None:
+        name += f"-{how.kind}-{how.effort}"
+    folder = work / name
+    own = folder
+    if shard is not None:
+        own = folder / f"{shard[0]}of{shard[1]}"
+    # What was begun goes on in the same tiles, even if the memory is another one now.
     shards = sorted(path.parent for path in folder.glob(f"*of*/{JOURNAL}"))
     plan = TilePlan.of(x, y, k=config.k, memory=config.memory, least_tiles=tiles_for(workers))
     plan = plan.begun([own, *shards], config.memory)
@@ -457,11 +502,8 @@ def _search(
         join_shards(plan, shards, folder)
     report = functools.partial(progress, "nearest neighbors")
     if how is not None:
-        return (
-            plan,
-            folder,
-            find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report),
-        )
+        note = find_approximately(x, y, plan, folder, how, memory=config.memory, progress=report)
+        return plan, folder, note
     search_tiles(
         x,
         y,
@@ -481,10 +523,14 @@ def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Pro
     read = reader(
         file.files, file.layout, config.documents, language=file.language, strip=strip, bad=file.bad
     )
+    # All that decides which texts there are: a side of other facts is not taken for this one.
     facts = [*map(sha256_file, file.files), file.layout, config.equal, str(config.like_laser)]
-    facts += [f"{config.documents.how} {file.language}"] if config.documents else []
-    facts += ["skip"] if file.bad is not None and file.bad.skips else []
+    if config.documents:
+        facts.append(f"{config.documents.how} {file.language}")
+    if file.bad is not None and file.bad.skips:
+        facts.append("skip")
     extra = hashlib.sha256("".join(f"{line.text}\n" for line in file.extra).encode()).hexdigest()
+    # Texts of another input are replaced as long as no vectors of them are lost by that.
     return build_side(
         folder,
         lambda: chain(read(), file.extra),
@@ -509,24 +555,28 @@ def embed_file(
     progress: Progress,
 ) -> int:
     """Makes the vectors of a side; see ``embed_side``."""
-    given = " ".join(map(sha256_file, file.vectors)) or None
-    identity = json.dumps({"model": model, "portion": PORTION, "vectors": given})
-    kept = folder / "model.json"
-    known = (
-        open_vectors(file.vectors, len(side.text_of_line) - len(file.extra))
-        if file.vectors
-        else None
-    )
-    if not finished(folder):  # a file that is refused now may be mended
+    # What the vectors are of stands next to them: all of a folder are of one model.
+    digests = " ".join(map(sha256_file, file.vectors)) or None
+    identity = json.dumps({"model": model, "portion": PORTION, "vectors": digests})
+    record = folder / "model.json"
+    known = None
+    if file.vectors:
+        known = open_vectors(file.vectors, len(side.text_of_line) - len(file.extra))
+    # Known vectors are looked at before anything is written, as a file that is refused may be
+    # mended, and its digest is another one then.
+    if not finished(folder):
         if known is not None:
             check_known(side, known, last=config.like_laser)
-    elif not kept.is_file() or kept.read_bytes() != identity.encode():
+    elif not record.is_file() or record.read_bytes() != identity.encode():
         raise ConfigError(
             f"{folder} holds vectors of another model, prompt or file; choose another --work"
             " folder or remove it"
         )
-    with atomic_write(kept) as written:
+    with atomic_write(record) as written:
         written.write(identity)
+    # Where all vectors are known there is nothing for workers to do.
+    if not file.encode:
+        workers = None
     return embed_side(
         side,
         file.encode or no_model,
@@ -535,7 +585,7 @@ def embed_file(
         last=config.like_laser,
         path=file.path,
         shard=shard,
-        workers=workers if file.encode else None,
+        workers=workers,
         progress=lambda done, total: progress(f"embedding {name_of(file.path)}", done, total),
     )
 
@@ -553,11 +603,12 @@ def _retrieve(
     sizes = {"x": plan.n, "y": plan.m}
     scored = CandidatePairs.of_blocks(blocks, sizes, margin=config.margin, folder=work / "scores")
     path = work / "scores" / "found.bin"
+    # LASER's script writes the pairs of one direction in the order of their texts.
+    parts = scored.retrieved(
+        config.retrieval, memory=config.memory, ordered=not config.like_laser, refuses=refuses
+    )
     with open(path, "wb") as file:
-        ordered = not config.like_laser
-        for part in scored.retrieved(
-            config.retrieval, memory=config.memory, ordered=ordered, refuses=refuses
-        ):
+        for part in parts:
             file.write(part.tobytes())
             progress("choosing pairs", scored.looked_at, scored.retrieved_count(config.retrieval))
     return mapped(path, FOUND)

@@ -1,5 +1,9 @@
-"""What mining will take, before it starts: time by short trials on the texts themselves, disk,
-memory.
+"""What mining will take, before it starts: time, disk and memory.
+
+The time is that of short trials on this machine. The model embeds a sample of the texts, and its
+characters per second stand for all of them; the search multiplies small tiles of the same vectors
+(``search.topk.speed``); what is left has a fixed time per text and pair. Disk and memory follow
+from the sizes of what is written and held.
 """
 
 from __future__ import annotations
@@ -93,10 +97,17 @@ class Estimate:
         """For people."""
         embedding = self.embedding_seconds / self.at_once
         search = self.search_seconds / self.at_once
-        total = embedding + self.pair_seconds + (0 if self.approximate else search)
-        exactly = "approximate, time not estimated; exactly " if self.approximate else ""
-        left_out = ", without the search" if self.approximate else ""
-        machines = f", {self.at_once} tasks at once" if self.at_once > 1 else ""
+        total = embedding + self.pair_seconds
+        exactly = ""
+        left_out = ""
+        if self.approximate:
+            exactly = "approximate, time not estimated; exactly "
+            left_out = ", without the search"
+        else:
+            total += search
+        machines = ""
+        if self.at_once > 1:
+            machines = f", {self.at_once} tasks at once"
         return [
             f"texts: {self.texts[0]:,} and {self.texts[1]:,}, equal ones counted again",
             f"embedding: {duration(embedding)}",
@@ -131,6 +142,7 @@ def estimate(
         DataError: a side has no text, or vectors that don't fit it.
     """
     files = (source, folder / "x"), (target, folder / "y")
+    # Embedding: a known vector costs nothing, its rate is infinite.
     sides = [_measure(file, config, at) for file, at in files]
     vectors = []
     seconds = 0.0
@@ -140,27 +152,28 @@ def estimate(
         seconds += side.characters * side.left / rate
     one_width((source, target), vectors)
     width = vectors[0].shape[1]
-    (n, m) = (side.texts for side in sides)
+    # The search. Texts that stand in several lines are counted in each, as they are found to be
+    # equal only by the run itself; so this is what it takes at most.
+    n, m = (side.texts for side in sides)
     rows, columns = block_sizes(n, m, width, config.k, config.memory, least_tiles)
     search = 0.0
     tiles = 0
     pairs = (n + m) * DOCUMENT_SECONDS
     if config.documents is None:
         pairs = (n + m) * CHOICE_SECONDS
-        search = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device).seconds(
-            n, m, config.k, rows
-        )
+        speed = search_speed(vectors[0], vectors[1], config.k, (n, m), config.device)
+        search = speed.seconds(n, m, config.k, rows)
         tiles = ceil_div(n, rows) * ceil_div(m, columns)
-    found = min(n, m) * FOUND.itemsize + (n + m) * 40
-    disk = (
-        sum(
-            side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k)
-            for side in sides
-        )
-        + found
-    )
+    # On disk: float32 vectors, and of each neighbor a float32 similarity and an int64 number.
+    disk = 0
+    for side in sides:
+        disk += side.file_bytes + side.texts * (LINE_BYTES + 4 * width + 12 * config.k)
+    # A pair of every text at most is found; 40 bytes are its candidate with mean and hub count.
+    disk += min(n, m) * FOUND.itemsize + (n + m) * 40
+    # In memory: what the model has taken in the trial, and a block of either side.
     memory = peak_rss_bytes() + (rows + columns) * bytes_of_a_vector(width, config.k)
-    memory += config.approximate.index_bytes(n + m, width) if config.approximate else 0
+    if config.approximate:
+        memory += config.approximate.index_bytes(n + m, width)
     return Estimate(
         texts=(n, m),
         embedding_seconds=seconds,
@@ -175,6 +188,7 @@ def estimate(
 
 
 def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
+    """Reads a side once: its sizes, and a sample of its texts."""
     lines = texts = characters = bytes_ = 0
 
     def counted() -> Iterator[str]:
@@ -191,28 +205,36 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
     sample = reservoir(counted(), TRIED_TEXTS, seed=0)
     if not sample:
         raise DataError("holds no text; expected a sentence per line", path=file.path)
-    there = len(finished(folder)) * PORTION if folder.is_dir() else 0
-    return Measured(lines, texts, characters, bytes_, sample, max(0.0, 1 - there / texts))
+    # Portions of an earlier run. The last one may hold fewer texts, and of equal texts one alone
+    # is embedded, so that this is a rough share.
+    embedded = 0
+    if folder.is_dir():
+        embedded = len(finished(folder)) * PORTION
+    return Measured(lines, texts, characters, bytes_, sample, max(0.0, 1 - embedded / texts))
 
 
 def _trial(file: TextFile, side: Measured) -> tuple[Float32[ndarray, "n d"], float]:
     """Vectors of some texts, and how many characters a second the model reads."""
     if file.vectors:
         known = open_vectors(file.vectors, side.lines)
-        return known.scaled(
-            np.unique(np.linspace(0, side.lines - 1, TRIED_TEXTS).astype(np.int64))
-        ), math.inf
+        # Lines at even distances; of a short file each line once.
+        rows = np.unique(np.linspace(0, side.lines - 1, TRIED_TEXTS).astype(np.int64))
+        return known.scaled(rows), math.inf
     assert file.encode is not None
     texts = iter(side.sample)
-    vectors = [file.encode(list(islice(texts, 16)))]  # the first time is slower
+    # The first texts are slower, as memory is taken and kernels are chosen; they are not timed.
+    vectors = [file.encode(list(islice(texts, 16)))]
     start = time.perf_counter()
     characters = 0
+    # Growing parts: a slow model gets little more than the time allows, and a fast one is measured
+    # on full batches.
     part = 128
     while time.perf_counter() - start < TRIAL_SECONDS and (some := list(islice(texts, part))):
         vectors.append(file.encode(some))
         characters += sum(map(len, some))
         part *= 2
-    if not characters:  # all of it was the first time
+    # A sample of 16 texts or fewer was not timed at all.
+    if not characters:
         vectors.append(file.encode(side.sample))
         characters = sum(map(len, side.sample))
     return np.concatenate(vectors), characters / (time.perf_counter() - start)

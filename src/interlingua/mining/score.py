@@ -1,5 +1,4 @@
-"""Scores the pairs of a bitext of any length as they stream by: all of ``interlingua score`` but
-its filter.
+"""Scores the pairs of a bitext as they stream by: all of ``interlingua score`` but its filter.
 
 A pair is scored by its cosine, compared with the mean cosines of its source and of its target to
 their k nearest on the other side (``functional.margin``), as mining does, with one difference:
@@ -57,6 +56,8 @@ PORTION = 2048
 """Texts embedded at once."""
 LEAST_PAIRS = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
+STANDARD_INPUT = "-"
+"""Stands for it where a file is named."""
 _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P<window>\d+)")
 
 
@@ -120,7 +121,10 @@ def score_config(margin: str, *, k: int, window: int, cosine: bool) -> ScoreConf
     """
     if margin == "absolute" and not cosine:
         raise ConfigError("the absolute margin is the plain cosine; say --cosine if you mean it")
-    kind: Any = "absolute" if cosine else margin
+    # ``ScoreConfig`` itself refuses a name that is no margin.
+    kind: Any = margin
+    if cosine:
+        kind = "absolute"
     return ScoreConfig(margin=kind, k=k, window=window)
 
 
@@ -135,16 +139,22 @@ class _Side:
         self.vectors: Float32[ndarray, "n d"] = np.zeros((0, 0), np.float32)
 
     def missing(self, texts: Iterable[str]) -> list[str]:
-        """Forgets all other texts; those of these that have no vector yet."""
-        wanted = dict.fromkeys(filter(str.strip, texts))
-        old = [text for text in wanted if text in self.rows]
-        self.vectors = self.vectors[self.rows_of(old)] if old else self.vectors[:0]
+        """Forgets all other texts; returns those of these that have no vector yet."""
+        # A dict and not a set: vectors and batches must not depend on the order of a hash.
+        needed = dict.fromkeys(filter(str.strip, texts))
+        old = [text for text in needed if text in self.rows]
+        self.vectors = self.vectors[self.rows_of(old)]
         self.rows = {text: row for row, text in enumerate(old)}
-        return [text for text in wanted if text not in self.rows]
+        return [text for text in needed if text not in self.rows]
 
     def embed(self, texts: Sequence[str], advance: Callable[[int], None]) -> None:
         """Adds texts."""
-        parts = [self.vectors] if len(self.vectors) else []
+        if not texts:
+            return
+        parts: list[Float32[ndarray, "n d"]] = []
+        # At first there are no vectors, and of no width that new ones could be joined to.
+        if len(self.vectors):
+            parts.append(self.vectors)
         for start in range(0, len(texts), PORTION):
             portion = texts[start : start + PORTION]
             if self.tells_progress:
@@ -153,7 +163,7 @@ class _Side:
                 parts.append(self.encode(portion, language=self.language))
                 advance(len(portion))
             check_finite(parts[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
-        self.vectors = np.concatenate(parts) if parts else self.vectors
+        self.vectors = np.concatenate(parts)
         self.rows |= {text: len(self.rows) + row for row, text in enumerate(texts)}
 
     def rows_of(self, texts: Iterable[str]) -> Int64[ndarray, " n"]:
@@ -188,46 +198,53 @@ class PairScorer:
             DataError: a pair is of other languages than the first.
         """
         stream = _one_language_pair(pairs)
-        fresh = list(itertools.islice(stream, self.config.window))
-        if not fresh:
+        new = list(itertools.islice(stream, self.config.window))
+        if not new:
             return
         sides = (
-            _Side(self.encode, fresh[0].source_language),
-            _Side(self.encode, fresh[0].target_language),
+            _Side(self.encode, new[0].source_language),
+            _Side(self.encode, new[0].target_language),
         )
         window: list[TextPair] = []
-        while fresh:
-            window = (
-                fresh
-                if self.config.margin == "absolute"
-                else [*window, *fresh][-self.config.window :]
-            )
-            new = [side.missing(texts) for side, texts in zip(sides, _texts(window), strict=True)]
-            share = len(fresh) / max(1, sum(map(len, new)))
-            for side, texts in zip(sides, new, strict=True):
+        while new:
+            # The latest pairs; the plain cosine needs none besides those that it scores.
+            if self.config.margin == "absolute":
+                window = new
+            else:
+                window = [*window, *new][-self.config.window :]
+            missing = [
+                side.missing(texts) for side, texts in zip(sides, _texts(window), strict=True)
+            ]
+            # What one embedded text is worth in pairs; over both sides these add up to the new
+            # pairs, however many of their texts were met before.
+            share = len(new) / max(1, sum(map(len, missing)))
+            for side, texts in zip(sides, missing, strict=True):
                 side.embed(texts, lambda count, share=share: self.progress(count * share))  # type: ignore[misc]
-            if not any(new):
-                self.progress(len(fresh))
-            yield self._scored(fresh, sides)
-            fresh = list(itertools.islice(stream, max(1, self.config.window // 2)))
+            if not any(missing):
+                self.progress(len(new))
+            yield self._scored(new, sides)
+            new = list(itertools.islice(stream, max(1, self.config.window // 2)))
 
     def _scored(self, pairs: list[TextPair], sides: tuple[_Side, _Side]) -> ScoredPairs:
         """Scores of some pairs among all texts of a window."""
-        whole = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in pairs])
+        # A pair with an empty side scores 0, and its other side is the neighbor of no text.
+        has_texts = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in pairs])
         found = ScoredPairs(
             pairs, np.zeros(len(pairs)), np.zeros(len(pairs)), np.zeros(len(pairs), np.int64)
         )
-        if not whole.any():
+        if not has_texts.any():
             return found
-        texts = _texts(itertools.compress(pairs, whole))
+        texts = _texts(itertools.compress(pairs, has_texts))
         x, y = (side.rows_of(some) for side, some in zip(sides, texts, strict=True))
         cosines = np.einsum("nd,nd->n", sides[0].vectors[x], sides[1].vectors[y], dtype=np.float64)
-        found.cosines[whole] = found.scores[whole] = cosines
+        found.cosines[has_texts] = found.scores[has_texts] = cosines
         if self.config.margin == "absolute":
             return found
+        # Both directions: the means of the sources over targets, then of the targets over sources.
         means = []
         hubs = []
         for own, side, other in ((x, *sides), (y, *sides[::-1])):
+            # A text that stands in several pairs is searched for once.
             queries, place = np.unique(own, return_inverse=True)
             similar, indices = exact_topk(side.vectors[queries], other.vectors, k=self.config.k)
             means.append(similar.double().mean(dim=1)[torch.from_numpy(place)])
@@ -235,8 +252,10 @@ class PairScorer:
         scores = margin_score(
             torch.from_numpy(cosines), means[0], means[1], margin=self.config.margin
         )
-        found.scores[whole] = torch.nan_to_num(scores).numpy()
-        found.hubs[whole] = np.maximum(hubs[1][x], hubs[0][y])
+        # Vectors of zeros have the ratio 0 / 0.
+        found.scores[has_texts] = torch.nan_to_num(scores).numpy()
+        # The first search counts the targets that are nearest, the second the sources.
+        found.hubs[has_texts] = np.maximum(hubs[1][x], hubs[0][y])
         return found
 
 
@@ -244,16 +263,19 @@ def takes_advance(encode: Encode) -> bool:
     """Whether it tells of every batch; a portion may take minutes on a slow processor."""
     try:
         return "advance" in inspect.signature(encode).parameters
-    except (TypeError, ValueError):  # of some callables nothing is known
+    except (TypeError, ValueError):
+        # Some callables, such as those that are compiled, have no signature to look at.
         return False
 
 
 def _texts(pairs: Iterable[TextPair]) -> tuple[list[str], list[str]]:
-    listed = list(pairs)
-    return [pair.source for pair in listed], [pair.target for pair in listed]
+    """All sources, and all targets."""
+    all_pairs = list(pairs)
+    return [pair.source for pair in all_pairs], [pair.target for pair in all_pairs]
 
 
 def _one_language_pair(pairs: Iterable[TextPair]) -> Iterator[TextPair]:
+    """The same pairs, as long as they are of the languages of the first."""
     first: tuple[str, str] | None = None
     for pair in pairs:
         found = pair.source_language, pair.target_language
@@ -264,9 +286,6 @@ def _one_language_pair(pairs: Iterable[TextPair]) -> Iterator[TextPair]:
                 " score one at a time: name it with --source-language and --target-language"
             )
         yield pair
-
-
-STANDARD_INPUT = "-"
 
 
 class Stream(NamedTuple):
@@ -289,11 +308,9 @@ class Stream(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreJob:
-    """What ``interlingua score --help`` says of the options of these names.
+    """What ``interlingua score`` does, by the names of its options.
 
-    ``format`` is that of the output.
-
-    ``input`` is None where the pairs are in memory.
+    ``format`` is that of the output. ``input`` is None where the pairs are in memory.
     """
 
     input: str | None
@@ -315,14 +332,15 @@ class ScoreJob:
         output_format(self.output, self.format)
         if self.rejected is not None:
             format_with_columns(self.rejected, REJECTED)
-        needed = [
-            *self.selection.needs_calibration,
-            *(["probability"] if "probability" in (self.columns or ()) else []),
-        ]
+        # A score becomes a probability by a calibration alone.
+        needed = list(self.selection.needs_calibration)
+        if "probability" in (self.columns or ()):
+            needed.append("probability")
         if self.calibration is None and needed:
             raise ConfigError(
                 f"{needed[0]} needs --calibration; make one with interlingua score --learn"
             )
+        # An output must not replace a file that is still to be read.
         keep_inputs(
             (self.output, self.rejected, self._bad_lines().path), (self.input, self.calibration)
         )
@@ -392,6 +410,8 @@ class ScoreJob:
                     rejected=self.rejected,
                 )
             except KeyboardInterrupt:
+                # A file appears when it is complete, so that nothing of it is there; standard
+                # output has had the lines so far.
                 if self.output is not None:
                     raise
                 raise InterlinguaError(
@@ -428,6 +448,7 @@ class ScoreJob:
 
     @contextlib.contextmanager
     def _filter(self, stream: Stream, model: str | None) -> Iterator[Filter]:
+        """What keeps or rejects the pairs of a stream, while the block lasts."""
         calibration = None
         if self.calibration is not None:
             calibration = load_calibration(
@@ -437,13 +458,14 @@ class ScoreJob:
             yield Filter(self.selection, stream.languages, calibration, folder)
 
     def _report(self, kept: Filter, stream: Stream, seconds: float) -> list[str]:
+        """What there is to tell at the end, in lines."""
         lines = kept.report()
         lines[0] += f"; {kept.read / max(seconds, 1e-9):,.0f} pairs/s"
-        if +stream.skipped:
-            lines.append(
-                "left out: "
-                + ", ".join(f"{reason} {count:,}" for reason, count in (+stream.skipped).items())
-            )
+        # The plus sign drops the reasons that were counted and never met.
+        skipped = +stream.skipped
+        if skipped:
+            counts = ", ".join(f"{reason} {count:,}" for reason, count in skipped.items())
+            lines.append(f"left out: {counts}")
         lines += stream.bad.lines()
         if self.config.too_few(kept.read):
             lines.append(few_pairs(self.config, kept.read))
@@ -488,30 +510,28 @@ def open_stream(
         )
     skipped: Counter[str] = Counter()
     bad = bad or BadLines()
+    # Standard input has no name that tells its format.
+    if path == STANDARD_INPUT:
+        format = format or "tsv"
     pairs = read_pairs(
         path,
-        format=format or ("tsv" if path == STANDARD_INPUT else None),
+        format=format or None,
         source_language=source_language,
         target_language=target_language,
         skipped=skipped,
         bad=bad,
     )
+    # The first pair is read at once: it tells the languages, and an input that is empty or broken
+    # fails before a model is at work.
     first = next(pairs, None)
     if first is None:
-        also = (
-            f" ({bad.count:,} lines could not be read; the first: {bad.first[0]})"
-            if bad.count
-            else ""
-        )
-        raise DataError(f"holds no pair{also}; there is nothing to score", path=path)
+        unreadable = ""
+        if bad.count:
+            unreadable = f" ({bad.count:,} lines could not be read; the first: {bad.first[0]})"
+        raise DataError(f"holds no pair{unreadable}; there is nothing to score", path=path)
+    languages = (first.source_language, first.target_language)
     total = count_pairs(path, format, source_language, target_language)
-    return Stream(
-        itertools.chain([first], pairs),
-        (first.source_language, first.target_language),
-        total,
-        skipped,
-        bad,
-    )
+    return Stream(itertools.chain([first], pairs), languages, total, skipped, bad)
 
 
 def pair_stream(
@@ -529,18 +549,26 @@ def pair_stream(
         DataError: a pair does not hold two texts; when its turn comes.
     """
     refuse_container(pairs, PAIRS)
-    source, target = (
-        resolve(code).code if code else "" for code in (source_language, target_language)
-    )
+    source = _resolved(source_language) or ""
+    target = _resolved(target_language) or ""
     return Stream(
         _checked_pairs(pairs, source, target), (source, target), None, Counter(), BadLines()
     )
 
 
+def _resolved(code: str | None) -> str | None:
+    """A language's own code for any code of it; None where none is given."""
+    if not code:
+        return None
+    return resolve(code).code
+
+
 def _checked_pairs(
     pairs: Iterable[tuple[str, str]], source: str, target: str
 ) -> Iterator[TextPair]:
+    """Pairs of texts as they are needed, each looked at when its turn comes."""
     for row, pair in enumerate(pairs):
+        # A text of two characters has a length of 2 as well, and is no pair.
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise DataError(
                 f"pairs: row {row:,} (counted from 0): expected a source and a target, got"
@@ -558,28 +586,29 @@ def count_pairs(
     source_language: str | None = None,
     target_language: str | None = None,
 ) -> int | None:
-    """Counts the pairs of a file, fast compared with embedding them.
+    """Counts the pairs of a file, which is fast compared with embedding them.
 
-    None for an input that can be read only once.
+    The count is None for an input that can be read only once.
     """
     if path == STANDARD_INPUT:
         return None
     name = format or guess_format(path)
     try:
         if name == "moses":
-            codes = [
-                resolve(code).code if code else None for code in (source_language, target_language)
-            ]
+            codes = [_resolved(code) for code in (source_language, target_language)]
             path = str(moses_files(path, codes[0], codes[1]).paths[0])
-        if not os.path.isfile(path):  # a pipe, or data that are streamed
+        # A pipe, or data that are streamed.
+        if not os.path.isfile(path):
             return None
+        # A pair per line: counting line ends is much faster than reading pairs.
         if name in ("tsv", "jsonl", "moses"):
             return count_lines(path)
         pairs = read_pairs(
             path, format=name, source_language=source_language, target_language=target_language
         )
         return sum(map(bool, pairs))
-    except (DataError, OSError):  # reported when it is read
+    except (DataError, OSError):
+        # Whatever is wrong is reported when the file is read.
         return None
 
 

@@ -1,9 +1,13 @@
-"""One side of a corpus to mine: its texts, each once, on disk, and all the lines that each stands
-in.
+"""One side of a corpus to mine: its texts on disk, each once, and the lines that each stands in.
 
 ``read_lines`` reads the lines of files, ``build_side`` lays them down in a few plain files. Strings
 lie one behind the other in one file, and where each ends in another (``Strings``): any of them is
 at hand, and memory does not grow.
+
+Equal texts are found by sorting 64-bit keys of all lines, as many at once as memory holds. The
+input is read twice: once for the keys, and once for the texts that turned out to be the first of
+their kind. From line to text leads ``text_of_line``; from text to lines ``starts`` and ``lines``,
+the usual compressed rows of a sparse matrix.
 
 ``side.json`` is written last, when the files are on the disk, and has the size and the SHA-256 of
 each. A side that was cut or changed since is noticed when it is opened, and read again from its
@@ -37,8 +41,35 @@ from interlingua.portions import ceil_div, portions
 from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
 
+log = logging.getLogger("interlingua")
+Layout = Literal["lines", "ids", "documents"]
+Equal = Literal["exact", "folded", "never"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+CHUNK = 65_536
+"""Lines worked on at once."""
+UNREADABLE = "unreadable"
+"""Document of lines that were left out; as they are blank, nothing of it is compared."""
+LOOKED_AT = 200
+"""Lines that tell the layout."""
 ZEROS = 65_536
 """Numbers written at once."""
+RECORD = "side.json"
+FORMAT = "interlingua-side-1"
+FILES = (
+    "texts.text",
+    "texts.ends",
+    "names.text",
+    "names.ends",
+    "text_of_line.i64",
+    "starts.i64",
+    "lines.i64",
+    "documents.u64",
+)
+SCRATCH = ("keys.u64", "cursor.i64")
+"""That a side is made with."""
+OF_VECTORS = ("model.json", "vectors.npy")
+"""In the same folder, see ``vectors.embed_side``."""
+JOURNALS = "vectors-*of*.journal"
 
 
 class StringsWriter:
@@ -60,7 +91,8 @@ class StringsWriter:
         ends = self._size + np.cumsum([len(one) for one in encoded], dtype=np.int64)
         self._texts.write(b"".join(encoded))
         self._ends.write(ends.tobytes())
-        self._size = int(ends[-1]) if len(ends) else self._size
+        if len(ends):
+            self._size = int(ends[-1])
 
     def __enter__(self) -> StringsWriter:
         return self
@@ -71,6 +103,7 @@ class StringsWriter:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        # On the disk, and not just in the system's memory, before a record names the files.
         for file in (self._texts, self._ends):
             file.flush()
             os.fsync(file.fileno())
@@ -95,17 +128,24 @@ class Strings(Sequence[str]):
     def __getitem__(self, number):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - one, or a list of some
         if isinstance(number, slice):
             return self.part(*number.indices(len(self))[:2])
-        start = int(self._ends[number - 1]) if number else 0
+        start = self._start_of(number)
         return self._bytes[start : int(self._ends[number])].tobytes().decode("utf-8")
+
+    def _start_of(self, number: int) -> int:
+        """The first byte of a string: the end of the one before it."""
+        if number == 0:
+            return 0
+        return int(self._ends[number - 1])
 
     def part(self, start: int, stop: int) -> list[str]:
         """Some that stand one behind the other, in one read."""
         if stop <= start:
             return []
-        first = int(self._ends[start - 1]) if start else 0
+        first = self._start_of(start)
         ends = (self._ends[start:stop] - first).tolist()
-        whole = self._bytes[first : first + ends[-1]].tobytes()
-        return [whole[a:b].decode("utf-8") for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        # Decoded one by one: a cut between two strings is none between two characters of one.
+        content = self._bytes[first : first + ends[-1]].tobytes()
+        return [content[a:b].decode("utf-8") for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
     @property
     def total_bytes(self) -> int:
@@ -131,27 +171,9 @@ def mapped_zeros(path: Path, dtype: np.dtype[np.generic], size: int) -> np.ndarr
     zeros = np.zeros(min(size, ZEROS), dtype)
     with open(path, "wb") as file:
         for start in range(0, size, ZEROS):
+            # The slice is shorter than ``zeros`` in the last round alone.
             file.write(zeros[: size - start].tobytes())
     return mapped(path, dtype, mode="r+")
-
-
-RECORD = "side.json"
-FORMAT = "interlingua-side-1"
-FILES = (
-    "texts.text",
-    "texts.ends",
-    "names.text",
-    "names.ends",
-    "text_of_line.i64",
-    "starts.i64",
-    "lines.i64",
-    "documents.u64",
-)
-SCRATCH = ("keys.u64", "cursor.i64")
-"""That a side is made with."""
-OF_VECTORS = ("model.json", "vectors.npy")
-"""In the same folder, see ``vectors.embed_side``."""
-JOURNALS = "vectors-*of*.journal"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -178,6 +200,7 @@ class SideRecord:
             DataError: it is damaged or missing, and there are vectors of its texts.
         """
         path = folder / RECORD
+        # A problem matters only where vectors depend on the texts; else all is simply read again.
         try:
             found = parse_json(path.read_text(encoding="utf-8"))
             if found.pop("format") == FORMAT:
@@ -224,10 +247,9 @@ def describe(folder: Path) -> dict[str, list[int | str]]:
 def remove_files(folder: Path) -> None:
     """Removes the files of a side.
 
-    Its record, and what depends on it, only if no vectors are finished.
-
-    The record of finished vectors stays until the next one takes its place, so that a run that is
-    killed while it reads damaged texts again does not lose them.
+    Its record, and what depends on it, go only if no vectors are finished. Else the record stays
+    until the next one takes its place, so that a run that is killed while it reads damaged texts
+    again does not lose the vectors.
     """
     names = [*FILES, *SCRATCH]
     if not has_vectors(folder):
@@ -241,25 +263,19 @@ def has_vectors(folder: Path) -> bool:
     return any(path.stat().st_size for path in folder.glob(JOURNALS))
 
 
-log = logging.getLogger("interlingua")
-
-Layout = Literal["lines", "ids", "documents"]
-Equal = Literal["exact", "folded", "never"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-CHUNK = 65_536
-"""Lines worked on at once."""
-UNREADABLE = "unreadable"
-"""Document of lines that were left out; as they are blank, nothing of it is compared."""
-LOOKED_AT = 200
-"""Lines that tell the layout."""
-
-
 class Line(NamedTuple):
-    """A line of a file: its text, what it is called by, and the document it is part of."""
+    """A line of a file.
+
+    Attributes:
+        text: empty where the line is blank.
+        name: what it is called by.
+        document: that it is part of; None where the layout has no documents. It may be empty: of
+            a document that is named by its language nothing is left without the language.
+    """
 
     text: str
     name: str
-    document: str = ""
+    document: str | None = None
 
 
 def read_lines(
@@ -281,27 +297,58 @@ def read_lines(
     """
     number = 0
     bad = bad or BadLines()
+    # Either all lines of a side have a document or none has, the bad ones included: the keys of
+    # the documents are a column of numbers without gaps.
+    bad_document = None
+    if layout == "documents":
+        bad_document = UNREADABLE
     for path, at, line in _numbered(paths, bad):
         number += 1
         if not bad.is_text(line, path, at):
-            yield Line("", str(number), UNREADABLE if layout == "documents" else "")
+            yield Line("", str(number), bad_document)
             continue
         line = line.removesuffix("\n").removesuffix("\r")
-        if layout == "lines":
-            yield Line(line.strip() if strip else line, str(number))
-            continue
-        *names, text = line.split("\t", 2 if layout == "documents" else 1)
-        if not names:
-            problem = f"expected {'id' if layout == 'ids' else 'document'} TAB text, got no tab"
+        found = _parse_line(line, layout, number, strip)
+        if found is None:
+            column = {"ids": "id", "documents": "document"}[layout]
+            problem = f"expected {column} TAB text, got no tab"
             bad.reject(DataError(problem, path=path, line=at), line)
-            yield Line("", str(number), UNREADABLE if layout == "documents" else "")
-            continue
-        document = names[0] if layout == "documents" else ""
-        name = names[-1] if len(names) > 1 or layout == "ids" else f"{document}#{number}"
-        yield Line(text.strip() if strip else text, name.strip(), document.strip())
+            found = Line("", str(number), bad_document)
+        yield found
+
+
+def _parse_line(line: str, layout: Layout, number: int, strip: bool) -> Line | None:
+    """Takes a line apart; None where it has no tab, and its layout needs one.
+
+    Args:
+        line: without its line end.
+        layout: see ``read_lines``.
+        number: of the line, from 1, which names it where nothing else does.
+        strip: take the white space at both ends of the text away.
+    """
+    text = line
+    name = str(number)
+    document = None
+    # A text may hold tabs itself, so that no line is split further than its layout needs.
+    if layout == "ids":
+        name, tab, text = line.partition("\t")
+        if not tab:
+            return None
+    elif layout == "documents":
+        *names, text = line.split("\t", 2)
+        if not names:
+            return None
+        name = f"{names[0]}#{number}"
+        if len(names) > 1:
+            name = names[1]
+        document = names[0].strip()
+    if strip:
+        text = text.strip()
+    return Line(text, name.strip(), document)
 
 
 def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLike, int, str]]:
+    """The lines of all files, each with its file and its number there, from 1."""
     for path in paths:
         number = 0
         try:
@@ -313,25 +360,30 @@ def _numbered(paths: Sequence[PathLike], bad: BadLines) -> Iterator[tuple[PathLi
 
 
 def guess_layout(path: PathLike) -> Layout:
-    """``ids`` where each of the first lines is a word without white space, a tab and a text.
+    """The layout of a file, by its first lines.
 
-    Else ``lines``.
+    It is ``ids`` where each of them is a word without white space, a tab and a text, else
+    ``lines``.
 
     Raises:
         DataError: the file is missing or empty.
     """
     if is_table(path):
         return "lines"
-    with open_text(
-        path, errors="surrogateescape"
-    ) as lines:  # bad bytes are reported when all is read
+    # Bad bytes are no error yet: they are reported when all is read.
+    with open_text(path, errors="surrogateescape") as lines:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
     if not first:
         raise DataError("the file is empty; expected a sentence per line", path=path)
-    named = all(
-        len(cells) == 2 and cells[0] and not any(map(str.isspace, cells[0])) for cells in first
-    )
-    return "ids" if named and len({cells[0] for cells in first}) == len(first) else "lines"
+    # A first word that comes twice is no id, but a part of the text.
+    if all(map(_begins_with_word, first)) and len({cells[0] for cells in first}) == len(first):
+        return "ids"
+    return "lines"
+
+
+def _begins_with_word(cells: Sequence[str]) -> bool:
+    """Whether a line has two cells, the first of them a word without white space."""
+    return len(cells) == 2 and bool(cells[0]) and not any(map(str.isspace, cells[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +431,9 @@ class Side:
 
     def first_lines(self, start: int, stop: int, *, last: bool = False) -> Int64[ndarray, " texts"]:
         """The first (or the last) line of some texts."""
-        at = self.starts[start + 1 : stop + 1] - 1 if last else self.starts[start:stop]
+        at = self.starts[start:stop]
+        if last:
+            at = self.starts[start + 1 : stop + 1] - 1
         return np.asarray(self.lines[at])
 
     @property
@@ -423,6 +477,7 @@ def build_side(
         ConfigError: the folder holds another side.
         DataError: there is no text, or the folder holds vectors and no text is known to be theirs.
     """
+    # Is it there already?
     record = SideRecord.read(folder)
     is_same = record is not None and record.what == what
     if record is not None and is_same:
@@ -434,20 +489,22 @@ def build_side(
         raise ConfigError(
             f"{folder} holds other texts or settings; choose another --work folder or remove it"
         )
+    # It is not, or not as it was written: from its input.
     rows = _lay_down(
         folder, read, equal=equal, keep_blank=keep_blank, memory=memory, progress=progress
     )
     side = Side.load(folder)
     if not len(side):
         raise DataError("holds no text; expected a sentence per line", path=path or folder)
-    made = SideRecord(what=what, lines=rows, texts=len(side), files=describe(folder))
-    if record is not None and is_same and made != record and has_vectors(folder):
+    new_record = SideRecord(what=what, lines=rows, texts=len(side), files=describe(folder))
+    # Finished vectors are kept only for texts that came out byte for byte as they were.
+    if record is not None and is_same and new_record != record and has_vectors(folder):
         raise DataError(
             "its texts or side.json were damaged, and the texts come out otherwise now, so the"
             " vectors may not be theirs; remove the folder or choose another --work folder",
             path=folder,
         )
-    made.write(folder)
+    new_record.write(folder)
     return side
 
 
@@ -463,8 +520,10 @@ def _lay_down(
     """Writes all files of a side but the last one; returns how many lines it has."""
     folder.mkdir(parents=True, exist_ok=True)
     remove_files(folder)
+    # The first reading: how many lines there are is not known yet.
     rows = _write_keys(folder, read(), equal, keep_blank, lambda lines: progress(lines, 0))
     _number_texts(folder, equal, memory)
+    # The second one.
     _write_texts(folder, read(), lambda more: progress(rows + more, 2 * rows))
     (folder / "keys.u64").unlink()
     return rows
@@ -483,8 +542,9 @@ def _write_keys(
     keep_blank: bool,
     progress: Callable[[int], None],
 ) -> int:
-    """Names of the lines, keys of their texts and documents, and which are blank: -1 in
-    ``text_of_line``.
+    """Writes the names of the lines and the keys of their texts and documents; returns the lines.
+
+    ``text_of_line`` says at first which lines are blank, by -1, and has 0 for all others.
     """
     rows = 0
     with (
@@ -496,120 +556,135 @@ def _write_keys(
         for chunk in portions(lines, CHUNK):
             texts = [line.text for line in chunk]
             keys.write(_keys(texts, equal).tobytes())
-            numbers.write(
-                np.array([0 if text or keep_blank else -1 for text in texts], np.int64).tobytes()
-            )
+            marks = np.array([0 if text or keep_blank else -1 for text in texts], np.int64)
+            numbers.write(marks.tobytes())
             names.extend(line.name for line in chunk)
-            if chunk[0].document:
-                documents.write(exact_keys([line.document for line in chunk]).tobytes())
+            # All lines of a file have a document or none has, see ``read_lines``; extra lines
+            # behind them, such as held-out pairs, have none.
+            if chunk[0].document is not None:
+                documents.write(exact_keys([line.document or "" for line in chunk]).tobytes())
             rows += len(chunk)
             progress(rows)
     return rows
 
 
 def _keys(texts: Sequence[str], equal: Equal) -> UInt64[ndarray, " n"]:
+    """Keys that are the same for texts that are to be one."""
     exact = exact_keys(texts)
     if equal != "folded":
         return exact
     folded = text_keys(texts)
-    return np.where(
-        folded == EMPTY_KEY, exact, folded
-    )  # of dots and dashes alone nothing would be left
+    # Of dots and dashes alone folding leaves nothing; such texts are compared as they are.
+    return np.where(folded == EMPTY_KEY, exact, folded)
 
 
 def _number_texts(folder: Path, equal: Equal, memory: int) -> None:
     """Numbers the texts, and makes the list of the lines of each.
 
-    What is as long as the side is mapped.
+    Arrays as long as the side are memory maps, so that memory holds a chunk of each.
     """
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64), mode="r+")
+    # Each filled line first points at the first line of equal text, then gets that text's number.
     if equal != "never":
         _find_first_lines(mapped(folder / "keys.u64", np.dtype(np.uint64)), number, memory)
     texts = 0
     for start in range(0, len(number), CHUNK):
         own = np.arange(start, min(start + CHUNK, len(number)))
         first = number[start : start + CHUNK]
-        new = (first >= 0) & ((first == own) | (equal == "never"))
-        again = (first >= 0) & ~new
-        earlier = first[again]
-        number[own[new]] = np.arange(texts, texts + np.count_nonzero(new))
-        number[own[again]] = number[earlier]
-        texts += int(np.count_nonzero(new))
+        is_new = (first >= 0) & ((first == own) | (equal == "never"))
+        is_repeated = (first >= 0) & ~is_new
+        # ``first`` is a view: what it points at is taken before the numbers are written over it.
+        earlier = first[is_repeated]
+        number[own[is_new]] = np.arange(texts, texts + np.count_nonzero(is_new))
+        # The first line stands in this chunk or an earlier one, so that it has its number by now.
+        number[own[is_repeated]] = number[earlier]
+        texts += int(np.count_nonzero(is_new))
+    # How many lines each text has, and from that where its lines begin. A text stands once in a
+    # chunk of ``_grouped``, as adding in place needs.
     starts = mapped_zeros(folder / "starts.i64", np.dtype(np.int64), texts + 1)
-    for _, at, counts, _ in _grouped(number):
-        starts[at + 1] += counts
-    for start in range(0, texts, CHUNK):  # in chunks, as cumsum would take the memory of all
+    for chunk in _grouped(number):
+        starts[chunk.texts + 1] += chunk.counts
+    # In chunks, as cumsum would take the memory of all; each begins with the sum so far, the last
+    # entry of the one before.
+    for start in range(0, texts, CHUNK):
         part = starts[start : start + CHUNK + 1]
         part[:] = np.cumsum(part)
+    # A counting sort: the cursor of a text is where its next line goes.
     filled = int(starts[-1])
     lines = mapped_zeros(folder / "lines.i64", np.dtype(np.int64), filled)
     cursor = mapped_zeros(folder / "cursor.i64", np.dtype(np.int64), texts + 1)
     cursor[:] = starts
-    for rows, at, counts, places in _grouped(number):
-        lines[np.repeat(cursor[at], counts) + places] = rows
-        cursor[at] += counts
+    for chunk in _grouped(number):
+        first_free = np.repeat(cursor[chunk.texts], chunk.counts)
+        lines[first_free + chunk.places] = chunk.lines
+        cursor[chunk.texts] += chunk.counts
     (folder / "cursor.i64").unlink()
 
 
 def _find_first_lines(
     keys: UInt64[ndarray, " n"], number: Int64[ndarray, " n"], memory: int
 ) -> None:
-    """Puts the first line with its key in the place of each filled line.
-
-    As many keys at once as memory holds.
-    """
+    """Puts the first line with its key in the place of each filled line."""
+    # As many keys at once as memory holds: 40 bytes are rows, order and keys of one line, with what
+    # sorting takes. Equal keys have equal remainders, so that each part can be sorted for itself.
     parts = max(1, ceil_div(len(keys) * 40, memory))
     for part in range(parts):
         found = [np.zeros(0, np.int64)]
         for start in range(0, len(keys), CHUNK):
-            chunk = keys[start : start + CHUNK]
-            found.append(
-                start
-                + np.flatnonzero(
-                    (chunk % np.uint64(parts) == part) & (number[start : start + CHUNK] >= 0)
-                )
-            )
+            is_in_part = keys[start : start + CHUNK] % np.uint64(parts) == part
+            is_filled = number[start : start + CHUNK] >= 0
+            found.append(start + np.flatnonzero(is_in_part & is_filled))
         rows = np.concatenate(found)
+        # A stable sort keeps the lines of one key in their order, the first one first.
         order = np.argsort(keys[rows], kind="stable")
         rows = rows[order]
         ordered = keys[rows]
-        fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(rows)]
-        number[rows] = rows[fresh][np.cumsum(fresh) - 1]
+        is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(rows)]
+        number[rows] = rows[is_first][np.cumsum(is_first) - 1]
 
 
-def _grouped(
-    number: Int64[ndarray, " n"],
-) -> Iterator[
-    tuple[Int64[ndarray, " p"], Int64[ndarray, " q"], Int64[ndarray, " q"], Int64[ndarray, " p"]]
-]:
-    """Filled lines of a chunk by their text, the texts, how many of each, and the place of each
-    line among them.
+class _Grouped(NamedTuple):
+    """The filled lines of a chunk, grouped by their text.
+
+    Attributes:
+        lines: their numbers, in the order of their texts.
+        texts: numbers of these texts, each once, ascending.
+        counts: lines of the chunk that each text has.
+        places: of each line among those of its text, from 0.
     """
+
+    lines: Int64[ndarray, " p"]
+    texts: Int64[ndarray, " q"]
+    counts: Int64[ndarray, " q"]
+    places: Int64[ndarray, " p"]
+
+
+def _grouped(number: Int64[ndarray, " n"]) -> Iterator[_Grouped]:
+    """All filled lines, a chunk at a time; ``number`` has the text of each line."""
     for start in range(0, len(number), CHUNK):
         part = number[start : start + CHUNK]
         filled = np.flatnonzero(part >= 0)
         rows = filled[np.argsort(part[filled], kind="stable")]
-        at, counts = np.unique(part[rows], return_counts=True)
-        yield (
-            rows + start,
-            at,
-            counts,
-            np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts),
-        )
+        texts, counts = np.unique(part[rows], return_counts=True)
+        first_of_text = np.cumsum(counts) - counts
+        places = np.arange(len(rows)) - np.repeat(first_of_text, counts)
+        yield _Grouped(rows + start, texts, counts, places)
 
 
 def _write_texts(folder: Path, lines: Iterable[Line], progress: Callable[[int], None]) -> None:
-    """The first of each lot of equal texts."""
+    """Writes the first of each lot of equal texts."""
     number = mapped(folder / "text_of_line.i64", np.dtype(np.int64))
     texts = rows = 0
     with StringsWriter(folder, "texts") as writer:
         for chunk in portions(lines, CHUNK):
             numbers = number[rows : rows + len(chunk)].tolist()
-            fresh: list[str] = []
+            new: list[str] = []
+            # Texts are numbered in the order in which they are first met: a line holds a new one
+            # if its number is the next.
             for line, own in zip(chunk, numbers, strict=True):
-                if own == texts + len(fresh):
-                    fresh.append(line.text)
-            writer.extend(fresh)
-            texts = texts + len(fresh)
-            rows = rows + len(chunk)
+                if own == texts + len(new):
+                    new.append(line.text)
+            writer.extend(new)
+            texts += len(new)
+            rows += len(chunk)
             progress(rows)

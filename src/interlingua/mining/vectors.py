@@ -1,6 +1,6 @@
-"""Vectors of the texts of a side in one .npy file, a portion at a time, on from where a killed run
-stopped.
+"""Vectors of the texts of a side in one .npy file, made a portion at a time.
 
+A run that was killed goes on from where it stopped, and shards of one job write into one file.
 A portion's vectors depend on nothing but its texts: done again, or on another machine of the same
 kind, they are the same bytes. A journal of each shard names the portions that are on the disk, each
 with a checksum; ``drop_damaged`` compares them at the start of a run, and what does not agree is
@@ -34,6 +34,9 @@ from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
 from interlingua.workers import Here, Workers
 
+log = logging.getLogger("interlingua")
+PORTION = 2048
+"""Texts embedded together."""
 JOURNALS = "vectors-*of*.journal"
 PART = 1 << 24
 """Bytes read at once."""
@@ -69,9 +72,7 @@ def journaled(folder: Path) -> dict[Path, list[Portion]]:
     found: dict[Path, list[Portion]] = {}
     for path in sorted(folder.glob(JOURNALS)):
         matches = [match for match in map(_LINE.fullmatch, Journal(path).read()) if match]
-        found[path] = [
-            Portion(int(match[1]), int(match[2]), int(match[3], 16)) for match in matches
-        ]
+        found[path] = [Portion(int(one[1]), int(one[2]), int(one[3], 16)) for one in matches]
     return found
 
 
@@ -86,7 +87,7 @@ def header_of(rows: int, width: int) -> bytes:
 def rewrite(path: Path, header: bytes) -> None:
     """Puts the right header into a file where another is.
 
-    The vectors are checked for themselves.
+    The vectors behind it are not touched: they have checksums of their own, the header has none.
     """
     with path.open("r+b") as file:
         if file.read(len(header)) != header:
@@ -102,26 +103,26 @@ def read_crc(path: Path, start: int, rows: int, width: int) -> int | None:
     crc = 0
     try:
         with path.open("rb") as file:
+            # The header's length depends on the shape that is written in it.
             file.seek(len(header_of(rows, width)) + start * width * 4)
             while left > 0 and (part := file.read(min(left, PART))):
                 crc = zlib.crc32(part, crc)
-                left = left - len(part)
+                left -= len(part)
     except OSError:
         return None
-    return crc if left == 0 and rows > 0 else None
+    # The file was cut off, or there are no such rows.
+    if left != 0 or rows <= 0:
+        return None
+    return crc
 
 
 def put(file: int, content: bytes, at: int) -> None:
     """Writes all of some bytes at a place of a file."""
+    # One call may write less than all: Linux takes 2 GiB at most.
     while content:
         written = os.pwrite(file, content, at)
         content = content[written:]
-        at = at + written
-
-
-log = logging.getLogger("interlingua")
-PORTION = 2048
-"""Texts embedded together."""
+        at += written
 
 
 def embed_side(
@@ -161,21 +162,27 @@ def embed_side(
     portions = range(0, len(side), PORTION)
     own = portions[number - 1 :: shards]
     done = finished(folder)
+    # Texts of each portion; the last one of the side may have fewer.
     texts = {start: min(PORTION, len(side) - start) for start in own}
     count = sum(size for start, size in texts.items() if start in done)
     progress(count, sum(texts.values()))
     left = [start for start in own if start not in done]
-    unknown = (
+    # A generator: texts of a portion are read when a worker is about to take them.
+    tasks = (
         (encode, _without_vector(side, start, start + texts[start], known, last)) for start in left
     )
-    made = (workers or Here()).run(encoded, unknown, encodes=True)
+    results = (workers or Here()).run(encoded, tasks, encodes=True)
     journal = Journal(folder / f"vectors-{number}of{shards}.journal")
+    # No mode of ``open`` alone makes a missing file and leaves what is in one, and other shards may
+    # write to it at this moment.
     with open(os.open(folder / "vectors.npy", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
         journal.path.touch()
-        sync_folder(folder)  # the names of both files
-        for start, new in zip(left, made, strict=True):
+        # The names of both files must outlive a power cut too.
+        sync_folder(folder)
+        for start, new in zip(left, results, strict=True):
             vectors = _vectors(side, start, start + texts[start], new, known, last, path)
             _write(file.fileno(), vectors, start, len(side))
+            # First the vectors, then the line that says they are there.
             os.fdatasync(file.fileno())
             journal.add(portion_line(start, vectors))
             count += len(vectors)
@@ -189,8 +196,7 @@ def finished(folder: Path) -> set[int]:
 
 
 def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> None:
-    """Compares finished vectors with their checksums, and takes those that differ out of the
-    journal.
+    """Compares finished vectors with their checksums; those that differ leave the journal.
 
     Reads all vectors once: 1 GB or so in a second, plus the disk's time.
 
@@ -208,6 +214,7 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
         return
     path = folder / "vectors.npy"
     width = portions[0].width
+    # What the header must say is known, so that a damaged one costs no vectors.
     if path.is_file():
         rewrite(path, header_of(rows, width))
     number, shards = shard
@@ -216,6 +223,7 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
         size = min(PORTION, rows - portion.start)
         if portion.width != width or read_crc(path, portion.start, size, width) != portion.crc:
             damaged.add(portion.start)
+    # This run embeds its own portions again and nothing else, see ``embed_side``.
     foreign = [start for start in damaged if start // PORTION % shards != number - 1]
     if foreign:
         raise DataError(
@@ -231,8 +239,8 @@ def drop_damaged(folder: Path, rows: int, shard: tuple[int, int] = (1, 1)) -> No
         )
     for journal, of_journal in found.items():
         if any(portion.start in damaged for portion in of_journal):
-            kept = [portion for portion in of_journal if portion.start not in damaged]
-            Journal(journal).write(map(str, kept))
+            remaining = [portion for portion in of_journal if portion.start not in damaged]
+            Journal(journal).write(map(str, remaining))
 
 
 def load_vectors(folder: Path) -> Float32[ndarray, "n d"]:
@@ -274,10 +282,12 @@ class KnownVectors:
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
         """Some rows, by their numbers."""
         found = np.empty((len(rows), self.parts[0].shape[1]), np.result_type(*self.parts))
+        # The first table that ends behind a row holds it; an empty table ends where it begins.
         which = np.searchsorted(self.ends, rows, side="right")
         for number in np.unique(which).tolist():
             at = which == number
             part = self.parts[number]
+            # Numbers within a table: less the rows of all tables before it.
             found[at] = part[rows[at] - (self.ends[number] - len(part))]
         return found
 
@@ -288,40 +298,42 @@ class KnownVectors:
             DataError: one is not finite, or longer than float32 tells.
         """
         found = unit_rows(self[rows])
-        broken = np.isnan(found).any(axis=1)
-        if broken.any():
-            self._refuse(int(rows[np.flatnonzero(broken)[0]]))
+        # A row that is not finite or too long comes back as NaN.
+        is_broken = np.isnan(found).any(axis=1)
+        if is_broken.any():
+            self._refuse(int(rows[np.flatnonzero(is_broken)[0]]))
         return found
 
     def _refuse(self, row: int) -> None:
+        """Raises the error of a row that is not finite or too long, with its file's own number."""
         number = int(np.searchsorted(self.ends, row, side="right"))
         part = self.parts[number]
         row -= int(self.ends[number]) - len(part)
         what = "is too long for float32; scale it to length 1"
         if not np.isfinite(part[row]).all():
             what = "holds NaN or infinity; embed that line again"
-        raise DataError(
-            f"row {row} (counted from 0) {what}", path=self.paths[number] if self.paths else None
-        )
+        path = None
+        if self.paths:
+            path = self.paths[number]
+        raise DataError(f"row {row} (counted from 0) {what}", path=path)
 
 
 def check_known(side: Side, known: KnownVectors, *, last: bool = False) -> None:
-    """Looks at all known vectors that texts will have, before anything is made of them.
-
-    See ``embed_side``.
+    """Looks at all known vectors that texts will have in ``embed_side``, before it begins.
 
     Raises:
         DataError: one is not finite, or longer than float32 tells.
     """
     for start in range(0, len(side), PORTION):
         lines = side.first_lines(start, min(start + PORTION, len(side)), last=last)
+        # The known vectors are those of the first lines of the side; later lines are embedded.
         known.scaled(lines[lines < len(known)])
 
 
 def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
     """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers.
 
-    The number of rows gives their width.
+    The width of plain numbers follows from the number of rows.
 
     Args:
         paths: the file, or several, which must be ``.npy``.
@@ -330,7 +342,9 @@ def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
     Raises:
         DataError: a file is missing, or they have another number of rows.
     """
-    tables = [_open_table(path, rows if len(paths) == 1 else None) for path in paths]
+    # How many of the rows each of several files has is not known before it is open.
+    rows_of_file = rows if len(paths) == 1 else None
+    tables = [_open_table(path, rows_of_file) for path in paths]
     found = sum(map(len, tables))
     shapes = {table.shape[1:] for table in tables}
     if found != rows or len(shapes) != 1:
@@ -354,9 +368,9 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
         elif rows and size and not size % (4 * rows):
             vectors = np.memmap(path, np.float32, "r", shape=(rows, size // (4 * rows)))
         else:
-            lines = (
-                f"for {rows} lines" if rows else "of a known number, as one of several files has"
-            )
+            lines = "of a known number, as one of several files has"
+            if rows:
+                lines = f"for {rows} lines"
             raise DataError(
                 f"is no .npy file, and its {size} bytes are no float32 rows {lines}", path=path
             )
@@ -387,16 +401,20 @@ def _without_vector(
 
 def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | None:
     """Their vectors, if there are texts; a task of ``Workers``."""
-    with np.errstate(over="ignore"):  # what float32 does not hold is refused as infinite
-        return np.asarray(encode(texts), dtype=np.float32) if texts else None
+    if not texts:
+        return None
+    # What float32 does not hold becomes infinite, and is refused as that later.
+    with np.errstate(over="ignore"):
+        return np.asarray(encode(texts), dtype=np.float32)
 
 
 def _is_known(
     side: Side, start: int, stop: int, known: KnownVectors | None, last: bool
 ) -> Bool[ndarray, " n"]:
-    return np.asarray(
-        side.first_lines(start, stop, last=last) < (0 if known is None else len(known))
-    )
+    """Which texts of a portion have a known vector."""
+    if known is None:
+        return np.zeros(stop - start, dtype=bool)
+    return np.asarray(side.first_lines(start, stop, last=last) < len(known))
 
 
 def _vectors(
@@ -408,7 +426,9 @@ def _vectors(
     last: bool,
     path: PathLike | None,
 ) -> Float32[ndarray, "n d"]:
+    """All vectors of a portion: those that are known and those that were made, in its order."""
     is_known = _is_known(side, start, stop, known, last)
+    # Each part is a mask of its texts, and their vectors.
     parts: list[tuple[Bool[ndarray, " n"], Float32[ndarray, "k d"]]] = []
     if known is not None and is_known.any():
         parts.append((is_known, known.scaled(side.first_lines(start, stop, last=last)[is_known])))
@@ -435,12 +455,14 @@ def _write(file: int, vectors: Float32[ndarray, "n d"], start: int, rows: int) -
     """Puts vectors into their place of a .npy file of all rows."""
     width = vectors.shape[1]
     header = header_of(rows, width)
+    # Nothing, or less than a header, is in a new file.
     found = os.pread(file, len(header), 0)
     if len(found) == len(header) and found != header:
         raise ConfigError(
             "vectors of another shape are there; choose another --work folder or remove it"
         )
     os.pwrite(file, header, 0)
+    # The full length from the first portion on: what is not written yet reads as zeros.
     size = len(header) + rows * width * 4
     if os.fstat(file).st_size != size:
         os.ftruncate(file, size)

@@ -1,5 +1,4 @@
-"""The work folder of mining: which files in it are ours, which run is at work there, and how it is
-removed.
+"""The work folder of mining: which files in it are ours, who works there, and how it is removed.
 
 A run claims its work folder by a file, before it makes anything in it. A folder that holds files
 under our names and has no such file is refused. Only files that we know by folder and name are ever
@@ -33,8 +32,10 @@ _NEIGHBORS = r"plan\.json|journal\.txt|[xy]-\d+\.npz"
 _OWN = {
     r"[xy]": _SIDE,
     r"neighbors-k\d+(-\w+-\d+)?": _NEIGHBORS,
+    # Each shard of a search has a folder of its own inside the search's folder.
     r"neighbors-k\d+(-\w+-\d+)?/\d+of\d+": _NEIGHBORS,
     r"scores": r"(means|hubs)-[xy]\.\w+|pairs\.bin|found\.bin",
+    # An empty pattern matches no file name: these hold other folders, or temporary files alone.
     r"seen": r"",
     r"seen/seen-[xy]": r"keys-\d+\.u64",
     r"made": r"",
@@ -50,6 +51,7 @@ def claim(folder: Path) -> None:
         ConfigError: it holds files under our names, and none of our runs has claimed it; or links
             under our names, through which files elsewhere would be written.
     """
+    # Links are refused in a claimed folder too: one may have been put there since.
     link = next(_links(folder), None)
     if link is not None:
         raise ConfigError(
@@ -57,7 +59,9 @@ def claim(folder: Path) -> None:
         )
     if has_format(folder, RECORD, FORMAT):
         return
+    # Not claimed: empty folders of our names do no harm, anything in them belongs to others.
     names = [path.name for path in _folders(folder) if path.parent == folder and _is_filled(path)]
+    # A record that is there and is not of this format was written by another version.
     if (folder / RECORD).exists():
         names.append(RECORD)
     if names:
@@ -87,6 +91,7 @@ def at_work(
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(exclusive(folder, remedy=REMEDY, shared=shard is not None))
+        # Shards work side by side, but the same shard must not run twice.
         if shard is not None:
             name = f".shard-{shard[0]}of{shard[1]}.lock"
             stack.enter_context(exclusive(folder, remedy=REMEDY, name=name))
@@ -94,8 +99,10 @@ def at_work(
         yield
         if not keep:
             clear(folder)
+    # The folder itself can go only now: the lock file in it goes when the block of the lock ends.
     if not keep:
-        with contextlib.suppress(OSError):  # files of others are in it
+        # It is not empty where others keep files in it.
+        with contextlib.suppress(OSError):
             folder.rmdir()
         if folder.exists():
             log.warning("%s is kept: it holds files that this command did not make", folder)
@@ -103,9 +110,12 @@ def at_work(
 
 @contextlib.contextmanager
 def one_at_a_time(folder: Path, shard: tuple[int, int] | None) -> Iterator[None]:
-    """Claims a work folder; shards of a job wait for one another, where each would make what all of
-    them share.
+    """Claims a work folder, and lets one shard of a job at a time into the block.
+
+    It is for what all shards share and each of them would make: the first one makes it, the others
+    wait and find it there.
     """
+    # A run that is no shard has the folder to itself already, see ``at_work``.
     if shard is None:
         claim(folder)
         yield
@@ -117,7 +127,8 @@ def one_at_a_time(folder: Path, shard: tuple[int, int] | None) -> Iterator[None]
 
 def clear(folder: Path) -> None:
     """Removes our files from a work folder, and our folders in it where nothing else is in them."""
-    for own in sorted(_folders(folder), reverse=True):  # what is inside comes before what it is in
+    # Descending order of the paths: a folder inside another one is emptied and removed first.
+    for own in sorted(_folders(folder), reverse=True):
         if own.is_symlink() or not own.is_dir():
             continue
         sweep(own)
@@ -125,8 +136,10 @@ def clear(folder: Path) -> None:
         for path in own.iterdir():
             if re.fullmatch(pattern, path.name) and not path.is_dir():
                 path.unlink()
+        # A folder with something else in it stays.
         with contextlib.suppress(OSError):
             own.rmdir()
+    # The record goes last: a clearing that is cut off leaves a folder that is still claimed.
     if has_format(folder, RECORD, FORMAT):
         (folder / RECORD).unlink()
 
@@ -138,11 +151,9 @@ def _links(folder: Path) -> Iterator[Path]:
             yield own
         elif own.is_dir():
             pattern = _pattern_of(own.relative_to(folder).as_posix()) or ""
-            yield from (
-                path
-                for path in own.iterdir()
-                if path.is_symlink() and re.fullmatch(pattern, path.name)
-            )
+            for path in own.iterdir():
+                if path.is_symlink() and re.fullmatch(pattern, path.name):
+                    yield path
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -153,13 +164,16 @@ def _folders(folder: Path) -> list[Path]:
             path = Path(place) / name
             if _pattern_of(path.relative_to(folder).as_posix()) is not None:
                 found.append(path)
+        # ``os.walk`` goes into what is left in this list: a user's folders are not looked into.
         folders[:] = [name for name in folders if Path(place) / name in found]
     return found
 
 
 def _pattern_of(name: str) -> str | None:
+    """What the files are called in one of our folders; None for a folder that is not ours."""
     return next((files for own, files in _OWN.items() if re.fullmatch(own, name)), None)
 
 
 def _is_filled(path: Path) -> bool:
+    """Whether it is anything but an empty folder."""
     return path.is_symlink() or not path.is_dir() or any(path.iterdir())

@@ -1,5 +1,4 @@
-"""Scored pairs to files: the one place where ``score`` and ``mine`` write what they keep and what
-they reject.
+"""Scored pairs to files: here ``score`` and ``mine`` write what they keep and what they reject.
 
 A row is a pair with named values. Formats that have columns hold these values, the others hold the
 two texts and, where they can, the score.
@@ -65,7 +64,9 @@ def columns_of(format: str, columns: Sequence[str] | None) -> Sequence[str]:
     """
     if columns is not None:
         return columns
-    return (*DEFAULT_COLUMNS, *LANGUAGE_COLUMNS) if format in SHEETS else DEFAULT_COLUMNS
+    if format in SHEETS:
+        return (*DEFAULT_COLUMNS, *LANGUAGE_COLUMNS)
+    return DEFAULT_COLUMNS
 
 
 def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: CheckPlan) -> None:
@@ -86,7 +87,10 @@ def check_columns(columns: Sequence[str] | None, known: Sequence[str], checks: C
         raise ConfigError(f"no column is named; choose some of {', '.join(known)}")
     for column in columns:
         if column not in known:
-            hint = "; name it in --check too" if column in CHECKS else did_you_mean(column, known)
+            hint = did_you_mean(column, known)
+            # There is such a check, and it is not one of those that are measured.
+            if column in CHECKS:
+                hint = "; name it in --check too"
             raise ConfigError(f"unknown column {column!r}{hint}")
 
 
@@ -139,19 +143,22 @@ def open_rows(
     digits: Digits = SHORT,
 ) -> Iterator[Callable[[PairRow], None]]:
     """Gives what writes one row to a file with columns; see ``write_rows``."""
-    wanted = columns_of(format, columns)
+    own_columns = columns_of(format, columns)
     if format in SHEETS:
-        with _open_sheet(path, format, wanted, stdout, digits) as write_row:
+        with _open_sheet(path, format, own_columns, stdout, digits) as write_row:
             yield write_row
         return
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(open_text_writer(path)) if path is not None else stdout
+        file = stdout
+        if path is not None:
+            file = stack.enter_context(open_text_writer(path))
         assert file is not None
 
         def write(row: PairRow) -> None:
-            file.write(line_of(row, format, wanted, digits))
+            file.write(line_of(row, format, own_columns, digits))
 
         yield write
+        # Standard output stays open: a full disk or a closed pipe must be noticed here.
         file.flush()
 
 
@@ -163,8 +170,10 @@ def _open_sheet(
     stdout: TextIO | None,
     digits: Digits,
 ) -> Iterator[Callable[[PairRow], None]]:
+    """Gives what writes one row to a spreadsheet, behind a first row of the columns' names."""
     with contextlib.ExitStack() as stack:
         if path is None:
+            # Of the spreadsheets CSV alone can go to standard output, see ``ON_STDOUT``.
             assert stdout is not None
             write_cells = csv_writer(stdout)
         else:
@@ -173,16 +182,18 @@ def _open_sheet(
 
         def write(row: PairRow) -> None:
             values = row.values
-            write_cells(
-                [_cell(column, values.get(column, ""), format, digits) for column in columns]
-            )
+            cells = [_cell(column, values.get(column, ""), format, digits) for column in columns]
+            write_cells(cells)
 
         yield write
 
 
 def _cell(column: str, value: Any, format: str, digits: Digits) -> str | float:
     """A value of a spreadsheet; texts keep their line ends."""
-    if isinstance(value, str) or (format == "xlsx" and isinstance(value, int | float)):
+    if isinstance(value, str):
+        return value
+    # A workbook knows numbers, and can sort and sum them; CSV has text alone.
+    if format == "xlsx" and isinstance(value, int | float):
         return value
     return cell_text(column, value, digits)
 
@@ -200,5 +211,8 @@ def cell_text(column: str, value: Any, digits: Digits = SHORT) -> str:
     if isinstance(value, float):
         return digits(value)
     if isinstance(value, list):
-        value = (", " if column == "reasons" else " ").join(value)
+        separator = " "
+        if column == "reasons":
+            separator = ", "
+        value = separator.join(value)
     return one_line(str(value))

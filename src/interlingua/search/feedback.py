@@ -1,5 +1,6 @@
-"""Finding a question's answers in other languages by its best passage: pseudo-relevance feedback
-(Rocchio 1971).
+"""Finding a question's answers in other languages by its best passage.
+
+This is pseudo-relevance feedback (Rocchio 1971).
 
 A question is short, and often far from what answers it in another language. The passage that it
 finds first is mostly in its own language and right; what says the same in other languages is nearer
@@ -50,7 +51,9 @@ def rankings_with_feedback(
     if not first:
         return []
     best = first[0]
+    # q' = (q + p) / |q + p|
     joined = normalize_rows((vector + index.vectors([best.id])[0])[None])[0]
+    # Ranked by q, scored by q': only scores by the same vector can be compared between languages.
     own = nearest(vector, most, [best.language])
     rankings = [_rescored(own, index.vectors([hit.id for hit in own]) @ joined)]
     rankings += [nearest(joined, most, [code]) for code in languages if code != best.language]
@@ -62,6 +65,7 @@ def _rescored(hits: Sequence[Hit], cosines: Float32[ndarray, " n"]) -> list[Hit]
     rescored: list[Hit] = []
     highest = math.inf
     for hit, cosine in zip(hits, cosines.tolist(), strict=True):
+        # One that would be higher gets the next smaller number than the one before it.
         score = min(cosine, math.nextafter(highest, -math.inf))
         rescored.append(hit._replace(score=score))
         highest = score

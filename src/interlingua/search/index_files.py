@@ -1,5 +1,4 @@
-"""The files that an index is made of: what it calls them, and whether all their passages can go
-into it.
+"""The files that an index is made of: their names in it, and whether all passages can go into it.
 
 A passage without an id of its own belongs to its file: its id is the file's name and the number of
 its line. Here a file is named by its place, so that files of equal names in two folders do not
@@ -30,11 +29,11 @@ class IndexFile(NamedTuple):
 
 
 def file_name(path: PathLike, folder: PathLike) -> str:
-    """What an index calls a file: its path with slashes, from the folder that the index is in if
-    the file is below it.
+    """What an index calls a file: its path, with slashes.
 
-    So a folder can be moved with its texts and its index. A file elsewhere has its absolute path.
-    Links to folders are followed; a file that is a link keeps its own name.
+    It is the path from the folder that the index is in, if the file is below that, so that a folder
+    can be moved with its texts and its index. A file elsewhere has its absolute path. Links to
+    folders are followed; a file that is a link keeps its own name.
 
     Args:
         path: of the file.
@@ -47,7 +46,9 @@ def file_name(path: PathLike, folder: PathLike) -> str:
     # resolved.
     place = Path(os.path.realpath(Path(path).parent)) / Path(path).name
     base = Path(os.path.realpath(folder)).parent
-    name = place.relative_to(base) if place.is_relative_to(base) else place
+    name = place
+    if place.is_relative_to(base):
+        name = place.relative_to(base)
     return check_text(name.as_posix(), 0, "paths")
 
 
@@ -89,10 +90,10 @@ def read_files(files: Sequence[IndexFile], *, language: str | None = None) -> It
 
 
 def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> None:
-    """Reads all files, so that a fault in the last one is found before the first passage is
-    embedded.
+    """Reads all files and refuses what can't go into one index.
 
-    Memory: about 100 bytes for each passage.
+    A fault in the last file is so found before the first passage is embedded. Memory: about 100
+    bytes for each passage.
 
     Args:
         files: any number.
@@ -102,6 +103,7 @@ def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> N
         DataError: a file can't be read or has no passage, or an id occurs twice, in one file or in
             two.
     """
+    # From the digest of an id, which is smaller than the id, to the number of its file.
     file_of: dict[int, int] = {}
     for number, file in enumerate(files):
         passage = None
@@ -115,9 +117,8 @@ def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> N
 
 
 def _twice(name: str, first: PathLike, second: PathLike) -> str:
-    places = (
-        f"in {os.fspath(first)}"
-        if first == second
-        else f"in {os.fspath(first)} and in {os.fspath(second)}"
-    )
+    """The message for an id that two passages have."""
+    places = f"in {os.fspath(first)}"
+    if first != second:
+        places += f" and in {os.fspath(second)}"
     return f"the id {name!r} occurs twice, {places}; ids must differ"

@@ -1,6 +1,4 @@
-"""An encoder as an index needs it: passages and questions with their prompts, and a language map on
-both.
-"""
+"""An encoder as an index needs it: passages and questions with prompts, and a language map."""
 
 from __future__ import annotations
 
@@ -66,13 +64,16 @@ class IndexedModel:
     @property
     def settings(self) -> IndexSettings:
         """What an index of this model records."""
+        digest_of_map = ""
+        if self.language_map is not None:
+            digest_of_map = map_digest(self.language_map)
         return IndexSettings(
             model=self.path,
             digest=self.encoder.digest(),
             dim=self.encoder.dim,
             passage_prompt=self.passage_prompt,
             question_prompt=self.question_prompt,
-            map_digest="" if self.language_map is None else map_digest(self.language_map),
+            map_digest=digest_of_map,
         )
 
     @property
@@ -96,6 +97,7 @@ class IndexedModel:
                 [passage.embedded_text for passage in passages], self.passage_prompt, None
             )
         vectors = np.empty((len(passages), self.encoder.dim), dtype=np.float32)
+        # The encoder takes texts of one language at a time.
         for language in sorted({passage.language for passage in passages}):
             rows = [row for row, passage in enumerate(passages) if passage.language == language]
             if not language:
@@ -118,15 +120,20 @@ class IndexedModel:
         """
         if self.needs_language and language is None:
             raise ConfigError("this model needs the question's language; give --language")
-        code = resolve(language).code if language is not None else None
+        code = None
+        if language is not None:
+            code = resolve(language).code
         vector: Float32[ndarray, " d"] = self._embed([question], self.question_prompt, code)[0]
         return vector
 
     def _prompt_text(self, prompt: str | None, role: Role) -> str:
+        """The text of a prompt that is given by its name or its text; by default the role's."""
+        # An index holds the text of a prompt, not its name: it comes back as it was resolved.
         if prompt in self.encoder.settings.prompts.values():
-            return cast(str, prompt)  # an index holds the text of a prompt, not its name
-        given = role_prompt(self.encoder, role, {}, None) if prompt is None else prompt
-        return self.encoder.settings.prompt_text(given)
+            return cast(str, prompt)
+        if prompt is None:
+            prompt = role_prompt(self.encoder, role, {}, None)
+        return self.encoder.settings.prompt_text(prompt)
 
     def map_vectors(
         self, vectors: Float32[ndarray, "n d"], language: str | None
@@ -139,12 +146,15 @@ class IndexedModel:
         """
         if self.language_map is None:
             return np.asarray(vectors, dtype=np.float32)
-        languages = None if language is None else [language] * len(vectors)
+        languages = None
+        if language is not None:
+            languages = [language] * len(vectors)
         return self.language_map.apply(vectors, languages=languages)
 
     def _embed(
         self, texts: list[str], prompt: str, language: str | None
     ) -> Float32[ndarray, "n d"]:
+        """Vectors of texts of one language, after the map."""
         # The prompt is put in front here: a text such as "query" would be looked up as a name.
         prompted = [prompt + text for text in texts]
         vectors = self.encoder.encode(prompted, prompt="", language=language, dtype=self.dtype)

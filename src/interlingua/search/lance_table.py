@@ -36,18 +36,25 @@ def table_rows(passages: Sequence[Passage], vectors: Float32[ndarray, "n d"]) ->
     """Passages with their vectors as a table of Arrow."""
     import pyarrow
 
-    flat = pyarrow.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
-    columns = {name: [getattr(passage, name) for passage in passages] for name in TEXT_COLUMNS}
+    columns: dict[str, Any] = {}
+    for name in TEXT_COLUMNS:
+        columns[name] = [getattr(passage, name) for passage in passages]
     columns["metadata"] = pyarrow.array([passage.metadata for passage in passages], pyarrow.json_())
     columns["content"] = [content_key(passage) for passage in passages]
+    # From one flat array: lists of Python floats would take several times the memory.
+    flat = pyarrow.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
     columns["vector"] = pyarrow.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
     return pyarrow.table(columns, schema=table_schema(vectors.shape[1]))
 
 
 @contextlib.contextmanager
 def lance_writes(folder: Path) -> Iterator[None]:
-    """LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's
-    words.
+    """Turns LanceDB's errors of writing into one that names the folder and a remedy.
+
+    LanceDB reports a full disk or a damaged file as a RuntimeError or OSError with Rust's words.
+
+    Raises:
+        DataError: LanceDB can't write.
     """
     try:
         yield
@@ -56,13 +63,14 @@ def lance_writes(folder: Path) -> Iterator[None]:
         raise DataError(
             f"LanceDB can't write: {first}; check the disk, then run the same command again",
             path=folder,
-        ) from (error)
+        ) from error
 
 
 @contextlib.contextmanager
 def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
-    """LanceDB reports a damaged file, and a condition that it does not understand, with Rust's
-    words.
+    """Turns LanceDB's errors of reading into those of a damaged file or of a wrong condition.
+
+    LanceDB reports either with Rust's words.
 
     Args:
         folder: of the index.
@@ -76,6 +84,7 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
         yield
     except (RuntimeError, ValueError, OSError) as error:
         first = str(error).splitlines()[0][:200]
+        # A file that is gone or cut comes as OSError, or as a RuntimeError that says so in words.
         is_damage = isinstance(error, OSError) or "LanceError(IO)" in first or "Not found" in first
         if where is not None and not is_damage:
             raise ConfigError(f"--where {where!r} is not a valid condition: {first}") from error
@@ -86,12 +95,14 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
 
 def sql_strings(values: Iterable[str]) -> str:
     """Strings of SQL, with commas."""
+    # A quote inside of a string is written twice.
     escaped = (value.replace("'", "''") for value in values)
     return ", ".join(f"'{value}'" for value in escaped)
 
 
 def text_key(text: str) -> int:
     """A digest of 8 bytes; a signed integer, as Arrow's int64."""
+    # Half of a surrogate pair, which JSON can hold, is no UTF-8; its digest is needed all the same.
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 

@@ -45,7 +45,9 @@ class Passage(NamedTuple):
     @property
     def embedded_text(self) -> str:
         """What the encoder reads: the title, if there is one, and the text."""
-        return f"{self.title} {self.text}" if self.title else self.text
+        if not self.title:
+            return self.text
+        return f"{self.title} {self.text}"
 
 
 def read_passages(
@@ -64,24 +66,29 @@ def read_passages(
         DataError: the file is missing or damaged, or a record has no text.
         MissingExtraError: Parquet without the extra ``search``.
     """
-    code = resolve(language).code if language else _named_language(Path(path))
-    own_name = Path(path).name if name is None else name
+    code = _default_language(Path(path), language)
+    if name is None:
+        name = Path(path).name
     _, suffix = stem_and_suffix(path)
     if suffix in (".jsonl", ".ndjson"):
         records = _json_records(path)
     elif suffix == ".parquet":
         records = _parquet_records(path)
     else:
-        yield from _lines(path, own_name, code)
+        yield from _lines(path, name, code)
         return
     for number, record in records:
         try:
-            yield _passage(record, own_name, number, code)
+            yield _passage(record, name, number, code)
         except DataError as error:
+            # What is wrong with a record is found where its file and line are not known.
             raise DataError(str(error), path=path, line=number) from error
 
 
-def _named_language(path: Path) -> str:
+def _default_language(path: Path, language: str | None) -> str:
+    """Code of passages that name no language: as given, or by the file's name; empty if neither."""
+    if language:
+        return resolve(language).code
     try:
         return language_of(path)
     except DataError:
@@ -89,6 +96,7 @@ def _named_language(path: Path) -> str:
 
 
 def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
+    """A passage of each line that is not blank, numbered with the blank ones."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if text := line.strip():
@@ -96,6 +104,7 @@ def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
 
 
 def _json_records(path: PathLike) -> Iterator[tuple[int, Any]]:
+    """The records of JSON Lines, each with the number of its line, from 1."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -108,6 +117,7 @@ def _json_records(path: PathLike) -> Iterator[tuple[int, Any]]:
 
 
 def _parquet_records(path: PathLike) -> Iterator[tuple[int, Any]]:
+    """The rows of Parquet, each with its number, from 1."""
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -127,32 +137,43 @@ def _parquet_records(path: PathLike) -> Iterator[tuple[int, Any]]:
 
 
 def _passage(record: Any, file: str, number: int, default_language: str) -> Passage:
+    """A record as a passage; ``file`` and ``number`` name one without an id.
+
+    Raises:
+        DataError: it has no text, or a field of another type.
+    """
     if not isinstance(record, Mapping):
         raise DataError(f"expected an object with a text, got {type(record).__name__}")
+    # An empty cell of a table counts as a field that is not there. Each field is taken out; what is
+    # left in the end is metadata.
     fields = {key: value for key, value in record.items() if value is not None}
-    text = _taken(fields, TEXT_KEYS)
+    text = _take_first(fields, TEXT_KEYS)
     if not isinstance(text, str) or not text.strip():
         raise DataError(f"no text; expected a string called {', '.join(TEXT_KEYS)}")
-    own_id = _taken(fields, ID_KEYS)
+    own_id = _take_first(fields, ID_KEYS)
     if own_id is not None and (isinstance(own_id, bool) or not isinstance(own_id, str | int)):
         raise DataError(
             f"its id is of type {type(own_id).__name__}; expected a string or a whole number"
         )
-    named = _taken(fields, LANGUAGE_KEYS)
+    own_language = _take_first(fields, LANGUAGE_KEYS)
     title = fields.pop("title", "")
     if not isinstance(title, str):
         raise DataError(f"its title is of type {type(title).__name__}; expected a string")
-    return Passage(
-        id=f"{file}:{number}" if own_id is None else check_text(str(own_id), 0, "id"),
-        text=check_text(text, 0, "text"),
-        title=check_text(title, 0, "title"),
-        language=resolve(str(named)).code if named else default_language,
-        metadata=json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True),
-        file=file if own_id is None else "",
-    )
+    # A passage with an id of its own belongs to no file: it is the same in any other.
+    name = f"{file}:{number}"
+    if own_id is not None:
+        name = check_text(str(own_id), 0, "id")
+        file = ""
+    text = check_text(text, 0, "text")
+    title = check_text(title, 0, "title")
+    language = default_language
+    if own_language:
+        language = resolve(str(own_language)).code
+    metadata = json.dumps(_plain(fields), ensure_ascii=False, sort_keys=True)
+    return Passage(id=name, text=text, title=title, language=language, metadata=metadata, file=file)
 
 
-def _taken(fields: dict[str, Any], keys: tuple[str, ...]) -> Any:
+def _take_first(fields: dict[str, Any], keys: tuple[str, ...]) -> Any:
     """Removes the first of the keys that is there, and returns its value."""
     for key in keys:
         if key in fields:
@@ -170,4 +191,6 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return str(value)

@@ -1,5 +1,4 @@
-r"""The exact k nearest vectors by inner product: ``exact_topk(x, y, k=4)``, and both ways at once,
-``mutual_topk``.
+r"""The exact k nearest vectors by inner product: ``exact_topk``, and both ways ``mutual_topk``.
 
 **What is computed.** The similarity of two vectors of width d is
 

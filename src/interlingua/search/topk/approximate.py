@@ -1,5 +1,4 @@
-"""Approximate nearest neighbors, on request alone: scored exactly where found, and the recall is
-measured.
+"""Approximate nearest neighbors, on request alone; what is found is scored exactly.
 
 ``ivf`` and ``hnsw`` are indexes of FAISS, which look at a part of the other side. ``binary`` and
 ``int8`` look at all of it, but in bits or bytes, so that memory holds 32 or 4 times as many
@@ -10,6 +9,9 @@ query with what all codes stand for (signs, or the lower ends of int8's steps) a
 candidates than are wanted. The second one reads the full vectors of these candidates alone, which
 may stay on disk, and ranks them by their exact inner products. Queries stay in float32 in both
 stages: rounding them too would lose more.
+
+``find_approximately`` measures the recall of what it found, by searching some of the vectors
+exactly as well.
 """
 
 from __future__ import annotations
@@ -33,11 +35,24 @@ from interlingua.encoder.vector_format import (
     quantize_vectors,
 )
 from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.portions import ceil_div
 from interlingua.runtime import Counted, silent
 from interlingua.search.topk.bounds import dot_float64
 from interlingua.search.topk.exact import BLOCK, Neighbors, exact_topk, neighbors_of, read_block
 from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.tiles import Side, TileJournal, TilePlan, neighbor_blocks
+
+Kind = Literal["ivf", "hnsw", "binary", "int8"]
+EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
+"""By default."""
+MEASURED = 1000
+"""Vectors of a side to search the neighbors of exactly too."""
+SPARE = 2
+"""So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
+LEAST_IN_A_CELL = 39
+"""Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
+LINKS = 32
+"""Of a vector in the graph of HNSW."""
 
 
 class CodedVectors:
@@ -61,7 +76,8 @@ class CodedVectors:
             raise DataError(
                 f"expected a table of codes, got shape {codes.shape}; give a row per vector"
             )
-        dequantize_vectors(codes[:0], width, ranges)  # refuses what can't be read
+        # Reading no rows refuses what can't be read.
+        dequantize_vectors(codes[:0], width, ranges)
         self.codes = codes
         self.ranges = ranges
         self.shape = (len(codes), width)
@@ -84,10 +100,14 @@ class CodedVectors:
         """
         blocks = [slice(start, start + BLOCK) for start in range(0, len(vectors), BLOCK)]
         ranges: Int8Ranges | None = None
+        # A first pass over all vectors: the steps of int8 lie between the least and the largest
+        # value of each element.
         if precision == "int8":
             for block in blocks:
                 found = Int8Ranges.of(np.asarray(vectors[block], np.float32))
-                ranges = found if ranges is None else ranges.joined(found)
+                if ranges is not None:
+                    found = ranges.joined(found)
+                ranges = found
         codes = [
             quantize_vectors(np.asarray(vectors[block], np.float32), precision, ranges)
             for block in blocks
@@ -127,23 +147,26 @@ def rescored_topk(
     table: Any = candidates
     if not isinstance(candidates, CodedVectors):
         table = CodedVectors(candidates, queries.shape[1], ranges)
+    # The inner product of two vectors of signs is the width less twice their Hamming distance.
     coded_queries = queries
     if signs:
-        coded_queries = dequantize_vectors(
-            quantize_vectors(np.asarray(queries, np.float32), "ubinary"), queries.shape[1]
-        )
+        bits = quantize_vectors(np.asarray(queries, np.float32), "ubinary")
+        coded_queries = dequantize_vectors(bits, queries.shape[1])
+    # The first stage, among codes.
     found = exact_topk(coded_queries, table, k=max(k, rescore), device=device)
     if not rescore:
         return found
+    # The second one, by the vectors.
     if vectors is None or vectors.shape != table.shape:
-        shape = None if vectors is None else vectors.shape
+        shape = None
+        if vectors is not None:
+            shape = vectors.shape
         raise DataError(
             f"rescoring needs the {table.shape} vectors of the codes, got {shape}; give them, or"
             " rescore=0"
         )
-    return neighbors_of(
-        best_of_found(np.asarray(queries, np.float32), vectors, found.indices.numpy(), k)
-    )
+    best = best_of_found(np.asarray(queries, np.float32), vectors, found.indices.numpy(), k)
+    return neighbors_of(best)
 
 
 def best_of_found(
@@ -154,7 +177,7 @@ def best_of_found(
 ) -> NeighborLists:
     """The k of the candidates found that are nearest by their exact inner products.
 
-    Equal ones by index.
+    Of equal products the one with the lower index comes first.
 
     Args:
         queries: one per row of ``found``.
@@ -167,19 +190,6 @@ def best_of_found(
     columns = found[at, place]
     lists.add(at, dot_float64(queries, vectors, at, columns), columns)
     return lists
-
-
-Kind = Literal["ivf", "hnsw", "binary", "int8"]
-EFFORTS: Mapping[Kind, int] = {"ivf": 32, "hnsw": 64, "binary": 32, "int8": 2}
-"""By default."""
-MEASURED = 1000
-"""Vectors of a side to search the neighbors of exactly too."""
-SPARE = 2
-"""So many times k are found by rounded vectors, for k of them to be the nearest exactly."""
-LEAST_IN_A_CELL = 39
-"""Vectors, on the mean, that FAISS wants to learn the middle of a cell from."""
-LINKS = 32
-"""Of a vector in the graph of HNSW."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +220,9 @@ class Approximate:
                 " ivf:64, binary:32"
             )
         found: Any = kind
-        return cls(found, int(effort) if colon else EFFORTS[found])
+        if not colon:
+            return cls(found, EFFORTS[found])
+        return cls(found, int(effort))
 
     @property
     def coded(self) -> bool:
@@ -219,13 +231,22 @@ class Approximate:
 
     def candidates(self, k: int) -> int:
         """Vectors to find for the k nearest to be among them."""
-        return k * (self.effort if self.coded else SPARE)
+        if self.coded:
+            return k * self.effort
+        # The effort of FAISS's indexes is another thing, and goes to the index itself.
+        return k * SPARE
 
     def index_bytes(self, size: int, width: int) -> int:
         """Memory of the index of one side."""
-        if self.coded:
-            return size * (width if self.kind == "int8" else -(-width // 8))  # rounded up
-        return size * (2 * width + 8 + (8 * LINKS if self.kind == "hnsw" else 0))
+        if self.kind == "int8":
+            return size * width
+        if self.kind == "binary":
+            return size * ceil_div(width, 8)
+        # Of a vector: float16, its number, and in HNSW twice LINKS numbers of 4 bytes.
+        bytes_of_vector = 2 * width + 8
+        if self.kind == "hnsw":
+            bytes_of_vector += 8 * LINKS
+        return size * bytes_of_vector
 
 
 def find_approximately(
@@ -274,6 +295,8 @@ def find_approximately(
         lists = []
         for name, start, known in zip(sides, tile, journal.read(tile), strict=True):
             own, other, size = sides[name]
+            # A block is searched against all of the other side at once, by the first of its tiles;
+            # the others find its lists full. Indexes are made when they are needed.
             if (known.indices < 0).all():
                 indexes[name] = indexes.get(name) or _index(other, approximate)
                 queries = read_block(own, start, size).vectors
@@ -306,26 +329,27 @@ def recall(
         k: of each.
         found: in blocks, with the number of the first vector of each.
     """
-    rows = np.sort(
-        np.random.default_rng(0).choice(len(own), min(MEASURED, len(own)), replace=False)
-    )
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(len(own), min(MEASURED, len(own)), replace=False))
+    # By similarity and not by index: of several equal neighbors any may be found.
     kth_best = exact_topk(own[rows], other, k=k).similarities[:, -1:]
     hits = 0
     for start, near in found:
-        here = (rows >= start) & (rows < start + len(near.indices))
-        hits += int((near.similarities[rows[here] - start] >= kth_best[here]).sum())
+        is_here = (rows >= start) & (rows < start + len(near.indices))
+        hits += int((near.similarities[rows[is_here] - start] >= kth_best[is_here]).sum())
     return hits / (len(rows) * min(k, len(other)))
 
 
 def _search(
     index: Any, queries: Float32[ndarray, "n d"], other: NDArray[np.float32], k: int, count: int
 ) -> NeighborLists:
-    """Nearest of what the index finds, by exact similarities.
+    """The nearest of what the index finds, by exact similarities.
 
-    Exact neighbors where it finds fewer than k.
+    Queries for which it finds fewer than k are searched exactly.
     """
     _, found = index.search(queries, min(count, len(other)))
     lists = best_of_found(queries, other, found, k)
+    # FAISS gives -1 where the cells looked at hold too few vectors.
     short = np.flatnonzero(lists.indices[:, -1] < 0)
     if len(short):
         near = exact_topk(queries[short], other, k=k)
@@ -342,13 +366,17 @@ class CodedIndex:
     """
 
     def __init__(self, vectors: NDArray[np.float32], kind: Literal["binary", "int8"]) -> None:
-        self.table = CodedVectors.of(vectors, "ubinary" if kind == "binary" else kind)
+        precision: Precision = "int8"
+        if kind == "binary":
+            precision = "ubinary"
+        self.table = CodedVectors.of(vectors, precision)
 
     def search(
         self, queries: Float32[ndarray, "n d"], count: int
     ) -> tuple[Float32[ndarray, "n c"], Int64[ndarray, "n c"]]:
-        """Similarities with what the codes stand for, and the vectors' numbers, as an index of
-        FAISS gives them.
+        """Similarities with what the codes stand for, and the vectors' numbers.
+
+        They come as an index of FAISS gives them.
         """
         table: Any = self.table
         found = exact_topk(queries, table, k=count)
@@ -361,29 +389,33 @@ def _index(vectors: NDArray[np.float32], approximate: Approximate) -> Any:
         return CodedIndex(vectors, approximate.kind)
     faiss = _faiss()
     faiss.omp_set_num_threads(torch.get_num_threads())
-    (size, width), rounded = vectors.shape, faiss.ScalarQuantizer.QT_fp16
+    size, width = vectors.shape
+    rounded = faiss.ScalarQuantizer.QT_fp16
     if approximate.kind == "hnsw":
+        # Neither float16 nor the graph has anything to learn: any vector will do.
         index = faiss.IndexHNSWSQ(width, rounded, LINKS, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efSearch = approximate.effort
         trained = vectors[:1]
     else:
+        # 4 sqrt(n) cells, fewer where there are few vectors for each.
         cells = max(1, min(int(4 * math.sqrt(size)), size // LEAST_IN_A_CELL))
         middles = faiss.IndexFlatIP(width)
         index = faiss.IndexIVFScalarQuantizer(
             middles, width, cells, rounded, faiss.METRIC_INNER_PRODUCT
         )
         index.nprobe = min(approximate.effort, cells)
-        some = np.random.default_rng(0).choice(
-            size, min(size, 2 * LEAST_IN_A_CELL * cells), replace=False
-        )
-        trained = vectors[np.sort(some)]
+        rng = np.random.default_rng(0)
+        sample = rng.choice(size, min(size, 2 * LEAST_IN_A_CELL * cells), replace=False)
+        trained = vectors[np.sort(sample)]
     index.train(np.ascontiguousarray(trained, np.float32))
+    # Block by block, as the vectors may be a memory map larger than memory.
     for start in range(0, size, BLOCK):
         index.add(np.ascontiguousarray(vectors[start : start + BLOCK], np.float32))
     return index
 
 
 def _faiss() -> Any:
+    """The module; it is no dependency of the package."""
     try:
         import faiss
     except ImportError as error:

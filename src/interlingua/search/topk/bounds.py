@@ -1,6 +1,8 @@
 """Bounds of similarities, and the similarities themselves.
 
-The mathematics is in the package's first page.
+The mathematics is in the package's docstring. Its letters are used here too: mu and nu are the
+means of both sides, u and v the vectors less their means along the axes Q, p the coordinates of a
+stage.
 
 A ``Frame`` holds mu, nu and Q. A ``View`` is a block as seen from it. ``Precision`` keeps the
 lengths that the bounds are made of, and gives how far a similarity may be above its rounded
@@ -19,6 +21,7 @@ from jaxtyping import Float32, Int64
 from numpy import ndarray
 from torch import Tensor
 
+from interlingua.portions import ceil_div
 from interlingua.search.topk.lists import NeighborLists
 
 PART = 4096
@@ -67,7 +70,10 @@ class Frame(NamedTuple):
     @property
     def stages(self) -> list[int]:
         """How many coordinates each stage's bound is made of."""
-        return ([] if self.axes is None else list(range(STAGE, len(self.x), STAGE))) + [len(self.x)]
+        # Coordinates that are not along axes of falling variance have no first ones that say much.
+        if self.axes is None:
+            return [len(self.x)]
+        return [*range(STAGE, len(self.x), STAGE), len(self.x)]
 
 
 class Scanner(Protocol, Generic[Prepared]):
@@ -102,17 +108,23 @@ class View(NamedTuple):
 
 def view(block: Block, frame: Frame, *, of_x: bool, device: torch.device) -> View:
     """Looks at a block from a frame."""
-    own, other = (
-        torch.from_numpy(side).to(device)
-        for side in ((frame.x, frame.y) if of_x else (frame.y, frame.x))
-    )
+    own = torch.from_numpy(frame.x).to(device)
+    other = torch.from_numpy(frame.y).to(device)
+    if not of_x:
+        own, other = other, own
     vectors = torch.from_numpy(block.vectors).to(device)
     rest = vectors - own
-    factor = vectors if of_x else rest
+    # x . y = (x - mu) . (y - nu) + x . nu + mu . (y - nu): the second term belongs to x, the third
+    # to y.
+    factor = rest
+    if of_x:
+        factor = vectors
     term = factor @ other
     size = lengths(factor) * lengths(other)
     if frame.axes is None:
         return View(rest, term, size, torch.zeros_like(term))
+    # u = Q^T (x - mu). Turning rounds d sums of d products: sqrt(d) times the error of one sum,
+    # d steps, relative to the vector's length.
     rest = rest @ torch.from_numpy(frame.axes).to(device)
     return View(rest, term, size, rest.shape[1] ** 1.5 * FLOAT32_STEP * lengths(rest))
 
@@ -140,19 +152,21 @@ class Precision:
         width = rounded.shape[1]
         parts = np.diff([0, *stages]).tolist()
         lost = LOST * width**0.5
+        # |u - u^| over the coordinates up to each stage.
         errors = _squares(rest - rounded, parts).cumsum(dim=1).sqrt() + lost + seen.error[:, None]
-        behind = (
-            _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:].sqrt()
-            * (1 + width * FLOAT32_STEP)
-            + lost
-        )
+        # |u_{>p}|: sums from the last coordinate on, a little more for what summing rounds away.
+        squares_behind = _squares(rest, parts).flip(1).cumsum(dim=1).flip(1)[:, 1:]
+        behind = squares_behind.sqrt() * (1 + width * FLOAT32_STEP) + lost
+        # Behind the last stage there is nothing.
         tails = torch.cat([behind, torch.zeros_like(errors[:, :1])], dim=1)
-        return cls(*(part.cpu().numpy() for part in (lengths(rounded), errors, tails, seen.size)))
+        parts_of_bound = (lengths(rounded), errors, tails, seen.size)
+        return cls(*(part.cpu().numpy() for part in parts_of_bound))
 
     @classmethod
     def empty(cls, n: int, stages: int) -> Precision:
         """Room for that of n vectors."""
-        return cls(*(np.empty(shape, np.float32) for shape in (n, (n, stages), (n, stages), n)))
+        shapes = (n, (n, stages), (n, stages), n)
+        return cls(*(np.empty(shape, np.float32) for shape in shapes))
 
     def put(self, at: slice, other: Precision) -> None:
         """Takes note of that of some of the vectors."""
@@ -164,9 +178,8 @@ class Precision:
         return Precision(*(getattr(self, field.name)[at] for field in dataclasses.fields(self)))
 
     def slack(self, other: Precision, width: int, stage: int) -> Float32[ndarray, " n"]:
-        """How far a similarity may be from its bound with any of the other vectors, for each of
-        these.
-        """
+        """How far a similarity of each of these with any of the others may be from its bound."""
+        # |u - u^| max |v| + |u^| max |v - v^|; |v| is at most |v^| + |v - v^|.
         other_length = float((other.lengths + other.errors[:, -1]).max())
         rounding = (
             self.errors[:, stage] * other_length + self.lengths * other.errors[:, stage].max()
@@ -176,6 +189,7 @@ class Precision:
 
     def float_error(self, other: Precision, width: int) -> Float32[ndarray, " n"]:
         """How far a bound in float32 may be from the same in real numbers, for each of these."""
+        # (d + 40) steps, relative to the product of the lengths and to both terms.
         largest = self.lengths * float(other.lengths.max()) + self.sizes + float(other.sizes.max())
         error: Float32[ndarray, " n"] = (width + ROUNDINGS) * np.float32(FLOAT32_STEP) * largest
         return error
@@ -183,17 +197,16 @@ class Precision:
 
 def lengths(vectors: Float32[Tensor, "*n d"]) -> Float32[Tensor, "*n"]:
     """Of some vectors, at most."""
-    norms: Float32[Tensor, "*n"] = (
-        torch.linalg.vector_norm(vectors, dim=-1) + LOST * vectors.shape[-1] ** 0.5
-    )
+    # Each coordinate may have lost as much as LOST, where its square is too small for float32.
+    lost = LOST * vectors.shape[-1] ** 0.5
+    norms: Float32[Tensor, "*n"] = torch.linalg.vector_norm(vectors, dim=-1) + lost
     return norms
 
 
 def _squares(vectors: Float32[Tensor, "n d"], sizes: list[int]) -> Float32[Tensor, "n stages"]:
     """Sums of squares of the coordinates that each stage adds."""
-    return torch.stack(
-        [part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)], dim=1
-    )
+    sums = [part.square().sum(dim=1) for part in torch.split(vectors, sizes, dim=1)]
+    return torch.stack(sums, dim=1)
 
 
 def dot_float32(
@@ -208,10 +221,9 @@ def dot_float32(
     for start in range(0, len(rows), PAIRS_AT_ONCE):
         at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
         pairs = at.stop - start
+        # In the mode "raise" numpy fills a buffer first, and copies that.
         for side, vectors, places in ((left, x, rows), (right, y, columns)):
-            np.take(
-                vectors, places[at], axis=0, out=side[:pairs], mode="clip"
-            )  # else it is copied once more
+            np.take(vectors, places[at], axis=0, out=side[:pairs], mode="clip")
         np.einsum("pd,pd->p", left[:pairs], right[:pairs], out=values[at])
     return values
 
@@ -229,18 +241,22 @@ def dot_float64(
 ) -> Float32[ndarray, " p"]:
     """Inner products of pairs, in float64 and then rounded, some pairs at a time.
 
-    Added up as the kernel does.
+    They are added up as the kernel does it, so that both give the same bits.
     """
     values = np.empty(len(rows), np.float32)
     width = x.shape[1]
-    left, right = np.zeros((2, min(len(rows), PAIRS_AT_ONCE), -(-width // LANES) * LANES))
+    # Zeros fill the last round of the lanes; they add nothing.
+    left, right = np.zeros((2, min(len(rows), PAIRS_AT_ONCE), ceil_div(width, LANES) * LANES))
     for start in range(0, len(rows), PAIRS_AT_ONCE):
         at = slice(start, min(start + PAIRS_AT_ONCE, len(rows)))
         pairs = at.stop - start
         left[:pairs, :width], right[:pairs, :width] = x[rows[at]], y[columns[at]]
-        sums = np.einsum(
-            "psl,psl->pl", *(side[:pairs].reshape(pairs, -1, LANES) for side in (left, right))
-        )
+        # Coordinate c goes to lane c mod 16, each lane from the first coordinate to the last: s
+        # counts the rounds, l the lanes.
+        laned_left = left[:pairs].reshape(pairs, -1, LANES)
+        laned_right = right[:pairs].reshape(pairs, -1, LANES)
+        sums = np.einsum("psl,psl->pl", laned_left, laned_right)
+        # Lane l and lane l + 8, then l + 4, l + 2, l + 1.
         while sums.shape[1] > 1:
             sums = sum(np.split(sums, 2, axis=1))
         values[at] = sums[:, 0]

@@ -1,5 +1,6 @@
-"""Whole tiles of similarities, for those who want more of them than the nearest: each value is
-made, once.
+"""Whole tiles of similarities, for those who need more of them than the nearest.
+
+Each similarity is computed once, in float32 and by matrix products, without any bounds.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from interlingua.errors import DataError
+from interlingua.portions import ceil_div
 from interlingua.search.topk.exact import Neighbors
 
 EDGE = 64
+"""Blocks have a multiple of so many rows; see ``padded_block``."""
 
 
 def padded_block(
@@ -28,11 +31,11 @@ def padded_block(
         DataError: a vector is not finite.
     """
     rows = np.asarray(vectors[start : start + size])
-    block = torch.zeros(-(-len(rows) // EDGE) * EDGE, rows.shape[1])
+    block = torch.zeros(ceil_div(len(rows), EDGE) * EDGE, rows.shape[1])
     block.numpy()[: len(rows)] = rows
-    finite = torch.isfinite(block).all(dim=1)
-    if not finite.all():
-        row = start + int((~finite).nonzero()[0, 0])
+    is_finite = torch.isfinite(block).all(dim=1)
+    if not is_finite.all():
+        row = start + int((~is_finite).nonzero()[0, 0])
         raise DataError(
             f"vector {row} (counted from 0) holds NaN or infinity; embed its text again"
         )
@@ -51,6 +54,7 @@ def merge(old: Neighbors, new: Neighbors, *, offset: int, k: int) -> Neighbors:
     """
     values = torch.cat([old.similarities, new.similarities.cpu()], dim=1)
     indices = torch.cat([old.indices, new.indices.cpu() + offset], dim=1)
+    # A stable sort leaves equal values in their order, the lower index first.
     values, order = values.sort(dim=1, descending=True, stable=True)
     return Neighbors(values[:, :k], indices.gather(1, order[:, :k]))
 
@@ -63,16 +67,19 @@ def top_k(similarities: Float[Tensor, "n m"], k: int) -> Neighbors:
     """
     k = min(k, similarities.shape[1])
     values, indices = torch.topk(similarities, min(k + 1, similarities.shape[1]), dim=1)
-    open_edge = values[:, k - 1 : k] == values[:, k:]
+    # Without a further value this has no column: all are taken, and no choice was open.
+    is_open = values[:, k - 1 : k] == values[:, k:]
     values, indices = _by_value_then_index(values[:, :k], indices[:, :k])
-    if open_edge.any():
-        at = open_edge[:, 0].nonzero()[:, 0]
+    if is_open.any():
+        at = is_open[:, 0].nonzero()[:, 0]
         sorted_values, sorted_indices = similarities[at].sort(dim=1, descending=True, stable=True)
         values[at], indices[at] = sorted_values[:, :k], sorted_indices[:, :k]
     return Neighbors(values, indices)
 
 
 def _by_value_then_index(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row by descending value, equal values by index."""
+    # By the second key first, then by the first one with a stable sort.
     indices, order = indices.sort(dim=1)
     values, by_value = values.gather(1, order).sort(dim=1, descending=True, stable=True)
     return values, indices.gather(1, by_value)

@@ -1,9 +1,8 @@
-"""The nearest pairs of two blocks on a GPU: large tiles, and nothing but the lists' beginning and
-end on the host.
+"""The nearest pairs of two blocks on a GPU, in large tiles, with the lists of k on the device.
 
 A tile is one matrix product of rounded vectors. As in ``torch_scanner``, the largest bound of each
 chunk is compared with the k-th best similarity so far, and the chunks that reach it are looked at
-one by one. Here the lists of k are on the device too, and so are the vectors themselves: what
+one by one. Here the lists are on the device too, and so are the vectors themselves: what
 reaches a bound is computed in float64 there, in the order of additions of ``dot_float64``, and
 sorted into the lists. So values and neighbors are those of the CPU, to the bit. The host waits a
 few times for each tile of a billion pairs, to know how many pairs there are to look at.
@@ -22,6 +21,7 @@ from jaxtyping import Float, Float32, Int, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.portions import ceil_div
 from interlingua.search.topk.bounds import LANES, Block, Frame, Precision
 from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.torch_scanner import (
@@ -60,7 +60,7 @@ class Resident(NamedTuple):
 
 
 class DeviceScanner:
-    """See the module.
+    """A ``Scanner`` that does all on one device.
 
     Args:
         frame: of both sides; only its means are used.
@@ -77,6 +77,7 @@ class DeviceScanner:
         dtype: torch.dtype | None = None,
         tile: tuple[int, int] = (TILE_ROWS, TILE_COLUMNS),
     ) -> None:
+        # Without axes there is one stage, all coordinates.
         self.plain = TorchScanner(Frame(frame.x, frame.y), device=device, dtype=dtype)
         self.device = self.plain.device
         self.dtype = self.plain.dtype
@@ -107,6 +108,7 @@ class DeviceScanner:
             right.write(of_y)
 
     def _tile(self, left: _Side, right: _Side, rows: slice, columns: slice) -> None:
+        """Brings the lists up to date with a tile's pairs, or with those of its two halves."""
         pairs = self._near(left, right, rows, columns)
         if pairs is None:
             for smaller in _halves(rows, columns):
@@ -130,15 +132,17 @@ class DeviceScanner:
         places = _hits(codes, bars)
         if places is not None and right.values is not None:
             of_columns = right.bars(columns, real.T, middle, width)
-            more = _hits_of_columns(codes, of_columns)
-            if more is None:
+            places_of_columns = _hits_of_columns(codes, of_columns)
+            if places_of_columns is None:
                 return None
-            new = codes.flatten()[more] < bars[more // width]
-            places = torch.cat([places, more[new]])
+            # Those that reach their row's bar as well are there already.
+            is_new = codes.flatten()[places_of_columns] < bars[places_of_columns // width]
+            places = torch.cat([places, places_of_columns[is_new]])
         if places is None:
             return None
         row = places // width
         column = places % width
+        # Zero rows that fill a chunk are no vectors.
         if real.shape != products.shape:
             inside = ((row < real.shape[0]) & (column < real.shape[1])).nonzero()[:, 0]
             row, column = row[inside], column[inside]
@@ -150,7 +154,7 @@ class _Side:
 
     Args:
         block: the vectors.
-        lists: of their neighbors; None where none are wanted.
+        lists: of their neighbors; None where only the other side's are searched.
         slack: how far a similarity may be from its product, for each vector.
         device: where they go.
     """
@@ -167,7 +171,7 @@ class _Side:
         self.values: Tensor | None = None
         self.indices: Tensor | None = None
         if lists is not None:
-            # copies, as on the CPU these would be the lists themselves
+            # Copies, as on the CPU these would be the lists themselves.
             self.values = torch.tensor(lists.values, device=device)
             self.indices = torch.tensor(lists.indices, device=device)
 
@@ -180,7 +184,7 @@ class _Side:
 
     def padded(self, at: slice) -> Float[Tensor, "padded 4+d"]:
         """Rounded vectors up to the end of a chunk."""
-        return self.block.matrix[at.start : -(-at.stop // CHUNK) * CHUNK]
+        return self.block.matrix[at.start : ceil_div(at.stop, CHUNK) * CHUNK]
 
     def bars(
         self, at: slice, tile: Float[Tensor, "n m"], middle: float, padded: int
@@ -195,8 +199,9 @@ class _Side:
         slack = self.slack[at]
         bar = self.values[at, -1] - middle - slack
         if tile.shape[1] >= k and bool(bar.isneginf().any()):
+            # At least that good are k of the tile, see ``TorchScanner._codes``.
             best = kth_of_chunks(tile, k).float()
-            own = best - best.abs() * 2.0**-7 - 2 * slack  # at least that good are k of the tile
+            own = best - best.abs() * 2.0**-7 - 2 * slack
             bar = torch.where(bar.isneginf(), own, bar)
         rounded = bar.to(dtype)
         codes[: len(bar)] = torch.where(rounded > 0, rounded.view(CODES[dtype]), limits.min)
@@ -221,18 +226,23 @@ class _Side:
             return
         near = (values >= self.values[at, -1]).nonzero()[:, 0]
         at, values, indices = at[near], values[near], indices[near]
+        # The whole lists of the span join the new pairs, known neighbors or not: their number does
+        # not depend on the data, so that the host need not wait for it. What is not known yet goes
+        # behind all vectors of the span.
         k = self.values.shape[1]
         own = torch.arange(span.start, span.stop, device=at.device)[:, None].expand(-1, k).flatten()
         known = self.indices[span].flatten()
-        own = torch.where(known >= 0, own, span.stop)  # what is not known yet goes behind all
+        own = torch.where(known >= 0, own, span.stop)
         at = torch.cat([at, own])
         values = torch.cat([values, self.values[span].flatten()])
         indices = torch.cat([indices, known])
         order = _order(at, values, indices)
         at, values, indices = at[order], values[order], indices[order]
+        # A pair that comes twice stays once.
         is_new = F.pad((at[1:] != at[:-1]) | (indices[1:] != indices[:-1]), (1, 0), value=True)
         kept = (is_new & (at < span.stop)).nonzero()[:, 0]
         at, values, indices = at[kept], values[kept], indices[kept]
+        # The place of a pair in its list: its number less that of the first pair of its vector.
         first = torch.searchsorted(at, at)
         place = torch.arange(len(at), device=at.device) - first
         best = (place < k).nonzero()[:, 0]
@@ -243,14 +253,12 @@ class _Side:
 def _order(
     at: Int64[Tensor, " p"], values: Float32[Tensor, " p"], indices: Int64[Tensor, " p"]
 ) -> Int64[Tensor, " p"]:
-    """Of pairs: by vector, larger values first, equal ones by index.
-
-    Three stable sorts, the last key first.
-    """
+    """The order of pairs: by vector, larger values first, equal ones by index."""
+    # Three stable sorts, the last key first.
     order = indices.sort(stable=True).indices
-    order = order[
-        (values[order] + 0.0).sort(descending=True, stable=True).indices
-    ]  # + 0 makes -0 a plain 0
+    # Adding 0 makes a negative zero a positive one: the two must be equal here.
+    by_value = (values[order] + 0.0).sort(descending=True, stable=True).indices
+    order = order[by_value]
     return order[at[order].sort(stable=True).indices]
 
 
@@ -260,12 +268,8 @@ def _hits(codes: Int[Tensor, "n m"], bars: Int[Tensor, " n"]) -> Int64[Tensor, "
     near = (largest >= bars[:, None]).flatten().nonzero().flatten()
     if len(near) * CHUNK > PAIRS_AT_ONCE and _can_halve(codes):
         return None
-    hits = (
-        (codes.view(-1, CHUNK)[near] >= bars[near // largest.shape[1], None])
-        .flatten()
-        .nonzero()
-        .flatten()
-    )
+    is_hit = codes.view(-1, CHUNK)[near] >= bars[near // largest.shape[1], None]
+    hits = is_hit.flatten().nonzero().flatten()
     return near[hits // CHUNK] * CHUNK + hits % CHUNK
 
 
@@ -283,17 +287,21 @@ def _hits_of_columns(
 
 
 def _can_halve(codes: Int[Tensor, "n m"]) -> bool:
+    """Whether a tile is large enough to be cut in two."""
     return max(codes.shape) > LEAST_TILE
 
 
 def _halves(rows: slice, columns: slice) -> list[tuple[slice, slice]]:
-    """A tile cut in two along its longer side, at a chunk's end."""
-    longer = rows if rows.stop - rows.start >= columns.stop - columns.start else columns
-    middle = longer.start + -(-(longer.stop - longer.start) // (2 * CHUNK)) * CHUNK
-    parts = [slice(longer.start, middle), slice(middle, longer.stop)]
-    if longer is rows:
-        return [(part, columns) for part in parts]
-    return [(rows, part) for part in parts]
+    """A tile cut in two along its longer side."""
+    if rows.stop - rows.start >= columns.stop - columns.start:
+        return [(part, columns) for part in _cut(rows)]
+    return [(rows, part) for part in _cut(columns)]
+
+
+def _cut(span: slice) -> list[slice]:
+    """Two halves, cut at the end of a chunk, as the second one must begin with a whole one."""
+    middle = span.start + ceil_div(span.stop - span.start, 2 * CHUNK) * CHUNK
+    return [slice(span.start, middle), slice(middle, span.stop)]
 
 
 def exact_products(
@@ -309,11 +317,13 @@ def exact_products(
     """
     values = torch.empty(len(rows), dtype=torch.float32, device=x.device)
     width = x.shape[1]
+    # Zeros up to a multiple of the lanes; they add nothing.
     behind = -width % LANES
     at_once = max(1, ELEMENTS_AT_ONCE // (width + behind))
     for start in range(0, len(rows), at_once):
         at = slice(start, start + at_once)
         products = F.pad(x[rows[at]].double() * y[columns[at]].double(), (0, behind))
+        # One addition at a time: torch's own sum would choose another order.
         steps = products.view(len(products), -1, LANES).unbind(1)
         sums = torch.zeros_like(steps[0])
         for step in steps:

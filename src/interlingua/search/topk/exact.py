@@ -1,9 +1,8 @@
-"""Exact k nearest neighbors by inner product, in blocks: both directions from one pass over the
-similarities.
+"""Exact k nearest neighbors by inner product, block by block.
 
-Each block of x meets each block of y once, and a scanner brings the lists of both up to date. The
-vectors may be memory maps of any length; what is held is a block of each side and the lists
-themselves.
+Each block of x meets each block of y once, and a scanner brings the lists of both up to date, so
+that both directions come from one pass over the similarities. The vectors may be memory maps of any
+length; what is held is a block of each side and the lists themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from interlingua.errors import DataError
+from interlingua.portions import ceil_div
 from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
 from interlingua.search.topk.device_scanner import DeviceScanner
 from interlingua.search.topk.kernel_scanner import CompiledScanner
@@ -24,12 +24,14 @@ from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.torch_scanner import TorchScanner
 
 BLOCK = 65_536
+"""Vectors of a block, at most."""
 KEPT_BYTES = 2**29
 """Blocks of y made ready are kept for all of x where they take no more; on a GPU half of the memory
 that is free."""
 LARGE = 2**28
 """Pairs from which a GPU saves more than it takes to begin on it."""
 PART = 4096
+"""Vectors read and checked at once."""
 SAMPLE = 4096
 """Vectors of a side; their mean and axes stand for those of all."""
 LONGEST = 1e18
@@ -72,9 +74,10 @@ def exact_topk(
     Raises:
         DataError: a side is empty, widths differ, or a vector is not finite.
     """
-    return _search(queries, candidates, k=k, rows=rows, columns=columns, device=device, both=False)[
-        0
-    ]
+    of_queries, _ = _search(
+        queries, candidates, k=k, rows=rows, columns=columns, device=device, both=False
+    )
+    return of_queries
 
 
 def mutual_topk(
@@ -116,12 +119,17 @@ def _search(
     device: str | torch.device,
     both: bool,
 ) -> tuple[Neighbors, Neighbors]:
+    """The neighbors of x, and those of y; without ``both`` of no vector of y."""
     check_sides(x, y, k)
     of_x = NeighborLists.empty(len(x), min(k, len(y)))
-    of_y = NeighborLists.empty(len(y), min(k, len(x))) if both else None
+    of_y: NeighborLists | None = None
+    if both:
+        of_y = NeighborLists.empty(len(y), min(k, len(x)))
     rows = balanced_block_size(len(x), rows)
     columns = balanced_block_size(len(y), columns)
     scanner = make_scanner(make_frame(x, y, rows, columns), device=device)
+    # Every block of y meets every block of x: where there are several of these, and memory for all
+    # of y, its blocks are made ready once.
     keep = len(x) > rows and prepared_bytes(*y.shape) <= kept_bytes(torch.device(device))
     kept: dict[int, Any] = {}
     for i in range(0, len(x), rows):
@@ -130,20 +138,18 @@ def _search(
             right = kept.get(j) or scanner.prepare(read_block(y, j, columns), of_x=False)
             if keep:
                 kept[j] = right
-            scanner.scan(
-                left,
-                right,
-                of_x.part(i, i + rows),
-                None if of_y is None else of_y.part(j, j + columns),
-            )
+            # Parts of lists are views: the scanner writes into the lists themselves.
+            part_of_y = None
+            if of_y is not None:
+                part_of_y = of_y.part(j, j + columns)
+            scanner.scan(left, right, of_x.part(i, i + rows), part_of_y)
     return neighbors_of(of_x), neighbors_of(of_y or NeighborLists.empty(0, k))
 
 
 def balanced_block_size(count: int, most: int) -> int:
-    """The size of blocks that are as few as with ``most`` in each, and none much smaller than
-    another.
-    """
-    return -(-count // -(-count // most))
+    """The size of as few blocks as can be, of nearly one size, with at most ``most`` in each."""
+    blocks = ceil_div(count, most)
+    return ceil_div(count, blocks)
 
 
 def prepared_bytes(count: int, width: int) -> int:
@@ -152,15 +158,15 @@ def prepared_bytes(count: int, width: int) -> int:
 
 
 def search_device(queries: int, candidates: int) -> torch.device:
-    """Where a search is done of which only the result counts: on a GPU if there is one and the
-    search is worth it.
+    """Where to do a search: on a GPU if there is one and the search is large enough.
 
     Args:
         queries: how many.
         candidates: how many.
     """
-    worth_it = queries * candidates >= LARGE and torch.cuda.is_available()
-    return torch.device("cuda" if worth_it else "cpu")
+    if queries * candidates >= LARGE and torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("cpu")
 
 
 def kept_bytes(device: torch.device) -> int:
@@ -187,16 +193,18 @@ def read_block(vectors: NDArray[np.floating], start: int, size: int) -> Block:
         DataError: one is not finite, or too long.
     """
     block = np.empty((min(size, len(vectors) - start), vectors.shape[1]), np.float32)
-    for at in range(0, len(block), PART):  # what is read and looked at stays in the cache
+    # In parts, so that what was read is still in the cache when it is looked at.
+    for at in range(0, len(block), PART):
         part = block[at : at + PART]
-        with np.errstate(
-            over="ignore"
-        ):  # of numbers that float32 does not hold, which are reported here
+        # Numbers that float32 does not hold become infinite, and are reported below.
+        with np.errstate(over="ignore"):
             part[:] = vectors[start + at : start + at + len(part)]
-        good = np.einsum("nd,nd->n", part, part) <= LONGEST**2
-        if not good.all():
-            row = int(np.flatnonzero(~good)[0])
+        # NaN is not less or equal, and an infinite square neither.
+        is_good = np.einsum("nd,nd->n", part, part) <= LONGEST**2
+        if not is_good.all():
+            row = int(np.flatnonzero(~is_good)[0])
             what = f"vector {start + at + row} (counted from 0)"
+            # The numbers as they are given, which float64 may hold and float32 not.
             if np.isnan(part[row]).any() or np.isinf(vectors[start + at + row]).any():
                 raise DataError(f"{what} holds NaN or infinity; embed its text again")
             raise DataError(f"{what} is too long, above {LONGEST:g}; scale the vectors to length 1")
@@ -213,7 +221,7 @@ def make_frame(
 ) -> Frame:
     """Means and axes of some vectors of both sides, if they are finite.
 
-    One that is not is reported by its row later.
+    A vector that is not finite is reported later, by its row, when it is read.
 
     Args:
         x: (n, d).
@@ -227,26 +235,26 @@ def make_frame(
         of_x, of_y = (side.mean(axis=0) for side in sides)
     if not (np.isfinite(of_x).all() and np.isfinite(of_y).all()):
         return Frame(np.zeros_like(of_x), np.zeros_like(of_y))
+    # A single stage has all coordinates, whatever their axes.
     if x.shape[1] <= STAGE or (pairs or len(x) * len(y)) < PAIRS_OF_AXES * x.shape[1] ** 2:
         return Frame(of_x, of_y)
-    rest = torch.from_numpy(
-        np.concatenate([side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)])
-    )
-    rest = rest / rest.abs().max().clamp(
-        min=torch.finfo(torch.float32).tiny
-    )  # no square is too large for float32
+    centered = [side - mean for side, mean in zip(sides, (of_x, of_y), strict=True)]
+    rest = torch.from_numpy(np.concatenate(centered))
+    # By the largest number, so that no square is too large for float32; axes stay as they are.
+    rest = rest / rest.abs().max().clamp(min=torch.finfo(torch.float32).tiny)
+    # The axes of both sides together, those of largest variance first: ``eigh`` has them last.
     axes = torch.linalg.eigh((rest.T @ rest).double()).eigenvectors.flip(1)
     mixed = [part @ _mixing(part.shape[1]) for part in axes.split(STAGE, dim=1)]
     return Frame(of_x, of_y, torch.cat(mixed, dim=1).float().numpy())
 
 
 def _mixing(size: int) -> Float[Tensor, "size size"]:
-    """Mixes the axes of a stage: a byte's step goes by the largest coordinate, so none should stand
-    out.
+    """A random rotation that mixes the axes of a stage.
+
+    The step of a byte goes by the largest coordinate of a vector, so none should stand out.
     """
-    normal = torch.randn(
-        size, size, generator=torch.Generator().manual_seed(0), dtype=torch.float64
-    )
+    seeded = torch.Generator().manual_seed(0)
+    normal = torch.randn(size, size, generator=seeded, dtype=torch.float64)
     mixing: Float[Tensor, "size size"] = torch.linalg.qr(normal).Q
     return mixing
 

@@ -54,46 +54,57 @@ class NeighborLists:
         if not len(at):
             return
         k = self.values.shape[1]
+        # The neighbors so far of the vectors concerned join the new pairs.
         touched = np.unique(at)
-        known = self.indices[touched] >= 0
-        at = np.concatenate([at, np.repeat(touched, known.sum(axis=1))])
-        values = np.concatenate([values, self.values[touched][known]])
-        indices = np.concatenate([indices, self.indices[touched][known]])
+        is_known = self.indices[touched] >= 0
+        at = np.concatenate([at, np.repeat(touched, is_known.sum(axis=1))])
+        values = np.concatenate([values, self.values[touched][is_known]])
+        indices = np.concatenate([indices, self.indices[touched][is_known]])
         order = _order(at, values, indices)
         at = at[order]
         values = values[order]
         indices = indices[order]
-        new = np.append(True, (at[1:] != at[:-1]) | (indices[1:] != indices[:-1]))
-        at = at[new]
-        values = values[new]
-        indices = indices[new]
-        first = np.append(True, at[1:] != at[:-1])
-        place = np.arange(len(at)) - np.flatnonzero(first)[first.cumsum() - 1]
-        best = place < k
-        self.values[at[best], place[best]] = values[best]
-        self.indices[at[best], place[best]] = indices[best]
+        # Copies of a pair have one value, so that they are next to each other now: one of them
+        # stays.
+        is_new = np.append(True, (at[1:] != at[:-1]) | (indices[1:] != indices[:-1]))
+        at = at[is_new]
+        values = values[is_new]
+        indices = indices[is_new]
+        # The place of each pair in its vector's list: its number less that of the list's first.
+        is_first = np.append(True, at[1:] != at[:-1])
+        place = np.arange(len(at)) - np.flatnonzero(is_first)[is_first.cumsum() - 1]
+        is_best = place < k
+        self.values[at[is_best], place[is_best]] = values[is_best]
+        self.indices[at[is_best], place[is_best]] = indices[is_best]
 
     def join(self, other: NeighborLists) -> None:
         """Takes note of the neighbors in other lists of the same vectors."""
-        there = np.flatnonzero((other.indices >= 0).any(axis=1))
+        filled = np.flatnonzero((other.indices >= 0).any(axis=1))
         k = other.values.shape[1]
-        found = other.indices[there].ravel()
-        known = found >= 0
-        at = np.repeat(there, k)[known]
+        found = other.indices[filled].ravel()
+        is_known = found >= 0
+        at = np.repeat(filled, k)[is_known]
         if len(at):
-            self.add(at, other.values[there].ravel()[known], found[known])
+            self.add(at, other.values[filled].ravel()[is_known], found[is_known])
 
 
 def _order(
     at: Int64[ndarray, " p"], values: Float32[ndarray, " p"], indices: Int64[ndarray, " p"]
 ) -> Int64[ndarray, " p"]:
-    """Of pairs: by vector, larger values first, equal ones by index; sooner than by three keys."""
-    bits = (values + np.float32(0)).view(np.int32)  # without a negative zero
-    keys = (at << 32) - np.where(
-        bits < 0, bits ^ np.int32(2**31 - 1), bits
-    )  # the bits of floats are in their order
+    """The order of pairs: by vector, larger values first, equal ones by index.
+
+    Vector and value go into one whole number, as sorting by one key is much faster than by three;
+    the few pairs that are equal in both are sorted by index afterwards.
+    """
+    # Adding 0 makes a negative zero a positive one: the two are equal, and their bits are not.
+    bits = (values + np.float32(0)).view(np.int32)
+    # The bits of positive floats are in the order of the floats; those of negative ones are in the
+    # reverse order, which flipping all bits but the sign turns round.
+    ranks = np.where(bits < 0, bits ^ np.int32(2**31 - 1), bits)
+    # Less the rank, so that the larger values come first.
+    keys = (at << 32) - ranks
     order = np.argsort(keys)
-    again = np.concatenate([[False], keys[order[1:]] == keys[order[:-1]], [False]])
-    tied = np.flatnonzero(again[1:] | again[:-1])
+    is_repeated = np.concatenate([[False], keys[order[1:]] == keys[order[:-1]], [False]])
+    tied = np.flatnonzero(is_repeated[1:] | is_repeated[:-1])
     order[tied] = order[tied][np.lexsort((indices[order[tied]], keys[order[tied]]))]
     return order

@@ -1,5 +1,9 @@
-"""How long a search takes here, by short trials: before a run, and for the time that is left of
-one.
+"""How long a search takes here, by short trials before it.
+
+The time of a search is nearly linear in three counts: of pairs, each of which is bounded; of
+vectors that find their way into a list, each of which is computed exactly and sorted in; and of
+vectors made ready. The trials measure the seconds of each. How many vectors find their way into a
+list is known without a search, from k and the sizes (``_places``).
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.arrays import unit_rows
+from interlingua.portions import ceil_div
 from interlingua.search.topk.bounds import Block
 from interlingua.search.topk.exact import (
     check_sides,
@@ -25,7 +30,9 @@ from interlingua.search.topk.exact import (
 from interlingua.search.topk.lists import NeighborLists
 
 TRIED_VECTORS = 4096
-TRIED_NEIGHBOURS = 64
+"""Vectors of a side in the largest trial."""
+TRIED_NEIGHBORS = 64
+"""Of each vector in a trial, at most."""
 FEWEST_TRIED = 256
 """Vectors of the first trial; its time decides how many can be tried."""
 TRIAL_SECONDS = 2.0
@@ -49,7 +56,8 @@ class SearchSpeed(NamedTuple):
 
     def seconds(self, n: int, m: int, k: int, rows: int) -> float:
         """Of all neighbors both ways."""
-        ready = n + m * -(-n // rows)
+        # Blocks of y are made ready anew for each block of x.
+        ready = n + m * ceil_div(n, rows)
         return self.pair * n * m + self.place * _places(n, m, k) + self.vector * ready
 
 
@@ -79,14 +87,15 @@ def search_speed(
         DataError: their widths differ.
     """
     check_sides(x, y, k)
-    k = min(k, TRIED_NEIGHBOURS)
+    k = min(k, TRIED_NEIGHBORS)
     rng = np.random.default_rng(0)
-    known = [
-        np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)
-    ]  # the run itself tells which one is broken
+    # The run itself tells which vector is not finite.
+    known = [np.nan_to_num(side, posinf=0, neginf=0) for side in (x, y)]
     kth_best = _kth_best_of(known, k, sizes)
-    most = min(TRIED_VECTORS, max(FEWEST_TRIED, *sizes))  # no more than the run itself will search
+    # No more than the run itself will search.
+    most = min(TRIED_VECTORS, max(FEWEST_TRIED, *sizes))
     tile = min(most, FEWEST_TRIED)
+    # Larger tiles measure better; the time of one goes by the square of its size.
     while True:
         trial = _Trial(known, kth_best, k, tile, rng, math.prod(sizes), device, clock)
         first = trial.pass_seconds(turn=0)
@@ -94,6 +103,8 @@ def search_speed(
         if larger == tile or first * (larger / tile) ** 2 > TRIAL_SECONDS:
             break
         tile = larger
+    # In turn and the least of several, as other processes only ever add to a time. The pass with
+    # empty lists fills them; what it takes more is the price of the places in them.
     times = [first, math.inf]
     for turn in (1, 0, 1, 0, 1):
         times[turn] = min(times[turn], trial.pass_seconds(turn=turn))
@@ -122,20 +133,20 @@ class _Trial:
         self._k = k
         self._tile = tile
         self._clock = clock
+        # The sample over and over, in any order, until the tile is full.
         drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in known]
         self._kth_best = [of[at] for of, at in zip(kth_best, drawn, strict=True)]
         sides = [_with_noise(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
         self._scanner = make_scanner(make_frame(sides[0], sides[1], pairs=pairs), device=device)
-        self._scanner.prepare(Block(sides[0], 0), of_x=True)  # the first time is slower
+        # The first time is slower, and is not measured.
+        self._scanner.prepare(Block(sides[0], 0), of_x=True)
         start = clock()
         self._left = self._scanner.prepare(read_block(sides[0], 0, tile), of_x=True)
         self._right = self._scanner.prepare(read_block(sides[1], 0, tile), of_x=False)
         self.ready = (clock() - start) / (2 * tile)
 
     def pass_seconds(self, *, turn: int) -> float:
-        """Of the tile with empty lists in turn 0, with lists as good as half-way through in turn
-        1.
-        """
+        """Of the tile: with empty lists in turn 0, in turn 1 with lists as of half-way through."""
         lists = NeighborLists.empty(self._tile, self._k), NeighborLists.empty(self._tile, self._k)
         if turn:
             for of, bar in zip(lists, self._kth_best, strict=True):
@@ -148,9 +159,8 @@ class _Trial:
 def _kth_best_of(
     known: Sequence[Float32[ndarray, "n d"]], k: int, sizes: tuple[int, int]
 ) -> list[Float32[ndarray, " n"]]:
-    """What neighbors have to reach when a search is half-way through, for the vectors of both
-    sides.
-    """
+    """What neighbors of both sides have to reach when a search is half-way through."""
+    # The mean of ln t for t from 0 to n is ln n - 1: half-way, by the logarithm, is n / e.
     half_way = max(TRIED_VECTORS, round(min(sizes) / math.e))
     return [_kth_best(known[side], known[1 - side], k, half_way) for side in range(2)]
 
@@ -174,19 +184,22 @@ def _kth_best(
     """
     m = len(candidates)
     part = len(candidates) // 4
-    whole = exact_topk(queries, candidates, k=k).similarities[:, -1].numpy()
+    kth_of_all = exact_topk(queries, candidates, k=k).similarities[:, -1].numpy()
     if part < k or size <= m:
-        return whole
-    few = exact_topk(queries, candidates[:part], k=k).similarities[:, -1].numpy()
-    far, before = (
-        np.maximum(1 - of, 0) for of in (whole, few)
-    )  # half the squared distance, as the length is 1
-    if not before.any():  # copies of each other
-        return whole
-    shrinks = float(far.mean() / before.mean())
-    kth_best: Float32[ndarray, " n"] = 1 - far * np.float32(
-        shrinks ** (math.log(size / m) / math.log(m / part))
-    )
+        return kth_of_all
+    kth_of_part = exact_topk(queries, candidates[:part], k=k).similarities[:, -1].numpy()
+    # Half the squared distance to the k-th neighbor, as vectors have length 1: |x - y|^2 =
+    # 2 - 2 x . y.
+    distance = np.maximum(1 - kth_of_all, 0)
+    distance_in_part = np.maximum(1 - kth_of_part, 0)
+    # All of them are copies of each other.
+    if not distance_in_part.any():
+        return kth_of_all
+    # From a part to all it has become smaller by this factor; from all to ``size`` it becomes so by
+    # a power of it, the ratio of both logarithms.
+    shrinks = float(distance.mean() / distance_in_part.mean())
+    power = math.log(size / m) / math.log(m / part)
+    kth_best: Float32[ndarray, " n"] = 1 - distance * np.float32(shrinks**power)
     return kth_best
 
 

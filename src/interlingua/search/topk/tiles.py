@@ -1,5 +1,4 @@
-"""Nearest neighbors of corpora of any length: tile by tile, in bounded memory, by one process or
-many.
+"""Nearest neighbors of corpora of any length, tile by tile, by one process or many.
 
 All pairs of a block of x and a block of y are a tile. The lists of neighbors of a block lie in a
 file of their own. A tile reads the lists of its two blocks, brings them up to date with its pairs,
@@ -38,6 +37,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import Journal, PathLike, atomic_write
 from interlingua.json_text import parse_json
 from interlingua.locks import exclusive
+from interlingua.portions import ceil_div
 from interlingua.runtime import Counted, silent
 from interlingua.search.topk.bounds import Block, Frame
 from interlingua.search.topk.exact import (
@@ -61,6 +61,15 @@ LEAST = 4096
 """Vectors of a block that is not cut further."""
 SAMPLED = 64
 """Vectors of a side that its digest is taken of."""
+FEW_NEIGHBORS = 64
+"""Up to which k is not what takes the memory."""
+TILES_PER_WORKER = 4
+"""So that none waits long for the last one."""
+JOURNAL = "journal.txt"
+Side = Literal["x", "y"]
+Tile = tuple[int, int]
+"""Its first row and its first column."""
+_LINE = re.compile(r"(\d{1,18}) (\d{1,18})")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,33 +124,42 @@ class TilePlan:
         return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
 
     def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
-        """The plan by which the same search was begun in one of some folders, if its blocks fit.
+        """The plan by which the same search was begun in one of some folders, else this one.
 
-        Else this one.
+        A plan with blocks that do not fit into the memory is passed over.
         """
         for folder in folders:
+            # No plan, or none that can be read: whoever begins in that folder says so.
             try:
-                there = TilePlan(**parse_json((folder / PLAN).read_text(encoding="utf-8")))
+                found = TilePlan(**parse_json((folder / PLAN).read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):
                 continue
-            fits = (there.rows + there.columns) * bytes_of_a_vector(self.width, self.k) <= memory
-            if fits and dataclasses.replace(self, rows=there.rows, columns=there.columns) == there:
-                return there
+            fits = (found.rows + found.columns) * bytes_of_a_vector(self.width, self.k) <= memory
+            # The same but for the sizes of its blocks, which follow from the memory of that run.
+            if fits and dataclasses.replace(self, rows=found.rows, columns=found.columns) == found:
+                return found
         return self
 
     def tiles(self, shard: tuple[int, int] = (1, 1)) -> Iterator[tuple[int, int]]:
         """First row and column of every tile of a shard, ``(2, 8)`` the second of eight.
 
-        To and fro.
+        The columns go to and fro: the block of y that was the last of one row of tiles is the first
+        of the next, and needs not be made ready again.
         """
         number, shards = shard
+        # A shard has every so many-th block of x, and all of y.
         for turn, i in enumerate(range((number - 1) * self.rows, self.n, shards * self.rows)):
             columns = list(range(0, self.m, self.columns))
-            yield from ((i, j) for j in (columns if turn % 2 == 0 else columns[::-1]))
+            if turn % 2 == 1:
+                columns.reverse()
+            for j in columns:
+                yield i, j
 
     def starts(self, side: Side) -> range:
         """First vectors of the blocks of a side."""
-        return range(0, self.n, self.rows) if side == "x" else range(0, self.m, self.columns)
+        if side == "x":
+            return range(0, self.n, self.rows)
+        return range(0, self.m, self.columns)
 
     def shape(self, side: Side, start: int) -> tuple[int, int]:
         """Vectors of the block that begins there, and neighbors of each."""
@@ -154,10 +172,6 @@ class TilePlan:
         return min(self.rows, self.n - i) * min(self.columns, self.m - j)
 
 
-FEW_NEIGHBORS = 64
-"""Up to which k is not what takes the memory."""
-
-
 def block_sizes(
     n: int, m: int, width: int, k: int, memory: int, least_tiles: int = 1
 ) -> tuple[int, int]:
@@ -166,32 +180,36 @@ def block_sizes(
     Raises:
         ConfigError: not even small blocks go into the memory.
     """
-    each = bytes_of_a_vector(
-        width, min(k, max(n, m))
-    )  # a text has no more neighbors than there are texts
+    # A text has no more neighbors than there are texts.
+    each = bytes_of_a_vector(width, min(k, max(n, m)))
+    # One part of three for a block of y, the other two for one of x: each block of x meets all of
+    # y, so that larger ones of x mean fewer times that y is made ready.
     block = memory // (3 * each)
     if block < 1024:
-        least = -(-3 * each * 1024 // 2**20)
-        lower = f", or a lower --k than {k:,}" if k > FEW_NEIGHBORS else ""
+        least = ceil_div(3 * each * 1024, 2**20)
+        lower = ""
+        if k > FEW_NEIGHBORS:
+            lower = f", or a lower --k than {k:,}"
         raise ConfigError(
             f"{memory:,} bytes of memory are too little; expected at least --memory"
             f" {least}MiB{lower}"
         )
     rows = balanced_block_size(n, min(2 * block, MOST_ROWS))
     columns = balanced_block_size(m, min(block, MOST_COLUMNS))
-    while -(-n // rows) * -(-m // columns) < least_tiles and max(rows, columns) >= 2 * LEAST:
-        rows, columns = (
-            (balanced_block_size(n, -(-rows // 2)), columns)
-            if rows > columns
-            else (rows, balanced_block_size(m, -(-columns // 2)))
-        )
+    # Too few tiles for many workers: the longer side of a tile is cut in two, again and again.
+    while ceil_div(n, rows) * ceil_div(m, columns) < least_tiles:
+        if max(rows, columns) < 2 * LEAST:
+            break
+        if rows > columns:
+            rows = balanced_block_size(n, ceil_div(rows, 2))
+        else:
+            columns = balanced_block_size(m, ceil_div(columns, 2))
     return rows, columns
 
 
 def bytes_of_a_vector(width: int, k: int) -> int:
-    """Memory that a vector of a block takes: float32, its rounded copies while they are made, and
-    its lists.
-    """
+    """Memory of a vector of a block: float32, its rounded copies while they are made, its lists."""
+    # Of a list, a float32 and an int64 per neighbor; three times while pairs are sorted in.
     return 4 * width * 4 + 2 * width + 3 * k * 12
 
 
@@ -251,16 +269,19 @@ def _search_here(
     journal: TileJournal,
     device: str,
 ) -> None:
-    """Does what is left, and passes over pairs that are worse than those known from earlier
-    tiles.
+    """Does what is left, in this process.
+
+    Pairs that are worse than those known from earlier tiles are passed over.
     """
     plan = journal.plan
     scanner = make_scanner(frame, device=device)
+    # The latest block of either side, made ready.
     blocks: dict[str, tuple[int, Any]] = {}
 
     def block(name: str, side: NDArray[np.floating], start: int, size: int) -> Any:
         if name not in blocks or blocks[name][0] != start:
-            blocks.pop(name, None)  # before the next one is made
+            # Its memory is given up before the next one is made.
+            blocks.pop(name, None)
             blocks[name] = start, scanner.prepare(read_block(side, start, size), of_x=name == "x")
         return blocks[name][1]
 
@@ -278,12 +299,14 @@ def _search_on(
     journal: TileJournal,
     device: str,
 ) -> None:
-    """Does what is left, a tile a task, and joins the lists that come back with those of earlier
-    tiles.
+    """Does what is left, a tile a task of the workers.
+
+    The lists that come back are joined with those of earlier tiles.
     """
     plan = journal.plan
     sides = {"x": (x, plan.rows), "y": (y, plan.columns)}
 
+    # A block is sent once for all tasks that are at work or about to be.
     @functools.lru_cache(maxsize=2 * workers.slots + 2)
     def block(side: str, start: int) -> Any:
         vectors, size = sides[side]
@@ -338,22 +361,25 @@ class TileJournal:
             DataError: lists are gone or damaged that the journal says are done.
         """
         for side, start in _blocks(tile):
-            self._read[side] = read_lists(
-                self.folder, side, start, self.plan.shape(side, start), self._done
-            )
+            shape = self.plan.shape(side, start)
+            self._read[side] = read_lists(self.folder, side, start, shape, self._done)
         return self._read["x"].lists, self._read["y"].lists
 
     def write(self, tile: Tile, of_x: NeighborLists, of_y: NeighborLists) -> None:
-        """Keeps the lists of both blocks of the tile that was read last, with the tile's pairs
-        among them.
+        """Keeps the lists of both blocks of the tile that was read last.
+
+        Args:
+            tile: which one.
+            of_x: lists of its block of x, with the tile's pairs among them.
+            of_y: lists of its block of y.
         """
-        write_lists(
-            self.folder, "x", tile[0], BlockLists(of_x, self._read["x"].partners | {tile[1]})
-        )
-        write_lists(
-            self.folder, "y", tile[1], BlockLists(of_y, self._read["y"].partners | {tile[0]})
-        )
-        Journal(self.folder / JOURNAL).add(f"{tile[0]} {tile[1]}")
+        i, j = tile
+        block_x = BlockLists(of_x, self._read["x"].partners | {j})
+        block_y = BlockLists(of_y, self._read["y"].partners | {i})
+        write_lists(self.folder, "x", i, block_x)
+        write_lists(self.folder, "y", j, block_y)
+        # The journal last: its line promises that both files have the tile's pairs.
+        Journal(self.folder / JOURNAL).add(f"{i} {j}")
         self._done.add(tile)
         self.finished += self.plan.pairs(*tile)
         self.progress(self.finished, self.total)
@@ -395,10 +421,8 @@ def neighbor_blocks(
             path=folder,
         )
     for start in plan.starts(side):
-        yield (
-            start,
-            neighbors_of(read_lists(folder, side, start, plan.shape(side, start), done).lists),
-        )
+        block = read_lists(folder, side, start, plan.shape(side, start), done)
+        yield start, neighbors_of(block.lists)
 
 
 def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
@@ -410,6 +434,7 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
     """
     folder = Path(folder)
     done = _begin(folder, plan, (1, 1))
+    # All plans are looked at before any list is joined.
     for shard in shards:
         _check_plan(shard, plan)
     journals = {shard: read_done(shard) for shard in shards}
@@ -423,6 +448,7 @@ def join_shards(plan: TilePlan, shards: list[Path], folder: PathLike) -> None:
                 whole.lists.join(part.lists)
                 whole.partners.update(part.partners)
             write_lists(folder, side, start, whole)
+    # The journal only now: cut off before, the next run joins the shards again.
     for journal in journals.values():
         for tile in journal.tiles:
             done.add(tile)
@@ -435,6 +461,11 @@ def _blocks(tile: Tile) -> tuple[tuple[Side, int], tuple[Side, int]]:
 
 
 def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
+    """Makes the folder of a search, or goes on in it: the tiles that are done there.
+
+    Raises:
+        ConfigError: the folder holds another plan, or there is no such shard.
+    """
     number, shards = shard
     if not 1 <= number <= shards:
         raise ConfigError(f"shard {number}/{shards}: the first number goes from 1 to the second")
@@ -442,7 +473,8 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
     if (folder / PLAN).exists():
         _check_plan(folder, plan)
         done = read_done(folder)
-        write_done(folder, done)  # without a line that was cut
+        # Without a line that was cut, to which the next one would be added.
+        write_done(folder, done)
         return done
     with atomic_write(folder / PLAN) as file:
         json.dump(dataclasses.asdict(plan), file)
@@ -450,26 +482,28 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
 
 
 def _check_plan(folder: Path, plan: TilePlan) -> None:
+    """Refuses a folder of another plan.
+
+    Raises:
+        ConfigError: it is one, or its plan can't be read.
+    """
     try:
-        there = parse_json((folder / PLAN).read_text(encoding="utf-8"))
+        found = parse_json((folder / PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"{folder} holds no plan that can be read; choose another folder or remove it"
         ) from error
-    known = there if isinstance(there, dict) else {}
-    changed = [key for key, value in dataclasses.asdict(plan).items() if known.get(key) != value]
+    # JSON that is no plan at all differs in every field.
+    if not isinstance(found, dict):
+        found = {}
+    changed = [key for key, value in dataclasses.asdict(plan).items() if found.get(key) != value]
     if changed:
-        what = "other vectors" if changed == ["digest"] else f"another {', '.join(changed)}"
+        what = f"another {', '.join(changed)}"
+        if changed == ["digest"]:
+            what = "other vectors"
         raise ConfigError(
             f"{folder} holds the neighbors of a run with {what}; choose another folder or remove it"
         )
-
-
-JOURNAL = "journal.txt"
-Side = Literal["x", "y"]
-Tile = tuple[int, int]
-"""Its first row and its first column."""
-_LINE = re.compile(r"(\d{1,18}) (\d{1,18})")
 
 
 class DoneTiles:
@@ -537,12 +571,12 @@ def read_lists(
         if expected:
             raise _lost(path, "is missing") from None
         return BlockLists(NeighborLists.empty(*shape), set())
-    except (
-        Exception
-    ) as error:  # of a damaged archive zipfile and numpy raise errors of a dozen kinds
+    except Exception as error:
+        # Of a damaged archive zipfile and numpy raise errors of a dozen kinds.
         raise _lost(path, "is damaged") from error
     if block != _block_name(side, start):
         raise _lost(path, "has the lists of another block")
+    # More partners than the journal names are fine: their tile was cut off before its line.
     if lists.values.shape != shape or lists.indices.shape != shape or not expected <= partners:
         raise _lost(path, "is older than that or of another run")
     return BlockLists(lists, partners)
@@ -583,10 +617,12 @@ def write_done(folder: Path, done: DoneTiles) -> None:
 
 
 def _block_name(side: Side, start: int) -> str:
+    """What a file says its lists are of, so that a swapped one is noticed."""
     return f"{side} {start}"
 
 
 def _lost(path: Path, what: str) -> DataError:
+    """The error of lists that the journal promises and that are not there."""
     return DataError(
         f"{what}, though {JOURNAL} says that its tiles are done; remove the folder {path.parent}"
         " and run the same command again, which searches again",
@@ -594,13 +630,11 @@ def _lost(path: Path, what: str) -> DataError:
     )
 
 
-TILES_PER_WORKER = 4
-"""So that none waits long for the last one."""
-
-
 def tiles_for(workers: Workers | None) -> int:
     """Tiles that keep them busy; for this process alone any number will do."""
-    return 1 if workers is None else workers.slots * TILES_PER_WORKER
+    if workers is None:
+        return 1
+    return workers.slots * TILES_PER_WORKER
 
 
 def tile_lists(
@@ -612,11 +646,8 @@ def tile_lists(
         NeighborLists.empty(len(x.vectors), min(plan.k, plan.m)),
         NeighborLists.empty(len(y.vectors), min(plan.k, plan.n)),
     )
-    ready = [
-        scanner.prepare(
-            Block(np.array(block.vectors), block.start), of_x=of_x
-        )  # what comes from afar is read-only
-        for block, of_x in ((x, True), (y, False))
-    ]
-    scanner.scan(ready[0], ready[1], *found)
+    # Arrays that come from another process are read-only, so that the vectors are copied.
+    left = scanner.prepare(Block(np.array(x.vectors), x.start), of_x=True)
+    right = scanner.prepare(Block(np.array(y.vectors), y.start), of_x=False)
+    scanner.scan(left, right, *found)
     return found

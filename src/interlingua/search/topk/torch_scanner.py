@@ -18,6 +18,7 @@ from jaxtyping import Float, Float32, Int, Int64
 from numpy import ndarray
 from torch import Tensor
 
+from interlingua.portions import ceil_div
 from interlingua.search.topk.bounds import (
     PART,
     Block,
@@ -76,37 +77,46 @@ class TorchScanner:
     def __init__(
         self, frame: Frame, *, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
     ) -> None:
-        self.frame, self.device = frame, torch.device(device)
-        self.dtype = dtype or (
-            torch.bfloat16 if multiplies_bfloat16(self.device) else torch.float32
-        )
+        self.frame = frame
+        self.device = torch.device(device)
+        if dtype is None:
+            dtype = torch.float32
+            if multiplies_bfloat16(self.device):
+                dtype = torch.bfloat16
+        self.dtype = dtype
+        # mu . nu, which nearly all similarities are near to.
         self.middle = float(frame.x.astype(np.float64) @ frame.y)
-        self.stages, self.stage = frame.stages, len(frame.stages) - 1
+        self.stages = frame.stages
+        # It begins with all coordinates, as the lists are empty.
+        self.stage = len(frame.stages) - 1
         self.room = torch.empty(0, device=self.device, dtype=self.dtype)
 
     def prepare(self, block: Block, *, of_x: bool) -> Rounded:
-        """See ``Scanner``; the similarity of the means is left out of the products, so that little
-        is rounded away.
+        """See ``Scanner``.
+
+        The similarity of the means is left out of the products, so that little is rounded away.
         """
         n, d = block.vectors.shape
-        matrix = torch.zeros(-(-n // CHUNK) * CHUNK, 4 + d, device=self.device, dtype=self.dtype)
+        padded = ceil_div(n, CHUNK) * CHUNK
+        matrix = torch.zeros(padded, 4 + d, device=self.device, dtype=self.dtype)
         precision = Precision.empty(n, len(self.stages))
         longest = 0.0
         for start in range(0, n, PART):
             at = slice(start, min(start + PART, n))
             seen = view(Block(block.vectors[at], 0), self.frame, of_x=of_x, device=self.device)
-            seen = (
-                seen._replace(term=seen.term - self.middle, size=seen.size + abs(self.middle))
-                if of_x
-                else seen
-            )
+            if of_x:
+                term = seen.term - self.middle
+                seen = seen._replace(term=term, size=seen.size + abs(self.middle))
             rounded = seen.rest.to(self.dtype)
+            # A term in two pieces of bfloat16 has twice the digits. Each meets a one of the other
+            # side, so that the product of the matrices adds both terms.
             high = seen.term.to(self.dtype)
             low = (seen.term - high.float()).to(self.dtype)
             one = torch.ones_like(high)
-            matrix[at, :4] = torch.stack(
-                [high, low, one, one] if of_x else [one, one, high, low], dim=1
-            )
+            terms = [one, one, high, low]
+            if of_x:
+                terms = [high, low, one, one]
+            matrix[at, :4] = torch.stack(terms, dim=1)
             matrix[at, 4:] = rounded
             precision.put(at, Precision.of(seen, rounded.float(), self.stages))
             longest = max(longest, float(lengths(torch.from_numpy(block.vectors[at])).max()))
@@ -115,6 +125,7 @@ class TorchScanner:
     @torch.inference_mode()
     def scan(self, x: Rounded, y: Rounded, of_x: NeighborLists, of_y: NeighborLists | None) -> None:
         """See ``Scanner``."""
+        # Small tiles: the products of one stay in the cache until they were looked at.
         with sums_in_float32():
             for i in range(0, len(x.block.vectors), TILE_ROWS):
                 for j in range(0, len(y.block.vectors), TILE_COLUMNS):
@@ -135,32 +146,42 @@ class TorchScanner:
         """
         rows = slice(i, min(i + TILE_ROWS, len(x.block.vectors)))
         columns = slice(j, min(j + TILE_COLUMNS, len(y.block.vectors)))
-        lists = (
-            of_x.part(rows.start, rows.stop),
-            None if of_y is None else of_y.part(columns.start, columns.stop),
-        )
-        full = not any(np.isneginf(part.kth_best).any() for part in lists if part is not None)
+        part_of_y = None
+        if of_y is not None:
+            part_of_y = of_y.part(columns.start, columns.stop)
+        lists = (of_x.part(rows.start, rows.stop), part_of_y)
+        is_full = not any(np.isneginf(part.kth_best).any() for part in lists if part is not None)
         last = len(self.stages) - 1
         pairs = (rows.stop - rows.start) * (columns.stop - columns.start)
-        stage = self.stage if full else last
+        # Pairs with a bound that reaches a list.
+        stage = last
+        if is_full:
+            stage = self.stage
         row, column = self._near(x, y, lists, rows, columns, stage)
         while len(row) > TOO_MANY * pairs and stage < last:
             stage += 1
             row, column = self._near(x, y, lists, rows, columns, stage)
         looked_at = len(row)
+        # Of these, the pairs with a product in float32 that reaches it too, and then exactly.
         row, column = self._reach(x, y, row, column, of_x, of_y)
         values = dot_float64(x.block.vectors, y.block.vectors, row, column)
-        near = values >= of_x.kth_best[row]
-        of_x.add(row[near], values[near], column[near] + y.block.start)
+        # Equal to the k-th best counts: the index decides then, in the lists.
+        is_near = values >= of_x.kth_best[row]
+        of_x.add(row[is_near], values[is_near], column[is_near] + y.block.start)
         if of_y is not None:
-            near_columns = values >= of_y.kth_best[column]
-            of_y.add(column[near_columns], values[near_columns], row[near_columns] + x.block.start)
-            near |= near_columns
-        vain = looked_at - int(near.sum())
-        if full:
-            more = vain > MOST_IN_VAIN * pairs
-            less = vain < LEAST_IN_VAIN * pairs
-            self.stage = min(max(stage + int(more) - int(less), 0), last)
+            is_near_column = values >= of_y.kth_best[column]
+            of_y.add(
+                column[is_near_column],
+                values[is_near_column],
+                row[is_near_column] + x.block.start,
+            )
+            is_near |= is_near_column
+        # The next tile takes a stage more or less, by what this one looked at in vain.
+        in_vain = looked_at - int(is_near.sum())
+        if is_full:
+            is_costly = in_vain > MOST_IN_VAIN * pairs
+            is_cheap = in_vain < LEAST_IN_VAIN * pairs
+            self.stage = min(max(stage + int(is_costly) - int(is_cheap), 0), last)
 
     def _near(
         self,
@@ -174,29 +195,30 @@ class TorchScanner:
         """Pairs of a tile with a bound that reaches a bar."""
         left = self._side(x, rows, stage)
         right = self._side(y, columns, stage)
-        if self.room.numel() < len(left) * len(right):  # kept, as new pages cost time
-            self.room = torch.empty(len(left) * len(right), device=self.device, dtype=self.dtype)
-        tile = torch.mm(
-            left, right.T, out=self.room[: len(left) * len(right)].view(len(left), len(right))
-        )
+        # The memory of the products is kept from tile to tile, as new pages cost time.
+        size = len(left) * len(right)
+        if self.room.numel() < size:
+            self.room = torch.empty(size, device=self.device, dtype=self.dtype)
+        tile = torch.mm(left, right.T, out=self.room[:size].view(len(left), len(right)))
         width = x.matrix.shape[1]
         n = rows.stop - rows.start
         m = columns.stop - columns.start
         codes = tile.view(CODES[self.dtype])
+        # Without the zero rows and columns that fill the last chunks.
         real = tile[:n, :m]
         own = x.precision.part(rows)
         other = y.precision.part(columns)
         kth_best = self._codes(real, lists[0], own.slack(other, width, stage), len(left))
         places = _hits(codes, kth_best)
         if lists[1] is not None:
-            more = _hits_of_columns(
-                codes, self._codes(real.T, lists[1], other.slack(own, width, stage), len(right))
-            )
-            new = codes.flatten()[more] < kth_best[more // len(right)]
-            places = torch.cat([places, more[new]])
+            of_columns = self._codes(real.T, lists[1], other.slack(own, width, stage), len(right))
+            places_of_columns = _hits_of_columns(codes, of_columns)
+            # Those that reach their row's bar as well are there already.
+            is_new = codes.flatten()[places_of_columns] < kth_best[places_of_columns // len(right)]
+            places = torch.cat([places, places_of_columns[is_new]])
         row, column = np.divmod(places.cpu().numpy(), len(right))
-        inside = (row < n) & (column < m)
-        return row[inside] + rows.start, column[inside] + columns.start
+        is_inside = (row < n) & (column < m)
+        return row[is_inside] + rows.start, column[is_inside] + columns.start
 
     @staticmethod
     def _reach(
@@ -207,31 +229,27 @@ class TorchScanner:
         of_x: NeighborLists,
         of_y: NeighborLists | None,
     ) -> tuple[Int64[ndarray, " near"], Int64[ndarray, " near"]]:
-        """The given pairs with a product in float32 that does not stay below the kth_best of
-        both.
-        """
-        kth_best = (
-            of_x.kth_best[row]
-            if of_y is None
-            else np.minimum(of_x.kth_best[row], of_y.kth_best[column])
-        )
+        """The pairs with a product in float32 that does not stay below the k-th best of both."""
+        kth_best = of_x.kth_best[row]
+        if of_y is not None:
+            kth_best = np.minimum(kth_best, of_y.kth_best[column])
         left = x.block.vectors
         right = y.block.vectors
-        with np.errstate(over="ignore", invalid="ignore"):  # what is no number may be anything
-            bound = dot_float32(left, right, row, column) + product_error(
-                x.longest, y.longest, left.shape[1]
-            )
-            near = ~(bound < kth_best)
-        return row[near], column[near]
+        # What is no number may be anything: hence the negation, which keeps it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = product_error(x.longest, y.longest, left.shape[1])
+            bound = dot_float32(left, right, row, column) + error
+            is_near = ~(bound < kth_best)
+        return row[is_near], column[is_near]
 
     def _side(self, side: Rounded, at: slice, stage: int) -> Float[Tensor, "padded p"]:
-        """Some vectors up to a stage.
-
-        The length of what lies behind is one more coordinate, rounded up.
-        """
-        matrix = side.matrix[at.start : -(-at.stop // CHUNK) * CHUNK, : 4 + self.stages[stage]]
+        """Rounded vectors up to a stage, and as one more coordinate the length of the rest."""
+        padded_stop = ceil_div(at.stop, CHUNK) * CHUNK
+        matrix = side.matrix[at.start : padded_stop, : 4 + self.stages[stage]]
         if stage == len(self.stages) - 1:
             return matrix
+        # |u_{>p}| |v_{>p}| is then a part of the product. Two steps more are more than rounding to
+        # the nearest takes away.
         tails = torch.from_numpy(side.precision.tails[at, stage]).to(self.device)
         behind = matrix.new_zeros(len(matrix), 1)
         behind[: len(tails), 0] = (tails * (1 + 2 * torch.finfo(self.dtype).eps)).to(self.dtype)
@@ -246,35 +264,31 @@ class TorchScanner:
     ) -> Int[Tensor, " padded"]:
         """What the bits of a product have to reach, for each row.
 
-        Where a list is not full, the tile's own k-th tells.
-
-        Rounding keeps the order: a similarity that reaches the bar has a rounded product that
-        reaches the rounded bar.
+        Where a list is not full, the tile's own k-th tells. Rounding keeps the order: a similarity
+        that reaches the bar has a rounded product that reaches the rounded bar.
         """
         kth_best = lists.kth_best - np.float32(self.middle) - slack
-        new = np.flatnonzero(np.isneginf(lists.kth_best))
+        unfilled = np.flatnonzero(np.isneginf(lists.kth_best))
         k = lists.values.shape[1]
-        if len(new) and tile.shape[1] >= k:
-            best = (
-                kth_of_chunks(tile[torch.from_numpy(new).to(tile.device)], k).float().cpu().numpy()
-            )
-            kth_best[new] = (
-                best - np.abs(best) * 2.0**-7 - 2 * slack[new]
-            )  # at least that good are k of the tile
+        if len(unfilled) and tile.shape[1] >= k:
+            products = tile[torch.from_numpy(unfilled).to(tile.device)]
+            best = kth_of_chunks(products, k).float().cpu().numpy()
+            # At least that good are k of the tile: their products may be too large by the slack and
+            # by a rounding to bfloat16, and the bound of a better pair too small by the slack.
+            kth_best[unfilled] = best - np.abs(best) * 2.0**-7 - 2 * slack[unfilled]
         rounded = torch.from_numpy(kth_best).to(self.device, self.dtype)
+        # Rows that only fill a chunk reach nothing. A bar of 0 or less is reached by all, as only
+        # bits of positive numbers are in their order.
         limits = torch.iinfo(CODES[self.dtype])
         codes = torch.full((padded,), limits.max, dtype=CODES[self.dtype], device=self.device)
-        codes[: len(kth_best)] = torch.where(
-            rounded > 0, rounded.view(CODES[self.dtype]), limits.min
-        )
+        bits = rounded.view(CODES[self.dtype])
+        codes[: len(kth_best)] = torch.where(rounded > 0, bits, limits.min)
         return codes
 
 
 @contextlib.contextmanager
 def sums_in_float32() -> Iterator[None]:
-    """On a GPU torch may round parts of a product's sums to bfloat16, unless that is switched
-    off.
-    """
+    """Keeps torch from rounding parts of a product's sums to bfloat16, as it may do on a GPU."""
     before = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     try:
@@ -293,10 +307,8 @@ def multiplies_bfloat16(device: torch.device) -> bool:
 
 
 def kth_of_chunks(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]:
-    """What k products of each row reach.
-
-    Where there are many, the k-th of the chunks' largest will do.
-    """
+    """A value that at least k products of each row reach; the k-th largest, or a lower one."""
+    # Each chunk's largest is one of the products, so that k of them reach the k-th of these.
     chunks = products.shape[1] // CHUNK
     if chunks >= 2 * k:
         products = products[:, : chunks * CHUNK].reshape(-1, chunks, CHUNK).amax(dim=2)
@@ -305,19 +317,17 @@ def kth_of_chunks(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]
 
 def _hits(codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " n"]) -> Int[Tensor, " p"]:
     """Places, row * m + column, that reach their row's bar."""
+    # Chunks with a largest that reaches it, by their numbers, row by row; then the places in them.
     largest = codes.view(len(codes), -1, CHUNK).amax(dim=2)
     near = (largest >= kth_best[:, None]).flatten().nonzero().flatten()
-    hits = (
-        (codes.view(-1, CHUNK)[near] >= kth_best[near // largest.shape[1], None])
-        .flatten()
-        .nonzero()
-        .flatten()
-    )
+    is_hit = codes.view(-1, CHUNK)[near] >= kth_best[near // largest.shape[1], None]
+    hits = is_hit.flatten().nonzero().flatten()
     return near[hits // CHUNK] * CHUNK + hits % CHUNK
 
 
 def _hits_of_columns(codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " m"]) -> Int[Tensor, " p"]:
     """Places, row * m + column, that reach their column's bar."""
+    # The same with chunks of 16 rows; the rows are a multiple of that, as they are of CHUNK.
     m = codes.shape[1]
     chunks = codes.view(-1, ROWS_OF_CHUNK, m)
     chunk, column = (chunks.amax(dim=1) >= kth_best).nonzero(as_tuple=True)
