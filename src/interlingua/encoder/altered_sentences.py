@@ -1,4 +1,9 @@
-"""Altered forms of a batch's sentences, in the encoder's tokens: hard negatives for training."""
+"""Altered forms of a batch's sentences, in the encoder's tokens: hard negatives for training.
+
+A batch holds tokens, while names, numbers and negations are altered in text. So sentences are
+decoded, altered by ``corpus.hard_negatives``, and encoded again. Forms that come out as a sentence
+of the batch or of the corpus are dropped, since they would be a true translation of something.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ class AlteredBatch(NamedTuple):
 
 
 class HardRequest(NamedTuple):
-    """What altered sentences are wanted."""
+    """What altered sentences are to be made."""
 
     kinds: tuple[str, ...]
     """What to alter, see ``corpus.hard_negatives``."""
@@ -42,7 +47,7 @@ class AlteredSentences:
     Args:
         vocabulary: of the tokens.
         language: of the sentences.
-        request: what is wanted.
+        request: what is to be made.
         max_tokens: longer forms are cut.
 
     Raises:
@@ -62,7 +67,7 @@ class AlteredSentences:
     def learn_names(self, texts: Iterable[str]) -> None:
         """Takes the names that are put for one another from these sentences.
 
-        Else they come from the first batch.
+        Without this call they come from the first batch.
         """
         self._alterer = Alterer(list(texts), self._language, kinds=self._request.kinds)
 
@@ -96,6 +101,8 @@ class AlteredSentences:
         forms: list[str] = []
         owners: list[int] = []
         for row, text in enumerate(texts):
+            # A stream for each sentence: what it becomes does not depend on its place in the batch,
+            # nor on how many processes share the batch.
             draw = random.Random(stream_key(seed, "altered", step, text))
             for altered in self._alterer.forms(text, self._request.most, draw):
                 forms.append(altered.text)
@@ -105,24 +112,24 @@ class AlteredSentences:
         sequences = self._vocabulary.encode(
             forms, language=self._language, max_tokens=self._max_tokens
         )
-        found = TokenBatch.from_lists(sequences, [batch.languages[row] for row in owners])
-        kept = self._new(found, batch, is_known)
+        made = TokenBatch.from_lists(sequences, [batch.languages[row] for row in owners])
+        kept = self._new_rows(made, batch, is_known)
         if not kept:
             return None
-        sentences = TokenBatch.from_lists(
-            [sequences[i] for i in kept], [found.languages[i] for i in kept]
-        )
+        kept_sequences = [sequences[i] for i in kept]
+        kept_languages = [made.languages[i] for i in kept]
+        sentences = TokenBatch.from_lists(kept_sequences, kept_languages)
         return AlteredBatch(sentences, torch.tensor([owners[i] for i in kept]))
 
     @staticmethod
-    def _new(
-        found: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None
+    def _new_rows(
+        made: TokenBatch, batch: TokenBatch, is_known: Callable[[Tensor], Collection[bool]] | None
     ) -> list[int]:
-        """Those that have tokens of their own: neither of the batch's sentences nor of known
-        ones.
-        """
-        keys = sentence_keys(found)
-        taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
-        for place, known in enumerate(is_known(keys) if is_known is not None else ()):
-            taken[place] = taken[place] or bool(known)
-        return [place for place, is_taken in enumerate(taken) if not is_taken]
+        """Those with tokens of their own: neither a sentence of the batch nor a known one."""
+        # By tokens, not by text: what the vocabulary writes in the same way is the same sentence.
+        keys = sentence_keys(made)
+        is_taken = torch.isin(keys, sentence_keys(batch).cpu()).tolist()
+        if is_known is not None:
+            for row, known in enumerate(is_known(keys)):
+                is_taken[row] = is_taken[row] or bool(known)
+        return [row for row, taken in enumerate(is_taken) if not taken]

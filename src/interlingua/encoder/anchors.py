@@ -1,5 +1,9 @@
-"""Where a student's targets come from: a bank of stored teacher vectors, or a teacher that embeds
-each batch.
+"""Where a student's targets come from: a bank of stored teacher vectors, or a teacher.
+
+A bank is filled once, before training, with the vectors of all sentences of the pivot language (and
+of the languages that the teacher knows). Each step then looks its sentences up by their keys, and
+takes a window of the bank's negatives. Without a bank a single teacher of the student's width
+embeds each batch, and the pairs of the batch are each other's negatives.
 """
 
 from __future__ import annotations
@@ -65,15 +69,14 @@ class Reading(NamedTuple):
 
 
 class Anchors(nn.Module):
-    """The teacher's vectors for batches of the student's tokens, and hard negatives of its
-    sentences.
+    """The teacher's vectors for the student's tokens, and hard negatives of its sentences.
 
     Args:
         student: the encoder that learns; a copy of it is the teacher if none is named.
         teachers: folders, hub ids, or ``.npy`` files of ready vectors.
         prompts: text in front of what each reads; empty = none.
         bank: what has to be in the bank.
-        hard: what altered sentences are wanted, if any.
+        hard: what altered sentences are to be made, if any.
 
     Raises:
         ConfigError: a single teacher can't read what the student's tokens stand for.
@@ -95,28 +98,27 @@ class Anchors(nn.Module):
         self.pivot = resolve(bank.pivot).code
         self.known = tuple(resolve(name).code for name in bank.known_languages)
         self.request = bank._replace(pivot=self.pivot, known_languages=self.known)
-        self.teachers, self.prompts = (
-            tuple(teachers),
-            tuple(prompts) or ("",) * max(len(teachers), 1),
-        )
+        self.teachers = tuple(teachers)
+        # The copy of the student, where no teacher is named, has a prompt too.
+        self.prompts = tuple(prompts) or ("",) * max(len(teachers), 1)
         self.bank: TeacherBank | None = None
         self.alter: AlteredSentences | None = None
         if hard is not None:
             self.alter = AlteredSentences(
                 student.vocabulary, self.pivot, hard, max_tokens=student.max_tokens
             )
-        self.register_buffer(
-            "_place", torch.empty(0), persistent=False
-        )  # moves to where the student computes
+        # An empty buffer moves with the module, and so says where the student computes.
+        self.register_buffer("_place", torch.empty(0), persistent=False)
         self._vocabulary = student.vocabulary
         self._dim = student.dim
         self.teacher: Encoder | None = None
+        # Several teachers, and ready vectors, are there to fill a bank alone: see `open_teachers`.
         if len(self.teachers) < 2 and not any(map(is_matrix, self.teachers)):
-            self.teacher = (
-                Encoder.load(self.teachers[0]) if self.teachers else student.clone()
-            ).float()
+            teacher = Encoder.load(self.teachers[0]) if self.teachers else student.clone()
+            self.teacher = teacher.float()
             self.teacher.requires_grad_(False)
-            self._reader(self.teacher, 0)  # what it can't read is refused at once
+            # Made for its check alone: what the teacher can't read is refused at once.
+            self._reader(self.teacher, 0)
 
     def train(self, mode: bool = True) -> Anchors:
         """The teacher stays as it is evaluated, without dropout."""
@@ -138,13 +140,14 @@ class Anchors(nn.Module):
         if self.teacher is not None:
             return [self._reader(self.teacher, 0, dtype)]
         opened: list[Teacher] = []
-        for place, name in enumerate(self.teachers):
+        for number, name in enumerate(self.teachers):
             if is_matrix(name):
-                opened.append(
-                    VectorTeacher(name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens)
+                teacher = VectorTeacher(
+                    name, self._vocabulary, pivot=self.pivot, max_tokens=max_tokens
                 )
+                opened.append(teacher)
             else:
-                opened.append(self._reader(Encoder.load(name).to(device), place, dtype))
+                opened.append(self._reader(Encoder.load(name).to(device), number, dtype))
         return opened
 
     def use_bank(self, bank: TeacherBank) -> None:
@@ -169,23 +172,25 @@ class Anchors(nn.Module):
                 " of seconds"
             )
         sentences = torch.split(batch.input_ids, batch.lengths.tolist())
-        ids = self._reader(self.teacher, 0).in_own_tokens(
-            [ids.tolist() for ids in sentences], self.pivot
-        )
+        student_ids = [ids.tolist() for ids in sentences]
+        # A teacher with another vocabulary reads the texts that the student's ids stand for.
+        ids = self._reader(self.teacher, 0).in_own_tokens(student_ids, self.pivot)
         embeddings: Tensor = self.teacher(TokenBatch.from_lists(ids, batch.languages))
         return embeddings
 
     def interpolated(
         self, translations: TokenBatch, y: Float[Tensor, "b d"]
     ) -> Float[Tensor, "b d"]:
-        """Targets of translations, OmniSONAR: (x + y) / 2 where the teacher knows the language,
-        else y.
+        """Targets of translations, OmniSONAR.
+
+        (x + y) / 2 where the teacher knows the language of the translation, else y: x and y are its
+        vectors of translation and original.
         """
-        known = [row for row, code in enumerate(translations.languages) if code in self.known]
-        if not known:
+        known_rows = [row for row, code in enumerate(translations.languages) if code in self.known]
+        if not known_rows:
             return y
-        x = self.vectors(take(translations, known))
-        rows = on_device(torch.tensor(known), y.device)
+        x = self.vectors(take(translations, known_rows))
+        rows = on_device(torch.tensor(known_rows), y.device)
         return y.index_copy(0, rows, (x + y[rows]) / 2)
 
     def reading(self, batch: ParallelBatch, translations: bool, originals: bool) -> Reading:
@@ -208,8 +213,9 @@ class Anchors(nn.Module):
     def negatives(
         self, batch: ParallelBatch, read: Reading, gather: Callable[[Tensor], Tensor]
     ) -> Negatives:
-        """What the pairs of all processes are contrasted with: the bank's window of the step, or
-        each other.
+        """What the pairs of all processes are contrasted with.
+
+        That is the bank's window of the step, or each other.
 
         Args:
             batch: of this process.
@@ -217,21 +223,25 @@ class Anchors(nn.Module):
             gather: concatenates over the processes.
         """
         translations, originals = by_pivot(batch, self.pivot)
+        # A pair is known by the keys of its two sentences; pairs with a sentence in common, also by
+        # way of other pairs, have one meaning and must not be each other's negatives.
         keys = gather(torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1))
         device = read.anchors.device
         group = on_device(meaning_groups(keys), device)
         pairs = group[:, None] == group
-        in_bank = None if self.bank is None else on_device(self.bank.groups(keys[:, 0]), device)
         pivots = on_device(keys[:, 0], device)
-        if self.bank is None or in_bank is None:
+        if self.bank is None:
             vectors = F.normalize(gather(read.anchors).float(), dim=1)
             same_sentence = pivots[:, None] == pivots
             same_meaning = pairs
         else:
+            # In the bank the groups are those of the whole corpus, not of this batch alone.
+            in_bank = on_device(self.bank.groups(keys[:, 0]), device)
             window = self.bank.window(batch.step, device)
             vectors = window.vectors
             same_sentence = pivots[:, None] == window.keys
             same_meaning = same_sentence | (in_bank[:, None] == window.groups)
+        # The rows again for a second side: the masks do not depend on which side is read.
         count = len(read.sides)
         return Negatives(
             vectors,
@@ -263,15 +273,21 @@ class Anchors(nn.Module):
 
     def is_known(self, keys: Int64[Tensor, " m"]) -> list[bool]:
         """Which sentences, by their keys, are in the bank."""
-        return [False] * len(keys) if self.bank is None else (self.bank.rows(keys) >= 0).tolist()
+        if self.bank is None:
+            return [False] * len(keys)
+        is_in_bank: list[bool] = (self.bank.rows(keys) >= 0).tolist()
+        return is_in_bank
 
-    def _reader(self, teacher: Encoder, place: int, dtype: Dtype = "float32") -> ModelTeacher:
-        name = self.teachers[place] if self.teachers else ""
+    def _reader(self, teacher: Encoder, number: int, dtype: Dtype = "float32") -> ModelTeacher:
+        # The copy of the student has no name.
+        name = ""
+        if self.teachers:
+            name = self.teachers[number]
         return ModelTeacher(
             teacher,
             self._vocabulary,
             pivot=self.pivot,
-            prompt=self.prompts[place],
+            prompt=self.prompts[number],
             name=name,
             dtype=dtype,
         )

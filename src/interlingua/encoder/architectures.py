@@ -39,9 +39,7 @@ SHARED = (
 
 
 class Stacked(NamedTuple):
-    """Parameters that have the same rows: ours, one after another, are theirs, one after
-    another.
-    """
+    """Parameters that have the same rows: ours, one after another, are theirs in turn."""
 
     ours: Names
     theirs: Names
@@ -57,13 +55,19 @@ class Stacked(NamedTuple):
         return self._split(self._joined(tensors), len(self.theirs))
 
     def _joined(self, tensors: list[Tensor]) -> Tensor:
-        joined = tensors[0] if len(tensors) == 1 else torch.cat(tensors)
-        # swapping two halves is its own inverse
-        return joined.roll(len(joined) // 2, 0) if self.swaps_halves else joined
+        # A single tensor is passed on as it is, without a copy.
+        joined = tensors[0]
+        if len(tensors) > 1:
+            joined = torch.cat(tensors)
+        # Swapping two halves is its own inverse, so that one method serves both directions.
+        if self.swaps_halves:
+            joined = joined.roll(len(joined) // 2, 0)
+        return joined
 
     def _split(self, joined: Tensor, count: int) -> list[Tensor]:
         if count == 1:
             return [joined]
+        # Copies: safetensors refuses tensors that share memory.
         return [part.contiguous() for part in joined.chunk(count)]
 
 
@@ -117,16 +121,23 @@ class Architecture:
             ConfigError: sizes do not fit each other.
             TypeError: a size that must be there is not.
         """
-        read = {name: raw[key] for name, key in self._keys() if raw.get(key) is not None}
-        more = {} if self.read_more is None else self.read_more(raw)
-        return BackboneConfig(**{**self.defaults, **read, **more, **self.fixed})
+        # Later ones win: what the file says stands above defaults, and below what the family fixes.
+        values = dict(self.defaults)
+        values.update({name: raw[key] for name, key in self._keys() if raw.get(key) is not None})
+        if self.read_more is not None:
+            values.update(self.read_more(raw))
+        values.update(self.fixed)
+        return BackboneConfig(**values)
 
     def described(self, config: BackboneConfig) -> dict[str, Any]:
         """What ``config.json`` says of a shape."""
         written = {key: getattr(config, name) for name, key in self._keys()}
+        # transformers makes a table of types in any case; one row of zeros is as good as none.
         if self.has_types:
             written["type_vocab_size"] = max(1, config.type_vocab_size)
-        return written if self.write_more is None else {**written, **self.write_more(config)}
+        if self.write_more is not None:
+            written.update(self.write_more(config))
+        return written
 
     def stacks(self, names: Iterable[str]) -> Iterator[Stacked]:
         """How parameters correspond, by their full names.
@@ -142,14 +153,15 @@ class Architecture:
                 continue
             _, number, part = module.split(".")
             stack = by_part[part]
-            if part == stack.ours[0]:  # the others come with it
+            # A stack comes with its first module; the others of it are passed over.
+            if part == stack.ours[0]:
+                prefix = f"{self.layer_prefix}{number}"
                 ours = tuple([f"layers.{number}.{one}.{kind}" for one in stack.ours])
-                theirs = tuple(
-                    [f"{self.layer_prefix}{number}.{one}.{kind}" for one in stack.theirs]
-                )
+                theirs = tuple([f"{prefix}.{one}.{kind}" for one in stack.theirs])
                 yield Stacked(ours, theirs, stack.swaps_halves)
 
     def _keys(self) -> Iterator[tuple[str, str]]:
+        """Our name and theirs of the fields that the family has."""
         for name in SHARED:
             key = self.keys.get(name, name)
             if key:

@@ -1,5 +1,10 @@
-"""Self-attention over packed sentences, with exact lengths: nothing is padded and nothing is
-masked.
+"""Self-attention over packed sentences, with exact lengths: nothing is padded.
+
+Sentences of a batch stand one behind the other in a (T, D) tensor. Each attends to itself alone.
+FlashAttention does that from the boundaries of the sentences, on a GPU in half precision. Anywhere
+else the sentences are sorted into groups of equal length, and the attention of a group of n
+sentences of l tokens is one dense product over (n, heads, l, head width). A ``Layout`` holds this
+order; the backbone moves the tokens into it once before the layers and back once after them.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from interlingua.batches.packing import LengthGroups, length_groups
 from interlingua.devices import on_device
 from interlingua.encoder.dropout import dropout
 
+# The widest head that FlashAttention's kernels are built for.
 MAX_FLASH_HEAD_WIDTH = 256
 
 
@@ -59,24 +65,29 @@ class Layout:
             flash: for FlashAttention, or for groups of equal length.
             device: where the tokens are; default: where the boundaries are.
         """
-        device = cu_seqlens.device if device is None else device
+        if device is None:
+            device = cu_seqlens.device
+        # Each token's number in the batch minus that of its sentence's first token.
         starts = torch.repeat_interleave(cu_seqlens[:-1].long(), cu_seqlens.diff())
         positions = torch.arange(len(starts), device=starts.device) - starts
         if flash:
+            # Before the boundaries are moved: reading a number from the device would wait for it.
             longest = int(cu_seqlens.diff().max())
-            return cls(
-                on_device(positions, device), None, on_device(cu_seqlens.int(), device), longest
-            )
+            boundaries = on_device(cu_seqlens.int(), device)
+            return cls(on_device(positions, device), None, boundaries, longest)
         by_length = length_groups(cu_seqlens)
         positions = on_device(positions[by_length.permutation], device)
+        # Groups are sorted by length, so that the last one is the longest.
         return cls(positions, by_length.to(device), cu_seqlens, by_length.groups[-1].length)
 
     def rotation(
         self, base: float, head_width: int
     ) -> tuple[Float[Tensor, "t w/2"], Float[Tensor, "t w/2"]]:
-        """Cosine and sine of each token's angles: position * base^(-2i/w), w the width of a head
-        (Su et al. 2021).
+        """Cosine and sine of each token's angles (Su et al. 2021).
+
+        Angle i of a token is ``position * base^(-2i/w)``, w the width of a head.
         """
+        # Layers of one model may have two bases (ModernBERT's local and global ones).
         key = (base, head_width)
         if key not in self.rotations:
             frequencies = inverse_frequencies(base, head_width, self.positions.device)
@@ -100,19 +111,17 @@ class Layout:
 def inverse_frequencies(
     base: float, head_width: int, device: torch.device | None = None
 ) -> Float[Tensor, " w/2"]:
-    """Angle by which each pair of elements of a head turns from one position to the next, in
-    radians.
-    """
-    return 1.0 / base ** (
-        torch.arange(0, head_width, 2, dtype=torch.float32, device=device) / head_width
-    )
+    """Angle by which each pair of elements of a head turns per position, in radians."""
+    exponents = torch.arange(0, head_width, 2, dtype=torch.float32, device=device) / head_width
+    return 1.0 / base**exponents
 
 
 def rotate(
     x: Float[Tensor, "t d"], layout: Layout, *, heads: int, base: float
 ) -> Float[Tensor, "t d"]:
-    """Queries or keys turned by their positions (RoPE): in each head, element i and element i + w/2
-    are a pair.
+    """Queries or keys turned by their positions (RoPE).
+
+    In each head of width w, element i and element i + w/2 are a pair.
 
     Args:
         x: of packed tokens, all heads side by side; computed in float32 and returned in its own
@@ -122,8 +131,9 @@ def rotate(
         base: of the angles.
     """
     cosine, sine = layout.rotation(base, x.shape[1] // heads)
+    # (t, heads, w/2) each; the angles are equal for all heads.
     first, second = x.reshape(len(x), heads, 2, -1).unbind(-2)
-    cosine, sine = cosine[:, None], sine[:, None]  # equal for all heads
+    cosine, sine = cosine[:, None], sine[:, None]
     turned = torch.stack([first * cosine - second * sine, second * cosine + first * sine], dim=-2)
     return turned.to(x.dtype).flatten(1)
 
@@ -133,8 +143,9 @@ def window_mask(
 ) -> Bool[Tensor, "l l"] | None:
     """What each token sees with so many neighbors on either side.
 
-    None where that is its whole sentence.
+    The result is None where that is its whole sentence.
     """
+    # In a sentence of window + 1 tokens the first one still sees the last one.
     if window is None or length <= window + 1:
         return None
     place = torch.arange(length, device=device)
@@ -164,18 +175,17 @@ def attend(
     width = qkv.shape[1] // 3
     split = (3, heads, width // heads)
     if rotary_base is not None:
-        # queries and keys are turned as if they were twice as many heads
+        # Queries and keys stand side by side: they are turned as if they were twice as many heads.
         turned = rotate(qkv[:, : 2 * width], layout, heads=2 * heads, base=rotary_base)
         qkv = torch.cat([turned, qkv[:, 2 * width :]], dim=1)
     if layout.by_length is None:
         return _flash(qkv.view(tokens, *split), layout, window, dropout_rate).reshape(tokens, width)
     contexts = []
-    # split, not slices: the backward pass of a slice fills a zero tensor of the whole size
+    # Split, not slices: the backward pass of a slice fills a zero tensor of the whole size.
     pieces = torch.split(qkv, layout.by_length.sizes)
     for (_, n, length), piece in zip(layout.by_length.groups, pieces, strict=True):
-        q, k, v = (
-            piece.view(n, length, *split).permute(2, 0, 3, 1, 4).unbind(0)
-        )  # (n, heads, length, head width)
+        # (n, length, 3, heads, head width) becomes three of (n, heads, length, head width).
+        q, k, v = piece.view(n, length, *split).permute(2, 0, 3, 1, 4).unbind(0)
         seen = window_mask(length, window, qkv.device)
         context = masked_attention(q, k, v, seen, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, width))
@@ -200,24 +210,26 @@ def masked_attention(
     """
     if q.is_cuda or not torch.is_grad_enabled():
         return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=dropout_rate)
-    # spelled out, since the backward pass of the CPU's fused kernel is several times slower
+    # Spelled out, since the backward pass of the CPU's fused kernel is several times slower.
+    # Queries are scaled, not scores, which are more where a sentence is longer than a head is wide.
     scores = torch.matmul(q * (1 / math.sqrt(q.shape[-1])), k.transpose(-1, -2))
     if seen is not None:
         scores = scores.masked_fill(~seen, -torch.inf)
+    # Back to the type of the values, should the softmax have been computed in a wider one.
     return torch.matmul(dropout(scores.softmax(-1), dropout_rate).to(v.dtype), v)
 
 
 def flash_available(device: torch.device, dtype: torch.dtype, head_width: int) -> bool:
-    """Whether torch's FlashAttention can run on packed sentences: CUDA from Ampere on, 16 bits, a
-    fitting head.
+    """Whether torch's FlashAttention can run on packed sentences.
+
+    It needs CUDA from Ampere on, 16 bits, and a width of heads that it knows.
     """
     if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
         return False
-    if (
-        head_width % 8
-        or head_width > MAX_FLASH_HEAD_WIDTH
-        or torch.cuda.get_device_capability(device) < (8, 0)
-    ):
+    if head_width % 8 or head_width > MAX_FLASH_HEAD_WIDTH:
+        return False
+    # Compute capability 8.0 is Ampere.
+    if torch.cuda.get_device_capability(device) < (8, 0):
         return False
     return torch.backends.cuda.is_flash_attention_available()
 
@@ -227,14 +239,16 @@ def _flash(
 ) -> Float[Tensor, "t h w"]:
     """Attention of packed sentences in one kernel.
 
-    What ``torch.nn.attention.varlen`` calls, which has no dropout.
+    The kernel is the one that ``torch.nn.attention.varlen`` calls, which offers no dropout.
     """
     q, k, v = qkv.unbind(1)
     longest = layout.max_seqlen
     bounds = layout.cu_seqlens
     is_causal = False
     returns_mask = False
-    sides = {} if window is None else {"window_size_left": window, "window_size_right": window}
+    sides = {}
+    if window is not None:
+        sides = {"window_size_left": window, "window_size_right": window}
     context, *_ = torch.ops.aten._flash_attention_forward(
         q, k, v, bounds, bounds, longest, longest, dropout_rate, is_causal, returns_mask, **sides
     )
@@ -242,6 +256,7 @@ def _flash(
 
 
 def _permute(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
+    # Ids and positions have no gradient.
     if not x.is_floating_point():
         return x[order]
     permuted: Tensor = _Permute.apply(x, order, inverse)  # type: ignore[no-untyped-call]
@@ -249,8 +264,10 @@ def _permute(x: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
 
 
 class _Permute(torch.autograd.Function):
-    """Row permutation with a gather in its backward pass too, where index_select's would scatter
-    and add.
+    """Row permutation with a gather in its backward pass too.
+
+    The backward pass of index_select would scatter and add, since it can't know that no row is
+    taken twice.
     """
 
     @staticmethod

@@ -1,5 +1,7 @@
-"""What each sentence's first token looks at: attention weights that the fast attention never spells
-out.
+"""What each sentence's first token looks at: the attention weights of the last layer.
+
+Fast attention never spells them out. So the layers before the last one run as always, and of the
+last one only what these weights need is computed: T scores for each head, no (l, l) matrix.
 """
 
 from __future__ import annotations
@@ -19,11 +21,10 @@ from interlingua.encoder.layer import Layer
 
 @torch.inference_mode()
 def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor, "t h"]:
-    """Attention of each sentence's first token (``<s>``, ``[CLS]``) over its sentence, in the last
-    layer.
+    """Attention of each sentence's first token over its sentence, in the last layer.
 
-    The layers before run as always; of the last one only the first tokens' queries and all keys are
-    made. Dropout is off where the backbone is in evaluation mode.
+    The first token is ``<s>``, ``[CLS]`` or the like. Dropout is off where the backbone is in
+    evaluation mode.
 
     Args:
         backbone: with at least one layer.
@@ -36,14 +37,18 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
     spec = layer.spec
     states = backbone(batch.input_ids, batch.cu_seqlens, num_layers=len(backbone.layers) - 1)
     states = layer.before_attention(states)
+    # Queries of first tokens alone, (b, heads, head width), but keys of all tokens.
     queries = layer.query(states[batch.cu_seqlens[:-1].long()]).unflatten(-1, (spec.heads, -1))
     keys = layer.key(states)
-    if spec.rotary_base is not None:  # a first token has position 0, at which nothing is turned
+    if spec.rotary_base is not None:
+        # A first token has position 0, at which nothing is turned: the keys alone are. With `flash`
+        # the layout keeps the tokens in the batch's order, here whatever the device is.
         in_order = Layout.of(batch.cu_seqlens, flash=True)
         keys = rotate(keys, in_order, heads=spec.heads, base=spec.rotary_base)
     keys = keys.unflatten(-1, (spec.heads, -1))
     sentence = batch.sequence_ids()
     scores = (queries[sentence] * keys).sum(-1).float() / math.sqrt(spec.head_width)
+    # From position 0 a token at distance d is the one at position d.
     if spec.window is not None:
         scores = scores.masked_fill((batch.positions() > spec.window)[:, None], -torch.inf)
     return softmax_by_sentence(scores, sentence, batch.batch_size)
@@ -61,6 +66,7 @@ def softmax_by_sentence(
     """
     rows = sentence[:, None].expand_as(scores)
     shape = (sentences, scores.shape[1])
+    # The largest score of each sentence is subtracted, so that no exponential overflows.
     largest = scores.new_full(shape, -torch.inf).scatter_reduce(0, rows, scores, reduce="amax")
     weights = torch.exp(scores - largest[sentence])
     return weights / scores.new_zeros(shape).index_add(0, sentence, weights)[sentence]

@@ -35,9 +35,8 @@ ModelType = Literal[
     "gte",
     "static",
 ]
-PRESETS: dict[
-    str, dict[str, Any]
-] = {  # hidden, layers, heads and feed-forward width of EMS and smaller brothers
+# The shape of EMS (Mao et al. 2022) and two smaller ones.
+PRESETS: dict[str, dict[str, Any]] = {
     "ems-base": {
         "hidden_size": 1024,
         "num_hidden_layers": 6,
@@ -120,8 +119,7 @@ class BackboneConfig:
 
     @classmethod
     def preset(cls, name: str, *, vocab_size: int, pad_token_id: int = 0) -> BackboneConfig:
-        """The shape named in ``PRESETS``: post-LN layers with SiLU, 120 learned positions, no token
-        types.
+        """A shape of ``PRESETS``: post-LN with SiLU, 120 learned positions, no token types.
 
         Raises:
             ConfigError: there is no such preset.
@@ -140,6 +138,8 @@ class BackboneConfig:
         return cls(**shape, **PRESETS[name])
 
     def __post_init__(self) -> None:
+        # Each size by itself first, then those that have to fit each other: the later checks
+        # divide by sizes that the first one has found to be positive.
         problem = Table(SIZES).problem({name: getattr(self, name) for name in SIZES}, "")
         if problem is not None:
             key, found, expected = problem
@@ -177,15 +177,21 @@ class BackboneConfig:
     def weight_bytes(self) -> int:
         """What its matrices take in float32."""
         width = self.hidden_size
-        learned = self.max_position_embeddings if self.positions == "learned" else 0
-        tables = self.vocab_size + learned + self.type_vocab_size
-        layer = 4 * width + (3 if self.gated else 2) * self.intermediate_size
-        return 4 * width * (tables + self.num_hidden_layers * layer)
+        rows = self.vocab_size + self.type_vocab_size
+        if self.positions == "learned":
+            rows += self.max_position_embeddings
+        # In rows of the width: query, key, value and output of attention, then the feed-forward
+        # block's first product, its gate where there is one, and its second product.
+        layer_rows = 4 * width + (2 + self.gated) * self.intermediate_size
+        return 4 * width * (rows + self.num_hidden_layers * layer_rows)
 
     @property
     def first_position(self) -> int:
         """Index of the position row that a sentence's first token gets."""
-        return self.pad_token_id + 1 if self.model_type in ("roberta", "xlm-roberta") else 0
+        # As fairseq counted: padding has the row of its id, and text begins behind it.
+        if self.model_type in ("roberta", "xlm-roberta"):
+            return self.pad_token_id + 1
+        return 0
 
     @property
     def max_tokens(self) -> int:
@@ -204,7 +210,12 @@ class BackboneConfig:
             number: of the layer, from 0.
         """
         is_local = number in self.local_layers
-        base = self.local_rotary_base if is_local else self.rotary_base
+        window: int | None = None
+        rotary_base: float | None = None
+        if is_local:
+            window = self.local_window
+        if self.positions == "rotary":
+            rotary_base = self.local_rotary_base if is_local else self.rotary_base
         return LayerSpec(
             width=self.hidden_size,
             heads=self.num_attention_heads,
@@ -212,24 +223,22 @@ class BackboneConfig:
             activation=self.hidden_act,
             gated=self.gated,
             norm_first=self.norm_first,
-            attention_norm=not (
-                self.norm_first and number == 0
-            ),  # the embeddings have been normalized just before
+            # The first layer's input has just been normalized, with the embeddings.
+            attention_norm=not (self.norm_first and number == 0),
             norm_bias=self.norm_bias,
             norm_eps=self.layer_norm_eps,
             attention_bias=self.attention_bias,
             intermediate_bias=self.intermediate_bias,
             output_bias=self.output_bias,
-            rotary_base=base if self.positions == "rotary" else None,
-            window=self.local_window if is_local else None,
+            rotary_base=rotary_base,
+            window=window,
             dropout_rate=self.hidden_dropout_prob,
             attention_dropout_rate=self.attention_probs_dropout_prob,
         )
 
 
 class Backbone(nn.Module):
-    """Word and position embeddings, LayerNorm, dropout, the layers, and with pre-LN a last norm,
-    over packed tokens.
+    """Embeddings, LayerNorm, dropout, the layers, and with pre-LN a last norm, over packed tokens.
 
     Args:
         config: the shape.
@@ -240,13 +249,12 @@ class Backbone(nn.Module):
         self.config = config
         width = config.hidden_size
         self.word_embeddings = nn.Embedding(config.vocab_size, width)
-        learned = config.positions == "learned"
-        self.position_embeddings = (
-            nn.Embedding(config.max_position_embeddings, width) if learned else None
-        )
-        self.token_type_embeddings = (
-            nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
-        )
+        self.position_embeddings: nn.Embedding | None = None
+        if config.positions == "learned":
+            self.position_embeddings = nn.Embedding(config.max_position_embeddings, width)
+        self.token_type_embeddings: nn.Embedding | None = None
+        if config.type_vocab_size:
+            self.token_type_embeddings = nn.Embedding(config.type_vocab_size, width)
         self.embedding_norm = nn.LayerNorm(width, config.layer_norm_eps, bias=config.norm_bias)
         self.layers = nn.ModuleList(map(Layer, config.layer_specs))
         self.final_norm = final_norm(config)
@@ -274,12 +282,13 @@ class Backbone(nn.Module):
         device = self.word_embeddings.weight.device
         layout = layout_for(self.layers, cu_seqlens, device)
         if positions is not None:
-            layout = replace(
-                layout, positions=layout.arrange(on_device(positions, device)), rotations={}
-            )
+            # The angles of rotary positions that the layout has made are of its own positions.
+            arranged = layout.arrange(on_device(positions, device))
+            layout = replace(layout, positions=arranged, rotations={})
         x = self.embed(input_ids, layout, word_embeddings)
         for layer in self.layers[:num_layers]:
             x = layer(x, layout)
+        # What an inner layer gives is not what the last norm was trained on.
         if self.final_norm is not None and num_layers in (None, len(self.layers)):
             x = self.final_norm(x)
         return layout.restore(x)
@@ -305,21 +314,24 @@ class Backbone(nn.Module):
         positions: Int[Tensor, " t"] | None = None,
     ) -> Float[Tensor, "t d"]:
         """Sum of the embeddings, normalized, in the layout's order."""
+        device = layout.positions.device
         if word_embeddings is None:
-            x = self.word_embeddings(layout.arrange(on_device(input_ids, layout.positions.device)))
+            # Ids are put in order before they are looked up: they are smaller than their vectors.
+            x = self.word_embeddings(layout.arrange(on_device(input_ids, device)))
         else:
             x = layout.arrange(word_embeddings)
-        if positions is not None:
-            positions = layout.arrange(on_device(positions, layout.positions.device))
-        x = self.embedding_norm(
-            self._placed(x, layout.positions if positions is None else positions)
-        )
+        if positions is None:
+            positions = layout.positions
+        else:
+            positions = layout.arrange(on_device(positions, device))
+        x = self.embedding_norm(self._with_positions(x, positions))
         kind = x.device.type
+        # Autocast leaves norms in float32, and so every residual sum would be promoted again. On a
+        # GPU `EagerSteps` keeps the sums in float32, see `one_pass_steps.py`.
         if torch.is_autocast_enabled(kind) and (kind == "cpu" or switch.is_on):
-            x = x.to(
-                torch.get_autocast_dtype(kind)
-            )  # else every residual sum would promote to float32 again
-        return dropout(x, self.config.hidden_dropout_prob if self.training else 0.0)
+            x = x.to(torch.get_autocast_dtype(kind))
+        rate = self.config.hidden_dropout_prob if self.training else 0.0
+        return dropout(x, rate)
 
     def positional(self, positions: Int[Tensor, " t"]) -> Float[Tensor, "t d"] | None:
         """The vectors of positions, counted from 0; None where positions are rotary."""
@@ -330,29 +342,28 @@ class Backbone(nn.Module):
     def position_table(self) -> Float[Tensor, "p d"]:
         """What is added to word embeddings: a row per position, with the token type.
 
-        One row where they are rotary.
+        It has one row alone where positions are rotary.
         """
         types = self.token_type_embeddings
-        if self.position_embeddings is None:
-            return (
-                self.embedding_norm.weight.new_zeros(1, self.config.hidden_size)
-                if types is None
-                else types.weight[:1]
-            )
-        table = self.position_embeddings.weight
-        return table if types is None else table + types.weight[0]
+        positions = self.position_embeddings
+        if positions is None:
+            if types is None:
+                return self.embedding_norm.weight.new_zeros(1, self.config.hidden_size)
+            return types.weight[:1]
+        if types is None:
+            return positions.weight
+        # Every token is of type 0, since a text is never a pair here.
+        return positions.weight + types.weight[0]
 
-    def _placed(
+    def _with_positions(
         self, x: Float[Tensor, "t d"], positions: Int[Tensor, " t"]
     ) -> Float[Tensor, "t d"]:
         """Word embeddings with those of position and token type."""
-        if self.position_embeddings is None:
-            return (
-                x
-                if self.token_type_embeddings is None
-                else x + self.token_type_embeddings.weight[0]
-            )
-        return x + F.embedding(positions + self.config.first_position, self.position_table())
+        if self.position_embeddings is not None:
+            return x + F.embedding(positions + self.config.first_position, self.position_table())
+        if self.token_type_embeddings is not None:
+            return x + self.token_type_embeddings.weight[0]
+        return x
 
     def initialize(self, scheme: Literal["torch", "bert"]) -> None:
         """Draws fresh weights from torch's global generator.
@@ -368,14 +379,13 @@ class Backbone(nn.Module):
                 nn.init.normal_(module.weight, std=0.02)
                 if isinstance(module, nn.Linear) and module.bias is not None:
                     nn.init.zeros_(module.bias)
+        # As transformers initializes it; packed batches have no padding that would look it up.
         with torch.no_grad():
             self.word_embeddings.weight[self.config.pad_token_id].zero_()
 
 
 def final_norm(config: BackboneConfig) -> nn.LayerNorm | None:
     """The norm behind the last layer, which layers that normalize their input need."""
-    return (
-        nn.LayerNorm(config.hidden_size, config.layer_norm_eps, bias=config.norm_bias)
-        if config.norm_first
-        else None
-    )
+    if not config.norm_first:
+        return None
+    return nn.LayerNorm(config.hidden_size, config.layer_norm_eps, bias=config.norm_bias)

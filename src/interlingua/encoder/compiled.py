@@ -1,5 +1,11 @@
-"""The backbone in one call of compiled code: what lies between the products is done while the rows
-are in the cache.
+"""The backbone in one call of compiled code, for inference on a CPU.
+
+The kernel ``layers`` takes a batch through all layers. What lies between two products (biases,
+activations, residual sums, norms, softmax) is done while the rows are in the cache. Here its
+weights are laid out: matrices in panels, in which the numbers stand in the order in which the
+kernel reads them, and everything in ``struct``s of pointers. A panel is a group of outputs; within
+it, a step of four bytes of inputs (one float32, two bfloat16, four int8) of each output follows
+another, since that is what one instruction multiplies.
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from interlingua.encoder.layer import Layer
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import library
 
+# All widths are multiples of it: the kernel has no code for what is left after whole vectors.
 LANES = 16
 ALIGNMENT = 64
 """As in kernels/products.h."""
@@ -41,6 +48,7 @@ ACTIVATIONS = {
 }
 
 
+# The four structures repeat those of the kernel, field by field and in the same order.
 class _Linear(ctypes.Structure):
     _fields_ = [
         ("weights", ctypes.c_void_p),
@@ -107,10 +115,13 @@ class Layout(NamedTuple):
         Args:
             dtype: of the encoder.
         """
-        return torch.bfloat16 if dtype != torch.float32 and self.bfloats else torch.float32
+        if dtype == torch.float32 or not self.bfloats:
+            return torch.float32
+        return torch.bfloat16
 
     def filled(self, outputs: int) -> int:
         """Outputs of whole panels."""
+        # -(-a // b) is a / b rounded up.
         return -(-outputs // self.panel) * self.panel
 
 
@@ -122,6 +133,7 @@ def layout_of(kernel: ctypes.CDLL | None) -> Layout:
     """What the variant of ``layers`` that is used takes."""
     if kernel is None:
         return NO_LAYOUT
+    # The library has a variant for each kind of processor: it tells what the chosen one takes.
     kernel.panel_columns.restype = ctypes.c_int64
     return Layout(
         panel=kernel.panel_columns(),
@@ -138,8 +150,9 @@ def fits_tiles(config: BackboneConfig) -> bool:
 
 
 class CompiledBackbone:
-    """A snapshot of a backbone for inference by the kernel ``layers``, to be made anew when the
-    weights change.
+    """A snapshot of a backbone for inference by the kernel ``layers``.
+
+    It is to be made anew when the weights change.
 
     Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case,
     and so are the states. What a sentence becomes does not depend on the others of its batch, not
@@ -156,16 +169,19 @@ class CompiledBackbone:
         config = backbone.config
         self.config = config
         self.dtype = dtype
-        self._kept: list[Any] = []  # what the pointers point to
+        # What the pointers point to: without a reference here Python would free it.
+        self._kept: list[Any] = []
         self._kernel = library("layers")
         self._layout = layout_of(self._kernel)
         self._by_tiles = self._layout.tiles and fits_tiles(config)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
         between = self._layout.between(dtype)
-        multiplied = dtype if dtype == torch.int8 else between
-        self._layers = (_Layer * len(layers))(
-            *map(self._layer, layers, layer_dtypes(multiplied, between, len(layers)))
-        )
+        # Only bytes differ from what activations are between the products.
+        multiplied = between
+        if dtype == torch.int8:
+            multiplied = torch.int8
+        dtypes = layer_dtypes(multiplied, between, len(layers))
+        self._layers = (_Layer * len(layers))(*map(self._layer, layers, dtypes))
         self._model = _Model(
             width=config.hidden_size,
             heads=config.num_attention_heads,
@@ -184,9 +200,7 @@ class CompiledBackbone:
 
     @staticmethod
     def takes(backbone: Backbone, dtype: torch.dtype) -> bool:
-        """Whether the kernel is there, this processor runs it, and the shape is one that it can
-        do.
-        """
+        """Whether the kernel is there, runs on this processor, and can do this shape."""
         return CompiledBackbone.refusal(backbone, dtype) is None
 
     @staticmethod
@@ -206,11 +220,9 @@ class CompiledBackbone:
             return "it knows BERT's layer only"
         if any(width % LANES for width in widths):
             return f"a width is no multiple of {LANES}"
-        return (
-            None
-            if library("layers") is not None
-            else "it was not built for this processor, or is switched off"
-        )
+        if library("layers") is None:
+            return "it was not built for this processor, or is switched off"
+        return None
 
     def __call__(
         self, input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"]
@@ -223,7 +235,9 @@ class CompiledBackbone:
             ValueError: the boundaries of the sentences do not go from 0 to the number of tokens,
                 rising.
         """
-        ids, starts = (_longs(tensor) for tensor in (input_ids, cu_seqlens))
+        ids = _longs(input_ids)
+        starts = _longs(cu_seqlens)
+        # The kernel checks nothing: a wrong id or boundary would read memory that is not its own.
         _check_boundaries(starts, len(ids))
         if len(ids) and (ids.min() < 0 or ids.max() >= self.config.vocab_size):
             raise IndexError(
@@ -237,23 +251,26 @@ class CompiledBackbone:
         states = np.empty((len(ids), self.config.hidden_size), np.float32)
         kernel = self._kernel
         assert kernel is not None
-        arrays = (ctypes.c_void_p(array.ctypes.data) for array in (ids, starts))
-        sentences = ctypes.c_int64(len(starts) - 1)
-        if kernel.encode(
-            ctypes.byref(self._model), *arrays, sentences, ctypes.c_void_p(states.ctypes.data)
-        ):
+        failed = kernel.encode(
+            ctypes.byref(self._model),
+            ctypes.c_void_p(ids.ctypes.data),
+            ctypes.c_void_p(starts.ctypes.data),
+            ctypes.c_int64(len(starts) - 1),
+            ctypes.c_void_p(states.ctypes.data),
+        )
+        if failed:
             raise MemoryError("no memory for a batch; lower batch_tokens")
         return torch.from_numpy(states)
 
     def _layer(self, layer: Layer, dtype: torch.dtype) -> _Layer:
         weight, bias = layer.joint_projection()
-        assert bias is not None  # of a plain layer
+        # Plain layers, which alone come here, have all biases and norms.
+        assert bias is not None
         assert layer.attention_norm is not None
+        attention_output = layer.attention_output
         return _Layer(
             qkv=self._linear(weight, bias, dtype),
-            attention_output=self._linear(
-                layer.attention_output.weight, layer.attention_output.bias, dtype
-            ),
+            attention_output=self._linear(attention_output.weight, attention_output.bias, dtype),
             intermediate=self._linear(layer.intermediate.weight, layer.intermediate.bias, dtype),
             output=self._linear(layer.output.weight, layer.output.bias, dtype),
             attention_norm=self._norm(layer.attention_norm),
@@ -262,7 +279,9 @@ class CompiledBackbone:
 
     def _type(self, dtype: torch.dtype) -> int:
         """The kernel's number of a dtype."""
-        return PAIRS if self._by_tiles and dtype == torch.float32 else TYPES[dtype]
+        if self._by_tiles and dtype == torch.float32:
+            return PAIRS
+        return TYPES[dtype]
 
     def _linear(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> _Linear:
         """The weights in panels, and what belongs to them."""
@@ -270,12 +289,15 @@ class CompiledBackbone:
         scales = None
         if dtype == torch.int8:
             rounded, factors = quantize(weight.detach())
+            # By way of 16 bits: a signed byte has no room for what is added.
             matrix = (rounded.short() + UNSIGNED).to(torch.uint8)
-            factors = factors[:, 0] / math.prod(mixed(inputs)) ** 0.5  # the kernel's H is of +-1
+            # The kernel's Hadamard matrix H is of +-1, that of `quantize` has rows of length 1.
+            factors = factors[:, 0] / math.prod(mixed(inputs)) ** 0.5
             scales = self._floats(self._filled(factors))
         else:
             matrix = weight.detach().to(dtype)
         if self._type(dtype) == PAIRS:
+            # high + low has about 16 bits of the 24 that a float32 has.
             high = matrix.bfloat16()
             low = (matrix - high.float()).bfloat16()
             panels = torch.stack([self._panels(high), self._panels(low)], dim=1)
@@ -292,9 +314,7 @@ class CompiledBackbone:
         )
 
     def _panels(self, matrix: Shaped[Tensor, "o i"]) -> Shaped[Tensor, "p u panel step"]:
-        """Panels of outputs: [panel][input / step][output][step], where a step of inputs has four
-        bytes.
-        """
+        """Panels of outputs: [panel][input / step][output][step], a step of four bytes."""
         outputs, inputs = matrix.shape
         panel = self._layout.panel
         filled = self._layout.filled(outputs)
@@ -317,17 +337,16 @@ class CompiledBackbone:
         return array.ctypes.data
 
     def _aligned(self, data: ndarray) -> int:
-        room = np.empty(data.nbytes + ALIGNMENT, np.uint8)
-        start = -room.ctypes.data % ALIGNMENT
-        room[start : start + data.nbytes] = data.ravel()
-        self._kept.append(room)
-        return room.ctypes.data + start
+        # numpy aligns to less: take some bytes more, and begin at the first address that fits.
+        buffer = np.empty(data.nbytes + ALIGNMENT, np.uint8)
+        start = -buffer.ctypes.data % ALIGNMENT
+        buffer[start : start + data.nbytes] = data.ravel()
+        self._kept.append(buffer)
+        return buffer.ctypes.data + start
 
 
 def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:
-    """Refuses boundaries that the kernel, which looks at none of them, would read and write
-    beyond.
-    """
+    """Refuses boundaries by which the kernel would read and write outside of its arrays."""
     is_whole = len(starts) > 0 and starts[0] == 0 and starts[-1] == tokens
     if not is_whole or (np.diff(starts) < 0).any():
         raise ValueError(

@@ -1,5 +1,8 @@
-"""Tasks shared out among processes of this machine, one per GPU, or one per group of cores where
-there is none.
+"""Tasks shared out among processes of this machine, one per GPU or per group of cores.
+
+Python's threads would share one interpreter lock, and one process would feed several GPUs in turn.
+So each process has a device of its own: which one it takes from a queue when it begins, and sets
+in its environment before CUDA is looked for. Results come back in the order of the tasks.
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ class OnDevices:
         try:
             for task in tasks:
                 waiting.append(self.pool.submit(_task, function, task))
+                # Some tasks ahead keep all processes busy; all of them would be in memory at once.
                 if len(waiting) >= AHEAD * self.slots:
                     yield waiting.popleft().result()
             while waiting:
@@ -81,12 +85,13 @@ def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
     Raises:
         ConfigError: there are fewer GPUs, or the device is a single one.
     """
-    places = visible_devices(count, device)
+    devices = visible_devices(count, device)
     # Not fork: threads of torch hold locks, and CUDA does not survive it.
     context = multiprocessing.get_context("spawn")
+    # All processes are started with the same arguments: which one is which, the queue decides.
     queue = context.SimpleQueue()
-    for place in places:
-        queue.put(place)
+    for visible in devices:
+        queue.put(visible)
     threads = max(1, torch.get_num_threads() // count)
     pool = ProcessPoolExecutor(
         count, mp_context=context, initializer=_begin, initargs=(queue, threads)
@@ -111,7 +116,9 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
         raise ConfigError(
             f"--device {device} is one device, --devices {count} takes several; drop one of the two"
         )
-    gpus = 0 if device == "cpu" or not torch.cuda.is_available() else torch.cuda.device_count()
+    gpus = 0
+    if device != "cpu" and torch.cuda.is_available():
+        gpus = torch.cuda.device_count()
     if device == "cuda" and not gpus:
         raise ConfigError(
             "--device cuda: there is no GPU here; drop it, and --devices shares the cores"
@@ -122,16 +129,19 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
         raise ConfigError(
             f"--devices {count}: this machine has {gpus} GPUs; ask for fewer, or say --device cpu"
         )
-    given = os.environ.get(VISIBLE)
-    names = given.split(",") if given else [str(number) for number in range(gpus)]
+    # Where the user shows some GPUs alone, those are shared out, by the names they have there.
+    names = [str(number) for number in range(gpus)]
+    chosen = os.environ.get(VISIBLE)
+    if chosen:
+        names = chosen.split(",")
     return list(names[:count])
 
 
 def _begin(queue: Any, threads: int) -> None:
     """In each process, before CUDA looks for GPUs."""
-    place = queue.get()
-    if place is not None:
-        os.environ[VISIBLE] = place
+    visible = queue.get()
+    if visible is not None:
+        os.environ[VISIBLE] = visible
     torch.set_num_threads(threads)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -139,11 +149,13 @@ def _begin(queue: Any, threads: int) -> None:
 def _end_with_parent() -> None:
     """Ends this process when the one that started it has ended, even by SIGKILL.
 
-    Else it would wait forever.
+    Without this it would wait for tasks forever.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:
-        parent.join()  # waits for the end of a pipe, which the system closes
+        # Waits for the end of a pipe, which the system closes however the parent ends.
+        parent.join()
+        # Not sys.exit, which would end this thread alone.
         os._exit(1)
 
 
@@ -151,5 +163,6 @@ def _task(function: Callable[..., Result], task: tuple[Any, ...]) -> Result:
     """A task as the process does it."""
     try:
         return function(*task)
-    except InterlinguaError as error:  # of the kinds of errors not all can be sent
+    except InterlinguaError as error:
+        # Of the kinds of errors not all can be sent to another process; their texts can.
         raise InterlinguaError(str(error)) from None

@@ -1,4 +1,17 @@
-"""Model directories on disk: sentence-transformers' layout around a stock Hugging Face backbone."""
+"""Model directories on disk: sentence-transformers' layout around a stock Hugging Face backbone.
+
+    config.json                          shape of the backbone, as transformers writes it
+    model.safetensors                    its weights, by the names of its family
+    tokenizer.json, tokenizer_config...  the vocabulary
+    modules.json                         Transformer, Pooling, Dense layers, Normalize
+    1_Pooling/config.json, 2_Dense/...   a folder for each module
+    sentence_bert_config.json            the limit of tokens
+    config_sentence_transformers.json    prompts, and our own settings under "interlingua"
+    int8_ranges.json                     steps of int8 vectors, where they were measured
+
+Both sentence-transformers and transformers read what is written here, and what those write is read
+here, as far as a family of ``encoder/families.py`` and its modules are supported.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +49,7 @@ from interlingua.limits import MAX_CONFIG_BYTES, read_document
 from interlingua.tensor_files import write_safetensors
 
 ARCHITECTURES = {model_type: family.class_name for model_type, family in FAMILIES.items()}
+# Older versions of sentence-transformers write the pooling as one boolean for each kind.
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -84,8 +98,11 @@ class EncodingSettings:
             return self.prompts.get(self.default_prompt or "", "")
         if prompt in self.prompts:
             return self.prompts[prompt]
+        # A word that names no prompt is a typing error, rather than a text to put in front.
         if prompt[-1:].isalnum():
-            known = f"only {', '.join(self.prompts)}" if self.prompts else "nor any other"
+            known = "nor any other"
+            if self.prompts:
+                known = f"only {', '.join(self.prompts)}"
             raise ConfigError(
                 f"the model has no prompt called {prompt!r}, {known}; to put a text of your own in"
                 f" front, end it with a colon or a space: {prompt + ': '!r}"
@@ -115,24 +132,22 @@ def write_directory(
         after_pooling: classes of the modules between pooling and the last scaling, see
             ``encoder/post_pooling.py``.
     """
-    tensors = to_huggingface_names(weights, config) if weights else {}
-    dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
-    shape = FAMILIES[config.model_type].described(config)
-    write_json(
-        folder / "config.json",
-        {"architectures": [ARCHITECTURES[config.model_type]], **shape, "dtype": dtype},
-    )
+    family = FAMILIES[config.model_type]
+    tensors: dict[str, Tensor] = {}
+    dtype = "float32"
+    if weights:
+        tensors = to_huggingface_names(weights, config)
+        dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
+    described = {"architectures": [family.class_name], **family.described(config), "dtype": dtype}
+    write_json(folder / "config.json", described)
     if tensors:
         write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
     write_tokenizer_config(
         folder, settings.max_tokens, special_tokens, spells_special_tokens=spells_special_tokens
     )
-    write_modules(
-        folder,
-        [("", "Transformer"), ("1_Pooling", "Pooling")],
-        settings,
-        after_pooling=after_pooling,
-    )
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    write_modules(folder, modules, settings, after_pooling=after_pooling)
+    # Both forms of the pooling, so that older versions read the model too.
     booleans = {key: mode == settings.pooling for key, mode in OLD_POOLING_KEYS.items()}
     # The width has its old name: versions from 5.4 on take it silently, those before refuse the new
     # one.
@@ -142,7 +157,8 @@ def write_directory(
         {**width, "pooling_mode": settings.pooling, **booleans, "include_prompt": True},
     )
     limits: dict[str, Any] = {"max_seq_length": settings.max_tokens, "do_lower_case": False}
-    if FAMILIES[config.model_type].has_pooler:
+    # Else transformers draws a pooling layer at random, and warns of it.
+    if family.has_pooler:
         limits["model_args"] = {"add_pooling_layer": False}
     write_json(folder / "sentence_bert_config.json", limits)
 
@@ -176,8 +192,9 @@ def write_modules(
     *,
     after_pooling: Sequence[str] = (),
 ) -> None:
-    """Writes sentence-transformers' list of modules, with a folder for each, its prompts, and that
-    we wrote it.
+    """Writes sentence-transformers' list of modules, a folder for each, and the prompts.
+
+    That we wrote the model is written too, see ``is_ours``.
 
     Args:
         folder: an existing folder.
@@ -186,39 +203,37 @@ def write_modules(
             kept.
         after_pooling: classes of the modules in between.
     """
-    kinds = [*after_pooling, *["Normalize"] * settings.normalize]
-    modules = [
-        *modules,
-        *((f"{number}_{kind}", kind) for number, kind in enumerate(kinds, start=len(modules))),
+    kinds = list(after_pooling)
+    if settings.normalize:
+        kinds.append("Normalize")
+    # A folder is called by its number in the list: 2_Dense, 3_Normalize.
+    all_modules = list(modules)
+    for kind in kinds:
+        all_modules.append((f"{len(all_modules)}_{kind}", kind))
+    if settings.int8_ranges:
+        ranges = {width: of_width._asdict() for width, of_width in settings.int8_ranges.items()}
+        write_json(folder / RANGES_FILE, ranges)
+    listed = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(all_modules)
     ]
+    write_json(folder / "modules.json", listed)
+    for path, _ in all_modules:
+        (folder / path).mkdir(exist_ok=True)
+    described: dict[str, Any] = {
+        "__version__": {"interlingua": __version__},
+        "prompts": settings.prompts,
+        "default_prompt_name": settings.default_prompt,
+        "similarity_fn_name": "cosine",
+    }
+    if settings.truncate_dim is not None:
+        described["truncate_dim"] = settings.truncate_dim
+    # Settings that sentence-transformers has no key for; it passes over ours.
     own: dict[str, Any] = {"include_special": settings.include_special}
     if settings.matryoshka_dims:
         own["matryoshka_dims"] = settings.matryoshka_dims
-    if settings.int8_ranges:
-        write_json(
-            folder / RANGES_FILE,
-            {width: of._asdict() for width, of in settings.int8_ranges.items()},
-        )
-    write_json(
-        folder / "modules.json",
-        [
-            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for i, (path, kind) in enumerate(modules)
-        ],
-    )
-    for path, _ in modules:
-        (folder / path).mkdir(exist_ok=True)
-    write_json(
-        folder / "config_sentence_transformers.json",
-        {
-            "__version__": {"interlingua": __version__},
-            "prompts": settings.prompts,
-            "default_prompt_name": settings.default_prompt,
-            "similarity_fn_name": "cosine",
-            **({} if settings.truncate_dim is None else {"truncate_dim": settings.truncate_dim}),
-            "interlingua": own,
-        },
-    )
+    described["interlingua"] = own
+    write_json(folder / "config_sentence_transformers.json", described)
 
 
 def is_ours(folder: Path) -> bool:
@@ -231,8 +246,7 @@ def is_ours(folder: Path) -> bool:
 
 
 def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], EncodingSettings]:
-    """Reads the backbone and the settings of a model directory, ours or any of a family of
-    ``FAMILIES``.
+    """Reads the backbone and the settings of a model directory, of any family of ``FAMILIES``.
 
     Raises:
         CheckpointError: a file is missing or broken, or the model is of another kind.
@@ -243,14 +257,15 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
             f"{folder}: model_type is {raw.get('model_type')!r}; supported are"
             f" {', '.join(ARCHITECTURES)}"
         )
+    # Families with rotary positions may name those in the same key.
     learned = FAMILIES[raw["model_type"]].fixed.get("positions") is None
-    if (learned and (raw.get("position_embedding_type") or "absolute") != "absolute") or raw.get(
-        "is_decoder"
-    ):
+    kind = raw.get("position_embedding_type") or "absolute"
+    if (learned and kind != "absolute") or raw.get("is_decoder"):
         raise CheckpointError(f"{folder}: only encoders with absolute positions are supported")
     if raw.get("vocab_size") is None:
         raise CheckpointError(f"{folder}: config.json has no vocab_size; is it the backbone's?")
     config = read_backbone_config(folder, raw)
+    # The weights have the last word on what the config leaves open, such as a table of types.
     weights, config = from_huggingface_names(read_weights(folder), config, folder)
     return config, weights, read_settings(folder, config.max_tokens)
 
@@ -270,14 +285,15 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
     check(raw, family.schema, folder / "config.json")
     try:
         return family.shape(raw)
-    except (ConfigError, TypeError) as error:  # a size that must be there is not
+    except (ConfigError, TypeError) as error:
+        # A TypeError says that a size is missing which must be there.
         raise CheckpointError(f"{folder / 'config.json'}: {error}") from error
 
 
 def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
     """Pooling, prompts and limits of a model directory.
 
-    The mean of all tokens where it says nothing of pooling.
+    Where it says nothing of pooling, that is the mean of all tokens.
 
     Args:
         folder: the model directory.
@@ -294,14 +310,11 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
         raise CheckpointError(
             f"{folder}: the Transformer is in a folder below it, which is not supported; move it up"
         )
-    pooling = (
-        read_json(folder / modules["Pooling"] / "config.json", schema=POOLING)
-        if "Pooling" in modules
-        else {}
-    )
-    limit = read_json(folder / "sentence_bert_config.json", missing={}, schema=LIMITS).get(
-        "max_seq_length"
-    )
+    pooling: dict[str, Any] = {}
+    if "Pooling" in modules:
+        pooling = read_json(folder / modules["Pooling"] / "config.json", schema=POOLING)
+    limits = read_json(folder / "sentence_bert_config.json", missing={}, schema=LIMITS)
+    limit = limits.get("max_seq_length")
     prompts = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
     return EncodingSettings(
         pooling=_pooling_mode(pooling, folder),
@@ -317,7 +330,7 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
 def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Path and class of each module that ``modules.json`` lists, in order.
 
-    Empty where there is no such file.
+    The list is empty where there is no such file.
 
     Args:
         folder: of the model.
@@ -332,6 +345,7 @@ def listed_modules(folder: Path, before: Sequence[str] = ()) -> list[tuple[str, 
     listed = [(module["path"], module["type"]) for module in found]
     if before:
         check_modules(listed, before, folder)
+    # The modules have moved between packages from version to version: the class alone counts.
     return [(path, kind.rpartition(".")[2]) for path, kind in listed]
 
 
@@ -341,8 +355,9 @@ def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
 
 
 def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a model directory that say how vectors are cut and kept, by their names in
-    EncodingSettings.
+    """The settings of a model directory that say how vectors are cut and kept.
+
+    They come by their names in EncodingSettings.
 
     Args:
         folder: the model directory.
@@ -365,18 +380,23 @@ def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str
 
 
 def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
+    """The only pooling of a Pooling module, which may list several to be joined."""
     chosen = values.get("pooling_mode")
-    modes = [chosen] if isinstance(chosen, str) else list(chosen or ())
-    old = [
-        key for key, value in values.items() if key.startswith("pooling_mode_") and value is True
-    ]
-    modes = modes or [OLD_POOLING_KEYS.get(key, key) for key in old]
+    modes: list[str] = []
+    if isinstance(chosen, str):
+        modes = [chosen]
+    elif chosen:
+        modes = list(chosen)
+    # The new key comes first; an old boolean of a kind that is unknown here is refused by its name.
+    if not modes:
+        old = [key for key in values if key.startswith("pooling_mode_") and values[key] is True]
+        modes = [OLD_POOLING_KEYS.get(key, key) for key in old]
     mode = (modes or ["mean"])[0]
     if len(modes) > 1 or mode not in POOLING_MODES or values.get("include_prompt") is False:
         raise CheckpointError(
             f"{folder}: pooling {modes} is not supported; there are {', '.join(POOLING_MODES)}"
         )
-    return cast(PoolingMode, mode)
+    return mode
 
 
 def read_json(

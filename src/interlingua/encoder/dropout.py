@@ -1,4 +1,9 @@
-"""Dropout with random numbers at an eighth of the cost: one byte per element."""
+"""Dropout with random numbers at an eighth of the cost: one byte per element.
+
+On a CPU the random numbers are most of the work of dropout. A 64-bit word of the generator decides
+eight elements here, in place of one: an element is kept where its byte is at least a threshold.
+The kernel ``training`` reads the same bytes, so that it drops the same elements.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,12 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
+# Values of a byte.
 LEVELS = 256
 
 
 def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"]:
-    """Zeroes each element with probability ``rate`` and scales the rest so that the expectation
-    stays.
+    """Zeroes each element with probability ``rate`` and scales the rest: the expectation stays.
 
     On the CPU one 64-bit random number decides eight elements, so ``rate`` is rounded to 1/256 (0.1
     becomes 26/256), never to 0 or 1; the scale uses the rounded rate, so the expectation is exact.
@@ -29,6 +34,7 @@ def dropout(x: Float[Tensor, " *shape"], rate: float) -> Float[Tensor, " *shape"
     if x.device.type != "cpu":
         return F.dropout(x, rate)
     threshold, scale = threshold_and_scale(rate)
+    # The bytes fill whole words, of which the last one may have some too many.
     keep = random_bytes([x.numel()])[: x.numel()].view(x.shape) >= threshold
     return x * keep * scale
 
@@ -40,10 +46,12 @@ def threshold_and_scale(rate: float) -> tuple[int, float]:
 
 
 def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
-    """Bytes of torch's global generator for tensors of so many elements, each from the next whole
-    word on.
+    """Bytes of torch's global generator for tensors of so many elements.
+
+    Those of each tensor begin with a whole word.
     """
     words = torch.empty(sum(map(whole_words, sizes)), dtype=torch.int64, device="cpu")
+    # Drawn tensor by tensor, as separate calls of ``dropout`` draw them.
     for part in torch.split(words, [whole_words(size) for size in sizes]):
         part.random_(torch.iinfo(torch.int64).min, None)
     return words.view(torch.uint8)
@@ -51,4 +59,5 @@ def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
 
 def whole_words(size: int) -> int:
     """64-bit words that hold so many bytes."""
+    # -(-a // b) is a / b rounded up.
     return -(-size // 8)

@@ -24,8 +24,7 @@ PASSAGE_PROMPT = "passage"
 
 
 class DualEncoder:
-    """Searches questions' answers among passages: the inner product of their vectors is what was
-    trained.
+    """Embeds questions and passages for search: the inner product of their vectors was trained.
 
     Args:
         passages: the passage tower.
@@ -51,7 +50,7 @@ class DualEncoder:
     ) -> Float32[np.ndarray, "n d"]:
         """One vector per question, in the order given.
 
-        Of length 1 where the model was trained with cosines.
+        They have length 1 where the model was trained with cosines.
         """
         return _encode(self.questions, texts, QUERY_PROMPT, language, batch_tokens, dtype)
 
@@ -76,11 +75,11 @@ class DualEncoder:
             dtype: to compute in.
         """
         if titles is not None:
-            vocabulary = None if self.questions is self.passages else self.passages.vocabulary
-            texts = [
-                with_title(text, title, vocabulary)
-                for text, title in zip(texts, titles, strict=True)
-            ]
+            vocabulary: Vocabulary | None = None
+            if self.questions is not self.passages:
+                vocabulary = self.passages.vocabulary
+            titled = zip(texts, titles, strict=True)
+            texts = [with_title(text, title, vocabulary) for text, title in titled]
         return _encode(self.passages, texts, PASSAGE_PROMPT, language, batch_tokens, dtype)
 
     def to(self, device: torch.device | str) -> DualEncoder:
@@ -91,21 +90,22 @@ class DualEncoder:
 
     @classmethod
     def load(cls, path_or_id: PathLike) -> DualEncoder:
-        """Reads a model directory; one without a question tower of its own uses its only encoder
-        for both.
+        """Reads a model directory; one without a question tower has one encoder for both.
 
         Raises:
             CheckpointError: there is no such model, or it is damaged or of another kind.
         """
         model = best_of_run(path_or_id)
         question_folder = Path(model).expanduser() / QUESTION_FOLDER
-        return cls(
-            Encoder.load(model), Encoder.load(question_folder) if question_folder.is_dir() else None
-        )
+        passages = Encoder.load(model)
+        if not question_folder.is_dir():
+            return cls(passages)
+        return cls(passages, Encoder.load(question_folder))
 
     def save(self, folder: PathLike) -> None:
-        """Writes the passage tower as a model directory, and the question tower, if it is another,
-        inside of it.
+        """Writes the passage tower as a model directory, and another question tower inside of it.
+
+        Tools that know one encoder alone read the passage tower.
 
         Args:
             folder: replaced whole if one of our models is in it.
@@ -126,8 +126,12 @@ def with_title(text: str, title: str, vocabulary: Vocabulary | None) -> str:
             between, as in DPR. None for an encoder of both, which reads a space: so do the models
             and tools that have a single encoder.
     """
-    separator = vocabulary.special_tokens.get("sep_token") if vocabulary is not None else None
-    return " ".join(part for part in (title, separator, text) if part) if title else text
+    if not title:
+        return text
+    separator: str | None = None
+    if vocabulary is not None:
+        separator = vocabulary.special_tokens.get("sep_token")
+    return " ".join(part for part in (title, separator, text) if part)
 
 
 def _encode(
@@ -138,9 +142,13 @@ def _encode(
     batch_tokens: int,
     dtype: Dtype,
 ) -> Float32[np.ndarray, "n d"]:
+    # None is the model's default prompt, "" would be none at all.
+    known_prompt: str | None = None
+    if prompt in encoder.settings.prompts:
+        known_prompt = prompt
     return encoder.encode(
         texts,
-        prompt=prompt if prompt in encoder.settings.prompts else None,
+        prompt=known_prompt,
         language=language,
         batch_tokens=batch_tokens,
         dtype=dtype,

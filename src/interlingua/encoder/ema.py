@@ -61,10 +61,13 @@ class EmaTeacher(nn.Module):
             for mine, weight in zip(own, student.parameters(), strict=True)
         ]
         if not self.lost:
+            # One call for all weights, in place of one for each.
             torch._foreach_lerp_(own, new, 1 - decay)
             return
         for mine, weight, lost in zip(own, new, self.lost, strict=True):
             update = (weight - mine) * (1 - decay) + lost
             moved = mine + update
-            lost.copy_(update - (moved - mine))  # zero but for the rounding of the line above
+            # Zero but for the rounding of the line above. The parentheses matter: update - moved +
+            # mine would be rounded once more.
+            lost.copy_(update - (moved - mine))
             mine.copy_(moved)

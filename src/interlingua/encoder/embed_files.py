@@ -1,5 +1,9 @@
-"""The whole of ``interlingua embed``: files of lines to files of vectors, here or by many
-workers.
+"""The whole of ``interlingua embed``: files of lines to files of vectors, here or by workers.
+
+Lines are read in windows, as ``encode`` does, so that memory does not grow with a file. With
+workers (several GPUs, or a Ray cluster) windows go out as tasks and their vectors come back in the
+order of the lines. A folder of vectors keeps a record of the files that are done, by which a run
+that was killed goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -78,7 +82,8 @@ class EmbedJob:
     on_error: str = "stop"
 
     def __post_init__(self) -> None:
-        BadLines(self.on_error)  # refuses what it does not know
+        # Made for its check alone: it refuses what it does not know.
+        BadLines(self.on_error)
         if STANDARD_INPUT in self.files and (len(self.files) > 1 or self.output.endswith("/")):
             raise ConfigError(
                 "standard input is one text by itself; name one .npy or .parquet file for it"
@@ -125,19 +130,16 @@ class EmbedJob:
         """Of the file that keeps lines that can't be read; for vectors in a store it is here."""
         if is_remote(self.output):
             return Path(f"{name_of(self.output.rstrip('/'))}.bad-lines.tsv")
-        return (
-            Path(self.output, "bad-lines.tsv")
-            if self.to_folder
-            else Path(f"{self.output}.bad-lines.tsv")
-        )
+        if self.to_folder:
+            return Path(self.output, "bad-lines.tsv")
+        return Path(f"{self.output}.bad-lines.tsv")
 
     def _alone(self) -> contextlib.AbstractContextManager[None]:
         """Keeps other runs out of a folder of vectors; a store elsewhere has no locks."""
         if not self.to_folder or is_remote(self.output):
             return contextlib.nullcontext()
-        return exclusive(
-            Path(self.output.removeprefix("file://")), remedy="choose another --output folder"
-        )
+        folder = Path(self.output.removeprefix("file://"))
+        return exclusive(folder, remedy="choose another --output folder")
 
     def _embed(
         self,
@@ -149,11 +151,14 @@ class EmbedJob:
     ) -> list[str]:
         started = time.perf_counter()
         report = EncodeReport()
-        record = _Record(self.output, model) if self.to_folder else None
+        record: _Record | None = None
+        if self.to_folder:
+            record = _Record(self.output, model)
         names = list(targets)
         left = [name for name in names if record is None or not record.has(name, targets[name])]
-        for name in left[:1]:
-            check_writable(targets[name])
+        # Tried before hours of work; all targets are in one folder, so the first stands for all.
+        if left:
+            check_writable(targets[left[0]])
         made: list[Made] = []
         with tempfile.TemporaryDirectory() as scratch, self._workers() as workers:
             sentences = partial(read_column, column=self.column, language=self.language, bad=bad)
@@ -194,10 +199,12 @@ class EmbedJob:
             return dict.fromkeys(names, self.output)
         if not self.to_folder:
             return {names[0]: self.output}
-        targets = {
-            name: f"{self.output.rstrip('/')}/{stem_and_suffix(name_of(name))[0]}.npy"
-            for name in names
-        }
+        folder = self.output.rstrip("/")
+        targets = {}
+        for name in names:
+            stem, _ = stem_and_suffix(name_of(name))
+            targets[name] = f"{folder}/{stem}.npy"
+        # a/text.txt and b/text.txt would overwrite each other.
         if len(set(targets.values())) < len(names):
             raise ConfigError(
                 f"several of the {len(names)} files would go to one of the same name; embed them"
@@ -209,22 +216,28 @@ class EmbedJob:
         self, made: Sequence[Made], before: int, report: EncodeReport, seconds: float
     ) -> list[str]:
         rows = sum(one.rows for one in made)
-        width = max((one.width for one in made), default=0)
-        tokens = f", {report.tokens / seconds:,.0f} tokens/s" if report.tokens else ""
-        files = (
-            f"{len(made)} files, " if self.output.endswith("/") or len(made) + before > 1 else ""
-        )
-        there = f"; {before} files were there" if before else ""
-        rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s{tokens}"
-        dtype = made[0].dtype if made else "float32"
-        lines = [f"{self.output}: {files}{rows:,} x {width} {dtype}, {rate}{there}"]
-        return [*lines, report.cuts] if report.cut_rows else lines
+        # Every part is empty where it would say nothing.
+        width = 0
+        dtype = "float32"
+        if made:
+            width = max(one.width for one in made)
+            dtype = made[0].dtype
+        files = ""
+        if self.output.endswith("/") or len(made) + before > 1:
+            files = f"{len(made)} files, "
+        # Ready vectors that a function or a file gives have no tokens.
+        rate = f"{seconds:.1f} s, {report.texts / seconds:,.0f} lines/s"
+        if report.tokens:
+            rate += f", {report.tokens / seconds:,.0f} tokens/s"
+        skipped = f"; {before} files were there" if before else ""
+        lines = [f"{self.output}: {files}{rows:,} x {width} {dtype}, {rate}{skipped}"]
+        if report.cut_rows:
+            lines.append(report.cuts)
+        return lines
 
 
 class _Work:
-    """Embeds files, one after the other or several at once, and puts the vectors where they
-    belong.
-    """
+    """Embeds files, one after the other or several at once, and writes their vectors."""
 
     def __init__(
         self,
@@ -253,14 +266,17 @@ class _Work:
                         lines, out=path, report=self.report, advance=self.count.advance
                     )
                     done = Made(len(made), made.shape[1], str(made.dtype))
+                    # The file is mapped by these vectors: let go of it before it is moved.
                     del made
                 yield name, done
             return
+        # Windows come back in the order they were sent in, so that those of a file are neighbors.
         found = self.workers.run(embed_window, self._tasks(names), encodes=True)
         for name, parts in itertools.groupby(found, key=lambda part: part[0]):
             with destination(targets[name], self.scratch) as path:
-                made = collect(self._noted(parts), 0, path)
+                made = collect(self._counted(parts), 0, path)
                 done = Made(len(made), made.shape[1], str(made.dtype))
+                # As above.
                 del made
             yield name, done
 
@@ -270,6 +286,7 @@ class _Work:
             for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
                 row = 0
                 for _, texts, vectors in parts:
+                    # Refused with the line of its file, counted from 1.
                     check_finite(vectors, lambda at, name=name, row=row: f"{name}:{row + at + 1}")  # type: ignore[misc]
                     table.write(texts, vectors)
                     row += len(texts)
@@ -282,38 +299,40 @@ class _Work:
         if self.workers is None:
             for name in names:
                 for texts in self._windows(name):
-                    yield (
-                        name,
-                        texts,
-                        self.encode(texts, report=self.report, advance=self.count.advance),
-                    )
+                    vectors = self.encode(texts, report=self.report, advance=self.count.advance)
+                    yield name, texts, vectors
             return
         # One copy goes to the workers, who are some windows ahead; they give vectors back in the
         # same order.
         sent, kept = itertools.tee(self._tasks(names))
-        for part, (_, name, texts) in zip(
-            self.workers.run(embed_window, sent, encodes=True), kept, strict=True
-        ):
-            (vectors,) = self._noted([part])
+        found = self.workers.run(embed_window, sent, encodes=True)
+        for part, (_, name, texts) in zip(found, kept, strict=True):
+            (vectors,) = self._counted([part])
             yield name, texts, vectors
 
     def _tasks(self, names: Sequence[str]) -> Iterator[tuple[Encode, str, list[str]]]:
         return ((self.encode, name, texts) for name in names for texts in self._windows(name))
 
     def _windows(self, name: str) -> Iterator[list[str]]:
-        empty = True
+        """The lines of a file in windows; one without lines where the file has none.
+
+        Without it an empty file would have no task, and so no file of vectors.
+        """
+        is_empty = True
         with self._lines(name) as lines:
             for texts in windows(lines):
-                empty = False
+                is_empty = False
                 yield texts
-        if empty:
+        if is_empty:
             yield []
 
-    def _noted(
+    def _counted(
         self, parts: Iterable[tuple[str, Float32[ndarray, "n d"], EncodeReport]]
     ) -> Iterator[Float32[ndarray, "n d"]]:
+        """The vectors of windows; the report of each is added to that of the whole."""
         for _, vectors, report in parts:
             self.report.max_tokens = report.max_tokens
+            # Before the texts are added: rows are counted from 0 over all windows.
             self.report.cut_rows.extend(self.report.texts + row for row in report.cut_rows)
             self.report.texts += report.texts
             self.report.tokens += report.tokens
@@ -326,9 +345,8 @@ class _Work:
         if name == STANDARD_INPUT:
             try:
                 stream = guard_lines(sys.stdin.buffer, name)
-                yield self._read(
-                    io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors), name
-                )
+                decoded = io.TextIOWrapper(stream, encoding="utf-8", errors=self.bad.errors)
+                yield self._read(decoded, name)
             except UnicodeDecodeError as error:
                 byte = error.object[error.start]
                 raise DataError(
@@ -341,13 +359,12 @@ class _Work:
             yield self.sentences(path)
         else:
             yield self._text(path)
+        # What was fetched goes as soon as it is read: the scratch folder holds one file at a time.
         if is_remote(name):
             path.unlink()
 
     def _read(self, lines: Iterable[str], path: PathLike) -> Iterator[str]:
-        """The lines; one that can't be read and is left out comes as a blank one, so that row i is
-        line i.
-        """
+        """The lines; one that can't be read comes as a blank one, so that row i is line i."""
         for number, line in enumerate(lines, 1):
             yield line.rstrip("\r\n") if self.bad.is_text(line, path, number) else ""
 
@@ -384,16 +401,18 @@ class _Count:
     ) -> None:
         self.sentences = sentences
         self.skips = skips
-        self.progress, self.files, self.done = progress, len(names), 0
+        self.progress = progress
+        self.files = len(names)
+        self.done = 0
         # Counting what is in a pipe would leave nothing to embed.
-        self.known = all(is_remote(name) or not _is_stream(name) for name in names)
-        self.lines = {
-            name: self._count(name) for name in names if self.known and not is_remote(name)
-        }
+        self.has_total = all(is_remote(name) or not _is_stream(name) for name in names)
+        self.lines: dict[str, int] = {}
+        if self.has_total:
+            self.lines = {name: self._count(name) for name in names if not is_remote(name)}
 
     def open(self, name: str, path: Path) -> None:
         """Takes note of a file that is read now."""
-        if name not in self.lines and self.known:
+        if name not in self.lines and self.has_total:
             self.lines[name] = self._count(path)
         self.advance(0)
 
@@ -402,16 +421,21 @@ class _Count:
             return sum(1 for _ in self.sentences(path))
         try:
             return count_lines(path)
-        except DamagedFileError:  # it is reported when the file is read
+        except DamagedFileError:
             if not self.skips:
                 raise
+            # Where bad lines are skipped, the damage is reported when the file is read.
             return 0
 
     def advance(self, texts: int) -> None:
         """So many more are done."""
         self.done += texts
+        if not self.has_total:
+            self.progress(self.done, None)
+            return
+        # The mean of the files that are counted, for all of them; never less than what is done.
         total = sum(self.lines.values()) * self.files // max(1, len(self.lines))
-        self.progress(self.done, max(self.done, total) if self.known else None)
+        self.progress(self.done, max(self.done, total))
 
 
 class _Record:
@@ -434,13 +458,14 @@ class _Record:
         with tempfile.TemporaryDirectory() as scratch:
             try:
                 found = parse_json(fetch(self.path, Path(scratch)).read_text(encoding="utf-8"))
-                there = found["model"]
+                recorded_model = found["model"]
                 self.files = dict(found["files"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(
                     "can't be read; choose another folder or remove it", path=self.path
                 ) from error
-        if there != model:
+        # Vectors of two models in one folder could not be compared.
+        if recorded_model != model:
             raise ConfigError(
                 f"{folder} holds vectors of another model, prompt or settings; choose another"
                 " folder"

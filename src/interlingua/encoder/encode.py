@@ -1,5 +1,10 @@
-"""Encoding any number of texts: tokenized ahead in a thread, sorted by length, batched by tokens,
-written in order.
+"""Encodes any number of texts, in memory that is bounded by a window of them.
+
+Texts pass through three stages, a window at a time. A thread tokenizes the next window while this
+one is encoded. The rows of a window are sorted by length and cut into batches of a number of
+tokens, since sentences of about equal length make the fewest groups in the attention and since the
+time and memory of a batch go by its tokens, not by its sentences. The vectors are put back in the
+order of the texts and collected, or appended to a ``.npy`` file.
 """
 
 from __future__ import annotations
@@ -64,6 +69,7 @@ BATCHES_AHEAD = 2
 Vectors = Float32[np.ndarray, "n d"]
 
 
+# Limits at which this process has warned that it cuts texts: once each is enough.
 _WARNED_LIMITS: set[int] = set()
 
 
@@ -144,20 +150,24 @@ def encode(
     form = VectorFormat.of(
         encoder.settings, encoder.full_dim, dim=dim, normalize=normalize, precision=precision
     )
-    language = None if language is None else resolve(language).code
-    counts = EncodeReport() if report is None else report
+    if language is not None:
+        language = resolve(language).code
+    counts = report
+    if counts is None:
+        counts = EncodeReport()
+    # A generator has no length: its bar shows what is done without what is left.
     total = len(texts) if isinstance(texts, Sized) else None
     tokenized = _tokenized_windows(
         encoder, checked, encoder.settings.prompt_text(prompt), language, counts
     )
-    normalizes = normalize and not form.cuts  # what is cut is scaled afterwards
+    # What is cut is scaled afterwards: a part of a vector of length 1 has another length.
+    normalizes = normalize and not form.cuts
     with (
         _progress(total, show=show_progress) as shown,
         _runner(encoder, dtype, normalizes, language) as run,
     ):
-        vectors = collect(
-            (form(run(made, batch_tokens, advance or shown)) for made in tokenized), form.width, out
-        )
+        encoded = (form(run(ids, batch_tokens, advance or shown)) for ids in tokenized)
+        vectors = collect(encoded, form.width, out)
     if report is None and counts.cut_rows and counts.max_tokens not in _WARNED_LIMITS:
         _WARNED_LIMITS.add(counts.max_tokens)
         log.warning("%s; this warning appears once", counts.cuts)
@@ -200,11 +210,12 @@ def encode_tokens(
 def automatic_dtype_name(encoder: Encoder) -> Dtype:
     """What the dtype "auto" stands for with this model on this machine."""
     backbone = encoder.frozen_backbone(None)
+    # Token vectors are looked up and averaged: there is no product to speed up.
     if isinstance(backbone, StaticBackbone):
         return "float32"
-    return cast(
-        Dtype, next(name for name, dtype in COMPUTE_DTYPES.items() if dtype == backbone.dtype)
-    )
+    # "float32" stands before "tf32", which has the same dtype, and "auto" never rounds factors.
+    names = (name for name, dtype in COMPUTE_DTYPES.items() if dtype == backbone.dtype)
+    return cast(Dtype, next(names))
 
 
 def _tokenized_windows(
@@ -219,10 +230,10 @@ def _tokenized_windows(
     report.max_tokens = limit
 
     def tokenize(window: list[str]) -> list[list[int]]:
-        prompted = [prompt + text for text in window] if prompt else window
-        window_ids = vocabulary.encode(
-            prompted, language=language, max_tokens=limit + 1
-        )  # one more tells of a cut
+        if prompt:
+            window = [prompt + text for text in window]
+        # One token more than the limit is requested: its presence shows that a text is cut.
+        window_ids = vocabulary.encode(window, language=language, max_tokens=limit + 1)
         for row, ids in enumerate(window_ids):
             if len(ids) > limit:
                 window_ids[row] = truncate(ids, limit, closing_tokens=vocabulary.closing_tokens)
@@ -234,9 +245,11 @@ def _tokenized_windows(
     left = windows(texts)
     first = next(left, [])
     second = next(left, None)
+    # A single window has nothing to overlap with, so that a short call starts no thread.
     if second is None:
         yield tokenize(first)
         return
+    # One worker: the report is then filled in the order of the texts, by one thread at a time.
     with ThreadPoolExecutor(1, thread_name_prefix="tokenize") as pool:
         ahead: Future[list[list[int]]] = pool.submit(tokenize, first)
         for window in itertools.chain([second], left):
@@ -249,7 +262,7 @@ def _tokenized_windows(
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:
     """Texts that are sorted by length among themselves.
 
-    Embedded each by itself they have the same vectors.
+    Vectors do not depend on the windows: each text could be embedded by itself.
     """
     window: list[str] = []
     characters = 0
@@ -267,7 +280,10 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
 def _runner(
     encoder: Encoder, dtype: Dtype, normalize: bool, language: str | None = None
 ) -> _BatchRunner | StaticRunner:
-    shift = None if encoder.language_shift is None else encoder.language_shift.mean_of(language)
+    shift: Tensor | None = None
+    if encoder.language_shift is not None:
+        shift = encoder.language_shift.mean_of(language)
+    # Means of token vectors are taken for a whole window at once, without batches.
     if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
         return StaticRunner(encoder, normalize, shift)
     if dtype == "int8" and encoder.device.type != "cpu":
@@ -282,8 +298,10 @@ def _runner(
 
 
 class _BatchRunner:
-    """Runs the batches of a window, on the CPU one per thread: a busy neighbor then slows one
-    batch, not all.
+    """Runs the batches of a window.
+
+    On the CPU each thread has batches of its own, and products use one thread: where another
+    process keeps a core busy, one batch is slowed, not all.
     """
 
     def __init__(
@@ -295,7 +313,10 @@ class _BatchRunner:
         self.backbone = encoder.frozen_backbone(COMPUTE_DTYPES[dtype])
         self.rounds_factors = dtype == "tf32"
         self.on_cpu = encoder.device.type == "cpu"
-        self.threads = torch.get_num_threads() if self.on_cpu else 1
+        self.threads = 1
+        if self.on_cpu:
+            self.threads = torch.get_num_threads()
+        # Started with the first window of several batches, so that one sentence starts no threads.
         self.pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> _BatchRunner:
@@ -304,9 +325,8 @@ class _BatchRunner:
     def __exit__(self, *error: object) -> None:
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
-            torch.set_num_threads(
-                self.threads
-            )  # what the workers set counts for threads made from now on
+            # What the workers set counts for threads that are made from now on: set it back.
+            torch.set_num_threads(self.threads)
 
     def __call__(
         self, window: list[list[int]], batch_tokens: int, advance: Callable[[int], None]
@@ -315,26 +335,37 @@ class _BatchRunner:
         if self.on_cpu:
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
         if self.threads > 1:
-            batch_tokens = min(
-                batch_tokens, max(MIN_SHARE_TOKENS, sum(lengths) // (SHARES * self.threads))
-            )
+            # Several batches for each thread, so that no thread idles at the end of the window.
+            share = sum(lengths) // (SHARES * self.threads)
+            batch_tokens = min(batch_tokens, max(MIN_SHARE_TOKENS, share))
         batches = list(token_budget_batches(lengths, batch_tokens))
         vectors = np.empty((len(window), self.encoder.full_dim), dtype=np.float32)
-        if self.pool is None and self.threads > 1 and len(batches) > 1:
-            self.pool = ThreadPoolExecutor(
-                self.threads, "encode", initializer=lambda: torch.set_num_threads(1)
-            )
-        if self.on_cpu:
-            run = map if self.pool is None else self.pool.map
-            results = run(lambda rows: self.pooled(window, rows).numpy(), batches)
-        else:
-            results = self._ahead(window, batches)
+        results = self._results(window, batches)
         for rows, result in zip(batches, results, strict=True):
             vectors[rows] = result
             advance(len(rows))
         return vectors
 
-    def _ahead(self, window: list[list[int]], batches: list[list[int]]) -> Iterator[Vectors]:
+    def _results(self, window: list[list[int]], batches: list[list[int]]) -> Iterator[Vectors]:
+        """The vectors of batches, in the order of the batches."""
+        if not self.on_cpu:
+            return self._computed_ahead(window, batches)
+        if self.pool is None and self.threads > 1 and len(batches) > 1:
+            self.pool = ThreadPoolExecutor(
+                self.threads, "encode", initializer=lambda: torch.set_num_threads(1)
+            )
+
+        def run(rows: list[int]) -> Vectors:
+            vectors: Vectors = self.pooled(window, rows).numpy()
+            return vectors
+
+        if self.pool is None:
+            return map(run, batches)
+        return self.pool.map(run, batches)
+
+    def _computed_ahead(
+        self, window: list[list[int]], batches: list[list[int]]
+    ) -> Iterator[Vectors]:
         """The results of batches, from a GPU.
 
         The next ones are under way before the host waits for one.
@@ -343,6 +374,7 @@ class _BatchRunner:
         with products_in_tf32(enabled=self.rounds_factors):
             for rows in batches:
                 result = self.pooled(window, rows).to("cpu", non_blocking=True)
+                # A copy that does not block is complete when this event has passed, not before.
                 arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
                 arrived.record()
                 arriving.append((result, arrived))
@@ -359,9 +391,12 @@ class _BatchRunner:
         states = self.backbone(batch.input_ids, batch.cu_seqlens)
         hidden = HiddenStates(states, batch.cu_seqlens, encoder.is_special(batch.input_ids))
         pooled = encoder.pool(hidden)
+        # The mean of a language is subtracted from vectors as they are, before they are scaled.
         if self.shift is not None:
             pooled = pooled - self.shift
-        return F.normalize(pooled, dim=-1) if self.normalize else pooled
+        if self.normalize:
+            pooled = F.normalize(pooled, dim=-1)
+        return pooled
 
 
 def _awaited(result: Tensor, arrived: torch.cuda.Event) -> Vectors:
@@ -372,13 +407,14 @@ def _awaited(result: Tensor, arrived: torch.cuda.Event) -> Vectors:
 
 @contextlib.contextmanager
 def products_in_tf32(*, enabled: bool) -> Iterator[None]:
-    """In this block the products of a GPU in float32 round their factors to TF32's 10 bits, if that
-    is enabled.
-    """
+    """In this block a GPU's float32 products round their factors to TF32's 10 bits, if enabled."""
     products = torch.backends.cuda.matmul
-    name, value = (
-        ("fp32_precision", "tf32") if hasattr(products, "fp32_precision") else ("allow_tf32", True)
-    )
+    # Older versions of torch have a switch in place of the named precision.
+    name: str = "allow_tf32"
+    value: str | bool = True
+    if hasattr(products, "fp32_precision"):
+        name = "fp32_precision"
+        value = "tf32"
     before = getattr(products, name)
     if enabled:
         setattr(products, name, value)
@@ -389,8 +425,9 @@ def products_in_tf32(*, enabled: bool) -> Iterator[None]:
 
 
 def token_budget_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows of a window, longest first, in batches of at most ``batch_tokens`` tokens (or one
-    text).
+    """Rows of a window, longest first, in batches of at most ``batch_tokens`` tokens or one text.
+
+    Sorted, so that sentences of a batch have equal lengths or nearly so.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batch: list[int] = []
@@ -418,13 +455,17 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
         DataError: a vector that is to be written is not finite.
     """
     if out is None:
-        made = list(windows)
-        return np.concatenate(made) if made else np.zeros((0, dim), dtype=np.float32)
+        blocks = list(windows)
+        if not blocks:
+            return np.zeros((0, dim), dtype=np.float32)
+        return np.concatenate(blocks)
     with atomic_write(out, "wb") as file:
         rows = 0
         dtype = np.dtype(np.float32)
+        # The number of rows is known at the end: this head keeps the room of the final one.
         _write_header(file, rows, dim, dtype)
         for window in windows:
+            # `rows=rows` binds the value of now; the name would be looked up after it has changed.
             check_finite(window, lambda row, rows=rows: _line(rows + row))  # type: ignore[misc]
             file.write(np.ascontiguousarray(window).data)
             rows = rows + len(window)
@@ -432,8 +473,10 @@ def collect(windows: Iterator[Vectors], dim: int, out: PathLike | None) -> Vecto
             dtype = window.dtype
         file.seek(0)
         _write_header(file, rows, dim, dtype)
-    mapped: Vectors = np.load(out, mmap_mode="r" if rows else None)
-    return mapped
+    # An array of no bytes can't be mapped.
+    mode: Literal["r"] | None = "r" if rows else None
+    vectors: Vectors = np.load(out, mmap_mode=mode)
+    return vectors
 
 
 def _line(row: int) -> str:
@@ -455,6 +498,7 @@ def _progress(total: int | None, *, show: bool) -> Iterator[Callable[[int], None
     if not show:
         yield lambda _: None
         return
+    # Imported here, since the library works without rich where no bar is drawn.
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -1,6 +1,6 @@
 """The encoder: text in, one vector per sentence out.
 
-What every method trains and every tool uses.
+It is what every method trains and every tool uses.
 """
 
 from __future__ import annotations
@@ -82,18 +82,22 @@ class Encoder(nn.Module):
                 " vocabulary's size"
             )
         self.backbone = backbone
-        self.post_pooling = PostPooling() if post_pooling is None else post_pooling
+        # Not `post_pooling or ...`: a PostPooling without layers has length 0 and so is false.
+        if post_pooling is None:
+            post_pooling = PostPooling()
+        self.post_pooling = post_pooling
         self.language_shift = language_shift
-        self.post_pooling.output_dim(self.hidden_size)  # raises where the widths do not fit
+        # Called for its check alone: it raises where the widths do not fit.
+        self.post_pooling.output_dim(self.hidden_size)
         self._snapshots = SnapshotCache()
         self.vocabulary = vocabulary
         self.settings = settings or EncodingSettings(max_tokens=backbone.config.max_tokens)
-        content = {
-            vocabulary.special_tokens.get(role) for role in ("unk_token", "mask_token")
-        }  # these stand for text
+        # Unknown and masked tokens stand for text, so that pooling counts them as content.
+        content = {vocabulary.special_tokens.get(role) for role in ("unk_token", "mask_token")}
         special = [
             i for i in vocabulary.special_ids if vocabulary.tokenizer.id_to_token(i) not in content
         ]
+        # A second copy that stays on the host, where the ids of a batch are best kept.
         self._specials_on_host = torch.tensor(special, dtype=torch.long)
         self.register_buffer("special_ids", self._specials_on_host, persistent=False)
 
@@ -113,8 +117,9 @@ class Encoder(nn.Module):
         return self.backbone.config.hidden_size
 
     def require_equal_widths(self) -> None:
-        """Checks that a sentence vector can stand in the place of a token state, as some methods
-        put it.
+        """Checks that a sentence vector can stand in the place of a token state.
+
+        Some methods put it there.
 
         Raises:
             ConfigError: a Dense layer after pooling changes the width.
@@ -153,24 +158,25 @@ class Encoder(nn.Module):
         if self.gradcache_sentences is None:
             states = self._states(batch, word_embeddings)
         else:
-            rows = self._looked_up(batch) if word_embeddings is None else word_embeddings
-            states = in_parts(self._states, batch, rows, self.gradcache_sentences)
+            # The rows are what GradCache takes gradients of, so they are looked up beforehand.
+            if word_embeddings is None:
+                word_embeddings = self._looked_up(batch)
+            states = in_parts(self._states, batch, word_embeddings, self.gradcache_sentences)
         return HiddenStates(states, batch.cu_seqlens, self.is_special(batch.input_ids))
 
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
         """Whether tokens are the tokenizer's own.
 
-        Found where the ids are, which is best the host.
+        That is found where the ids are, which is best the host.
         """
+        # The buffer where the model is serves ids that are there too; a copy serves all others.
         specials = self.special_ids
         if specials.device != input_ids.device:
             specials = on_device(self._specials_on_host, input_ids.device)
         return torch.isin(input_ids, specials)
 
     def forward(self, batch: TokenBatch) -> Float[Tensor, "b d"]:
-        """Sentence vectors: pooled as the settings say, through the layers after pooling, without
-        the last scaling.
-        """
+        """Sentence vectors: pooled, through the layers after pooling, without the last scaling."""
         if self.gradcache_sentences is None:
             return self._vectors(batch)
         rows = self._looked_up(batch)
@@ -183,6 +189,7 @@ class Encoder(nn.Module):
     def _states(
         self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None
     ) -> Float[Tensor, "t d"]:
+        # Rows that a caller gives may differ from those of another pass over the same batch.
         if self.shared_passes is not None and word_embeddings is None:
             return self.shared_passes.states(batch, self._encoded)
         return self._encoded(batch, word_embeddings)
@@ -199,24 +206,24 @@ class Encoder(nn.Module):
         self, batch: TokenBatch, word_embeddings: Float[Tensor, "t d"] | None = None
     ) -> Float[Tensor, "b d"]:
         special = self.is_special(batch.input_ids)
+        # Token vectors are averaged as they are looked up: no (T, D) tensor is made.
         if (
             isinstance(self.backbone, StaticBackbone)
             and self.pooling == "mean"
             and word_embeddings is None
         ):
-            kept = torch.ones_like(special) if self.settings.include_special else ~special
+            kept = ~special
+            if self.settings.include_special:
+                kept = torch.ones_like(special)
             means = self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
             return self._after_pooling(means)[:, : self.dim]
         hidden = HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special)
         return self.pool(hidden)[:, : self.dim]
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
-        """Sentence vectors from token states, as ``forward`` makes them before it cuts them to
-        ``dim``.
-        """
-        return self._after_pooling(
-            hidden.pool(self.pooling, include_special=self.settings.include_special)
-        )
+        """Sentence vectors from token states, as ``forward`` has them before it cuts to ``dim``."""
+        pooled = hidden.pool(self.pooling, include_special=self.settings.include_special)
+        return self._after_pooling(pooled)
 
     def _after_pooling(self, pooled: Float[Tensor, "b h"]) -> Float[Tensor, "b d"]:
         vectors: Tensor = self.post_pooling(pooled)
@@ -232,6 +239,7 @@ class Encoder(nn.Module):
             dtype: to compute in; None = the fastest in which vectors stay close to those in
                 float32.
         """
+        # Token vectors have no layers that could be laid out in another way.
         if isinstance(self.backbone, StaticBackbone):
             return self.backbone
         return self._snapshots.snapshot(self.backbone, dtype)
@@ -243,9 +251,8 @@ class Encoder(nn.Module):
 
     def with_dense(self) -> Encoder:
         """The same weights with a new linear layer behind the others, which changes nothing yet."""
-        layers = PostPooling(
-            [*self.post_pooling, Dense.identity(self.post_pooling.output_dim(self.hidden_size))]
-        )
+        identity = Dense.identity(self.post_pooling.output_dim(self.hidden_size))
+        layers = PostPooling([*self.post_pooling, identity])
         return Encoder(self.backbone, self.vocabulary, self.settings, layers, self.language_shift)
 
     def clone(self) -> Encoder:
@@ -256,8 +263,9 @@ class Encoder(nn.Module):
         return self.with_backbone(copy.deepcopy(self.backbone))
 
     def with_backbone(self, backbone: Backbone, vocabulary: Vocabulary | None = None) -> Encoder:
-        """An encoder around another backbone, with a copy of the layers after pooling and the same
-        settings.
+        """An encoder around another backbone, with the same settings.
+
+        The layers after pooling and the language shift are copied.
 
         Args:
             backbone: its weights are not copied.
@@ -279,6 +287,7 @@ class Encoder(nn.Module):
         config = dataclasses.replace(
             self.backbone.config, vocab_size=vocabulary.size, pad_token_id=vocabulary.pad_id
         )
+        # RoBERTa counts positions from the padding id on: moving it would shift all of them.
         if config.first_position != self.backbone.config.first_position:
             raise ConfigError(
                 f"trimming would move the padding id from {self.vocabulary.pad_id} to"
@@ -288,11 +297,11 @@ class Encoder(nn.Module):
         weights = self.backbone.state_dict()
         rows = torch.from_numpy(kept).to(self.device)
         weights["word_embeddings.weight"] = weights["word_embeddings.weight"][rows]
+        # On "meta" nothing is allocated or drawn; the copies of the weights are put in its place.
         with torch.device("meta"):
             backbone = make_backbone(config)
-        backbone.load_state_dict(
-            {name: tensor.clone() for name, tensor in weights.items()}, assign=True
-        )
+        copies = {name: tensor.clone() for name, tensor in weights.items()}
+        backbone.load_state_dict(copies, assign=True)
         return self.with_backbone(backbone.requires_grad_(True), vocabulary).train(self.training)
 
     @classmethod
@@ -313,12 +322,12 @@ class Encoder(nn.Module):
             initialization: "torch" as EMS (embeddings N(0, 1)), or "bert" (N(0, 0.02)).
         """
         config = dataclasses.replace(config, pad_token_id=vocabulary.pad_id)
+        # Made without numbers, so that the generator is used by `initialize` alone.
         with torch.device("meta"):
             backbone = Backbone(config)
         backbone.to_empty(device="cpu").initialize(initialization)
-        return cls(
-            backbone, vocabulary, EncodingSettings(pooling=pooling, max_tokens=config.max_tokens)
-        )
+        settings = EncodingSettings(pooling=pooling, max_tokens=config.max_tokens)
+        return cls(backbone, vocabulary, settings)
 
     @classmethod
     def load(cls, path_or_id: PathLike, *, device: str | torch.device | None = None) -> Encoder:
@@ -333,23 +342,32 @@ class Encoder(nn.Module):
             CheckpointError: there is no such model, or it is damaged or of another kind.
             ConfigError: there is no such device here.
         """
-        chosen = choose_device(str(device)) if device is not None else None
+        # First of all, so that a wrong device is refused before gigabytes are read.
+        chosen: torch.device | None = None
+        if device is not None:
+            chosen = choose_device(str(device))
         folder = locate(path_or_id)
         table = static_folder(folder)
-        config, weights, settings = (
-            read_directory(folder) if table is None else read_static(folder, table)
-        )
-        vocabulary = Vocabulary.of_model(folder if table is None else table)
+        if table is None:
+            config, weights, settings = read_directory(folder)
+            vocabulary = Vocabulary.of_model(folder)
+        else:
+            config, weights, settings = read_static(folder, table)
+            vocabulary = Vocabulary.of_model(table)
+        # The tensors of the file become the parameters themselves: they are in memory once.
         with torch.device("meta"):
             backbone = make_backbone(config)
         backbone.load_state_dict(weights, assign=True)
         backbone.requires_grad_(True)
+        # What stands after pooling is in files of its own, and must fit the width before it.
         post_pooling = read_post_pooling(folder, config.hidden_size)
         width = post_pooling.output_dim(config.hidden_size)
         check_cut(settings.truncate_dim, width, folder)
         shift = read_shift(folder, width)
         encoder = cls(backbone, vocabulary, settings, post_pooling, shift).eval()
-        return encoder if chosen is None else encoder.to(chosen)
+        if chosen is None:
+            return encoder
+        return encoder.to(chosen)
 
     def save(
         self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True
@@ -370,7 +388,9 @@ class Encoder(nn.Module):
         with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             vocabulary.save(temporary)
             if isinstance(self.backbone, StaticBackbone):
-                table = self.backbone.word_embeddings.weight if weights else None
+                table: Tensor | None = None
+                if weights:
+                    table = self.backbone.word_embeddings.weight
                 write_static(
                     temporary,
                     table,
@@ -381,10 +401,12 @@ class Encoder(nn.Module):
                     after_pooling=self.post_pooling.kinds,
                 )
             else:
-                tensors = self.backbone.state_dict() if weights else {}
-                tensors = {
-                    name: tensor.to(dtype or tensor.dtype) for name, tensor in tensors.items()
-                }
+                tensors: dict[str, Tensor] = {}
+                if weights:
+                    state = self.backbone.state_dict()
+                    tensors = {
+                        name: tensor.to(dtype or tensor.dtype) for name, tensor in state.items()
+                    }
                 write_directory(
                     temporary,
                     self.backbone.config,
@@ -395,19 +417,15 @@ class Encoder(nn.Module):
                 )
             if self.language_shift is not None:
                 write_shift(self.language_shift, temporary)
-            write_post_pooling(
-                self.post_pooling, temporary
-            )  # float32: small, and a rounded map would not be exact
+            # Always float32: these layers are small, and a rounded map would not be exact.
+            write_post_pooling(self.post_pooling, temporary)
 
     def digest(self) -> str:
         """Hex SHA-256 of the weights' names and bytes and of the vocabulary."""
         weights = self.backbone.state_dict()
-        weights.update(
-            {
-                f"post_pooling.{name}": tensor
-                for name, tensor in self.post_pooling.state_dict().items()
-            }
-        )
+        for name, tensor in self.post_pooling.state_dict().items():
+            weights[f"post_pooling.{name}"] = tensor
+        # Layers without weights, such as Normalize, differ by their descriptions.
         begin = self.vocabulary.digest() + "".join(self.post_pooling.described)
         if self.language_shift is not None:
             weights["language_shift.means"] = self.language_shift.means
@@ -429,7 +447,10 @@ def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "
         CheckpointError: there is no such model, or it is damaged or of another kind.
         ConfigError: there is no such device here.
     """
-    return Encoder.load(path_or_id, device=choose_device(None if device == "auto" else str(device)))
+    # torch.device("cpu") == "auto" is False, so that a device passes as well as its name.
+    if device == "auto":
+        return Encoder.load(path_or_id, device=choose_device())
+    return Encoder.load(path_or_id, device=choose_device(str(device)))
 
 
 def choose_device(name: str | None = None) -> torch.device:
@@ -440,9 +461,11 @@ def choose_device(name: str | None = None) -> torch.device:
     """
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    # Whether a device can be used shows only when something is put there. A torch that was built
+    # without CUDA raises an AssertionError.
     try:
         torch.empty(1, device=name)
-    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+    except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise ConfigError(
             f"device {name!r} can't be used ({reason}); there is always: cpu"

@@ -1,5 +1,4 @@
-"""Which executor encodes, and in which dtype: measured once on each processor for each shape, and
-remembered.
+"""Which executor encodes, and in which dtype: measured once, and remembered.
 
 A backbone has up to three forms for inference: the compiled kernel, torch with matrices packed for
 oneDNN, and plain torch. Which one is fastest depends on the processor, the dtype and the widths,
@@ -138,20 +137,25 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
         raise ConfigError(
             f"{VARIABLE}: no executor {wanted!r}{hint}; there are: {', '.join(names)}"
         )
+    # On a GPU plain torch alone can, so that nothing is measured there.
     has_choice = len(able) > 1 and wanted not in (*able, FIRST)
     on_cpu = backbone.word_embeddings.weight.device.type == "cpu"
-    rates = measured(backbone, dtype, able) if has_choice or (always_measure and on_cpu) else {}
+    rates: dict[str, float] = {}
+    if has_choice or (always_measure and on_cpu):
+        rates = measured(backbone, dtype, able)
     if wanted in able:
         return Choice(executor=wanted, reason=f"{VARIABLE} names it", rates=rates, refused=refused)
-    if wanted == FIRST or len(able) == 1:
-        reason = f"{VARIABLE} is {FIRST}" if wanted == FIRST else "no other one can"
+    if wanted == FIRST:
+        reason = f"{VARIABLE} is {FIRST}"
+        return Choice(executor=able[0], reason=reason, rates=rates, refused=refused)
+    if len(able) == 1:
+        reason = "no other one can"
         return Choice(executor=able[0], reason=reason, rates=rates, refused=refused)
     executor = fastest(rates)
-    reason = (
-        "the fastest"
-        if rates[executor] == max(rates.values())
-        else f"within {MARGIN - 1:.0%} of the fastest"
-    )
+    reason = f"within {MARGIN - 1:.0%} of the fastest"
+    if rates[executor] == max(rates.values()):
+        reason = "the fastest"
+    # An executor that can't be made here is no error: one setting serves several machines.
     if wanted:
         reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
     return Choice(executor=executor, reason=reason, rates=rates, refused=refused)
@@ -166,14 +170,14 @@ def fastest(rates: Mapping[str, float]) -> str:
     return best
 
 
+# Two threads that load the same model would slow each other's trials.
 _LOCK = threading.Lock()
 _MEASURED: dict[str, dict[str, float]] = {}
 """Of this process, for when the cache folder can't be written."""
 
 
 def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[str, float]:
-    """Rates of executors, in the order of the names: remembered, or measured now and then
-    remembered.
+    """Rates of executors, in the order of the names: remembered, or measured now.
 
     Args:
         backbone: its first layers are tried.
@@ -181,12 +185,13 @@ def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[s
         names: of executors that can be made of it.
     """
     kernel = variant("layers") or "no kernel"
-    key = " | ".join(
-        (processor(), kernel, torch.__version__, __version__, _shape_of(backbone), str(dtype))
-    )
+    # All that a speed depends on: a home folder may be shared by machines of several kinds.
+    facts = (processor(), kernel, torch.__version__, __version__, _shape_of(backbone), str(dtype))
+    key = " | ".join(facts)
     with _LOCK:
         known = _MEASURED.get(key) or remembered().get(key, {})
-        if known.keys() != set(names):  # a kernel may have been built meanwhile
+        # Other names than those remembered: a kernel may have been built meanwhile.
+        if known.keys() != set(names):
             trial = _first_layers(backbone, dtype)
             known = _rates({name: EXECUTORS[name].make(trial, dtype) for name in names}, trial)
             _remember(key, known)
@@ -197,8 +202,12 @@ def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[s
 def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
     """A backbone of one layer, or of some where layers differ, with the weights themselves."""
     config = backbone.config
-    differ = dtype == torch.int8 or bool(config.local_layers)
-    layers = min(len(backbone.layers), PRECISE_LAYERS if differ else 1)
+    # With int8 one in PRECISE_LAYERS is in a finer type, so that so many show the mixture. Local
+    # layers are mixed with global ones in about the same way.
+    layers = 1
+    if dtype == torch.int8 or config.local_layers:
+        layers = PRECISE_LAYERS
+    layers = min(len(backbone.layers), layers)
     with torch.device("meta"):
         trial = Backbone(replace(config, num_hidden_layers=layers))
     weights = backbone.state_dict()
@@ -216,7 +225,8 @@ def _rates(frozen: Mapping[str, Frozen], backbone: Backbone) -> dict[str, float]
     seconds = dict.fromkeys(frozen, float("inf"))
     begin = time.perf_counter()
     try:
-        torch.set_num_threads(1)  # as encode, which gives each thread its own batches
+        # As encode, which gives each thread its own batches.
+        torch.set_num_threads(1)
         for _ in range(ROUNDS):
             for name, executor in frozen.items():
                 start = time.perf_counter()
@@ -226,24 +236,24 @@ def _rates(frozen: Mapping[str, Frozen], backbone: Backbone) -> dict[str, float]
                 break
     finally:
         torch.set_num_threads(threads)
+    # The best round, since what another process does can only add time.
     work = len(batch.input_ids) * max(1, len(backbone.layers))
     return {name: round(work / least, 1) for name, least in seconds.items()}
 
 
 def _random_batch(backbone: Backbone, lengths: tuple[int, ...]) -> TokenBatch:
+    """Sentences of random tokens, the same ones every time."""
     config = backbone.config
     draw = torch.Generator().manual_seed(0)
-    rows = [
-        torch.randint(config.vocab_size, (min(n, config.max_tokens),), generator=draw).tolist()
-        for n in lengths
-    ]
+    rows = []
+    for length in lengths:
+        shape = (min(length, config.max_tokens),)
+        rows.append(torch.randint(config.vocab_size, shape, generator=draw).tolist())
     return TokenBatch.from_lists(rows, [""] * len(rows)).to(backbone.word_embeddings.weight.device)
 
 
 def cache_file() -> Path:
-    """Where rates are remembered: ``executors.json`` in interlingua's part of the user's cache
-    folder.
-    """
+    """Where rates are remembered: ``executors.json`` in interlingua's cache folder of the user."""
     folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(folder).expanduser() / "interlingua" / "executors.json"
 
@@ -251,7 +261,7 @@ def cache_file() -> Path:
 def remembered() -> dict[str, dict[str, float]]:
     """Rates by processor, versions, shape and dtype.
 
-    Nothing where the file is missing or damaged.
+    There are none where the file is missing or damaged.
     """
     try:
         content = json.loads(cache_file().read_text(encoding="utf-8"))
@@ -264,8 +274,9 @@ def remembered() -> dict[str, dict[str, float]]:
 
 
 def _remember(key: str, rates: dict[str, float]) -> None:
-    """Adds rates to the file; a folder that can't be written costs one more measurement in the next
-    process.
+    """Adds rates to the file.
+
+    A folder that can't be written costs one more measurement in the next process.
     """
     content = {**remembered(), key: rates}
     with contextlib.suppress(OSError, InterlinguaError), atomic_write(cache_file()) as file:
@@ -278,6 +289,7 @@ def processor() -> str:
     """Name of the processor, with a checksum of what it can do."""
     name = platform.processor() or platform.machine()
     flags = ""
+    # Linux alone has this file. The checksum tells virtual machines apart that hide instructions.
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition(":")
@@ -291,9 +303,13 @@ def processor() -> str:
 def _shape_of(backbone: Backbone) -> str:
     """What decides the speed of a layer."""
     config = backbone.config
+    # Encoding never drops anything.
     spec = asdict(config.layer_spec())
     shape = " ".join(f"{name}={value}" for name, value in spec.items() if "dropout" not in name)
-    return f"{shape} window={config.local_window if config.local_layers else None}"
+    window: int | None = None
+    if config.local_layers:
+        window = config.local_window
+    return f"{shape} window={window}"
 
 
 def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
@@ -306,27 +322,28 @@ def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
         backbone: its weights decide how close vectors stay.
     """
     if backbone.word_embeddings.weight.device.type != "cpu":
-        dtype = (
-            torch.bfloat16
-            if torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-            else torch.float32
-        )
+        dtype = torch.float32
+        if torch.cuda.is_available() and torch.cuda.is_bf16_supported():
+            dtype = torch.bfloat16
         return AutomaticDtype(dtype=dtype, choices={}, cosines={})
     choices = {dtype: choose(backbone, dtype, always_measure=True) for dtype in AUTOMATIC}
+    # A dtype that gains less than noise is not worth its rounding.
     limit = MARGIN * choices[torch.float32].rate
     faster = [dtype for dtype in AUTOMATIC if choices[dtype].rate > limit]
     cosines = {}
     for dtype in sorted(faster, key=lambda dtype: -choices[dtype].rate):
         cosines[dtype] = closeness(backbone, dtype)
         mean, lowest = cosines[dtype]
+        # The fastest that is close enough: slower ones need no check.
         if mean >= MEAN_COSINE and lowest >= LOWEST_COSINE:
             return AutomaticDtype(dtype=dtype, choices=choices, cosines=cosines)
     return AutomaticDtype(dtype=torch.float32, choices=choices, cosines=cosines)
 
 
 def closeness(backbone: Backbone, dtype: torch.dtype) -> tuple[float, float]:
-    """Mean and lowest cosine between mean states in float32 and in a dtype, of sentences of random
-    tokens.
+    """Mean and lowest cosine between mean states in float32 and in a dtype.
+
+    They are of sentences of random tokens.
     """
     batch = _random_batch(backbone, PROBE_LENGTHS)
     exact = _means(freeze(backbone, torch.float32), batch)

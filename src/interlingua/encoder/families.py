@@ -1,5 +1,8 @@
-"""The families of encoders that load: BERT's, XLM-R's, ELECTRA's, DistilBERT's, ModernBERT's,
-NomicBERT's and GTE's.
+"""The families of encoders that load: BERT's to GTE's.
+
+``FAMILIES`` holds, by the ``model_type`` of a ``config.json``, how each of BERT, RoBERTa, XLM-R,
+ELECTRA, DistilBERT, ModernBERT, NomicBERT and GTE is written, see ``encoder/architectures.py``. To
+add a family, describe it there; what its layers compute must be among the choices of ``LayerSpec``.
 """
 
 from __future__ import annotations
@@ -26,11 +29,17 @@ ELECTRA_EMBEDDING_SIZE = 128
 """Where its config does not say."""
 INVISIBLE_KEYS = (
     "model_type",
-    *("hidden_act", "hidden_activation", "activation"),
-    *("num_attention_heads", "n_heads"),
-    *("layer_norm_eps", "norm_eps"),
+    "hidden_act",
+    "hidden_activation",
+    "activation",
+    "num_attention_heads",
+    "n_heads",
+    "layer_norm_eps",
+    "norm_eps",
     "pad_token_id",
-    *("layer_types", "local_attention", "rope_parameters"),
+    "layer_types",
+    "local_attention",
+    "rope_parameters",
 )
 """Keys of config.json that decide what weights compute and show in no tensor's shape."""
 
@@ -40,19 +49,17 @@ def _one_to_one(names: Mapping[str, str]) -> tuple[Stacked, ...]:
 
 
 def _modernbert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Windows, bases and biases, in the form of transformers 5 or in that of the versions
-    before.
-    """
+    """Windows, bases and biases, in the form of transformers 5 or of the versions before."""
     layers = raw.get("num_hidden_layers") or 0
     every = raw.get("global_attn_every_n_layers") or EVERY_GLOBAL
-    kinds = raw.get("layer_types") or [
-        LOCAL if number % every else GLOBAL for number in range(layers)
-    ]
+    # Version 5 lists the kind of each layer; before, every n-th one from 0 on was global.
+    kinds = raw.get("layer_types") or _kinds_of_layers(layers, every)
     rotary = raw.get("rope_parameters") or {}
     bases = {kind: (rotary.get(kind) or {}).get("rope_theta") for kind in (GLOBAL, LOCAL)}
     has_bias = bool(raw.get("mlp_bias"))
     return {
         "local_layers": tuple([number for number, kind in enumerate(kinds) if kind == LOCAL]),
+        # Theirs is the whole width of the window, ours is that of one side.
         "local_window": (raw.get("local_attention") or LOCAL_ATTENTION) // 2,
         "rotary_base": bases[GLOBAL] or raw.get("global_rope_theta") or GLOBAL_BASE,
         "local_rotary_base": bases[LOCAL] or raw.get("local_rope_theta") or LOCAL_BASE,
@@ -61,6 +68,11 @@ def _modernbert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
         "intermediate_bias": has_bias,
         "output_bias": has_bias,
     }
+
+
+def _kinds_of_layers(layers: int, every: int) -> list[str]:
+    """Layers 0, ``every``, 2 ``every`` ... see the whole sentence, the others a window."""
+    return [LOCAL if number % every else GLOBAL for number in range(layers)]
 
 
 def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
@@ -81,16 +93,18 @@ def _modernbert_keys(config: BackboneConfig) -> dict[str, Any]:
         "mlp_bias": config.intermediate_bias,
         "embedding_dropout": config.hidden_dropout_prob,
     }
+    # The old form can't say every arrangement: written where a step gives this one.
     for every in range(1, layers + 1):
-        if kinds == [LOCAL if number % every else GLOBAL for number in range(layers)]:
+        if kinds == _kinds_of_layers(layers, every):
             keys["global_attn_every_n_layers"] = every
-    # its own special tokens are those of its own vocabulary
+    # Nulls, since transformers' defaults are the ids of ModernBERT's own vocabulary.
     return keys | dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"))
 
 
 def _electra_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Nothing; refuses models with a matrix between embeddings and layers, which the small ones
-    have.
+    """Nothing, but refuses models with a matrix between embeddings and layers.
+
+    The small ones have it.
 
     Raises:
         ConfigError: it is one of these.
@@ -109,6 +123,8 @@ def _electra_keys(config: BackboneConfig) -> dict[str, Any]:
 
 
 def _one_base(default: float) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Reads the base of the angles of families with the same one in all layers."""
+
     def read(raw: Mapping[str, Any]) -> dict[str, Any]:
         return {"rotary_base": (raw.get("rope_parameters") or {}).get("rope_theta") or default}
 
@@ -131,15 +147,16 @@ _BERT_LAYER = _one_to_one(
         "output_norm": "output.LayerNorm",
     }
 )
+# Names of modules outside of the layers, which most families have from BERT.
 _WORDS = {"word_embeddings": "embeddings.word_embeddings"}
 _TYPES = {"token_type_embeddings": "embeddings.token_type_embeddings"}
-_PLACES = {"position_embeddings": "embeddings.position_embeddings"}
+_POSITIONS = {"position_embeddings": "embeddings.position_embeddings"}
 _NORM = {"embedding_norm": "embeddings.LayerNorm"}
 
 
 _BERT = Architecture(
     class_name="BertModel",
-    embeddings={**_WORDS, **_PLACES, **_TYPES, **_NORM},
+    embeddings={**_WORDS, **_POSITIONS, **_TYPES, **_NORM},
     layer_prefix="encoder.layer.",
     layer=_BERT_LAYER,
     has_pooler=True,
@@ -158,7 +175,7 @@ FAMILIES: dict[str, Architecture] = {
     ),
     "distilbert": Architecture(
         class_name="DistilBertModel",
-        embeddings={**_WORDS, **_PLACES, **_NORM},
+        embeddings={**_WORDS, **_POSITIONS, **_NORM},
         layer_prefix="transformer.layer.",
         layer=_one_to_one(
             {
@@ -227,6 +244,7 @@ FAMILIES: dict[str, Architecture] = {
             Stacked(("query", "key", "value"), ("attn.Wqkv",)),
             Stacked(("attention_output",), ("attn.out_proj",)),
             Stacked(("attention_norm",), ("norm1",)),
+            # In ours the activated half comes first, which is their second matrix.
             Stacked(("intermediate",), ("mlp.fc12", "mlp.fc11")),
             Stacked(("output",), ("mlp.fc2",)),
             Stacked(("output_norm",), ("norm2",)),
@@ -257,6 +275,7 @@ FAMILIES: dict[str, Architecture] = {
             Stacked(("query", "key", "value"), ("attention.qkv_proj",)),
             Stacked(("attention_output",), ("attention.o_proj",)),
             Stacked(("attention_norm",), ("attn_ln",)),
+            # One matrix of both halves, of which the second one is activated.
             Stacked(("intermediate",), ("mlp.up_gate_proj",), swaps_halves=True),
             Stacked(("output",), ("mlp.down_proj",)),
             Stacked(("output_norm",), ("mlp_ln",)),

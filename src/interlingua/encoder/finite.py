@@ -1,6 +1,4 @@
-"""Refuses vectors with NaN or infinity, in the same words wherever vectors of an encoder are scored
-or written.
-"""
+"""Refuses vectors with NaN or infinity, in the same words wherever they are scored or written."""
 
 from __future__ import annotations
 
@@ -33,9 +31,11 @@ def check_finite(
         return
     broken = int(np.count_nonzero(~finite))
     count = "" if broken == 1 else f" and {broken - 1:,} more"
+    # argmin of booleans is the first False.
     raised = error(
         f"the encoder gave NaN or infinity for {name(int(np.argmin(finite)))}{count}; try --dtype"
         " float32, leave the text out, or give other vectors"
     )
+    # A caller that tries other settings tells this error from others by the attribute.
     raised.vectors_not_finite = True
     raise raised

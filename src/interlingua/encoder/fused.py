@@ -1,9 +1,11 @@
-"""A transformer layer in training by the kernel ``training``: what lies between two matrix products
-in one pass each.
+"""A layer in training by the kernel ``training``: one pass between two matrix products.
 
 The same layer as in ``layer.py``, with the same random numbers and the same gradients. What takes
 torch a dozen operations, each of which reads and writes all activations, is one pass here, in
-float32 whatever the activations' type.
+float32 whatever the activations' type. The matrix products stay torch's. Each of the three passes
+(attention, activation, residual sum with norm) is an autograd function: its forward pass saves what
+the backward pass of the kernel needs, and the random bytes by which it dropped elements. Threads
+take parts of the rows or sentences; gradients of weights are summed per part, then over the parts.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from interlingua.encoder.attention import Layout
     from interlingua.encoder.layer import Layer
 
+# The kernel has no code for what is left of a row after whole vectors of so many floats.
 LANES = 16
 ACTIVATIONS = {
     "gelu": 1,
@@ -42,7 +45,10 @@ def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     """Whether the kernel is there, and layer and activations are such as it can do."""
     spec = layer.spec
     weight = layer.query.weight
-    dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else weight.dtype
+    # What torch's products will give; the kernel reads states of that type alone.
+    dtype = weight.dtype
+    if torch.is_autocast_enabled("cpu"):
+        dtype = torch.get_autocast_dtype("cpu")
     widths = (spec.width, spec.head_width, spec.inner)
     fits = (
         x.dtype == dtype
@@ -74,6 +80,7 @@ class FusedSteps:
         """See ``Steps``."""
         weight, bias = self.layer.joint_projection()
         heads = self.layer.spec.heads
+        # Without the bias, here and below: the kernel adds it while it reads the product.
         qkv = F.linear(x, weight)
         context: Tensor = _Attention.apply(
             qkv, bias, self.layout.by_length, heads, self.attention_dropout_rate
@@ -91,7 +98,8 @@ class FusedSteps:
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
     ) -> Float[Tensor, "t d"]:
         """See ``Steps``; product, bias, dropout, sum and norm."""
-        assert norm is not None  # of a plain layer
+        # Plain layers are post-LN: both of their sums are normalized.
+        assert norm is not None
         matrix: nn.Linear = getattr(self.layer, linear)
         scale: nn.LayerNorm = getattr(self.layer, norm)
         product = F.linear(y, matrix.weight)
@@ -102,6 +110,8 @@ class FusedSteps:
 
 
 class _Dropout(ctypes.Structure):
+    """The kernel's ``struct`` of this name: random bytes, the least kept one, and the scale."""
+
     _fields_ = [
         ("random", ctypes.c_void_p),
         ("threshold", ctypes.c_int64),
@@ -111,14 +121,14 @@ class _Dropout(ctypes.Structure):
     @classmethod
     def of(cls, random: UInt8[Tensor, " n"] | None, rate: float, first: int = 0) -> _Dropout:
         """From the bytes of an element on; none: nothing is dropped."""
-        return (
-            cls(None, 0, 1.0)
-            if random is None
-            else cls(random.data_ptr() + first, *threshold_and_scale(rate))
-        )
+        if random is None:
+            return cls(None, 0, 1.0)
+        return cls(random.data_ptr() + first, *threshold_and_scale(rate))
 
 
 class _Sentences(ctypes.Structure):
+    """The kernel's ``struct`` of this name: sizes, where sentences and their bytes begin."""
+
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("width", "heads")),
         *((name, ctypes.c_void_p) for name in ("starts", "bytes")),
@@ -140,9 +150,12 @@ class _ResidualNorm(torch.autograd.Function):
         eps: float,
         rate: float,
     ) -> Tensor:
-        x, y, width = x.contiguous(), y.contiguous(), x.shape[1]
-        random = random_bytes([x.numel()]) if rate else None
+        x = x.contiguous()
+        y = y.contiguous()
+        width = x.shape[1]
+        random = _random(rate, [x.numel()])
         out = torch.empty_like(x)
+        # For the backward pass: the normalized sums before weight and shift, and 1 / deviation.
         normal = torch.empty_like(x)
         inverse = _floats(x, len(x))
 
@@ -174,11 +187,13 @@ class _ResidualNorm(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         normal, inverse, weight, random = ctx.saved_tensors
-        upstream, width = upstream.contiguous(), upstream.shape[1]
+        upstream = upstream.contiguous()
+        width = upstream.shape[1]
         dx = torch.empty_like(upstream)
         dy = torch.empty_like(upstream)
         parts = even_parts(*upstream.shape)
-        sums = _floats(upstream, len(parts), 3, width)  # of weight, shift and bias
+        # Gradients of weight, shift and bias, a row for each part: threads share none.
+        sums = _floats(upstream, len(parts), 3, width)
 
         def part(first: int, last: int) -> None:
             dropout = _Dropout.of(random, ctx.rate, first * width)
@@ -207,13 +222,16 @@ class _Activation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor, kind: int) -> Tensor:
-        x, width = x.contiguous(), x.shape[1]
+        x = x.contiguous()
+        width = x.shape[1]
         y = torch.empty_like(x)
         which = ctypes.c_int64(kind)
-        in_threads(
-            even_parts(*x.shape),
-            lambda a, b: call("activation", x, which, b - a, width, x[a:], bias, y[a:]),
-        )
+
+        def part(first: int, last: int) -> None:
+            call("activation", x, which, last - first, width, x[first:], bias, y[first:])
+
+        in_threads(even_parts(*x.shape), part)
+        # What was given is kept, not the result, from which not every slope can be had.
         ctx.save_for_backward(x, bias)
         ctx.which = which
         return y
@@ -256,11 +274,15 @@ class _Attention(torch.autograd.Function):
     def forward(
         ctx: Any, qkv: Tensor, bias: Tensor, groups: LengthGroups, heads: int, rate: float
     ) -> Tensor:
-        qkv, width = qkv.contiguous(), qkv.shape[1] // 3
+        qkv = qkv.contiguous()
+        width = qkv.shape[1] // 3
         context = qkv.new_empty(len(qkv), width)
+        # For the backward pass two numbers of each row's softmax are kept in place of its weights,
+        # which are computed again.
         stats = _floats(qkv, len(qkv), heads, 2)
+        # A byte for each weight: heads times l^2 of a sentence of l tokens.
         sizes = [sequences * heads * length**2 for _, sequences, length in groups.groups]
-        random = random_bytes(sizes) if rate else None
+        random = _random(rate, sizes)
         starts, places = _places(groups, heads)
         _check_attention(qkv, bias, heads, tokens=int(starts[-1]))
         sentences = _Sentences(
@@ -289,7 +311,8 @@ class _Attention(torch.autograd.Function):
                 f"attention takes slopes of {len(qkv)} tokens, got a tensor of"
                 f" {tuple(upstream.shape)}"
             )
-        if random is not None:  # where a hook has put it
+        # Saved tensors may come back at another address, where a hook has moved them.
+        if random is not None:
             ctx.sentences.dropout.random = random.data_ptr()
         sums = _floats(qkv, len(parts), len(bias))
 
@@ -315,8 +338,9 @@ class _Attention(torch.autograd.Function):
 def _check_attention(
     qkv: Float[Tensor, "t 3d"], bias: Float[Tensor, " 3d"], heads: int, *, tokens: int
 ) -> None:
-    """Refuses what the kernel would read beyond: it goes by the sentences' places and the width
-    alone.
+    """Refuses sentences by which the kernel would read beyond the tensor.
+
+    The kernel goes by the places of the sentences and the width alone, and checks no end.
     """
     width = qkv.shape[1] // 3
     if heads < 1 or qkv.shape[1] != len(bias) or width % (heads * LANES):
@@ -326,6 +350,13 @@ def _check_attention(
         )
     if tokens > len(qkv):
         raise ValueError(f"attention takes sentences of {tokens} tokens together, got {len(qkv)}")
+
+
+def _random(rate: float, sizes: list[int]) -> UInt8[Tensor, " bytes"] | None:
+    """A byte for each element that may be dropped, or None where nothing is dropped."""
+    if not rate:
+        return None
+    return random_bytes(sizes)
 
 
 def _floats(like: Tensor, *shape: int) -> Tensor:
@@ -345,6 +376,7 @@ def _places(
         size = heads * length**2
         starts.append(start + (index + 1) * length)
         places.append(byte + index * size)
+        # As `random_bytes` draws them: those of a group begin with a whole word.
         byte += 8 * whole_words(count * size)
     return np.concatenate(starts), np.concatenate(places)
 
@@ -352,7 +384,9 @@ def _places(
 def _by_work(starts: Int64[np.ndarray, " b+1"]) -> list[int]:
     """Bounds of parts of sentences that cost about the same, one for each thread that pays."""
     lengths = np.diff(starts)
+    # Attention costs l^2, and each of the l rows something besides.
     work = np.cumsum(lengths * (lengths + 2 * LANES))
     parts = threads_for(int(work[-1]))
+    # The sentences at which the sum passes 1/n, 2/n, ... of the whole; a long one may pass two.
     inner = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts).tolist()
     return sorted({0, *inner, len(lengths)})

@@ -19,8 +19,7 @@ def in_parts(
     word_embeddings: Float[Tensor, "t d"],
     size: int,
 ) -> Tensor:
-    """Encodes a batch part by part, and computes each part a second time when its gradient is
-    needed.
+    """Encodes a batch part by part, and computes each part again when its gradient is needed.
 
     Between the two only the parts' inputs and results are held, so that a contrastive loss over a
     batch of any size costs the activations of one part; the price is a second forward pass. The
@@ -43,8 +42,8 @@ def in_parts(
     """
     parts = split(batch, size)
     inputs = torch.split(word_embeddings, [len(part.input_ids) for part in parts])
+    arguments = zip(parts, inputs, strict=True)
     if not torch.is_grad_enabled():
-        return torch.cat([encode(*part) for part in zip(parts, inputs, strict=True)])
-    return torch.cat(
-        [checkpoint(encode, *part, use_reentrant=False) for part in zip(parts, inputs, strict=True)]
-    )
+        return torch.cat([encode(*part) for part in arguments])
+    # A checkpoint keeps its inputs, and computes the rest again in the backward pass.
+    return torch.cat([checkpoint(encode, *part, use_reentrant=False) for part in arguments])

@@ -13,6 +13,7 @@ from interlingua.devices import on_device
 from interlingua.errors import DataError
 from interlingua.registry import did_you_mean
 
+# Added to the variance, as in BERT.
 LAYER_NORM_EPSILON = 1e-12
 
 
@@ -44,7 +45,9 @@ class LanguageTags(nn.Module):
         super().__init__()
         self.index = {code: position for position, code in enumerate(languages)}
         self.embedding = nn.Embedding(len(self.index), dim)
-        self.norm = nn.LayerNorm(dim, LAYER_NORM_EPSILON) if normalize else nn.Identity()
+        self.norm: nn.Module = nn.Identity()
+        if normalize:
+            self.norm = nn.LayerNorm(dim, LAYER_NORM_EPSILON)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, languages: Sequence[str]) -> Float[Tensor, "b l"]:
@@ -84,25 +87,30 @@ class TokenPredictionHead(nn.Module):
         self, dim: int, vocab_size: int, *, tags: LanguageTags | None, shared: bool = False
     ) -> None:
         super().__init__()
-        width = dim + (tags.embedding.embedding_dim if tags is not None else 0)
+        width = dim
+        if tags is not None:
+            width += tags.embedding.embedding_dim
+        # Output embeddings of another module are as wide as the sentence embedding alone.
         output_width = dim if shared else width
         self.tags = tags
         self.dense = nn.Linear(width, output_width)
         self.norm = nn.LayerNorm(output_width, LAYER_NORM_EPSILON)
-        self.output = None if shared else nn.Linear(output_width, vocab_size, bias=False)
+        self.output: nn.Linear | None = None
+        if not shared:
+            self.output = nn.Linear(output_width, vocab_size, bias=False)
 
     def forward(
         self, embeddings: Float[Tensor, "b d"], languages: Sequence[str]
     ) -> Float[Tensor, "b h"]:
         """The vector to multiply the output embeddings by: the inner products are the logits."""
-        joint = (
-            embeddings
-            if self.tags is None
-            else torch.cat([self.tags(languages), embeddings], dim=1)
-        )
+        joint = embeddings
+        if self.tags is not None:
+            joint = torch.cat([self.tags(languages), embeddings], dim=1)
         features: Tensor = self.norm(F.silu(self.dense(joint)))
         return features
 
     def output_embeddings(self, shared: Float[Tensor, "v d"]) -> Float[Tensor, "v h"]:
         """The head's own output embeddings, or ``shared`` if it has none."""
-        return shared if self.output is None else self.output.weight
+        if self.output is None:
+            return shared
+        return self.output.weight

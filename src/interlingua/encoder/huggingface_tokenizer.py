@@ -1,4 +1,10 @@
-"""Tokenizers of Hugging Face models: the definition and which token plays which role."""
+"""Tokenizers of Hugging Face models: the definition and which token plays which role.
+
+The definition is the content of ``tokenizer.json``. It does not say which of its tokens pads, masks
+or stands for the unknown: that is in ``special_tokens_map.json`` and ``tokenizer_config.json``, or,
+where a bare ``tokenizer.json`` was given, read off the usual names. Models without that file are
+converted by transformers, where it is installed.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +41,15 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         DataError: there is none, or it can't be read.
     """
     path = _folder(path_or_id)
-    file = path if path.is_file() else path / "tokenizer.json"
+    file = path
+    if not path.is_file():
+        file = path / "tokenizer.json"
     if file.is_file():
         definition = _read_object(file)
         special_tokens = _special_tokens(file.parent)
     else:
         definition, special_tokens = _from_transformers(path)
+    # Both are this library's to do: it packs sentences, and reports those that it cuts.
     definition["padding"] = definition["truncation"] = None
     try:
         tokens = _tokens(definition)
@@ -48,9 +57,8 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         raise DataError(
             f"not a tokenizer.json ({type(error).__name__}: {error}); fetch it again", path=file
         ) from error
-    if not file.is_file() and not tokens - set(
-        special_tokens.values()
-    ):  # what transformers makes of a folder without its vocabulary file
+    # What transformers makes of a folder without its vocabulary file.
+    if not file.is_file() and not tokens - set(special_tokens.values()):
         raise DataError(
             "the tokenizer has special tokens alone, its vocabulary is missing; fetch it again",
             path=path,
@@ -59,6 +67,7 @@ def read_tokenizer(path_or_id: PathLike) -> tuple[str, dict[str, str]]:
         usual = next((name for name in names if name in tokens), None)
         if role not in special_tokens and usual is not None:
             special_tokens[role] = usual
+    # A role with a token that has no id would fail later, at the first batch.
     known = {role: token for role, token in special_tokens.items() if token in tokens}
     return json.dumps(definition, ensure_ascii=False), known
 
@@ -81,8 +90,9 @@ def _folder(path_or_id: PathLike) -> Path:
 
 
 def _special_tokens(folder: Path) -> dict[str, str]:
-    """Roles from ``special_tokens_map.json`` and ``tokenizer_config.json``, the latter having the
-    last word.
+    """Roles from ``special_tokens_map.json`` and ``tokenizer_config.json``.
+
+    The latter has the last word.
     """
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
@@ -97,7 +107,9 @@ def _special_tokens(folder: Path) -> dict[str, str]:
                 )
             for role in ROLES:
                 token = settings.get(role)
-                token = token.get("content") if isinstance(token, dict) else token
+                # Written as a text, or as a token with its options.
+                if isinstance(token, dict):
+                    token = token.get("content")
                 if isinstance(token, str):
                     found[role] = token
     return found
@@ -114,7 +126,9 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
             str(folder), use_fast=True, trust_remote_code=False
         )
     except Exception as error:  # transformers raises a dozen kinds, all of them "no tokenizer here"
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = type(error).__name__
+        if str(error).strip():
+            reason = str(error).strip().splitlines()[0]
         raise DataError(f"no tokenizer here: {reason}", path=folder) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -128,9 +142,13 @@ def _from_transformers(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _tokens(definition: dict[str, Any]) -> set[str]:
-    vocabulary = definition.get("model", {}).get("vocab", {})
-    pieces = vocabulary if isinstance(vocabulary, dict) else (piece for piece, _ in vocabulary)
-    return {*map(str, pieces), *(token["content"] for token in definition.get("added_tokens", []))}
+    """All tokens of a definition."""
+    # By id in BPE and WordPiece models; Unigram models list pieces with their scores.
+    pieces = definition.get("model", {}).get("vocab", {})
+    if not isinstance(pieces, dict):
+        pieces = [piece for piece, _ in pieces]
+    added = [token["content"] for token in definition.get("added_tokens", [])]
+    return {*map(str, pieces), *added}
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -1,4 +1,10 @@
-"""The backbone with weights laid out once for many forward passes without gradients."""
+"""The backbone with weights laid out once for many forward passes without gradients.
+
+On the CPU the matrices are reordered for oneDNN, which then multiplies them at over twice the speed
+of torch's default product and adds bias, activation and residual on the way. On other devices, and
+where oneDNN can't do the dtype, the same classes use torch's own products. The steps of a layer are
+those of ``layer.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +22,14 @@ from interlingua.encoder.eager import ACTIVATIONS
 from interlingua.encoder.layer import Layer, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 
+# oneDNN orders a matrix for products with so many rows; products with others work too.
 TYPICAL_TOKENS = 2048
 LEAST_STEP = 8
 STEPS_OF_OCTAVE = 16
 """Between a power of two and the next one there are so many sizes of a batch, at least
 ``LEAST_STEP`` tokens apart."""
-FUSED_ACTIVATIONS = {  # oneDNN's name, and which formula where it has two
+# oneDNN's name, and which formula where it has two.
+FUSED_ACTIVATIONS = {
     "gelu": ("gelu", "none"),
     "gelu_new": ("gelu", "tanh"),
     "gelu_pytorch_tanh": ("gelu", "tanh"),
@@ -35,9 +43,8 @@ FUSED_ACTIVATIONS = {  # oneDNN's name, and which formula where it has two
 class FrozenBackbone:
     """A snapshot of a backbone for inference, to be made anew when the weights change.
 
-    On the CPU the matrices are reordered for oneDNN, which runs float32 at over twice the speed of
-    the default product at the same precision, and adds bias, activation and residual on the way.
-    With int8 all that is no product of bytes is float32.
+    Products by oneDNN have the same precision as torch's. With int8 all that is no product of bytes
+    is float32.
 
     Args:
         backbone: where the weights come from; not changed.
@@ -49,16 +56,15 @@ class FrozenBackbone:
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
-        cast = _Cast(torch.float32 if dtype == torch.int8 else dtype, packs=self.packs)
+        cast = _Cast(_between(dtype), packs=self.packs)
         self.config = config
         self.dtype = dtype
         self.between = cast.dtype
-        self.words = (
-            backbone.word_embeddings.weight.detach()
-        )  # looked up, then cast: most rows are never used
+        # Looked up, then cast: most rows are never used.
+        self.words = backbone.word_embeddings.weight.detach()
         self.positions = cast(backbone.position_table())
         self.norm = _Norm(backbone.embedding_norm, cast)
-        self.final_norm = None if backbone.final_norm is None else _Norm(backbone.final_norm, cast)
+        self.final_norm = _optional_norm(backbone.final_norm, cast)
         linear = _ByteLinear if dtype == torch.int8 else _PackedLinear
         self.layers = [
             _FrozenLayer(layer, cast, linear)
@@ -71,7 +77,7 @@ class FrozenBackbone:
         """Why it would be nothing but plain torch, or None."""
         if backbone.word_embeddings.weight.device.type != "cpu":
             return "the weights are not on the CPU"
-        if _onednn(torch.float32 if dtype == torch.int8 else dtype) is None:
+        if _onednn(_between(dtype)) is None:
             return f"oneDNN has no {str(dtype).removeprefix('torch.')} here"
         return None
 
@@ -87,20 +93,20 @@ class FrozenBackbone:
             input_ids, cu_seqlens = _filled_up(input_ids, cu_seqlens)
         uses_flash = flash_available(device, self.between, head_width)
         layout = Layout.of(cu_seqlens, flash=uses_flash, device=device)
-        words = F.embedding(layout.arrange(on_device(input_ids, device)), self.words).to(
-            self.between
-        )
-        # with rotary positions the table is one row: the token type, or zeros
-        rotary = self.config.positions == "rotary"
-        places = (
-            self.positions
-            if rotary
-            else F.embedding(layout.positions + self.config.first_position, self.positions)
-        )
-        x = self.norm(words + places)
+        ids = layout.arrange(on_device(input_ids, device))
+        words = F.embedding(ids, self.words).to(self.between)
+        # With rotary positions the table is one row: the token type, or zeros.
+        positions = self.positions
+        if self.config.positions != "rotary":
+            rows = layout.positions + self.config.first_position
+            positions = F.embedding(rows, self.positions)
+        x = self.norm(words + positions)
         for layer in self.layers:
             x = layer(x, layout)
-        return layout.restore(x if self.final_norm is None else self.final_norm(x))[:tokens]
+        if self.final_norm is not None:
+            x = self.final_norm(x)
+        # The sentences that filled the batch up are at its end.
+        return layout.restore(x)[:tokens]
 
 
 class PlainBackbone(FrozenBackbone):
@@ -122,26 +128,18 @@ class _FrozenLayer:
     ) -> None:
         spec = layer.spec
         self.spec = spec
-        self.qkv = _PackedLinear(
-            *layer.joint_projection(), cast
-        )  # never of bytes: errors matter most in attention
-        self.attention_output = linear(
-            layer.attention_output.weight, layer.attention_output.bias, cast
-        )
-        # the activated half by itself, so that its activation is part of the product
-        first = slice(0, spec.inner)
-        self.intermediate = linear(
-            *_rows(layer.intermediate, first), cast, activation=spec.activation
-        )
-        self.gate = (
-            linear(*_rows(layer.intermediate, slice(spec.inner, None)), cast)
-            if spec.gated
-            else None
-        )
+        # Never of bytes: errors matter most in attention.
+        self.qkv = _PackedLinear(*layer.joint_projection(), cast)
+        attention_output = layer.attention_output
+        self.attention_output = linear(attention_output.weight, attention_output.bias, cast)
+        # The activated half by itself, so that its activation is part of the product.
+        activated_rows = _rows(layer.intermediate, slice(0, spec.inner))
+        self.intermediate = linear(*activated_rows, cast, activation=spec.activation)
+        self.gate: _PackedLinear | _ByteLinear | None = None
+        if spec.gated:
+            self.gate = linear(*_rows(layer.intermediate, slice(spec.inner, None)), cast)
         self.output = linear(layer.output.weight, layer.output.bias, cast)
-        self.attention_norm = (
-            None if layer.attention_norm is None else _Norm(layer.attention_norm, cast)
-        )
+        self.attention_norm = _optional_norm(layer.attention_norm, cast)
         self.output_norm = _Norm(layer.output_norm, cast)
 
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
@@ -166,24 +164,30 @@ class _FrozenSteps:
 
     def activated(self, x: Tensor) -> Tensor:
         inner = self.layer.intermediate(x)
-        return inner if self.layer.gate is None else inner * self.layer.gate(x)
+        if self.layer.gate is not None:
+            inner = inner * self.layer.gate(x)
+        return inner
 
     def added(self, x: Tensor, y: Tensor, linear: str, norm: str | None) -> Tensor:
         total: Tensor = getattr(self.layer, linear)(y, plus=x)
-        return total if norm is None else self.normalized(total, norm)
+        if norm is None:
+            return total
+        return self.normalized(total, norm)
 
 
 def batch_size(tokens: int) -> int:
-    """The next size that batches on the CPU have: at most a sixteenth more, or ``LEAST_STEP`` - 1
-    tokens.
+    """The next size that batches on the CPU have.
 
-    oneDNN generates code for each size that it has not met before, about a megabyte for the four
-    products of a small model. Its cache bounds only a part of that, so that a server with batches
-    of every size would grow for days.
+    It is at most a sixteenth more, or ``LEAST_STEP`` - 1 tokens. oneDNN generates code for each
+    size that it has not met before, about a megabyte for the four products of a small model. Its
+    cache bounds only a part of that, so that a server with batches of every size would grow for
+    days.
     """
-    octave = 1 << max(0, tokens - 1).bit_length() >> 1  # the largest power of two below the tokens
+    # The largest power of two below the number of tokens.
+    octave = 1 << max(0, tokens - 1).bit_length() >> 1
     step = max(LEAST_STEP, octave // STEPS_OF_OCTAVE)
-    return -(-tokens // step) * step  # rounded up
+    # -(-a // b) is a / b rounded up.
+    return -(-tokens // step) * step
 
 
 def _filled_up(
@@ -193,6 +197,7 @@ def _filled_up(
     missing = batch_size(len(input_ids)) - len(input_ids)
     if not missing:
         return input_ids, cu_seqlens
+    # One token each, of id 0: a single longer sentence would cost attention over all of it.
     ends = torch.arange(1, missing + 1, dtype=cu_seqlens.dtype) + cu_seqlens[-1]
     return F.pad(input_ids, (0, missing)), torch.cat([cu_seqlens, ends])
 
@@ -200,6 +205,13 @@ def _filled_up(
 def _rows(linear: nn.Linear, rows: slice) -> tuple[Tensor, Tensor | None]:
     """Weight and bias of some outputs."""
     return linear.weight[rows], None if linear.bias is None else linear.bias[rows]
+
+
+def _between(dtype: torch.dtype) -> torch.dtype:
+    """What states are between products in a dtype: float32 where the products are of bytes."""
+    if dtype == torch.int8:
+        return torch.float32
+    return dtype
 
 
 class _Cast:
@@ -212,46 +224,63 @@ class _Cast:
     def __call__(self, tensor: Tensor) -> Tensor:
         return tensor.detach().to(self.dtype)
 
+    def optional(self, tensor: Tensor | None) -> Tensor | None:
+        """The same of a bias, which not every layer has."""
+        if tensor is None:
+            return None
+        return self(tensor)
+
 
 class _Norm:
     def __init__(self, norm: nn.LayerNorm, cast: _Cast) -> None:
         self.shape = norm.normalized_shape
         self.eps = norm.eps
         self.weight = cast(norm.weight)
-        self.bias = None if norm.bias is None else cast(norm.bias)
+        self.bias = cast.optional(norm.bias)
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
 
 
+def _optional_norm(norm: nn.LayerNorm | None, cast: _Cast) -> _Norm | None:
+    """A norm that not every family has."""
+    if norm is None:
+        return None
+    return _Norm(norm, cast)
+
+
 class _PackedLinear:
-    """x W' + b, then an activation or a sum, in one oneDNN call where that exists and in plain
-    torch elsewhere.
+    """x W' + b, then an activation or a sum.
+
+    One call of oneDNN where it exists, plain torch elsewhere.
     """
 
     def __init__(
         self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None
     ) -> None:
         self.weight = cast(weight).contiguous()
-        self.bias = None if bias is None else cast(bias)
+        self.bias = cast.optional(bias)
         self.activation = activation
-        packs = cast.packs and self.weight.device.type == "cpu"
-        self.fused: Any = _onednn(cast.dtype) if packs else None
+        self.fused: Any = None
+        if cast.packs and self.weight.device.type == "cpu":
+            self.fused = _onednn(cast.dtype)
         if self.fused is not None:
             self.weight = self.fused._reorder_linear_weight(self.weight, TYPICAL_TOKENS)
+        # What oneDNN does after the product, and by which formula.
+        self.after = ("none", "")
+        if activation:
+            self.after = FUSED_ACTIVATIONS[activation]
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
         y: Tensor
         if self.fused is None:
-            y = F.linear(x, self.weight, self.bias)
-            if plus is not None:
-                return y + plus
-            return ACTIVATIONS[self.activation](y) if self.activation else y
+            return _finished(F.linear(x, self.weight, self.bias), plus, self.activation)
+        # The operators are those that torch.compile uses on CPUs.
         if plus is not None:
             y = self.fused._linear_pointwise.binary(x, plus, self.weight, self.bias, "add")
         else:
-            after, formula = FUSED_ACTIVATIONS[self.activation] if self.activation else ("none", "")
-            y = self.fused._linear_pointwise(x, self.weight, self.bias, after, [], formula)
+            name, formula = self.after
+            y = self.fused._linear_pointwise(x, self.weight, self.bias, name, [], formula)
         return y
 
 
@@ -263,17 +292,25 @@ class _ByteLinear:
     ) -> None:
         self.weight, scales = quantize(weight.detach())
         self.scales = scales[:, 0]
-        self.bias = None if bias is None else cast(bias)
+        self.bias = cast.optional(bias)
         self.activation = activation
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        # A factor for each row times one for each output undoes both roundings' scales.
         rows, scales = quantize(x)
         y = whole_product(rows, self.weight) * scales * self.scales
         if self.bias is not None:
             y = y + self.bias
-        if plus is not None:
-            return y + plus
-        return ACTIVATIONS[self.activation](y) if self.activation else y
+        return _finished(y, plus, self.activation)
+
+
+def _finished(y: Tensor, plus: Tensor | None, activation: str | None) -> Tensor:
+    """A product with what comes after it: the residual, or the activation, or neither."""
+    if plus is not None:
+        return y + plus
+    if activation:
+        return ACTIVATIONS[activation](y)
+    return y
 
 
 NEEDED_SUPPORT = {
@@ -285,15 +322,16 @@ with AVX2 alone."""
 
 
 def _onednn(dtype: torch.dtype) -> Any:
-    """Operators of oneDNN where torch has them and they take the dtype on this processor, else
-    None.
-    """
+    """Operators of oneDNN where torch has them and they take the dtype here, else None."""
     operators = torch.ops.mkldnn
-    if not (
-        hasattr(operators, "_linear_pointwise") and hasattr(operators, "_reorder_linear_weight")
-    ):
+    # They are private to torch, so that a later version may not have them.
+    names = ("_linear_pointwise", "_reorder_linear_weight")
+    if not all(hasattr(operators, name) for name in names):
         return None
-    supported = getattr(operators, NEEDED_SUPPORT[dtype], None) if dtype in NEEDED_SUPPORT else None
-    if supported is not None and not supported():
+    if dtype in NEEDED_SUPPORT:
+        is_supported = getattr(operators, NEEDED_SUPPORT[dtype], None)
+        if is_supported is not None and not is_supported():
+            return None
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return None
-    return operators if torch.backends.mkldnn.is_available() else None  # type: ignore[no-untyped-call]
+    return operators

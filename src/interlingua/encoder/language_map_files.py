@@ -1,5 +1,6 @@
-"""A language map on disk: ``language_map.safetensors``, its matrices with method and languages in
-the metadata.
+"""A language map on disk: ``language_map.safetensors``.
+
+Its tensors are the map's matrices; its metadata hold the method, the rank and the languages.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ MAP_FILE = "language_map.safetensors"
 
 def write_map(language_map: LanguageMap, path: PathLike) -> None:
     """Writes a map as float32."""
+    # Imported here, as below: the module is read by commands that touch no map.
     from safetensors.numpy import save
 
     tensors = {"weight": language_map.weight, "bias": language_map.bias}
@@ -45,7 +47,9 @@ def read_map(path: PathLike) -> LanguageMap:
     """
     from safetensors import SafetensorError, safe_open
 
-    file_path = Path(path) / MAP_FILE if Path(path).is_dir() else Path(path)
+    file_path = Path(path)
+    if file_path.is_dir():
+        file_path = file_path / MAP_FILE
     if not file_path.is_file():
         raise CheckpointError(f"{file_path}: no such file; interlingua debias writes it")
     try:
@@ -62,15 +66,12 @@ def read_map(path: PathLike) -> LanguageMap:
         shifts = tensors.get("shifts")
         if bias.ndim != 1 or not isinstance(languages, list):
             raise ValueError("its parts are of another kind")
+        # The file may come from anywhere: a map that fits but has NaN would spoil all vectors.
         width = len(bias)
-        fits = weight.shape == (width, width) and (
-            shifts is None or shifts.shape == (len(languages), width)
-        )
-        if (
-            method not in MAP_METHODS
-            or not fits
-            or not all(np.isfinite(tensor).all() for tensor in tensors.values())
-        ):
+        shifts_fit = shifts is None or shifts.shape == (len(languages), width)
+        fits = weight.shape == (width, width) and shifts_fit
+        is_finite = all(np.isfinite(tensor).all() for tensor in tensors.values())
+        if method not in MAP_METHODS or not fits or not is_finite:
             raise ValueError("its parts do not fit together")
         return LanguageMap(
             method, int(described["rank"]), tuple(map(str, languages)), weight, bias, shifts

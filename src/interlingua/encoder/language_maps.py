@@ -72,6 +72,7 @@ def language_statistics(
     sums: dict[str, Float64[ndarray, " d"]] = {}
     squares: dict[str, Float64[ndarray, "d d"]] = {}
     for language, block in vectors:
+        # Sums of millions of squares lose their small differences in float32.
         rows = np.asarray(block, dtype=np.float64)
         if not np.isfinite(rows).all():
             row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
@@ -91,14 +92,13 @@ def language_statistics(
     width = means.shape[1]
     covariance = np.zeros((width, width))
     if need_covariance:
-        second_moment = np.mean(
-            [squares[language] / counts[language] for language in languages], axis=0
-        )
+        # E[x x'] - mu mu', each expectation the mean of the languages' means.
+        moments = [squares[language] / counts[language] for language in languages]
+        second_moment = np.mean(moments, axis=0)
         center = means.mean(axis=0)
         covariance = second_moment - np.outer(center, center)
-    return LanguageStatistics(
-        languages, tuple(counts[language] for language in languages), means, covariance
-    )
+    counts_in_order = tuple([counts[language] for language in languages])
+    return LanguageStatistics(languages, counts_in_order, means, covariance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,12 +142,14 @@ class LanguageMap:
         if self.shifts is not None:
             mapped -= self.shifts[self._rows(languages, len(mapped))]
         if normalize:
+            # Divided by 1, the zero vector stays.
             lengths = np.linalg.norm(mapped, axis=1, keepdims=True)
             mapped /= np.where(lengths > 0, lengths, 1.0)
         rounded: Float32[ndarray, "n d"] = mapped.astype(np.float32)
         return rounded
 
     def _rows(self, languages: Sequence[str] | None, count: int) -> list[int]:
+        """Row of ``shifts`` for each vector."""
         if languages is None or len(languages) != count:
             given = "none" if languages is None else f"{len(languages):,}"
             raise DataError(
@@ -201,12 +203,16 @@ def fit_language_map(
     if method == "center":
         return LanguageMap(method, 0, statistics.languages, identity, -center)
     if method == "project":
+        # U U', the columns of U an orthonormal basis of the differences.
         directions = _directions(differences.T, rank)
         removed = directions @ directions.T
     else:
+        # W^+ P W of Theorem 4.3. With one-hot Z the columns of Sigma_XZ are the differences, each
+        # times a language's share, which is the same for all and so changes no direction.
         whitening, unwhitening = _square_roots(statistics.covariance)
         directions = _directions(whitening @ differences.T, rank)
         removed = unwhitening @ directions @ directions.T @ whitening
+    # (I - R)(x - mu) as one affine map.
     weight = identity - removed
     return LanguageMap(method, directions.shape[1], statistics.languages, weight, -weight @ center)
 
@@ -216,8 +222,10 @@ def _directions(columns: Float64[ndarray, "d l"], rank: int | None) -> Float64[n
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
     # The differences from a mean sum to zero, so the last singular value of L columns is always a
     # rounding error.
-    present = int((values > RELATIVE_TOLERANCE * max(values[0], 1e-30)).sum())
-    kept = present if rank is None else min(rank, present)
+    # Equal means leave values of 0, of which the lower bound keeps none.
+    kept = int((values > RELATIVE_TOLERANCE * max(values[0], 1e-30)).sum())
+    if rank is not None:
+        kept = min(rank, kept)
     return np.asarray(left[:, :kept])
 
 
@@ -226,7 +234,9 @@ def _square_roots(
 ) -> tuple[Float64[ndarray, "d d"], Float64[ndarray, "d d"]]:
     """The pseudo-inverse of the matrix's symmetric square root, and the root itself."""
     values, vectors = np.linalg.eigh(covariance)
+    # In rising order; rounding leaves small and even negative values where there is no variance.
     kept = values > RELATIVE_TOLERANCE * values[-1]
     roots = np.sqrt(np.where(kept, values, 0.0))
+    # The inner `where` keeps numpy from dividing by zero, and from warning of it.
     inverse_roots = np.where(kept, 1 / np.where(kept, roots, 1.0), 0.0)
     return (vectors * inverse_roots) @ vectors.T, (vectors * roots) @ vectors.T

@@ -1,5 +1,4 @@
-"""A vector for each language that is subtracted from the vectors of its texts: the map ``shift`` of
-``debias``.
+"""A vector for each language, subtracted from vectors of its texts: the map ``shift`` of debias.
 
 It needs the language of each text when it is embedded, so it works through ``encode(language=...)``
 alone; other libraries' modules are not given a language and cannot express it.
@@ -86,11 +85,9 @@ def read_shift(folder: Path, dim: int) -> LanguageShift | None:
         raise CheckpointError(
             f"{path}: damaged ({error}); make the model again with interlingua debias"
         ) from error
-    if (
-        not isinstance(languages, list)
-        or means.shape != (len(languages), dim)
-        or not torch.isfinite(means).all()
-    ):
+    # One message for all three: each means that the file belongs to another model.
+    fits = isinstance(languages, list) and means.shape == (len(languages), dim)
+    if not fits or not torch.isfinite(means).all():
         raise CheckpointError(
             f"{path}: shifts of shape {tuple(means.shape)}, the model's vectors have {dim} numbers"
         )

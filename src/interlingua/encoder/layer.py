@@ -105,7 +105,7 @@ class Steps(Protocol[T]):
         ...
 
     def added(self, x: T, y: T, linear: str, norm: str | None) -> T:
-        """X + linear(y), and then the norm where there is one."""
+        """``x + linear(y)``, and then the norm where there is one."""
         ...
 
 
@@ -118,10 +118,14 @@ def run_layer(spec: LayerSpec, steps: Steps[T], x: T) -> T:
         x: the hidden states.
     """
     if spec.norm_first:
-        normed = steps.normalized(x, "attention_norm") if spec.attention_norm else x
+        # Pre-LN: x + attention(norm(x)), then x + feed-forward(norm(x)); sums are never normalized.
+        normed = x
+        if spec.attention_norm:
+            normed = steps.normalized(x, "attention_norm")
         x = steps.added(x, steps.attended(normed), "attention_output", None)
         normed = steps.normalized(x, "output_norm")
         return steps.added(x, steps.activated(normed), "output", None)
+    # Post-LN: norm(x + attention(x)), then norm(x + feed-forward(x)).
     x = steps.added(x, steps.attended(x), "attention_output", "attention_norm")
     return steps.added(x, steps.activated(x), "output", "output_norm")
 
@@ -147,12 +151,12 @@ class Layer(nn.Module):
             nn.Linear(width, width, bias=spec.attention_bias) for _ in range(3)
         )
         self.attention_output = nn.Linear(width, width, bias=spec.attention_bias)
-        self.attention_norm = (
-            nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias) if spec.attention_norm else None
-        )
-        self.intermediate = nn.Linear(
-            width, (1 + spec.gated) * spec.inner, bias=spec.intermediate_bias
-        )
+        self.attention_norm: nn.LayerNorm | None = None
+        if spec.attention_norm:
+            self.attention_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
+        # With a gate the first product has two halves: what is activated, and its factors.
+        first_width = (1 + spec.gated) * spec.inner
+        self.intermediate = nn.Linear(width, first_width, bias=spec.intermediate_bias)
         self.output = nn.Linear(spec.inner, width, bias=spec.output_bias)
         self.output_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
 
@@ -172,9 +176,12 @@ class Layer(nn.Module):
 
     def _steps(self, x: Float[Tensor, "t d"], layout: Layout) -> Steps[Tensor]:
         """Who computes the layer now: the kernel where it can, else torch."""
+        # Decided anew in each step, since autocast and the batch decide as well as the layer.
         if fused.takes(self, x, layout):
             return fused.FusedSteps(self, layout)
-        return OnePassSteps(self, layout) if switch.is_on else EagerSteps(self, layout)
+        if switch.is_on:
+            return OnePassSteps(self, layout)
+        return EagerSteps(self, layout)
 
     def before_attention(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
         """What queries, keys and values are made from."""
@@ -185,11 +192,12 @@ class Layer(nn.Module):
 
     def joint_projection(self) -> tuple[Float[Tensor, "3*d d"], Float[Tensor, " 3*d"] | None]:
         """Weight and bias of query, key and value stacked: one product in place of three."""
+        # Joined anew in each pass: as parameters they stay apart, as families write them.
         parts = (self.query, self.key, self.value)
         weight = torch.cat([part.weight for part in parts])
-        return weight, torch.cat(
-            [part.bias for part in parts]
-        ) if self.spec.attention_bias else None
+        if not self.spec.attention_bias:
+            return weight, None
+        return weight, torch.cat([part.bias for part in parts])
 
     def dropout_rates(self) -> tuple[float, float]:
         """Hidden and attention dropout now: zero when not training."""
@@ -201,7 +209,10 @@ class Layer(nn.Module):
         """Whether attention runs as FlashAttention now."""
         weight = self.query.weight
         kind = weight.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+        # FlashAttention takes 16 bits alone, which under autocast are not those of the weights.
+        dtype = weight.dtype
+        if torch.is_autocast_enabled(kind):
+            dtype = torch.get_autocast_dtype(kind)
         return flash_available(weight.device, dtype, self.spec.head_width)
 
 
@@ -215,5 +226,6 @@ def layout_for(
         cu_seqlens: sentence boundaries, best on the host.
         device: of the layers.
     """
+    # One order serves all layers: the tokens are moved once before them and once after.
     uses_flash = all(layer.uses_flash() for layer in layers)  # type: ignore[operator]
     return Layout.of(cu_seqlens, flash=uses_flash, device=device)

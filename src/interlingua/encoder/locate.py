@@ -1,6 +1,4 @@
-"""Where a model is: a path, the best model of a training run, an installed package, or the Hugging
-Face hub.
-"""
+"""Where a model is: a path, the best model of a run, an installed package, or the hub."""
 
 from __future__ import annotations
 
@@ -18,7 +16,9 @@ from interlingua.registry import OWN_MODELS, installed_model_entry
 log = logging.getLogger("interlingua")
 RUN_CONFIG = "config.toml"
 """Tells the folder of a training run from that of a model."""
+# The best by evaluation first, then the last one.
 RUN_MODELS = ("best", "model")
+# Not all files: some models hold the same weights in a dozen other formats.
 HUB_FILES = [
     "*.json",
     "*.model",
@@ -33,12 +33,12 @@ HUB_FILES = [
 def locate(
     path_or_id: PathLike, *, patterns: Sequence[str] = (*HUB_FILES, "pytorch_model.bin")
 ) -> Path:
-    """The folder of a model: a path, the best model of a run, an installed model's name, or
-    ``hf:owner/name``.
+    """The folder of a model.
 
-    A folder comes before an installed model of the same name, and a warning says so. A path that is
-    not there is never looked up on the hub: whoever took the name there would decide what is
-    loaded.
+    The model may be given as a path, a training run, an installed model's name or
+    ``hf:owner/name``. A folder comes before an installed model of the same name, and a warning says
+    so. A path that is not there is never looked up on the hub: whoever took the name there would
+    decide what is loaded.
 
     Args:
         path_or_id: of the model.
@@ -60,6 +60,7 @@ def locate(
     installed = installed_model(text)
     if installed is not None:
         return installed
+    # The names that this project publishes: known, and so worth a pip line.
     if text in OWN_MODELS:
         raise CheckpointError(
             f"{text}: the package interlingua-{text}, which brings this model, is not installed;"
@@ -69,7 +70,8 @@ def locate(
     raise CheckpointError(f"{text}: no such model directory{hub_hint(path_or_id)}")
 
 
-@functools.cache  # once, however many parts of a command look for the model
+# Cached, so that it warns once, however many parts of a command look for the model.
+@functools.cache
 def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
     log.warning(
         "%s: the folder %s is read, and not the model of that name of the package %s; rename the"
@@ -83,7 +85,7 @@ def _warn_of_shadow(name: str, folder: Path, package: str) -> None:
 def installed_model(name: str) -> Path | None:
     """The folder of a model that an installed package brings under a name, such as ``mini``.
 
-    None if none does.
+    The result is None if no package does.
 
     Raises:
         CheckpointError: the package's folder is missing, or can't be written where the package
@@ -92,6 +94,7 @@ def installed_model(name: str) -> Path | None:
     entry = installed_model_entry(name)
     if entry is None:
         return None
+    # The entry point is a function that gives the folder, and unpacks the model where it must.
     try:
         folder = Path(entry.load()())
     except OSError as error:
@@ -107,7 +110,10 @@ def installed_model(name: str) -> Path | None:
 def _package_of(name: str) -> str | None:
     """The package that brings a model of that name; nothing of it is imported."""
     entry = installed_model_entry(name)
-    return None if entry is None else entry.value.partition(":")[0]
+    if entry is None:
+        return None
+    package, _, _ = entry.value.partition(":")
+    return package
 
 
 def best_of_run(path_or_id: PathLike) -> PathLike:
@@ -117,7 +123,9 @@ def best_of_run(path_or_id: PathLike) -> PathLike:
         CheckpointError: the run has no model yet.
     """
     folder = Path(path_or_id).expanduser()
-    return model_of_run(folder) if (folder / RUN_CONFIG).is_file() else path_or_id
+    if not (folder / RUN_CONFIG).is_file():
+        return path_or_id
+    return model_of_run(folder)
 
 
 def model_of_run(run: Path) -> Path:

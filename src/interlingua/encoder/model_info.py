@@ -1,6 +1,4 @@
-"""What is known about an encoder of any kind: its name, its digest, and how it makes its
-vectors.
-"""
+"""What is known about an encoder of any kind: name, digest, and how it makes its vectors."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ class ModelInfo:
     def identity(self) -> str | None:
         """Identifies the model in the cache of vectors.
 
-        None where a change of the model would go unnoticed.
+        It is None where a change of the model would go unnoticed.
         """
         return self.digest or self.kept_as
 
@@ -66,29 +64,40 @@ class ModelInfo:
     @property
     def revision(self) -> str:
         """The first 12 digits of the digest, or mteb's word for none."""
-        return self.digest[:12] if self.digest else "no_revision_available"
+        if not self.digest:
+            return "no_revision_available"
+        return self.digest[:12]
 
 
 def describe(encoder: Any, *, name: str | None = None) -> ModelInfo:
-    """Facts about an encoder, from its own ``info`` (the adapters) or its attributes
-    (``Encoder``).
-    """
+    """Facts about an encoder, from its own ``info`` (adapters) or its attributes (``Encoder``)."""
     info = getattr(encoder, "info", None)
     if isinstance(info, ModelInfo):
         return info
-    weights = (
-        next(iter(encoder.parameters()), None) if isinstance(encoder, torch.nn.Module) else None
-    )
+    library = type(encoder).__module__
+    dtype: str | None = None
+    device: str | None = None
+    # The first weight stands for all of them.
+    weight: torch.nn.Parameter | None = None
+    if isinstance(encoder, torch.nn.Module):
+        weight = next(iter(encoder.parameters()), None)
+    if weight is not None:
+        library = f"interlingua {__version__}"
+        dtype = str(weight.dtype).removeprefix("torch.")
+        device = str(weight.device)
+    digest: str | None = None
+    if hasattr(encoder, "digest"):
+        digest = encoder.digest()
     return ModelInfo(
         name=name or type(encoder).__name__,
-        digest=encoder.digest() if hasattr(encoder, "digest") else None,
-        library=f"interlingua {__version__}" if weights is not None else type(encoder).__module__,
+        digest=digest,
+        library=library,
         dim=getattr(encoder, "dim", None),
         pooling=getattr(encoder, "pooling", None),
-        dtype=None if weights is None else str(weights.dtype).removeprefix("torch."),
+        dtype=dtype,
         normalized=getattr(getattr(encoder, "settings", None), "normalize", None),
         max_tokens=getattr(encoder, "max_tokens", None),
-        device=None if weights is None else str(weights.device),
+        device=device,
     )
 
 
@@ -98,4 +107,6 @@ def prompt_text(encoder: Any, prompt: str | None) -> str:
     A function has no prompts of its own.
     """
     settings = getattr(encoder, "settings", None)
-    return settings.prompt_text(prompt) if isinstance(settings, EncodingSettings) else prompt or ""
+    if isinstance(settings, EncodingSettings):
+        return settings.prompt_text(prompt)
+    return prompt or ""

@@ -1,5 +1,4 @@
-"""A layer in training with ``run.compile``: what stands between two matrix products is one kernel
-each.
+"""A layer in training with ``run.compile``: one kernel between two matrix products.
 
 The states that go from layer to layer are in the products' type, bfloat16 under autocast; each sum
 and each norm is computed in float32. Under autocast on a GPU ``EagerSteps`` keeps them in float32,
@@ -57,6 +56,7 @@ def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> F
     """The activation of the first feed-forward product, and its gate."""
     if not gated:
         return ACTIVATIONS[activation](inner)
+    # Both are halves of one product: what is activated, then its factors.
     half, gate = inner.chunk(2, dim=-1)
     return ACTIVATIONS[activation](half) * gate
 
@@ -66,6 +66,7 @@ def added(
     x: Float[Tensor, "t d"], product: Float[Tensor, "t d"], rate: float
 ) -> Float[Tensor, "t d"]:
     """The residual sum, with dropout of what is new."""
+    # To the products' type at the very end, so that one rounding is all that a sum loses.
     return _sum(x, product, rate).to(product.dtype)
 
 
@@ -87,9 +88,13 @@ def _sum(x: Tensor, product: Tensor, rate: float) -> Tensor:
 
 
 def _norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+    # The type is chosen here, whatever autocast would choose.
     with torch.autocast(x.device.type, enabled=False):
         return F.layer_norm(_precise(x), weight.shape, weight, bias, eps)
 
 
 def _precise(x: Tensor) -> Tensor:
-    return x if x.dtype == torch.float64 else x.float()
+    """In float32, or in float64 where it is (gradient checks)."""
+    if x.dtype == torch.float64:
+        return x
+    return x.float()

@@ -29,8 +29,9 @@ PairPooling = Literal["cls", "mean"]
 
 
 class PairTemplate(NamedTuple):
-    """How two tokenized sentences become one sequence: ``a``, then ``separator``, then ``b``
-    without its opening.
+    """How two tokenized sentences ``a`` and ``b`` become one sequence.
+
+    It is ``a``, then ``separator``, then ``b`` without its opening.
     """
 
     opening_tokens: int
@@ -41,21 +42,25 @@ class PairTemplate(NamedTuple):
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> PairTemplate:
-        """Read off what the tokenizer itself does with a pair.
+        """The template of a vocabulary, read off what its tokenizer does with a pair.
 
         The mask token separates where it puts nothing between.
 
         Raises:
             ConfigError: it treats pairs in a way that can't be made from single sentences.
         """
+        # The same text by itself and twice: what the pair has besides two texts is its template.
         one = vocabulary.tokenizer.encode("a")
         two = vocabulary.tokenizer.encode("a", "a")
-        text = [place for place, special in enumerate(one.special_tokens_mask) if not special]
+        text = [index for index, special in enumerate(one.special_tokens_mask) if not special]
         if not text or not any(two.special_tokens_mask):
             return cls(0, (vocabulary.mask_id,))
-        extra = len(two.ids) - 2 * len(one.ids) + text[0]
-        template = cls(text[0], tuple(two.ids[len(one.ids) : len(one.ids) + max(extra, 0)]))
-        if [*one.ids, *template.separator, *one.ids[text[0] :]] != two.ids:
+        opening = text[0]
+        # len(two) = len(one) + separator + len(one) - opening.
+        between = max(len(two.ids) - 2 * len(one.ids) + opening, 0)
+        template = cls(opening, tuple(two.ids[len(one.ids) : len(one.ids) + between]))
+        # Built again from its parts it must be what the tokenizer made.
+        if [*one.ids, *template.separator, *one.ids[opening:]] != two.ids:
             raise ConfigError(
                 "the vocabulary joins pairs in its own way; use a BERT-, RoBERTa- or XLM-R-shaped"
                 " one"
@@ -65,26 +70,24 @@ class PairTemplate(NamedTuple):
     def join(self, a: TokenBatch, b: TokenBatch) -> TokenBatch:
         """Row by row ``a`` and ``b`` in one sequence, still packed.
 
-        Nothing waits for the device.
+        The host waits for no number from the device.
         """
         between = len(self.separator)
         opening = self.opening_tokens
         rows = a.batch_size
+        # Tokens that a pair has more than its two sentences; below zero without a separator.
         more = between - opening
-        cu_seqlens = (
-            a.cu_seqlens
-            + b.cu_seqlens
-            + more * torch.arange(rows + 1, device=a.cu_seqlens.device).int()
-        )
+        pairs_before = torch.arange(rows + 1, device=a.cu_seqlens.device).int()
+        cu_seqlens = a.cu_seqlens + b.cu_seqlens + more * pairs_before
         starts = cu_seqlens[:-1].long()
         ends_of_a = starts + a.lengths
         ids = a.input_ids.new_empty(len(a.input_ids) + len(b.input_ids) + more * rows)
-        # the opening tokens of b fall on the separator or the end of a, which are written after
-        # them
+        # The opening tokens of b fall on the separator or the end of a, which are written after
+        # them.
         ids[ends_of_a[b.sequence_ids()] + more + b.positions()] = b.input_ids
         ids[starts[a.sequence_ids()] + a.positions()] = a.input_ids
-        for place, token in enumerate(self.separator):
-            ids[ends_of_a + place] = token
+        for offset, token in enumerate(self.separator):
+            ids[ends_of_a + offset] = token
         return TokenBatch(ids, cu_seqlens, a.max_seqlen + b.max_seqlen + more, a.languages)
 
 
@@ -98,7 +101,8 @@ class PairHead(nn.Module):
 
     def __init__(self, dim: int, *, dropout: float = 0.1) -> None:
         super().__init__()
-        self.dense, self.output = nn.Linear(dim, dim), nn.Linear(dim, 1)
+        self.dense = nn.Linear(dim, dim)
+        self.output = nn.Linear(dim, 1)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, pooled: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
@@ -143,8 +147,9 @@ class PairScorer(nn.Module):
         languages: tuple[str | None, str | None] = (None, None),
         batch_tokens: int = 4096,
     ) -> Float32[np.ndarray, " n"]:
-        """Scores of pairs of texts, in [0, 1]: the mean over both orders, so that the order does
-        not matter.
+        """Scores of pairs of texts, in [0, 1].
+
+        Each is the mean over both orders, so that the order does not matter.
 
         Args:
             first: one text of each pair.
@@ -156,18 +161,16 @@ class PairScorer(nn.Module):
         training = self.head.training
         self.head.eval()
         vocabulary = self.encoder.vocabulary
+        # Each sentence may have half of what the encoder takes, so that any two fit together.
         limit = self.encoder.max_tokens // 2 - len(self.template.separator)
-        sides = [
-            vocabulary.encode(texts, language=language, max_tokens=limit)
-            for texts, language in zip((first, second), languages, strict=True)
-        ]
-        lengths = [len(a) + len(b) for a, b in zip(*sides, strict=True)]
+        first_ids = vocabulary.encode(first, language=languages[0], max_tokens=limit)
+        second_ids = vocabulary.encode(second, language=languages[1], max_tokens=limit)
+        lengths = [len(a) + len(b) for a, b in zip(first_ids, second_ids, strict=True)]
         scores = np.empty(len(lengths), dtype=np.float32)
         for rows in token_budget_batches(lengths, batch_tokens):
-            a, b = (
-                TokenBatch.from_lists([side[row] for row in rows], [""] * len(rows))
-                for side in sides
-            )
+            no_languages = [""] * len(rows)
+            a = TokenBatch.from_lists([first_ids[row] for row in rows], no_languages)
+            b = TokenBatch.from_lists([second_ids[row] for row in rows], no_languages)
             orders = []
             for pairs in (self._joined(a, b), self._joined(b, a)):
                 states = HiddenStates(backbone(pairs.input_ids, pairs.cu_seqlens), pairs.cu_seqlens)
@@ -188,7 +191,7 @@ class PairScorer(nn.Module):
     def save(self, folder: PathLike) -> None:
         """Writes a model directory with the head next to the encoder.
 
-        Replaces one of our models.
+        One of our models in its place is replaced.
         """
         with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
             self.encoder.save(temporary)
@@ -209,10 +212,10 @@ class PairScorer(nn.Module):
                 f"{folder}: no {HEAD_FILE}, so no cross-encoder; train one with method"
                 " cross_encoder"
             )
+        pooling: PairPooling = "cls"
         with safe_open(path, "pt") as file:
-            pooling: PairPooling = (
-                "mean" if (file.metadata() or {}).get("pooling") == "mean" else "cls"
-            )
+            if (file.metadata() or {}).get("pooling") == "mean":
+                pooling = "mean"
         scorer = cls(encoder, pooling=pooling)
         scorer.head.load_state_dict(load_file(path))
         return scorer.eval()

@@ -1,8 +1,7 @@
-"""A Parquet file of sentences and their vectors, for pandas, polars, DuckDB and whatever else reads
-Arrow.
+"""A Parquet file of sentences and their vectors, for whatever reads Arrow.
 
-Each portion of rows becomes a row group on the disk before the next one is made, so that memory
-does not grow with the file.
+That is pandas, polars, DuckDB and more. Each portion of rows becomes a row group on the disk before
+the next one is made, so that memory does not grow with the file.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ def is_parquet(path: PathLike) -> bool:
 
 
 class ParquetVectors:
-    """A file with the columns ``text`` and ``vector``, which appears under its name when it is
-    whole.
+    """A file with the columns ``text`` and ``vector``, which appears when it is whole.
 
     Args:
         path: the final name.
@@ -98,6 +96,7 @@ class ParquetVectors:
         import pyarrow
         from pyarrow.parquet import ParquetWriter
 
+        # The columns' types are those of the first rows, which the caller need not announce.
         if self._writer is None:
             self.width = vectors.shape[1]
             self.dtype = str(vectors.dtype)
@@ -111,6 +110,7 @@ class ParquetVectors:
                 use_dictionary=["text"],
                 store_schema=True,
             )
+        # Lists of a fixed size over one flat array: no number is copied or boxed on the way.
         flat = pyarrow.array(np.ascontiguousarray(vectors).ravel())
         column = pyarrow.FixedSizeListArray.from_arrays(flat, self.width)
         table = pyarrow.table(

@@ -30,25 +30,26 @@ class HiddenStates(NamedTuple):
 
     def cls(self) -> Float[Tensor, "b d"]:
         """State of each sentence's first token."""
-        first = self.cu_seqlens[:-1].long().clamp(max=max(len(self.states) - 1, 0))
-        return (
-            self._blank_empty(self._wide()[self._here(first)])
-            if len(self.states)
-            else self._zeros()
-        )
+        if not len(self.states):
+            return self._zeros()
+        # Empty sentences at the end begin behind the last token; what they get is blanked.
+        first = self.cu_seqlens[:-1].long().clamp(max=len(self.states) - 1)
+        return self._blank_empty(self._wide()[self._here(first)])
 
     def mean(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Mean state of each sentence's tokens, summed in float32."""
-        kept = self if include_special else self.without_special()
+        kept = self._kept(include_special=include_special)
         sums = kept._zeros().index_add(0, kept._here(kept.sentence_of_token()), kept._wide())
+        # A sentence without tokens is 0 / 1.
         return sums / kept._here(kept.lengths().clamp(min=1))[:, None]
 
     def max(self, *, include_special: bool = True) -> Float[Tensor, "b d"]:
         """Largest state of each sentence's tokens, per dimension."""
-        kept = self if include_special else self.without_special()
+        kept = self._kept(include_special=include_special)
         if not len(kept.states):
             return kept._zeros()
         rows = kept._here(kept.sentence_of_token())[:, None].expand_as(kept.states)
+        # Without `include_self` the zeros count only where a sentence has no token.
         return kept._zeros().scatter_reduce(
             0, rows, kept._wide(), reduce="amax", include_self=False
         )
@@ -67,24 +68,35 @@ class HiddenStates(NamedTuple):
     def sentence_of_token(self) -> Int[Tensor, " t"]:
         """Index of the sentence that each token belongs to."""
         lengths = self.lengths()
-        return torch.repeat_interleave(
-            torch.arange(len(lengths), device=lengths.device), lengths, output_size=len(self.states)
-        )
+        sentences = torch.arange(len(lengths), device=lengths.device)
+        # With the size of the result torch need not wait for the device to sum the lengths.
+        return torch.repeat_interleave(sentences, lengths, output_size=len(self.states))
 
     def without_special(self) -> HiddenStates:
         """The same sentences without the tokenizer's own tokens."""
         if self.special is None:
             return self
         kept = ~self.special
+        # How many tokens are kept before each one: at a boundary, where that boundary goes.
         counts = torch.cat([kept.new_zeros(1, dtype=torch.long), kept.long().cumsum(0)])
-        at = self._here(kept.nonzero()[:, 0])
-        return HiddenStates(self.states[at], counts[self.cu_seqlens.long()])
+        rows = self._here(kept.nonzero()[:, 0])
+        return HiddenStates(self.states[rows], counts[self.cu_seqlens.long()])
+
+    def _kept(self, *, include_special: bool) -> HiddenStates:
+        """The tokens that are pooled."""
+        if include_special:
+            return self
+        return self.without_special()
 
     def _here(self, index: Shaped[Tensor, " *n"]) -> Shaped[Tensor, " *n"]:
+        """An index where the states are."""
         return on_device(index, self.states.device)
 
     def _wide(self) -> Float[Tensor, "t d"]:
-        return self.states if self.states.dtype == torch.float64 else self.states.float()
+        """The states in float32 at least: sums over a long sentence need its precision."""
+        if self.states.dtype == torch.float64:
+            return self.states
+        return self.states.float()
 
     def _zeros(self) -> Float[Tensor, "b d"]:
         return self._wide().new_zeros(len(self.cu_seqlens) - 1, self.states.shape[1])

@@ -1,10 +1,9 @@
-"""What stands between pooling and the final vector: linear layers and scalings, as
-sentence-transformers stores them.
+"""What stands between pooling and the final vector: linear layers and scalings.
 
-A model such as LaBSE is a transformer, a pooling, a ``Dense`` layer with tanh, and a scaling to
-length 1; a debiased model has a scaling, a ``Dense`` layer without activation and a scaling again.
-The last scaling is an option of every encoder (``EncodingSettings.normalize``); what comes before
-it is a :class:`PostPooling`.
+sentence-transformers stores them as modules of a model. A model such as LaBSE is a transformer, a
+pooling, a ``Dense`` layer with tanh, and a scaling to length 1; a debiased model has a scaling, a
+``Dense`` layer without activation and a scaling again. The last scaling is an option of every
+encoder (``EncodingSettings.normalize``); what comes before it is a :class:`PostPooling`.
 """
 
 from __future__ import annotations
@@ -87,6 +86,7 @@ class PostPooling(nn.Sequential):
 
     def __init__(self, layers: Sequence[Dense | Normalize] = ()) -> None:
         super().__init__(*layers)
+        # Each with the next one; Normalize layers between them leave the width as it is.
         for before, after in zip(self.dense_layers, self.dense_layers[1:], strict=False):
             if before.linear.out_features != after.linear.in_features:
                 raise ConfigError(
@@ -102,12 +102,13 @@ class PostPooling(nn.Sequential):
     @property
     def described(self) -> tuple[str, ...]:
         """Class and activation of each layer: what its weights do not say."""
-        return tuple(
-            f"{type(layer).__name__}:{layer.activation}"
-            if isinstance(layer, Dense)
-            else type(layer).__name__
-            for layer in self
-        )
+        described = []
+        for layer in self:
+            name = type(layer).__name__
+            if isinstance(layer, Dense):
+                name = f"{name}:{layer.activation}"
+            described.append(name)
+        return tuple(described)
 
     @property
     def dense_layers(self) -> list[Dense]:

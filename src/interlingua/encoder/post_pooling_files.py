@@ -1,6 +1,4 @@
-"""Dense layers after pooling in a model directory: read and written as sentence-transformers' own
-modules.
-"""
+"""Dense layers after pooling in a model directory, as sentence-transformers' own modules."""
 
 from __future__ import annotations
 
@@ -31,16 +29,14 @@ SENTENCE = "sentence_embedding"
 
 
 def write_post_pooling(layers: PostPooling, folder: Path) -> None:
-    """Writes ``config.json`` and ``model.safetensors`` of the Dense modules that ``modules.json``
-    lists.
+    """Writes ``config.json`` and ``model.safetensors`` of the listed Dense modules.
 
     Args:
         layers: what stands after pooling.
         folder: of the model, with its ``modules.json``.
     """
-    for layer, (path, _) in zip(
-        layers, modules_after_pooling(folder), strict=False
-    ):  # the last Normalize has no layer
+    # The last Normalize of the list, which is one of the encoder's settings, has no layer here.
+    for layer, (path, _) in zip(layers, modules_after_pooling(folder), strict=False):
         if not isinstance(layer, Dense):
             continue
         linear = layer.linear
@@ -59,8 +55,9 @@ def write_post_pooling(layers: PostPooling, folder: Path) -> None:
 
 
 def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
-    """Reads what stands after pooling, without a last Normalize, which is one of the encoder's
-    settings.
+    """Reads what stands after pooling.
+
+    A last Normalize is left out, since it is one of the encoder's settings.
 
     Args:
         folder: of the model.
@@ -73,9 +70,12 @@ def read_post_pooling(folder: Path, pooled_dim: int) -> PostPooling:
     modules = modules_after_pooling(folder)
     if modules and modules[-1][1] == "Normalize":
         modules = modules[:-1]
-    layers = [
-        Normalize() if kind == "Normalize" else _read_dense(folder / path) for path, kind in modules
-    ]
+    layers: list[Dense | Normalize] = []
+    for path, kind in modules:
+        if kind == "Normalize":
+            layers.append(Normalize())
+        else:
+            layers.append(_read_dense(folder / path))
     try:
         chain = PostPooling(layers)
         chain.output_dim(pooled_dim)
@@ -116,7 +116,9 @@ def _read_dense(folder: Path) -> Dense:
     for name, shape in expected.items():
         tensor = stored.get(name)
         if tensor is None or tensor.shape != shape:
-            found = "missing" if tensor is None else f"of shape {tuple(tensor.shape)}"
+            found = "missing"
+            if tensor is not None:
+                found = f"of shape {tuple(tensor.shape)}"
             raise CheckpointError(f"{folder}: {name} is {found}, expected the shape {tuple(shape)}")
         if not tensor.is_floating_point():
             raise CheckpointError(
@@ -134,9 +136,14 @@ def _read_dense(folder: Path) -> Dense:
 
 
 def _activation(values: dict[str, Any], folder: Path) -> Activation:
+    # tanh is the default of sentence-transformers.
     written = values.get("activation_function") or ACTIVATION_CLASSES["tanh"]
     by_class = {path.rpartition(".")[2]: name for name, path in ACTIVATION_CLASSES.items()}
-    name = by_class.get(written.rpartition(".")[2]) if written.startswith("torch.nn.") else None
+    # By the class alone, since torch also exports it from other modules (torch.nn.Tanh). A class
+    # of another library is never imported.
+    name: Activation | None = None
+    if written.startswith("torch.nn."):
+        name = by_class.get(written.rpartition(".")[2])
     if name is None:
         raise CheckpointError(
             f"{folder}: activation {shown(written)} is not supported; supported are"

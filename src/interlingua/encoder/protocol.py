@@ -1,6 +1,4 @@
-"""What embeds texts, whatever computes the vectors: the one interface between models and all that
-uses them.
-"""
+"""What embeds texts: the one interface between models and all that uses them."""
 
 from __future__ import annotations
 
@@ -11,11 +9,10 @@ import numpy as np
 from jaxtyping import Float32
 
 Encode = Callable[..., Float32[np.ndarray, "n d"]]
-"""Gives one vector of each text of a list, in order, its model, prompt and settings bound;
-``language=`` is their code.
+"""Gives one vector of each text of a list, in order.
 
-One that also has the keyword ``advance`` calls it with the number of texts embedded since the last
-call.
+Its model, prompt and settings are bound; ``language=`` is the code of the texts' language. One that
+also has the keyword ``advance`` calls it with the number of texts embedded since the last call.
 """
 
 

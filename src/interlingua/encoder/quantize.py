@@ -1,10 +1,9 @@
-"""Rows of bytes in place of floats: rotated, so that no number stands out, and rounded by a scale
-of each row.
+"""Rows of bytes in place of floats: rotated, then rounded by a scale of each row.
 
-A few channels of a transformer's activations are many times as large as the others, and a scale
-that has to hold them leaves little of these. A product does not change if both sides are turned by
-the same orthogonal matrix, and a Hadamard matrix spreads every number over all the others of its
-block (QuaRot, Ashkboos et al. 2024).
+Rotated rows have no number that stands out. A few channels of a transformer's activations are many
+times as large as the others, and a scale that has to hold them leaves little of these. A product
+does not change if both sides are turned by the same orthogonal matrix, and a Hadamard matrix
+spreads every number over all the others of its block (QuaRot, Ashkboos et al. 2024).
 """
 
 from __future__ import annotations
@@ -24,27 +23,31 @@ PRECISE_LAYERS = 3
 
 
 def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[torch.dtype]:
-    """What each layer multiplies in: with int8 the last ones in a finer type, as nothing after them
-    dampens errors.
+    """What each layer multiplies in: with int8 the last ones in a finer type.
+
+    Nothing after them dampens errors.
 
     Args:
         dtype: of the encoder.
         between: of what is no product; with int8 the finer one.
         layers: how many there are.
     """
+    # -(-a // b) is a / b rounded up.
     precise = -(-layers // PRECISE_LAYERS)
     return [dtype] * (layers - precise) + [between] * precise
 
 
 def mixed(width: int) -> tuple[int, int]:
-    """How many strides, and how many neighboring numbers within a stride, are mixed in a row of
-    that width.
+    """How many strides, and neighboring numbers within a stride, are mixed in a row of that width.
 
     Neighbors are mixed only where the strides are few.
     """
+    # n & -n is the largest power of two that divides n.
     lanes = min(LANES, width & -width)
     strides = min(MOST, (width // lanes) & -(width // lanes))
-    return strides, lanes if strides < MOST else 1
+    if strides == MOST:
+        return strides, 1
+    return strides, lanes
 
 
 def rotate(rows: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
@@ -65,10 +68,11 @@ def hadamard(order: int) -> Float32[Tensor, "o o"]:
         order: a power of two.
     """
     matrix = torch.ones(1, 1)
+    # H of twice the order is [[H, H], [H, -H]] / sqrt(2).
     while len(matrix) < order:
-        matrix = (
-            torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)]) / 2**0.5
-        )
+        upper = torch.cat([matrix, matrix], 1)
+        lower = torch.cat([matrix, -matrix], 1)
+        matrix = torch.cat([upper, lower]) / 2**0.5
     return matrix
 
 
@@ -80,8 +84,9 @@ def quantize(rows: Float[Tensor, "n d"]) -> tuple[Int8[Tensor, "n d"], Float32[T
 
 
 def whole_product(x: Int8[Tensor, "n d"], weight: Int8[Tensor, "o d"]) -> Float32[Tensor, "n o"]:
-    """Products of rows, summed in whole numbers where torch can: on a CPU with VNNI several times
-    as fast as floats.
+    """Products of rows, summed in whole numbers where torch can.
+
+    On a CPU with VNNI that is several times as fast as floats.
     """
     if x.device.type == "cpu" and hasattr(torch, "_int_mm"):
         return torch._int_mm(x, weight.T).float()

@@ -1,5 +1,6 @@
-"""The ranges of int8 vectors, measured on texts: the steps of ``encoder/vector_format.py`` go from
-end to end.
+"""The ranges of int8 vectors, measured on texts.
+
+The steps of ``encoder/vector_format.py`` go from end to end of them.
 """
 
 from __future__ import annotations
@@ -24,11 +25,10 @@ def calibrate_ranges(
     prompt: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Measures the ranges of int8 vectors on texts and keeps them in the model's settings, which
-    ``save`` writes.
+    """Measures the ranges of int8 vectors on texts and keeps them in the model's settings.
 
-    Some thousand texts of the kind that is to be embedded do; what lies beyond their ranges is set
-    to the nearest end.
+    ``save`` writes them. Some thousand texts of the kind that is to be embedded do; what lies
+    beyond their ranges is set to the nearest end.
 
     Args:
         encoder: the model.
@@ -42,19 +42,20 @@ def calibrate_ranges(
         DataError: there are no texts.
     """
     settings = encoder.settings
-    widths = tuple(dims) or (
-        encoder.dim,
-        *(dim for dim in settings.matryoshka_dims if dim < encoder.dim),
-    )
+    smaller = [dim for dim in settings.matryoshka_dims if dim < encoder.dim]
+    widths = tuple(dims) or (encoder.dim, *smaller)
     found: dict[int, Int8Ranges] = {}
     for window in windows(texts):
         whole = encoder.encode(window, prompt=prompt, language=language)
+        # Each width has ranges of its own: what is cut is scaled to length 1 again.
         for width in widths:
-            cut = VectorFormat.of(
+            form = VectorFormat.of(
                 settings, encoder.dim, dim=width, normalize=True, precision="float32"
-            ).cut(whole)
-            ranges = Int8Ranges.of(cut)
-            found[width] = found[width].joined(ranges) if width in found else ranges
+            )
+            ranges = Int8Ranges.of(form.cut(whole))
+            if width in found:
+                ranges = found[width].joined(ranges)
+            found[width] = ranges
     if not found:
         raise DataError(
             "ranges are measured on texts, got none; give some thousand of the kind to be embedded"

@@ -31,6 +31,7 @@ def role_prompt(
     """
     if role in given:
         return given[role]
+    # A prompt that the model has for the role comes before one for everything.
     own = getattr(getattr(encoder, "settings", None), "prompts", {})
     return next((name for name in PROMPT_NAMES[role] if name in own), prompt)
 
@@ -38,7 +39,7 @@ def role_prompt(
 def has_two_towers(encoder: Any) -> bool:
     """Whether questions and passages are embedded by methods of their own.
 
-    Inner products are what they mean.
+    Such vectors are compared by inner products.
     """
     return all(hasattr(encoder, method) for method in OWN_METHODS.values())
 
@@ -55,5 +56,8 @@ def encode_in_role(
         role: which.
         options: language and batch_tokens.
     """
-    extra = {"titles": titles} if role == "passage" else {}
+    # Questions have no titles, and the method for them no such argument.
+    extra = {}
+    if role == "passage":
+        extra = {"titles": titles}
     return getattr(encoder, OWN_METHODS[role])(list(texts), **extra, **options)  # type: ignore[no-any-return]

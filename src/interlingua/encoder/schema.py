@@ -38,6 +38,7 @@ class Whole:
 
     def problem(self, value: Any, key: str) -> Problem | None:
         """See ``Kind``."""
+        # Not isinstance: True is an int, too.
         if type(value) is int and self.low <= value <= self.high:
             return None
         return key, shown(value), f"a whole number from {self.low} to {self.high}"
@@ -56,7 +57,9 @@ class Number:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and self.low <= value <= self.high and value < self.below:
             return None
-        end = f"to below {self.below:g}" if self.below < math.inf else f"to {self.high:g}"
+        end = f"to {self.high:g}"
+        if self.below < math.inf:
+            end = f"to below {self.below:g}"
         return key, shown(value), f"a number from {self.low:g} {end}"
 
 
@@ -81,6 +84,8 @@ class Inside:
 
     def problem(self, value: Any, key: str) -> Problem | None:
         """See ``Kind``."""
+        # Neither absolute nor upwards, by the rules of any system: a backslash is Windows' slash,
+        # and a path ends at a zero byte.
         inside = (
             isinstance(value, str)
             and not value.startswith("/")
@@ -98,7 +103,9 @@ class Flag:
 
     def problem(self, value: Any, key: str) -> Problem | None:
         """See ``Kind``."""
-        return None if isinstance(value, bool) else (key, shown(value), "true or false")
+        if isinstance(value, bool):
+            return None
+        return key, shown(value), "true or false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +129,9 @@ class Maybe:
 
     def problem(self, value: Any, key: str) -> Problem | None:
         """See ``Kind``."""
-        return None if value is None else self.kind.problem(value, key)
+        if value is None:
+            return None
+        return self.kind.problem(value, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +146,9 @@ class Either:
         problems = [problem for problem in found if problem is not None]
         if len(problems) < len(found):
             return None
-        return (
-            key,
-            shown(value),
-            " or ".join(dict.fromkeys(expected for _, _, expected in problems)),
-        )
+        # A dictionary keeps the order, and each expectation once.
+        expectations = dict.fromkeys(expected for _, _, expected in problems)
+        return key, shown(value), " or ".join(expectations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +160,15 @@ class ListOf:
 
     def problem(self, value: Any, key: str) -> Problem | None:
         """See ``Kind``."""
-        if not isinstance(value, list) or len(value) > self.longest:
-            found = f"a list of {len(value)}" if isinstance(value, list) else shown(value)
-            return key, found, f"a list of at most {self.longest}"
-        found_problems = (
-            self.kind.problem(item, f"{key}[{place}]") for place, item in enumerate(value)
+        expected = f"a list of at most {self.longest}"
+        if not isinstance(value, list):
+            return key, shown(value), expected
+        if len(value) > self.longest:
+            return key, f"a list of {len(value)}", expected
+        # A generator, here and below: the first problem ends the search.
+        return first_problem(
+            self.kind.problem(item, f"{key}[{index}]") for index, item in enumerate(value)
         )
-        return first_problem(found_problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +208,14 @@ def first_problem(problems: Iterable[Problem | None]) -> Problem | None:
 
 def shown(value: Any) -> str:
     """How a value stands in an error: in short."""
+    # Python refuses to write whole numbers of thousands of digits.
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
         return "a number of dozens of digits"
+    # In ASCII, so that a text can send nothing to the terminal that it would obey.
     text = ascii(value) if isinstance(value, str) else repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
+    if len(text) > 60:
+        text = f"{text[:60]}..."
+    return text
 
 
 def check(value: Any, kind: Kind, path: Any) -> None:
@@ -220,8 +233,7 @@ def check(value: Any, kind: Kind, path: Any) -> None:
 
 
 def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], folder: Any) -> None:
-    """Refuses modules that are not of sentence-transformers, are not supported, or stand in another
-    order.
+    """Refuses modules of other libraries, unsupported ones, and those in another order.
 
     Args:
         modules: folder and class, with its package, of each.
@@ -232,19 +244,24 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
         CheckpointError: there are such modules, or none at all.
     """
     supported = (*before, *AFTER_POOLING)
-    places = []
+    ranks = []
     for _, kind in modules:
         package, _, name = kind.partition(".")
         name = name.rpartition(".")[2]
         if package != "sentence_transformers" or name not in supported:
-            foreign = name if package == "sentence_transformers" else shown(kind)[1:-1]
+            # Of another library the whole path, without its quotes.
+            foreign = shown(kind)[1:-1]
+            if package == "sentence_transformers":
+                foreign = name
             raise CheckpointError(
-                f"{folder}: module {foreign} is not supported; supported are sentence-transformers'"
-                f" {', '.join(supported)}"
+                f"{folder}: module {foreign} is not supported; supported are"
+                f" sentence-transformers' {', '.join(supported)}"
             )
-        places.append(min(supported.index(name), len(before)))
-    early = [place for place in places if place < len(before)]
-    if early[:1] != [0] or places != sorted(places) or len(set(early)) < len(early):
+        # Those after the pooling share a rank, since they may stand in any order.
+        ranks.append(min(supported.index(name), len(before)))
+    early = [rank for rank in ranks if rank < len(before)]
+    # The first class is there, none comes before its turn, and none comes twice.
+    if early[:1] != [0] or ranks != sorted(ranks) or len(set(early)) < len(early):
         listed = ", ".join(kind.rpartition(".")[2] for _, kind in modules) or "none"
         raise CheckpointError(
             f"{folder}: modules.json lists the modules {listed[:100]}; expected"
@@ -253,7 +270,11 @@ def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], fol
 
 
 def _below(key: str, name: str) -> str:
-    return f"{key}.{shown(name)[1:-1]}" if key else shown(name)[1:-1]
+    """The key of a value within an object, without the quotes of its name."""
+    bare_name = shown(name)[1:-1]
+    if not key:
+        return bare_name
+    return f"{key}.{bare_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +288,7 @@ class Anything:
 
 ANYTHING = Anything()
 OBJECT = Table({})
+# The upper ends are far above any model's: they bound what a stranger's file makes us allocate.
 SIZES: dict[str, Kind] = {
     "vocab_size": Whole(1, 10_000_000),
     "hidden_size": Whole(1, 65_536),
@@ -294,6 +316,7 @@ BACKBONE = Table(
 """``config.json`` of the backbone, or of a table of token vectors."""
 _BASE = Maybe(Number(1, 1e12))
 _ROTARY = Maybe(Table({"rope_theta": _BASE, "rope_type": Maybe(OneOf(("default",)))}))
+# Null or nothing: scaled positions, which change the angles, are not supported.
 _ABSENT = Maybe(OneOf(()))
 ROTARY = Table({"rope_parameters": _ROTARY, "rope_scaling": _ABSENT})
 """Of families with rotary positions, besides what all have."""

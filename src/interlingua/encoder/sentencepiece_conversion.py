@@ -1,14 +1,13 @@
-"""From a SentencePiece model to an equal ``tokenizers.Tokenizer``: the same ids for every text in
-NFKC.
+"""From a SentencePiece model to an equal ``tokenizers.Tokenizer``.
 
-The two libraries do the same three things: normalize with a compiled character map, write spaces as
-U+2581 with one in front, and segment. Only normalization needs care: SentencePiece replaces the
-longest match at each place, ``tokenizers`` the shortest one of each grapheme, which loses the
-accent behind a letter that is mapped. So where a model normalizes, the text is put into NFKC first,
-which leaves no match longer than a character, and graphemes are broken up by a control character
-that is removed after the map. Text that was not in NFKC gets the ids of its NFKC form. Between two
-unigram segmentations of equal score, rounding may decide differently (some 20 sentences in
-500,000).
+Both give the same ids for every text in NFKC. The two libraries do the same three things: normalize
+with a compiled character map, write spaces as U+2581 with one in front, and segment. Only
+normalization needs care: SentencePiece replaces the longest match at each place, ``tokenizers`` the
+shortest one of each grapheme, which loses the accent behind a letter that is mapped. So where a
+model normalizes, the text is put into NFKC first, which leaves no match longer than a character,
+and graphemes are broken up by a control character that is removed after the map. Text that was not
+in NFKC gets the ids of its NFKC form. Between two unigram segmentations of equal score, rounding
+may decide differently (some 20 sentences in 500,000).
 
 One difference is left: a text that itself holds U+2581, SentencePiece's sign for a space, at its
 edges. Special tokens spelled in a text are letters to both where the tokenizer's
@@ -29,6 +28,7 @@ SPACE = "▁"
 # Far below any real score: a control symbol or byte is never the best segmentation of the text that
 # spells its name.
 CONTROL_SCORE = -1e4
+# A control character stands in no grapheme, so that it separates what is before and behind it.
 GRAPHEME_BREAK = "\x01"
 
 
@@ -74,20 +74,20 @@ def read_model(model: bytes) -> SentencePieceModel:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     except RuntimeError as error:
         raise DataError(f"not a SentencePiece model: {error}") from error
+    # Numbers of fields as in sentencepiece_model.proto: ModelProto's trainer_spec and
+    # normalizer_spec, TrainerSpec's model_type, which is unigram where it is absent.
     trainer = _message(model, 2)
     normalizer = _message(model, 3)
-    algorithm = {1: "unigram", 2: "bpe"}.get(
-        next((value for key, value in _fields(trainer) if key == 3), 1)
-    )
+    model_type = next((value for key, value in _fields(trainer) if key == 3), 1)
+    algorithm = {1: "unigram", 2: "bpe"}.get(model_type)
     if algorithm is None:
         raise DataError("this SentencePiece model is neither unigram nor bpe; train one of these")
-    pieces = tuple(
-        Piece(
-            processor.id_to_piece(index), processor.get_score(index), _piece_type(processor, index)
-        )
-        for index in range(processor.get_piece_size())
-    )
-    return SentencePieceModel(pieces, algorithm, _message(normalizer, 2))
+    pieces = []
+    for index in range(processor.get_piece_size()):
+        kind = _piece_type(processor, index)
+        pieces.append(Piece(processor.id_to_piece(index), processor.get_score(index), kind))
+    # NormalizerSpec's precompiled_charsmap.
+    return SentencePieceModel(tuple(pieces), algorithm, _message(normalizer, 2))
 
 
 def tokenizer_definition(
@@ -116,6 +116,7 @@ def tokenizer_definition(
         "normalized": False,
         "special": True,
     }
+    segmenter = _unigram(model) if model.algorithm == "unigram" else _bpe(model, ids)
     return {
         "version": "1.0",
         "truncation": None,
@@ -125,20 +126,21 @@ def tokenizer_definition(
         "pre_tokenizer": metaspace,
         "post_processor": None,
         "decoder": _decoder(model, metaspace),
-        "model": _unigram(model) if model.algorithm == "unigram" else _bpe(model, ids),
+        "model": segmenter,
     }
 
 
 def tokenizer_json(model: bytes, *, special_tokens: Sequence[str]) -> str:
     """``tokenizer_definition`` of a model file, as JSON text."""
-    return json.dumps(
-        tokenizer_definition(read_model(model), special_tokens=special_tokens), ensure_ascii=False
-    )
+    definition = tokenizer_definition(read_model(model), special_tokens=special_tokens)
+    return json.dumps(definition, ensure_ascii=False)
 
 
 def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
+    """The steps that make of a text what SentencePiece makes of it, see the module."""
     steps: list[dict[str, Any]] = []
     if model.character_map:
+        # NFKC; a break before marks, format characters and modifiers; the map; the breaks out.
         encoded = base64.b64encode(model.character_map).decode()
         steps += [
             {"type": "NFKC"},
@@ -156,22 +158,26 @@ def _normalizers(model: SentencePieceModel) -> list[dict[str, Any]]:
 
 
 def _unigram(model: SentencePieceModel) -> dict[str, Any]:
+    kinds = [piece.type for piece in model.pieces]
+    pieces: list[list[Any]] = []
+    for piece in model.pieces:
+        score = piece.score
+        if piece.type is not PieceType.NORMAL:
+            score = CONTROL_SCORE
+        pieces.append([piece.text, score])
     return {
         "type": "Unigram",
-        "unk_id": next(
-            i for i, piece in enumerate(model.pieces) if piece.type is PieceType.UNKNOWN
-        ),
-        "vocab": [
-            [piece.text, piece.score if piece.type is PieceType.NORMAL else CONTROL_SCORE]
-            for piece in model.pieces
-        ],
-        "byte_fallback": any(piece.type is PieceType.BYTE for piece in model.pieces),
+        "unk_id": kinds.index(PieceType.UNKNOWN),
+        "vocab": pieces,
+        "byte_fallback": PieceType.BYTE in kinds,
     }
 
 
 def _bpe(model: SentencePieceModel, ids: dict[str, int]) -> dict[str, Any]:
-    """SentencePiece merges any two neighbors that spell a piece, the best-scored piece first: one
-    merge a split.
+    """SentencePiece's BPE as a list of merges, which is what ``tokenizers`` goes by.
+
+    SentencePiece merges any two neighbors that together spell a piece, the best-scored piece first.
+    So each split of a piece into two others is a merge here.
     """
     normal = {
         piece.text: index
@@ -183,9 +189,10 @@ def _bpe(model: SentencePieceModel, ids: dict[str, int]) -> dict[str, Any]:
         splits = [(text[:cut], text[cut:]) for cut in range(1, len(text))]
         known = [(left, right) for left, right in splits if left in normal and right in normal]
         known.sort(key=lambda split: (normal[split[0]], normal[split[1]]))
-        merges += [
-            (-model.pieces[index].score, index, rank, split) for rank, split in enumerate(known)
-        ]
+        score = model.pieces[index].score
+        merges += [(-score, index, rank, split) for rank, split in enumerate(known)]
+    # The order of the merges is their priority: best score first, then the lower id, then the split
+    # of lower ids.
     merges.sort(key=lambda merge: merge[:3])
     return {
         "type": "BPE",
@@ -214,7 +221,9 @@ def _piece_type(processor: Any, index: int) -> PieceType:
         return PieceType.CONTROL
     if processor.is_byte(index):
         return PieceType.BYTE
-    return PieceType.UNUSED if processor.is_unused(index) else PieceType.NORMAL
+    if processor.is_unused(index):
+        return PieceType.UNUSED
+    return PieceType.NORMAL
 
 
 def _message(message: bytes, number: int) -> bytes:
@@ -226,19 +235,26 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Protobuf wire format: the (field number, value) pairs of a message."""
     at = 0
     while at < len(message):
+        # A key is the number of the field and, in its lowest three bits, how the value is written:
+        # 0 a varint, 1 eight bytes, 2 as many as a varint before them says, 5 four bytes.
         key, at = _varint(message, at)
         kind = key & 7
         if kind == 0:
             value, at = _varint(message, at)
             yield key >> 3, value
             continue
-        size, at = _varint(message, at) if kind == 2 else ({1: 8, 5: 4}[kind], at)
+        if kind == 2:
+            size, at = _varint(message, at)
+        else:
+            size = {1: 8, 5: 4}[kind]
         yield key >> 3, message[at : at + size]
         at += size
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
+    """A number in groups of 7 bits, the lowest first, and where the next value begins."""
     value = shift = 0
+    # The highest bit says that another group follows.
     while message[at] & 0x80:
         value |= (message[at] & 0x7F) << shift
         at = at + 1

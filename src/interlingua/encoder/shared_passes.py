@@ -52,9 +52,7 @@ class SharedPasses:
 
     @contextmanager
     def for_term(self, encoder: Encoder) -> Iterator[None]:
-        """In this block the encoder uses what the terms before have computed, and stores what it
-        computes itself.
-        """
+        """In this block the encoder uses what the terms before have computed, and adds its own."""
         self.begin_term()
         encoder.shared_passes = self
         try:
@@ -81,27 +79,38 @@ class SharedPasses:
         lengths = batch.lengths.tolist()
         sentences = torch.split(batch.input_ids, lengths)
         keys = [(torch.is_grad_enabled(), tuple(ids.tolist())) for ids in sentences]
-        found = [self._left[key].pop(0) if self._left.get(key) else None for key in keys]
+        found = [self._take_stored(key) for key in keys]
         new = [row for row, stored in enumerate(found) if stored is None]
         self.encoded_sentences += len(new)
         self.reused_sentences += len(found) - len(new)
         if new:
-            everything = len(new) == len(found)
-            states = encode(batch if everything else take(batch, new))
+            all_new = len(new) == len(found)
+            states = encode(batch if all_new else take(batch, new))
             first = 0
             for row in new:
                 found[row] = _Stored(states, first)
+                # For the terms after this one: `begin_term` makes them available.
                 self._own.append((keys[row], _Stored(states, first)))
                 first += lengths[row]
-            if everything:
+            # As they are: a gather would copy all states of the most common case.
+            if all_new:
                 return states
         return _gathered([stored for stored in found if stored is not None], lengths)
 
+    def _take_stored(self, key: Key) -> _Stored | None:
+        """A sentence that a term before has computed, which serves this term no second time."""
+        stored = self._left.get(key)
+        if not stored:
+            return None
+        return stored.pop(0)
+
 
 def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]:
-    """Rows of several tensors, by one selection: a slice for each sentence would cost a gradient of
-    the whole each.
+    """Rows of several tensors, by one selection.
+
+    A slice for each sentence would cost a gradient of the whole each.
     """
+    # Each tensor once, and where it begins when they stand one behind another.
     sources = list({id(one.states): one.states for one in stored}.values())
     starts: dict[int, int] = {}
     total = 0
@@ -110,6 +119,8 @@ def _gathered(stored: list[_Stored], lengths: list[int]) -> Float[Tensor, "t d"]
         total += len(source)
     begins = torch.tensor([starts[id(one.states)] + one.first for one in stored])
     counts = torch.tensor(lengths)
+    # Token j of the result, in a sentence with `before` tokens in front of it, is row
+    # begins + (j - before) of the joined tensors.
     before = torch.cumsum(counts, dim=0) - counts
     index = torch.repeat_interleave(begins - before, counts) + torch.arange(int(counts.sum()))
     return torch.cat(sources)[on_device(index, sources[0].device)]

@@ -10,8 +10,7 @@ from interlingua.encoder.executors import Frozen, automatic_dtype, freeze
 
 
 class SnapshotCache:
-    """The last snapshot of one backbone, which serves as long as weights and dtype stay what they
-    were.
+    """The last snapshot of one backbone, which serves while weights and dtype stay the same.
 
     What "auto" stands for is found once for the weights as they are, too.
 
@@ -26,7 +25,7 @@ class SnapshotCache:
     def snapshot(self, backbone: Backbone, dtype: torch.dtype | None) -> Frozen:
         """The snapshot of the weights as they are now.
 
-        Not kept while the backbone is in training mode.
+        It is not kept while the backbone is in training mode.
 
         Args:
             backbone: the same at every call.
@@ -36,10 +35,11 @@ class SnapshotCache:
         if dtype is None:
             dtype = self._automatic_dtype(backbone, state)
         if self._kept is not None and state is not None:
-            kept, at, _ = self._kept
-            if kept.dtype == dtype and at == state:
+            kept, kept_state, _ = self._kept
+            if kept.dtype == dtype and kept_state == state:
                 return kept
-        self.clear()  # before the new one is made, as there may not be room for two
+        # Before the new one is made, as there may not be room for two.
+        self.clear()
         frozen = freeze(backbone, dtype)
         if state is not None and not backbone.training:
             # Holding the weights keeps their addresses from being given to other ones.
@@ -49,6 +49,7 @@ class SnapshotCache:
     def _automatic_dtype(self, backbone: Backbone, state: _State | None) -> torch.dtype:
         if self._automatic is None or self._automatic[1] != state:
             found = automatic_dtype(backbone).dtype
+            # Without versions a later change would go unnoticed.
             if state is None:
                 return found
             self._automatic = found, state
@@ -68,7 +69,7 @@ _State = tuple[tuple[int, int], ...]
 def _state(backbone: Backbone) -> _State | None:
     """Address and version of every weight.
 
-    None for tensors made in inference mode, which have no version.
+    The result is None for tensors made in inference mode, which have no version.
     """
     try:
         return tuple([(weight.data_ptr(), weight._version) for weight in _weights(backbone)])
@@ -80,5 +81,6 @@ def _weights(module: nn.Module) -> list[Tensor]:
     """As ``parameters()``, which takes several times as long: a short text would wait for it."""
     weights: list[Tensor] = [weight for weight in module._parameters.values() if weight is not None]
     for child in module._modules.values():
-        weights += _weights(child) if child is not None else []
+        if child is not None:
+            weights += _weights(child)
     return weights

@@ -1,5 +1,8 @@
-"""Encoders without layers: a vector for each token, and a text's vector is the mean of its tokens'
-(Model2Vec).
+"""Encoders without layers (Model2Vec): a text's vector is the mean of its tokens' vectors.
+
+A token has the same vector everywhere, so that a text costs as much as looking its tokens up. Such
+models are shaped like others, with zero layers, and pass through the same ``Encoder``; here is what
+makes them as fast as they can be.
 """
 
 from __future__ import annotations
@@ -66,7 +69,7 @@ class StaticBackbone(Backbone):
     ) -> Float[Tensor, "b d"]:
         """Mean vector of each sentence's kept tokens, without the tokens' vectors in between.
 
-        Zeros for none.
+        A sentence without kept tokens has zeros.
         """
         ids, starts = without(input_ids, cu_seqlens, kept)
         weight = self.word_embeddings.weight
@@ -93,13 +96,16 @@ def static_config(vocab_size: int, dim: int, *, pad_token_id: int = 0) -> Backbo
 
 def make_backbone(config: BackboneConfig) -> Backbone:
     """A backbone of this shape, with weights that are not initialized."""
-    return (StaticBackbone if config.model_type == "static" else Backbone)(config)
+    if config.model_type == "static":
+        return StaticBackbone(config)
+    return Backbone(config)
 
 
 def without(
     input_ids: Int[Tensor, " t"], cu_seqlens: Int[Tensor, " b+1"], kept: Bool[Tensor, " t"]
 ) -> tuple[Int64[Tensor, " k"], Int64[Tensor, " b"]]:
     """The kept tokens, and where each sentence's begin among them."""
+    # How many tokens are kept before each one.
     before = F.pad(kept.cumsum(0), (1, 0))
     return input_ids[kept].long(), before[cu_seqlens[:-1].long()]
 
@@ -117,6 +123,7 @@ class StaticRunner:
         self.encoder = encoder
         self.normalize = normalize
         self.shift = shift
+        # By id, whether a token counts: found once, not for every text.
         self.counts = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool)
         if not encoder.settings.include_special:
             self.counts = ~encoder.is_special(torch.arange(len(self.counts)))
@@ -135,11 +142,11 @@ class StaticRunner:
 
         No token's vector is held, so ``batch_tokens`` bounds nothing here.
         """
+        # Straight into arrays of known sizes: the lists of ids are most of the work here.
         lengths = np.fromiter(map(len, window), dtype=np.int64, count=len(window))
         ends = np.concatenate([np.zeros(1, dtype=np.int64), lengths.cumsum()])
-        ids = np.fromiter(
-            itertools.chain.from_iterable(window), dtype=np.int64, count=int(ends[-1])
-        )
+        all_ids = itertools.chain.from_iterable(window)
+        ids = np.fromiter(all_ids, dtype=np.int64, count=int(ends[-1]))
         backbone = self.encoder.backbone
         tokens = torch.from_numpy(ids)
         assert isinstance(backbone, StaticBackbone)
@@ -147,6 +154,8 @@ class StaticRunner:
         vectors = self.encoder.post_pooling(means)
         if self.shift is not None:
             vectors = vectors - self.shift
-        made = (F.normalize(vectors, dim=-1) if self.normalize else vectors).float().cpu().numpy()
+        if self.normalize:
+            vectors = F.normalize(vectors, dim=-1)
+        on_host = vectors.float().cpu().numpy()
         advance(len(window))
-        return np.asarray(made)
+        return np.asarray(on_host)

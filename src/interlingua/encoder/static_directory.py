@@ -1,5 +1,8 @@
-"""Tables of token vectors on disk, as sentence-transformers' ``StaticEmbedding`` and Model2Vec keep
-them.
+"""Tables of token vectors on disk, as ``StaticEmbedding`` and Model2Vec keep them.
+
+sentence-transformers' module ``StaticEmbedding`` has one tensor, a row for each token. Model2Vec
+may have three: vectors, the row of each token (tokens may share vectors), and the weight of each
+token. What is written here is read by both.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ TABLES = ("embedding.weight", "embeddings")
 """What a table is called by sentence-transformers and by Model2Vec; the first reads the second's
 name too."""
 MODEL_TYPE = "model2vec"
+# Of a signed byte, on both sides of zero.
 LARGEST = 127
 
 
@@ -43,13 +47,14 @@ def static_folder(folder: Path) -> Path | None:
     """
     if (folder / "modules.json").is_file():
         modules = cast("list[dict[str, str]]", read_json(folder / "modules.json", schema=MODULES))
-        first = modules[0] if modules else {}
-        return folder / first["path"] if first.get("type", "").endswith(f".{MODULE}") else None
-    known = (
-        read_json(folder / "config.json", missing={}, schema=ANY_CONFIG).get("model_type")
-        == MODEL_TYPE
-    )
-    return folder if known else None
+        # A table is the first module of its model, in place of the transformer.
+        if modules and modules[0]["type"].endswith(f".{MODULE}"):
+            return folder / modules[0]["path"]
+        return None
+    config = read_json(folder / "config.json", missing={}, schema=ANY_CONFIG)
+    if config.get("model_type") == MODEL_TYPE:
+        return folder
+    return None
 
 
 def read_static(
@@ -75,9 +80,11 @@ def read_static(
     rows = stored.get("mapping")
     weights = stored.get("weights")
     _check_shapes(table_folder, table, rows, weights)
-    if rows is not None:  # Model2Vec's tokens may share vectors
+    # Model2Vec's tokens may share vectors.
+    if rows is not None:
         table = table[rows.long()]
     table = table.float()
+    # Weights are multiplied in, once and for all.
     if weights is not None:
         table = table * weights.float()[:, None]
     try:
@@ -93,7 +100,9 @@ def _check_shapes(folder: Path, table: Tensor, rows: Tensor | None, weights: Ten
     Raises:
         CheckpointError: they don't.
     """
-    tokens = len(table) if rows is None else rows.numel()
+    tokens = len(table)
+    if rows is not None:
+        tokens = rows.numel()
     if table.ndim != 2 or table.is_complex() or not table.numel():
         raise CheckpointError(
             f"{folder}: token vectors of shape {tuple(table.shape)}, expected a row per token"
@@ -124,8 +133,11 @@ def static_settings(folder: Path) -> EncodingSettings:
     prompts_file = read_json(
         folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS
     )
-    own = {} if kinds else read_json(folder / "config.json", schema=BACKBONE)
-    normalize = kinds[-1] == "Normalize" if kinds else own.get("normalize", False)
+    # By the last module; Model2Vec, which has no list of modules, says it in its config.
+    if kinds:
+        normalize = kinds[-1] == "Normalize"
+    else:
+        normalize = read_json(folder / "config.json", schema=BACKBONE).get("normalize", False)
     return EncodingSettings(
         include_special=(prompts_file.get("interlingua") or {}).get("include_special", False),
         normalize=bool(normalize),
@@ -159,22 +171,20 @@ def write_static(
         dtype: of the stored table; int8 has a scale a row. None = as it is.
         after_pooling: classes of the modules between pooling and the last scaling.
     """
-    tensors = {} if table is None else _stored(table.detach().cpu().contiguous(), dtype)
+    tensors: dict[str, Tensor] = {}
+    stored_dtype = torch.float32
+    if table is not None:
+        tensors = _stored(table.detach().cpu().contiguous(), dtype)
+        stored_dtype = tensors["embeddings"].dtype
     described = {
+        "architectures": ["StaticModel"],
+        "model_type": MODEL_TYPE,
         "vocab_size": config.vocab_size,
         "hidden_dim": config.hidden_size,
         "normalize": settings.normalize,
+        "embedding_dtype": str(stored_dtype).removeprefix("torch."),
     }
-    kept = str(tensors["embeddings"].dtype if tensors else torch.float32).removeprefix("torch.")
-    write_json(
-        folder / "config.json",
-        {
-            "architectures": ["StaticModel"],
-            "model_type": MODEL_TYPE,
-            **described,
-            "embedding_dtype": kept,
-        },
-    )
+    write_json(folder / "config.json", described)
     if tensors:
         write_safetensors(folder / "model.safetensors", tensors, {"format": "pt"})
     write_tokenizer_config(
@@ -193,7 +203,7 @@ def _stored(table: Tensor, dtype: torch.dtype | None) -> dict[str, Tensor]:
 def int8_rows(table: Tensor) -> tuple[Tensor, Tensor]:
     """int8 values and a scale per row, with the product nearest to the table.
 
-    Rows of zeros have scale 1.
+    The scale of a row of zeros is 1.
     """
     largest = table.abs().amax(dim=1)
     scales = torch.where(largest > 0, largest / LARGEST, torch.ones_like(largest))

@@ -1,5 +1,9 @@
-"""Where the training of token vectors begins: a transformer's vectors of single tokens, weighed by
-frequency.
+"""Where the training of token vectors begins: a transformer's vectors of single tokens.
+
+Model2Vec distils them so: embed each token by itself, take away what all have in common, keep the
+directions of largest variance, and weigh tokens by how rare they are (smooth inverse frequency,
+Arora et al. 2017). The mean of such vectors is already a fair sentence vector; training goes on
+from there.
 """
 
 from __future__ import annotations
@@ -51,10 +55,12 @@ def static_start(
         )
     spelled = [spelling(vocabulary.decode([token])) for token in range(vocabulary.size)]
     vectors = np.asarray(teacher.encode(spelled), dtype=np.float64)
+    # Each is counted once more than it is seen, so that no token has a share of 0.
     shares = (counts + 1) / (counts + 1).sum()
     table = principal(vectors - shares @ vectors, shares, width)
     table *= (FREQUENT / (FREQUENT + shares))[:, None]
     table[list(vocabulary.special_ids)] = 0
+    # To a root mean square length of 1: the scale changes no cosine.
     table /= max(float(np.sqrt((table**2).sum(axis=1).mean())), 1e-12)
     backbone = StaticBackbone(static_config(len(table), width, pad_token_id=vocabulary.pad_id))
     with torch.no_grad():
@@ -64,9 +70,7 @@ def static_start(
 
 
 def spelling(token: str) -> str:
-    """The text of a token without the signs by which SentencePiece and WordPiece tell where words
-    begin.
-    """
+    """The text of a token without SentencePiece's and WordPiece's signs for where words begin."""
     return token.replace("▁", " ").removeprefix("##").strip()
 
 
@@ -80,6 +84,7 @@ def principal(
         shares: weight of each; they sum to 1.
         width: how many directions.
     """
+    # eigh gives the eigenvalues in rising order, so the last columns are the first directions.
     _, directions = np.linalg.eigh(centered.T @ (centered * shares[:, None]))
     kept: Float32[ndarray, "d w"] = directions[:, ::-1][:, :width]
     return np.asarray(centered @ kept)

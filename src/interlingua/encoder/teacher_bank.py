@@ -1,5 +1,4 @@
-"""A bank of a frozen teacher's vectors on disk, found by the tokens of the sentence that they
-belong to.
+"""A bank of a frozen teacher's vectors on disk, found by the tokens of their sentences.
 
 A bank is a folder: ``keys.npy`` (one 64-bit key a sentence, see
 ``batches.sentences.sentence_keys``), ``groups.npy`` (sentences of one group translate a common
@@ -73,7 +72,7 @@ class BankRequest(NamedTuple):
     pivot: str
     """The language of the negatives."""
     known_languages: tuple[str, ...] = ()
-    """Languages of which the translations' vectors are wanted too."""
+    """Languages of which the translations' vectors are put in too."""
     size: int = 1 << 15
     """Negatives of a step."""
     every: int = 100
@@ -107,12 +106,12 @@ class TeacherBank:
                 path=path,
             )
         self.record = record
-        arrays = [
-            np.load(self.path / f"{name}.npy", mmap_mode="r")
-            for name in ("keys", "groups", "vectors")
-        ]
-        self._keys, self._groups, self._vectors = arrays
-        if {len(array) for array in arrays} != {record.sentences}:
+        # Mapped, not read: a bank of a corpus is larger than the memory.
+        self._keys = np.load(self.path / "keys.npy", mmap_mode="r")
+        self._groups = np.load(self.path / "groups.npy", mmap_mode="r")
+        self._vectors = np.load(self.path / "vectors.npy", mmap_mode="r")
+        lengths = {len(self._keys), len(self._groups), len(self._vectors)}
+        if lengths != {record.sentences}:
             raise DataError(
                 "its files have different lengths; remove the folder and run the same command",
                 path=path,
@@ -143,40 +142,44 @@ class TeacherBank:
     def groups(self, keys: Int64[Tensor, " b"]) -> Int64[Tensor, " b"]:
         """The group of each sentence.
 
-        -1 for one that no negative of the bank is in a group with.
+        It is -1 for a sentence that shares a group with no negative of the bank.
         """
         rows = self.rows(keys)
-        found = np.where(
-            (rows >= 0) & (rows < self.record.negatives), self._groups[np.maximum(rows, 0)], -1
-        )
-        return torch.from_numpy(found.astype(np.int64)).to(keys.device)
+        is_negative = (rows >= 0) & (rows < self.record.negatives)
+        # Row 0 stands in for those that are not there, and is masked out.
+        groups = np.where(is_negative, self._groups[np.maximum(rows, 0)], -1)
+        return torch.from_numpy(groups.astype(np.int64)).to(keys.device)
 
     def rows(self, keys: Int64[Tensor, " b"]) -> Int64[np.ndarray, " b"]:
         """Where sentences stand in the bank, -1 where they do not."""
-        wanted = keys.cpu().numpy()
+        sought = keys.cpu().numpy()
         negatives = self.record.negatives
-        rows = np.full(len(wanted), -1, dtype=np.int64)
-        # the negatives last: a sentence that is in both parts is one of them
+        rows = np.full(len(sought), -1, dtype=np.int64)
+        # Each part is sorted by itself. The negatives come last: a sentence that is in both parts
+        # is one of them.
         for first, last in ((negatives, self.record.sentences), (0, negatives)):
             part = self._keys[first:last]
             if len(part):
-                places = np.minimum(np.searchsorted(part, wanted), len(part) - 1)
-                rows = np.where(part[places] == wanted, places + first, rows)
+                # A key beyond the last one would be found behind the end.
+                found = np.minimum(np.searchsorted(part, sought), len(part) - 1)
+                rows = np.where(part[found] == sought, found + first, rows)
         return rows
 
     def window(self, step: int, device: torch.device) -> Window:
         """The negatives of a step."""
         negatives = self.record.negatives
-        turn = step // self.every if negatives > self.size else 0
+        # A bank that fits into a window has one window for all steps.
+        turn = 0
+        if negatives > self.size:
+            turn = step // self.every
         if self._window is None or self._window[:2] != (turn, device):
             rows = np.arange(min(self.size, negatives))
+            # From a random place on, around the end: neighbors by key are a random sample.
             if negatives > self.size:
                 rows = (rows + seed_for(self.seed, "bank window", turn) % negatives) % negatives
             vectors = torch.from_numpy(self._vectors[rows].astype(np.float32)).to(device)
-            keys, groups = (
-                torch.from_numpy(np.asarray(a[rows]).astype(np.int64))
-                for a in (self._keys, self._groups)
-            )
+            keys = torch.from_numpy(np.asarray(self._keys[rows]).astype(np.int64))
+            groups = torch.from_numpy(np.asarray(self._groups[rows]).astype(np.int64))
             window = Window(keys.to(device), groups.to(device), F.normalize(vectors, dim=1))
             self._window = (turn, device, window)
         return self._window[2]
@@ -209,6 +212,7 @@ def write_bank(
     with atomic_directory(path, overwrite=True, ours=_is_ours) as folder:
         np.save(folder / "keys.npy", keys)
         np.save(folder / "groups.npy", groups)
+        # Written part by part into a mapped file, which is never in memory as a whole.
         shape = (len(keys), parts[0].shape[1])
         vectors = np.lib.format.open_memmap(
             folder / "vectors.npy", mode="w+", dtype=np.float16, shape=shape
@@ -218,9 +222,8 @@ def write_bank(
             vectors[done : done + len(part)] = part
             done += len(part)
         vectors.flush()
-        (folder / "bank.json").write_text(
-            json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8"
-        )
+        described = json.dumps(asdict(record), indent=1) + "\n"
+        (folder / "bank.json").write_text(described, encoding="utf-8")
 
 
 def read_record(path: Path) -> BankRecord | None:
@@ -231,7 +234,9 @@ def read_record(path: Path) -> BankRecord | None:
         return None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         return None
-    found["teachers"], found["widths"] = tuple(found["teachers"]), tuple(found["widths"])
+    # JSON has lists alone, the record is compared with one of tuples.
+    found["teachers"] = tuple(found["teachers"])
+    found["widths"] = tuple(found["widths"])
     return BankRecord(**found)
 
 

@@ -1,5 +1,8 @@
-"""Frozen teachers: models that embed sentences given as tokens of a student, or ready vectors with
-their sentences.
+"""Frozen teachers: models that embed sentences of a student's tokens, or ready vectors.
+
+The sentences of a batch are there as the student's token ids. A teacher of the same vocabulary
+reads these. Any other reads the text that they stand for, which works only where the student's
+vocabulary keeps the text (case, spaces) as the teacher reads it: that is tried once, on ``PROBE``.
 """
 
 from __future__ import annotations
@@ -42,8 +45,10 @@ class Teacher(Protocol):
 
 
 class ModelTeacher:
-    """A model. One of the student's vocabulary reads the student's tokens, any other the text that
-    they stand for.
+    """A model that embeds the sentences.
+
+    One of the student's vocabulary reads the student's tokens, any other the text that they stand
+    for.
 
     Args:
         encoder: the model.
@@ -77,9 +82,8 @@ class ModelTeacher:
         if self._rereads:
             read_back = self.in_own_tokens(student.encode([PROBE], language=pivot), pivot)
             limit = encoder.max_tokens
-            if read_back != encoder.vocabulary.encode(
-                [prompt + PROBE], language=pivot, max_tokens=limit
-            ):
+            own_ids = encoder.vocabulary.encode([prompt + PROBE], language=pivot, max_tokens=limit)
+            if read_back != own_ids:
                 raise ConfigError(
                     f"teacher: {self.name} has another vocabulary, and the corpus's does not keep"
                     " the text as it reads it (case, spaces); prepare the corpus with the"
@@ -99,12 +103,8 @@ class ModelTeacher:
 
     def embed(self, sentences: Sentences, language: str) -> Float32[ndarray, "n d"]:
         """See ``Teacher``."""
-        return encode_tokens(
-            self.encoder,
-            self.in_own_tokens(sentences, language),
-            normalize=False,
-            dtype=self._dtype,
-        )
+        ids = self.in_own_tokens(sentences, language)
+        return encode_tokens(self.encoder, ids, normalize=False, dtype=self._dtype)
 
     def in_own_tokens(self, sentences: Sentences, language: str) -> list[list[int]]:
         """The sentences in this model's tokens, cut to what it takes."""
@@ -113,16 +113,17 @@ class ModelTeacher:
         if self._rereads:
             texts = [self._prompt + self._student.decode(ids) for ids in sentences]
             return own.encode(texts, language=language, max_tokens=limit)
-        closing = own.closing_tokens
-        return [
-            truncate(ids, limit, closing_tokens=closing) if len(ids) > limit else [*ids]
-            for ids in sentences
-        ]
+        shortened = []
+        for ids in sentences:
+            if len(ids) > limit:
+                shortened.append(truncate(ids, limit, closing_tokens=own.closing_tokens))
+            else:
+                shortened.append(list(ids))
+        return shortened
 
 
 class VectorTeacher:
-    """Ready vectors of a model that is no torch model: ``NAME.npy`` with a row for each line of
-    ``NAME.txt``.
+    """Ready vectors, of whatever model: ``NAME.npy`` with a row for each line of ``NAME.txt``.
 
     Args:
         path: of the .npy file.
@@ -154,9 +155,9 @@ class VectorTeacher:
                 path=file,
             )
         self.width = int(self._vectors.shape[1])
-        self._digest = hashlib.sha256(
-            f"{sha256_file(file)} {sha256_file(lines)}".encode()
-        ).hexdigest()
+        digests = f"{sha256_file(file)} {sha256_file(lines)}"
+        self._digest = hashlib.sha256(digests.encode()).hexdigest()
+        # Two ways to a row: by the key of a line's tokens, and by the line itself.
         self._rows: dict[int, int] = {}
         self._rows_by_text = {_on_one_line(text): row for row, text in enumerate(texts)}
         if texts:
@@ -170,7 +171,7 @@ class VectorTeacher:
 
     def missing(self, sentences: Sentences) -> list[int]:
         """Which of the sentences have no vector."""
-        return [place for place, row in enumerate(self._rows_of(sentences)) if row is None]
+        return [index for index, row in enumerate(self._rows_of(sentences)) if row is None]
 
     def text(self, ids: Sequence[int]) -> str:
         """What tokens stand for, on one line."""
@@ -191,15 +192,19 @@ class VectorTeacher:
         return np.asarray(self._vectors[self._rows_of(sentences)], dtype=np.float32)
 
     def _rows_of(self, sentences: Sentences) -> list[int | None]:
-        """By tokens, or by text: what was cut within a word may have other tokens once it is read
-        again.
+        """Row of each sentence, by its tokens or else by its text.
+
+        What was cut within a word may have other tokens once it is read again.
         """
         keys = sentence_keys(TokenBatch.from_lists(sentences, [""] * len(sentences))).tolist()
-        found = [self._rows.get(key) for key in keys]
-        return [
-            self._rows_by_text.get(self.text(ids)) if row is None else row
-            for ids, row in zip(sentences, found, strict=True)
-        ]
+        rows = []
+        for ids, key in zip(sentences, keys, strict=True):
+            row = self._rows.get(key)
+            # Decoding costs more than a look-up, so it is done for the rest alone.
+            if row is None:
+                row = self._rows_by_text.get(self.text(ids))
+            rows.append(row)
+        return rows
 
 
 def _on_one_line(text: str) -> str:

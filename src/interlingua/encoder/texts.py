@@ -25,6 +25,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
         ConfigError: it is a single text, a table, a dictionary or a set, or can't be iterated over.
         DataError: (later) an element is no text, or none that UTF-8 can write.
     """
+    # Now, while the generator below checks nothing before it is read.
     refuse_container(texts, what)
     return (check_text(text, row, what) for row, text in enumerate(texts))
 
@@ -41,6 +42,7 @@ def refuse_container(texts: Any, what: str) -> None:
         raise ConfigError(
             f"{what}: expected a list of texts, got bytes; decode them and put the text in a list"
         )
+    # Tables of pandas, polars and Arrow have columns, and a loop would go over their names.
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):
         kind = type(texts).__name__
         if what == PAIRS:
@@ -57,6 +59,7 @@ def refuse_container(texts: Any, what: str) -> None:
         raise ConfigError(
             f"{what}: expected a list of texts, got a set, which has no order; give sorted(texts)"
         )
+    # An array of zero dimensions has __iter__, which raises.
     if not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) == 0:
         raise ConfigError(f"{what}: expected a list of texts, got {type(texts).__name__}")
 
@@ -75,6 +78,7 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
     place = f"{what}: row {row:,} (counted from 0)"
     if not isinstance(text, str):
         raise DataError(f"{place} is {_described(text)}")
+    # Half of a surrogate pair, as text decoded by a wrong encoding has it. ASCII needs no look.
     if not text.isascii():
         try:
             text.encode()
@@ -89,6 +93,7 @@ def check_text(text: Any, row: int, what: str = "texts") -> str:
 
 def _described(value: Any) -> str:
     """What is there in place of a text, and what to do."""
+    # None, NaN, which alone differs from itself, or pandas.NA.
     is_missing = (
         value is None
         or (isinstance(value, float) and value != value)

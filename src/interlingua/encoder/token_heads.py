@@ -1,5 +1,6 @@
-"""Heads that tell tokens from token states: of masked language models, and of representation
-translation learning.
+"""Heads that predict tokens from token states.
+
+They are those of masked language models and of representation translation learning.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ class TokenPredictions(NamedTuple):
 
 
 class MaskedTokenHead(nn.Module):
-    """The prediction head of masked language models: inner products with word embeddings, plus a
-    bias of its own.
+    """The prediction head of masked language models.
+
+    Logits are inner products with word embeddings, plus a bias of its own.
 
     Args:
         dim: width D of the states.
@@ -43,7 +45,10 @@ class MaskedTokenHead(nn.Module):
 
     def __init__(self, dim: int, vocab_size: int, *, transform: bool) -> None:
         super().__init__()
-        layers = [nn.Linear(dim, dim), nn.GELU(), nn.LayerNorm(dim)] if transform else []
+        # Without layers it gives back what it is given.
+        layers: list[nn.Module] = []
+        if transform:
+            layers = [nn.Linear(dim, dim), nn.GELU(), nn.LayerNorm(dim)]
         self.transform = nn.Sequential(*layers)
         self.bias = nn.Parameter(torch.zeros(vocab_size))
 
@@ -53,19 +58,20 @@ class MaskedTokenHead(nn.Module):
         labels: Int64[Tensor, " t"],
         word_embeddings: Float[Tensor, "v d"],
     ) -> TokenPredictions:
-        """What tells the labels that are not ``IGNORED``.
+        """What predicts the labels that are not ``IGNORED``.
 
-        The other states are not looked at. Labels on the host.
+        The other states are not looked at. The labels are on the host.
         """
-        at = (labels != IGNORED).nonzero()[:, 0]
-        return TokenPredictions(
-            self.transform(gathered(states, at)), word_embeddings, self.bias, labels[at]
-        )
+        # Few tokens are predicted: those are picked before the layers, not after them.
+        rows = (labels != IGNORED).nonzero()[:, 0]
+        hidden = self.transform(gathered(states, rows))
+        return TokenPredictions(hidden, word_embeddings, self.bias, labels[rows])
 
 
 class TranslationHead(nn.Module):
-    r"""Reconstructs a sentence from the token states of its translation, DAP (Li et al. 2023), Eq.
-    (4).
+    r"""Reconstructs a sentence from the token states of its translation, DAP (Li et al. 2023).
+
+    Eq. (4):
 
     .. math:: g^0(h, y) = (h_1, \dots, h_{S_x}, [MASK] \times S_y)
 
@@ -82,6 +88,7 @@ class TranslationHead(nn.Module):
 
     def __init__(self, backbone: Backbone, num_layers: int) -> None:
         super().__init__()
+        # All but the last K layers go; embeddings and the last norm stay.
         self.backbone = copy.deepcopy(backbone)
         del self.backbone.layers[: len(backbone.layers) - num_layers]
         self.tell = MaskedTokenHead(
@@ -112,24 +119,24 @@ class TranslationHead(nn.Module):
                 embedding to carry).
             language: added to each mask: the target language, where it is not always the same.
         """
-        a, b = (
-            Tails.of(cu_seqlens, skip) for cu_seqlens in (source.cu_seqlens, targets.cu_seqlens)
-        )
+        # The tokens of either side behind the first `skip` ones.
+        a = Tails.of(source.cu_seqlens, skip)
+        b = Tails.of(targets.cu_seqlens, skip)
         labels = labels[b.kept]
         device = states.device
+        # What stands at the targets' places: a mask where a token is predicted, else its state.
         masks = self.backbone.word_embeddings(torch.full(labels.shape, mask_id, device=device))
         if language is not None:
             masks = masks + language[on_device(b.rows, device)]
         is_hidden = on_device(labels != IGNORED, device)
-        shown = torch.where(
-            is_hidden[:, None], masks, states[on_device(b.kept, device)].to(masks.dtype)
-        )
+        target_states = states[on_device(b.kept, device)].to(masks.dtype)
+        shown = torch.where(is_hidden[:, None], masks, target_states)
+        # g^0: each source in front of its target, in inputs, labels and positions.
         order, cu_seqlens = chained(a.cu_seqlens, b.cu_seqlens)
-        read = source.states[on_device(a.kept, device)].to(shown.dtype)
-        inputs = torch.cat([read, shown])[on_device(order, device)]  # g^0
+        source_states = source.states[on_device(a.kept, device)].to(shown.dtype)
+        inputs = torch.cat([source_states, shown])[on_device(order, device)]
         labels = torch.cat([torch.full_like(a.rows, IGNORED), labels])[order]
         positions = torch.cat([a.positions, b.positions])[order]
-        states = self.backbone(
-            labels, cu_seqlens, word_embeddings=inputs, positions=positions
-        )  # g^K ... g^1
+        # g^1 ... g^K. The labels stand in for ids, of which only the number is looked at.
+        states = self.backbone(labels, cu_seqlens, word_embeddings=inputs, positions=positions)
         return self.tell(states, labels, self.backbone.word_embeddings.weight)  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
-"""What in a stranger's ``tokenizer.json`` would fill the memory or end in the middle of the
-tokenizers library.
+"""Checks of a stranger's ``tokenizer.json``, before the tokenizers library is given it.
 
-Two steps of a tokenizer can write more than they read. A normalizer replaces a character by a text,
-and several of them multiply. A post-processor puts special tokens around a text, or puts the text
-there several times. Both are counted from the definition, before any text passes.
+They refuse what would fill the memory or end the process in the middle of that library. Two steps
+of a tokenizer can write more than they read. A normalizer replaces a character by a text, and
+several of them multiply. A post-processor puts special tokens around a text, or puts the text there
+several times. Both are counted from the definition, before any text passes.
 
 SentencePiece's map of characters is a trie in an array. Its numbers are indices into that array and
 into a list of texts. The library follows them without bounds checks, so all that can be reached
@@ -84,8 +84,9 @@ def _most_characters(normalizer: dict[str, Any]) -> int:
 
 
 def _longest_mapped(charsmap: str) -> int:
-    """Characters of the longest text in SentencePiece's map: the size of a trie, the trie, and
-    texts that end in 0.
+    """Characters of the longest text in SentencePiece's map.
+
+    The map is the size of a trie in bytes, the trie, and texts that end in 0.
     """
     try:
         content = base64.b64decode(charsmap, validate=True)
@@ -94,7 +95,8 @@ def _longest_mapped(charsmap: str) -> int:
         texts = content[4 + trie_bytes :]
         longest = max(map(len, texts.decode("utf-8").split("\0")))
         is_whole = 4 * len(units) == trie_bytes and _is_inside(units, texts)
-    except (ValueError, struct.error):  # no base64, no whole units, no UTF-8
+    except (ValueError, struct.error):
+        # No base64, no whole units, or no UTF-8.
         is_whole = False
     if not is_whole:
         raise DataError(
@@ -104,15 +106,17 @@ def _longest_mapped(charsmap: str) -> int:
 
 
 def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
-    """Whether a walk from the root of a double-array trie stays in it, and each value is where a
-    character begins.
+    """Whether a walk from the root of a double-array trie stays in it, and in the texts.
 
-    A node is the place p of a unit. Its child by byte c is the unit at p ^ c if that has the label
-    c, and the child's own place is p ^ c ^ the offset in that unit, where its value stands if it
-    has one (Yata's darts-clone).
+    Each value must be where a character begins. A node is the place p of a unit. Its child by byte
+    c is the unit at p ^ c if that has the label c, and the child's own place is p ^ c ^ the offset
+    in that unit, where its value stands if it has one (Yata's darts-clone).
     """
+    # In UTF-8 all bytes of a character but the first one are 10xxxxxx.
     begins = np.array([byte & 0xC0 != 0x80 for byte in texts], bool)
     nodes = _offsets(units[:1]).astype(np.int64)
+    # The walk goes level by level, all nodes of a level at once. No node is visited twice, so that
+    # it ends even where a damaged trie runs in circles.
     seen = np.zeros(len(units), bool)
     if not len(nodes):
         return False
@@ -121,12 +125,14 @@ def _is_inside(units: UInt32[ndarray, " n"], texts: bytes) -> bool:
             return False
         nodes = np.unique(nodes[~seen[nodes]])
         seen[nodes] = True
+        # (nodes, 255): for each byte where the child would be.
         children = nodes[:, None] ^ _BYTES
         if children.size and children.max() >= len(units):
             return False
         found = units[children]
         is_child = (found & _LABEL) == _BYTES
         next_nodes = children[is_child] ^ _offsets(found[is_child])
+        # Bit 8 says that a text ends at the child, so that the unit at its place is a value.
         ends = next_nodes[(found[is_child] >> 8 & 1).astype(bool)]
         if len(ends) and ends.max() >= len(units):
             return False
@@ -142,6 +148,7 @@ def _offsets(units: UInt32[ndarray, " n"]) -> UInt32[ndarray, " n"]:
 
     The ninth bit says that the number is in steps of 256.
     """
+    # Bit 9, moved down by 6, is 8: a shift by a byte.
     return (units >> 10) << ((units & (1 << 9)) >> 6)
 
 

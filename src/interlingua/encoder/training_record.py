@@ -1,5 +1,6 @@
-"""The cost and the configuration of the run behind a model directory, read from the folder around
-it.
+"""The cost and the configuration of the run behind a model directory.
+
+They are read from the folder around it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,16 @@ from interlingua.files import PathLike
 from interlingua.json_text import parse_json
 
 NOT_OF_THE_ARM = {
-    "seed", "output", "device", "devices", "threads", "logging_steps", "save_steps",
-    "save_total_limit", "tensorboard",
-}  # fmt: skip
+    "seed",
+    "output",
+    "device",
+    "devices",
+    "threads",
+    "logging_steps",
+    "save_steps",
+    "save_total_limit",
+    "tensorboard",
+}
 """Keys of [run] that runs of one arm may differ in."""
 
 
@@ -41,8 +49,12 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
             "arm": _arm(config),
         }
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        final = parse_json(lines[-1]) if lines else {}
-        cost = _cost(final) if final.get("kind") == "final" else {}
+        # The last line is the summary once a run has ended, and else one of its steps.
+        cost: dict[str, Any] = {}
+        if lines:
+            last = parse_json(lines[-1])
+            if last.get("kind") == "final":
+                cost = _cost(last)
     except (
         OSError,
         ValueError,
@@ -51,25 +63,29 @@ def training_record(model: PathLike) -> dict[str, Any] | None:
         AttributeError,
         ArithmeticError,
         RecursionError,
-    ):  # a stranger's folder
+    ):
+        # A stranger's folder may hold anything by these names.
         return None
     return record | cost
 
 
 def _arm(config: dict[str, Any]) -> str:
+    """12 digits that are equal for runs that differ by seed alone."""
     run = {key: value for key, value in config["run"].items() if key not in NOT_OF_THE_ARM}
-    return hashlib.sha256(json.dumps({**config, "run": run}, sort_keys=True).encode()).hexdigest()[
-        :12
-    ]
+    content = json.dumps({**config, "run": run}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
 def _cost(final: dict[str, Any]) -> dict[str, Any]:
     pairs = final.get("pairs") or sum(final.get("exposure", {}).values())
     rate = final.get("pairs_per_second")
-    tokens = final.get("tokens") or (
-        round(pairs * final["tokens_per_second"] / rate) if rate else None
-    )
+    tokens = final.get("tokens")
+    # Where no count was kept, from the rates.
+    if not tokens:
+        tokens = None
+        if rate:
+            tokens = round(pairs * final["tokens_per_second"] / rate)
     found = {name: final.get(name) for name in ("step", "seconds", "cpu_seconds", "peak_rss_bytes")}
-    return {
-        name: value for name, value in {**found, "pairs": pairs, "tokens": tokens}.items() if value
-    }
+    found["pairs"] = pairs
+    found["tokens"] = tokens
+    return {name: value for name, value in found.items() if value}

@@ -1,5 +1,6 @@
-"""Decoders that translate from a sentence's vector alone, in training only: LASER's LSTM, and a
-transformer.
+"""Decoders that translate from a sentence's vector alone: LASER's LSTM, and a transformer.
+
+They are used in training only.
 """
 
 from __future__ import annotations
@@ -13,18 +14,17 @@ from torch.nn.utils.rnn import PackedSequence
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.visible import VisibleLayer, causal
+from interlingua.encoder.visible import Visible, VisibleLayer, causal
 
 INITIAL = 0.1
 """Bound of the uniform distribution that LASER's decoder starts from."""
 
 
 class LstmDecoder(nn.Module):
-    """LASER's decoder (Artetxe and Schwenk 2019): an LSTM that reads the sentence's vector at every
-    step.
+    """LASER's decoder (Artetxe and Schwenk 2019): an LSTM over the sentence's vector.
 
-    Its first state is a linear map of the sentence's vector; each input is [token; sentence;
-    language].
+    It reads the vector at every step. Its first state is a linear map of the sentence's vector;
+    each input is [token; sentence; language].
 
     Args:
         dim: width D of sentence vectors.
@@ -52,12 +52,10 @@ class LstmDecoder(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(vocab_size, token_dim)
         self.initial = nn.Linear(dim, 2 * layers * hidden_dim)
-        self.lstm = nn.LSTM(
-            token_dim + dim + language_dim,
-            hidden_dim,
-            layers,
-            dropout=dropout if layers > 1 else 0.0,
-        )
+        # torch warns of dropout between the layers of a single one.
+        lstm_dropout = dropout if layers > 1 else 0.0
+        width = token_dim + dim + language_dim
+        self.lstm = nn.LSTM(width, hidden_dim, layers, dropout=lstm_dropout)
         self.narrow = nn.Linear(hidden_dim, output_dim)
         self.output = nn.Linear(output_dim, vocab_size)
         self.dropout = nn.Dropout(dropout)
@@ -70,48 +68,48 @@ class LstmDecoder(nn.Module):
         cu_seqlens: Int[Tensor, " b+1"],
         condition: Float[Tensor, "b d+l"],
     ) -> Float[Tensor, "t o"]:
-        """Vectors to multiply the output embeddings by: inner products plus bias are the logits of
-        the next tokens.
+        """Vectors to multiply the output embeddings by.
+
+        Inner products plus bias are the logits of the next tokens.
 
         Args:
             inputs: the tokens before those to be predicted, packed.
             cu_seqlens: boundaries of the sentences.
             condition: the sentences' vectors and, behind them, languages.
         """
+        # torch's PackedSequence has the tokens step by step, and in each step the longest sentences
+        # first. So token j of the sentence of rank r gets the key j * B + r, and is sorted by it.
         lengths = cu_seqlens.diff().long()
         longest_first = lengths.argsort(descending=True, stable=True)
-        rank = torch.empty_like(longest_first).scatter_(
-            0, longest_first, torch.arange(len(lengths), device=lengths.device)
-        )
-        rows = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
+        sentences = torch.arange(len(lengths), device=lengths.device)
+        rank = torch.empty_like(longest_first).scatter_(0, longest_first, sentences)
+        rows = torch.repeat_interleave(sentences, lengths)
         positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
-        order = (
-            positions * len(lengths) + rank[rows]
-        ).argsort()  # step by step, the longest sentence first
+        order = (positions * len(lengths) + rank[rows]).argsort()
+        # Sentences that are left in each step; PackedSequence has them on the host.
         sizes = positions.bincount().cpu()
-        back = on_device(order.argsort(), condition.device)
-        inputs, rows, order = (
-            on_device(index, condition.device) for index in (inputs, rows, order)
-        )
-        longest_first = on_device(longest_first, condition.device)
+        device = condition.device
+        back = on_device(order.argsort(), device)
+        inputs = on_device(inputs, device)
+        rows = on_device(rows, device)
+        order = on_device(order, device)
+        longest_first = on_device(longest_first, device)
         x = torch.cat([self.dropout(self.tokens(inputs)), condition[rows]], dim=1)[order]
-        state = self.initial(condition[:, : self.initial.in_features]).view(
-            len(condition), self.lstm.num_layers, 2, -1
-        )[longest_first]
-        hidden, cell = (
-            state.permute(2, 1, 0, 3).contiguous().to(x.dtype).unbind(0)
-        )  # (layers, B, H) each
+        # The first hidden and cell state of each layer, from the sentence's vector without the
+        # language behind it; (layers, B, H) each.
+        initial = self.initial(condition[:, : self.initial.in_features])
+        state = initial.view(len(condition), self.lstm.num_layers, 2, -1)[longest_first]
+        hidden, cell = state.permute(2, 1, 0, 3).contiguous().to(x.dtype).unbind(0)
         states = self.lstm(PackedSequence(x, sizes), (hidden, cell))[0].data[back]
         features: Tensor = self.dropout(self.narrow(self.dropout(states)))
         return features
 
 
 class TransformerDecoder(nn.Module):
-    """A transformer with the inputs [token + position.
+    """A transformer that is shown the sentence's vector with each token: ``laser_transformer``.
 
-    Sentence; language], as fairseq's ``laser_transformer``.
-
-    Without cross-attention, as there is but one vector to attend to. Each token is shown those
+    As fairseq's of that name. Its inputs are [token + position; sentence; language]. It is without
+    cross-attention, as there is but one vector to attend to. Each token is shown those
     before it, or, if it is not autoregressive, no token at all but every position.
 
     Args:
@@ -153,7 +151,9 @@ class TransformerDecoder(nn.Module):
             hidden_dropout_prob=dropout,
             attention_probs_dropout_prob=dropout,
         )
-        self.tokens = nn.Embedding(vocab_size, token_dim) if autoregressive else None
+        self.tokens: nn.Embedding | None = None
+        if autoregressive:
+            self.tokens = nn.Embedding(vocab_size, token_dim)
         self.positions = nn.Embedding(max_tokens, token_dim)
         self.layers = nn.ModuleList(VisibleLayer(config.layer_spec()) for _ in range(layers))
         self.output = nn.Linear(width, vocab_size)
@@ -167,16 +167,18 @@ class TransformerDecoder(nn.Module):
     ) -> Float[Tensor, "t w"]:
         """As of ``LstmDecoder``."""
         layout = Layout.of(cu_seqlens, device=condition.device)
-        rows = torch.repeat_interleave(
-            torch.arange(len(condition), device=cu_seqlens.device), cu_seqlens.diff()
-        )
-        rows = on_device(rows, condition.device)
+        sentences = torch.arange(len(condition), device=cu_seqlens.device)
+        rows = on_device(torch.repeat_interleave(sentences, cu_seqlens.diff()), condition.device)
         x = self.positions(layout.positions)
+        # Without tokens there is nothing to hide: each position sees all others.
+        visible: Visible | None = None
         if self.tokens is not None:
             x = x + self.tokens(layout.arrange(on_device(inputs, condition.device)))
-        x = torch.cat(
-            [self.dropout(x), F.embedding(layout.arrange(rows), condition).to(x.dtype)], dim=1
-        )
+            visible = causal
+        # Each token with its sentence and the language.
+        x = self.dropout(x)
+        conditions = F.embedding(layout.arrange(rows), condition).to(x.dtype)
+        x = torch.cat([x, conditions], dim=1)
         for layer in self.layers:
-            x = layer(x, layout, visible=None if self.tokens is None else causal)
+            x = layer(x, layout, visible=visible)
         return layout.restore(x)

@@ -1,4 +1,8 @@
-"""The head that tells masked tokens from their states and a sentence vector, in training only."""
+"""The head that predicts masked tokens from their states and a sentence vector, MEXMA.
+
+It is there in training only. The sentence vector is that of the translation, so that the head can
+use it only if both say the same: that is what brings the vectors of translations together.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +42,12 @@ class UnmaskingHeadConfig:
 
 
 class UnmaskingHead(nn.Module):
-    """Transformer layers over [S.
+    """Transformer layers over a sentence vector and token states, MEXMA (Janeiro et al. 2024).
 
-    H], the sentence vector S before the token states H, MEXMA (Janeiro et al. 2024).
-
-    Post-LN layers of their own with torch's initial weights, without position embeddings: the
-    encoder's states know where they stand. Words are predicted by the inner product with the
-    encoder's word embeddings, plus the head's bias.
+    Their input is [S; H], the sentence vector S before the token states H. Post-LN layers of their
+    own with torch's initial weights, without position embeddings: the encoder's states know where
+    they stand. Words are predicted by the inner product with the encoder's word embeddings, plus
+    the head's bias.
 
     Args:
         config: layers, heads and so on.
@@ -79,7 +82,8 @@ class UnmaskingHead(nn.Module):
         )
         self.replaces_first = encoder.vocabulary.opening_tokens > 0
         self.layers = nn.ModuleList(Layer(shape.layer_spec()) for _ in range(config.layers))
-        bound = dim**-0.5  # as the bias of a torch Linear
+        # As the bias of a torch Linear.
+        bound = dim**-0.5
         self.bias = nn.Parameter(torch.empty(vocab_size).uniform_(-bound, bound))
 
     def forward(
@@ -97,10 +101,10 @@ class UnmaskingHead(nn.Module):
         """
         device = states.device
         one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
+        # S takes the place of the first token's state: that one goes out first.
         if self.replaces_first:
-            states = states.index_select(
-                0, on_device(_behind_the_first(cu_seqlens, len(states)), device)
-            )
+            behind = on_device(_behind_the_first(cu_seqlens, len(states)), device)
+            states = states.index_select(0, behind)
             cu_seqlens = cu_seqlens - one_each
         order, boundaries = chained(one_each, cu_seqlens)
         x = torch.cat([vectors.to(states.dtype), states]).index_select(0, on_device(order, device))
@@ -109,6 +113,8 @@ class UnmaskingHead(nn.Module):
         for layer in self.layers:
             x = layer(x, layout)
         x = layout.restore(x)
+        # One state for each token that was given: the state of S stands for the first one's, or is
+        # taken out again.
         if self.replaces_first:
             return x
         return x.index_select(0, on_device(_behind_the_first(boundaries, len(x)), device))

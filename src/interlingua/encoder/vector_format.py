@@ -109,7 +109,9 @@ def quantize_vectors(
         codes = np.clip(np.floor((vectors - ranges.starts) / ranges.steps), 0, STEPS)
         return np.asarray((codes - OFFSET).astype(np.int8))
     bits = np.packbits(vectors > 0, axis=-1)
-    return bits if precision == "ubinary" else np.asarray((bits - OFFSET).astype(np.int8))
+    if precision == "ubinary":
+        return bits
+    return np.asarray((bits - OFFSET).astype(np.int8))
 
 
 def dequantize_vectors(
@@ -130,14 +132,17 @@ def dequantize_vectors(
         if ranges is None:
             raise ConfigError("int8 vectors need the ranges that they were made with")
         return np.asarray((codes.astype(np.float32) + OFFSET) * ranges.steps + ranges.starts)
-    if codes.dtype not in (np.int8, np.uint8) or codes.shape[1] != -(-width // 8):  # rounded up
+    # Eight dimensions in a byte, rounded up.
+    packed_width = -(-width // 8)
+    if codes.dtype not in (np.int8, np.uint8) or codes.shape[1] != packed_width:
         raise DataError(
             f"expected codes of vectors of width {width}, int8 or bits, got {codes.dtype} of shape"
             f" {codes.shape}"
         )
-    packed = (
-        codes if codes.dtype == np.uint8 else (codes.astype(np.int16) + OFFSET).astype(np.uint8)
-    )
+    packed = codes
+    # By way of 16 bits, since a signed byte has no room for what is added.
+    if codes.dtype == np.int8:
+        packed = (codes.astype(np.int16) + OFFSET).astype(np.uint8)
     bits = np.unpackbits(packed, axis=1, count=width)
     return np.asarray(bits.astype(np.float32) * 2 - 1)
 
@@ -198,6 +203,7 @@ class VectorFormat:
                 f"dim is {dim}, but the model's vectors have {longest} elements; choose 1 to"
                 f" {longest}"
             )
+        # Ranges are those of one width: the elements of shorter vectors are scaled otherwise.
         kept = dim or longest
         ranges = settings.int8_ranges.get(kept)
         if precision == "int8" and not normalize:
@@ -242,5 +248,8 @@ def first_elements(
         dim: elements to keep.
         normalize: scale what is left to length 1.
     """
+    # A copy, so that the whole vectors need not be kept.
     kept = np.array(vectors[:, :dim])
-    return normalize_rows(kept) if normalize else kept
+    if normalize:
+        return normalize_rows(kept)
+    return kept

@@ -1,5 +1,7 @@
-"""Attention in which each token is shown some tokens of its sentence only: the decoders of training
-objectives.
+"""Attention in which each token is shown some tokens of its sentence only.
+
+The decoders of training objectives need it: one that reads from left to right (LASER), and one that
+shows each token another part of the sentence (RetroMAE).
 """
 
 from __future__ import annotations
@@ -26,9 +28,7 @@ def causal(rows: Int64[Tensor, " n"], length: int) -> Bool[Tensor, "1 l l"]:
 
 
 class VisibleLayer(Layer):
-    """A layer that may take its queries from another stream than keys and values, and may hide
-    tokens.
-    """
+    """A layer that may hide tokens, and take queries from another stream than keys and values."""
 
     def forward(
         self,
@@ -48,9 +48,9 @@ class VisibleLayer(Layer):
         """
         if visible is None:
             return super().forward(x, layout)
-        return run_layer(
-            self.spec, VisibleSteps(self, layout, x if context is None else context, visible), x
-        )
+        if context is None:
+            context = x
+        return run_layer(self.spec, VisibleSteps(self, layout, context, visible), x)
 
 
 class VisibleSteps(EagerSteps):
@@ -96,25 +96,22 @@ def attend_visible(
     dropout_rate: float = 0.0,
     rotary_base: float | None = None,
 ) -> Float[Tensor, "t d"]:
-    """Softmax(q k' / sqrt(head width)) v of every sentence over those of its tokens that are
-    shown.
-    """
+    """Softmax(q k' / sqrt(head width)) v of every sentence over its tokens that are shown."""
     if rotary_base is not None:
         q = rotate(q, layout, heads=heads, base=rotary_base)
         k = rotate(k, layout, heads=heads, base=rotary_base)
     by_length = layout.by_length
     assert by_length is not None
+    # The sentences in the layout's order, which is that of a stable sort by length.
     lengths = layout.cu_seqlens.diff().long()
-    rows = on_device(lengths.sort(stable=True).indices, q.device)  # sentences in the layout's order
+    rows = on_device(lengths.sort(stable=True).indices, q.device)
     contexts = []
     first = 0
-    pieces = zip(
-        by_length.groups, *(torch.split(x, by_length.sizes) for x in (q, k, v)), strict=True
-    )
-    for (_, n, length), *qkv in pieces:
-        queries, keys, values = (
-            x.view(n, length, heads, -1).transpose(1, 2) for x in qkv
-        )  # (n, heads, length, width)
+    split = [torch.split(x, by_length.sizes) for x in (q, k, v)]
+    for (_, n, length), *qkv in zip(by_length.groups, *split, strict=True):
+        # (n, heads, length, width) each.
+        queries, keys, values = (x.view(n, length, heads, -1).transpose(1, 2) for x in qkv)
+        # The same for all heads.
         seen = visible(rows[first : first + n], length)[:, None]
         context = masked_attention(queries, keys, values, seen, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, -1))

@@ -1,5 +1,9 @@
-"""The vocabulary: one ``tokenizers.Tokenizer`` and the names of its special tokens, wherever it
-came from.
+"""The vocabulary: one ``tokenizers.Tokenizer`` and the names of its special tokens.
+
+It comes from SentencePiece (``vocabulary_training.py``) or from a Hugging Face model
+(``huggingface_tokenizer.py``); from here on there is no difference. Texts go to the tokenizer in
+chunks, of which it cuts each on all cores. Where tokens are limited, only the beginning of a long
+text is tokenized: a book would else be cut into tokens of which all but a few hundred are dropped.
 """
 
 from __future__ import annotations
@@ -60,11 +64,10 @@ class Vocabulary:
         from tokenizers import Tokenizer
 
         _check(tokenizer_json)
+        # tokenizers raises bare Exception, and panics of Rust, which are no Exception at all.
         try:
             self.tokenizer = Tokenizer.from_str(tokenizer_json)
-        except (
-            BaseException
-        ) as error:  # tokenizers raises bare Exception, and panics of Rust, which are none
+        except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise DataError(
@@ -95,7 +98,10 @@ class Vocabulary:
         """
         path = Path(folder) / "vocabulary.json"
         settings = _read_json(path)
-        problem = VOCABULARY.problem(settings, "") if settings.get("format") == FORMAT else None
+        # A file of another format need not hold what this one expects.
+        problem = None
+        if settings.get("format") == FORMAT:
+            problem = VOCABULARY.problem(settings, "")
         if problem is not None:
             key, there, expected = problem
             raise DataError(
@@ -107,13 +113,17 @@ class Vocabulary:
                 f"format {found!r} where {FORMAT!r} is read; train or save it again", path=path
             )
         model = Path(folder) / "sentencepiece.model"
+        sentencepiece: bytes | None = None
+        if model.is_file():
+            sentencepiece = model.read_bytes()
         vocabulary = cls(
             _read_text(Path(folder) / "tokenizer.json"),
             special_tokens=settings["special_tokens"],
             language_tags=settings["language_tags"],
             pre_tokenizer=settings["pre_tokenizer"],
-            sentencepiece=model.read_bytes() if model.is_file() else None,
+            sentencepiece=sentencepiece,
         )
+        # A folder with files of two vocabularies would give a model the wrong ids.
         if vocabulary.digest() != settings["digest"]:
             raise DataError(
                 "tokenizer.json is not the one saved with this file; save the vocabulary again",
@@ -123,8 +133,7 @@ class Vocabulary:
 
     @classmethod
     def of_model(cls, path_or_id: PathLike) -> Vocabulary:
-        """The vocabulary of a model directory, ours or Hugging Face's, of an installed model, or of
-        one of the hub.
+        """The vocabulary of a model: a directory, an installed model, or one of the hub.
 
         Raises:
             DataError: there is no tokenizer there.
@@ -132,8 +141,10 @@ class Vocabulary:
         model = best_of_run(path_or_id)
         if not Path(model).expanduser().exists():
             model = installed_model(os.fspath(model)) or model
-        own = (Path(model).expanduser() / "vocabulary.json").is_file()
-        return cls.load(Path(model).expanduser()) if own else cls.from_huggingface(model)
+        folder = Path(model).expanduser()
+        if (folder / "vocabulary.json").is_file():
+            return cls.load(folder)
+        return cls.from_huggingface(model)
 
     @classmethod
     def from_huggingface(cls, path_or_id: PathLike) -> Vocabulary:
@@ -151,9 +162,7 @@ class Vocabulary:
         return cls(definition, special_tokens=special_tokens)
 
     def save(self, folder: PathLike) -> None:
-        """Writes ``tokenizer.json``, ``vocabulary.json`` and, where there is one,
-        ``sentencepiece.model``.
-        """
+        """Writes ``tokenizer.json``, ``vocabulary.json`` and ``sentencepiece.model`` if any."""
         folder = Path(folder)
         settings = {
             "format": FORMAT,
@@ -179,9 +188,8 @@ class Vocabulary:
     def _largest_id(self) -> int:
         # A post-processor has its own numbers for the tokens that it puts around a text.
         around = self.tokenizer.encode("a").ids
-        return max(
-            [*self.tokenizer.get_vocab(with_added_tokens=True).values(), *around], default=-1
-        )
+        own = self.tokenizer.get_vocab(with_added_tokens=True).values()
+        return max([*own, *around], default=-1)
 
     @property
     def pad_id(self) -> int:
@@ -202,14 +210,15 @@ class Vocabulary:
     def language_tags(self) -> dict[str, int]:
         """Id of each language's tag, by its code (``deu_Latn``).
 
-        Empty for a tokenizer made elsewhere.
+        There are none for a tokenizer made elsewhere.
         """
         return {code: self._id(tag) for code, tag in self._tags.items()}
 
     @functools.cached_property
     def special_ids(self) -> tuple[int, ...]:
-        """Ids that stand for no text, in order: padding, unknown, mask, start and end, language
-        tags.
+        """Ids that stand for no text, sorted.
+
+        They are padding, unknown, mask, start and end, and language tags.
         """
         declared = [
             index
@@ -221,8 +230,9 @@ class Vocabulary:
 
     @functools.cached_property
     def closing_tokens(self) -> int:
-        """Special tokens that end every sequence (1 for ``</s>`` or ``[SEP]``), kept when a
-        sequence is cut.
+        """Special tokens that end every sequence (1 for ``</s>`` or ``[SEP]``).
+
+        They are kept when a sequence is cut.
         """
         return self._special_until_text(reversed(self.tokenizer.encode("a").special_tokens_mask))
 
@@ -236,9 +246,8 @@ class Vocabulary:
     ) -> list[list[int]]:
         """Token ids of texts, with the special tokens of the post-processor.
 
-        Never an empty sequence.
-
-        A text of no tokens (empty, where no special tokens are added) becomes one unknown token.
+        A text of no tokens (empty, where no special tokens are added) becomes one unknown token, so
+        that no sequence is empty.
 
         Args:
             texts: any number.
@@ -263,7 +272,7 @@ class Vocabulary:
     def spells_special_tokens(self) -> bool:
         """Whether a special token's name in a text (``<MASK>``) is letters, not the token.
 
-        So in all made here.
+        It is so in all vocabularies that are trained here.
         """
         return bool(self.tokenizer.encode_special_tokens)
 
@@ -274,7 +283,7 @@ class Vocabulary:
     def digest(self) -> str:
         """Hex SHA-256 of all that decides the ids.
 
-        The same before and after ``save`` and ``load``.
+        It is the same before and after ``save`` and ``load``.
         """
         parts = [self._json, self.special_tokens, self._tags, self.pre_tokenizer]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -297,25 +306,30 @@ class Vocabulary:
     def _ids(
         self, texts: list[str], language: str | None, max_tokens: int | None
     ) -> list[list[int]]:
-        """Token ids, of long texts at least ``max_tokens``: words are tokenized apart, so what
-        follows changes none.
+        """Token ids, of long texts at least ``max_tokens`` of them.
+
+        Words are tokenized apart, so what follows the beginning of a text changes none of its
+        tokens.
         """
         texts = self._segmented(texts, language)
-        begun = texts
+        beginnings = texts
         if max_tokens is not None and self._splits_words:
-            begun = [_beginning(text, CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
+            beginnings = [_beginning(text, CHARACTERS_PER_TOKEN * max_tokens) for text in texts]
+        # As above, tokenizers raises anything: e.g. where its unknown token is not in the
+        # vocabulary.
         try:
-            ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(begun)]
+            ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(beginnings)]
         except (TypeError, UnicodeEncodeError):
-            _refuse_broken(begun)
+            _refuse_broken(beginnings)
             raise
-        except BaseException as error:  # as above; e.g. its unknown token is not in the vocabulary
+        except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise DataError(
                 f"the tokenizer can't cut a text into tokens ({error}); fetch or make it again"
             ) from error
-        for index, (beginning, text) in enumerate(zip(begun, texts, strict=True)):
+        # A beginning that gave fewer tokens than the limit was too short: the whole text, then.
+        for index, (beginning, text) in enumerate(zip(beginnings, texts, strict=True)):
             if len(beginning) < len(text) and len(ids[index]) < (max_tokens or 0):
                 ids[index] = self.tokenizer.encode(text).ids
         return ids
@@ -326,10 +340,12 @@ class Vocabulary:
         definition = self.definition
         first = definition["pre_tokenizer"] or {}
         steps = [first, *first.get("pretokenizers", ())]
+        # Metaspace has the option "split", ByteLevel "use_regex"; without them they split nothing.
         splits = any(
-            s.get("type") in WORD_SPLITTERS and s.get("split", s.get("use_regex", True))
-            for s in steps
+            step.get("type") in WORD_SPLITTERS and step.get("split", step.get("use_regex", True))
+            for step in steps
         )
+        # An added token with a space in it may lie across the border.
         return splits and all(" " not in token["content"] for token in definition["added_tokens"])
 
     @staticmethod
@@ -365,16 +381,21 @@ def _check(tokenizer_json: str) -> None:
     except DataError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError):
-        pass  # it has another form, which the library says better
+        # It has another form, which the library says better.
+        pass
 
 
 def _beginning(text: str, characters: int) -> str:
     """The text up to the first end of a word after so many characters.
 
-    All of it where there is none.
+    That is all of it where there is none.
     """
-    found = BETWEEN_WORDS.search(text, characters) if len(text) > characters else None
-    return text if found is None else text[: found.start()]
+    if len(text) <= characters:
+        return text
+    found = BETWEEN_WORDS.search(text, characters)
+    if found is None:
+        return text
+    return text[: found.start()]
 
 
 def _refuse_broken(texts: list[str]) -> None:
@@ -399,18 +420,20 @@ def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> lis
 
 
 def language_tag_names(languages: Iterable[str]) -> dict[str, str]:
-    """Names the tag of each language: ``<2de>`` from ISO 639-1, else ISO 639-3 (``<2arz>``), EMS
-    (Mao et al. 2023).
+    """Names the tag of each language, as EMS does (Mao et al. 2023).
 
-    Languages that differ only by script carry it: ``<2zh_Hans>`` and ``<2zh_Hant>``.
+    It is ``<2de>`` from ISO 639-1, else from ISO 639-3 (``<2arz>``). Languages that differ only by
+    script carry it: ``<2zh_Hans>`` and ``<2zh_Hant>``.
     """
     found = {language.code: language for language in map(resolve, sorted(set(languages)))}
     short = {code: language.iso1 or language.iso3 for code, language in found.items()}
     names = list(short.values())
-    return {
-        code: f"<2{name}_{found[code].script}>" if names.count(name) > 1 else f"<2{name}>"
-        for code, name in short.items()
-    }
+    tags = {}
+    for code, name in short.items():
+        tags[code] = f"<2{name}>"
+        if names.count(name) > 1:
+            tags[code] = f"<2{name}_{found[code].script}>"
+    return tags
 
 
 def _read_text(path: Path) -> str:

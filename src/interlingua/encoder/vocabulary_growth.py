@@ -44,8 +44,8 @@ from interlingua.errors import ConfigError
 KINDS = ("Unigram", "WordPiece", "BPE")
 LEARNT_PER_PIECE = 3
 MORE_MERGES = 100
-"""Merges learnt for each piece that is wanted, and besides, as many turn out to be mere steps
-towards longer pieces."""
+"""Merges learnt for each requested piece, and besides, as many turn out to be mere steps towards
+longer pieces."""
 MOST_ROUNDS = 20
 """Rounds in which pieces are left out; each can make shorter ones appear in their place."""
 
@@ -100,7 +100,10 @@ def measure_fragmentation(
         texts: of one language.
         language: their code, where the vocabulary pre-tokenizes by language.
     """
-    unknown_id = vocabulary.unk_id if "unk_token" in vocabulary.special_tokens else None
+    # Vocabularies that spell with bytes have no unknown token; None is no id, so counts as 0.
+    unknown_id: int | None = None
+    if "unk_token" in vocabulary.special_tokens:
+        unknown_id = vocabulary.unk_id
     tokens = 0
     unknown = 0
     for encoding in encodings(vocabulary, texts, language=language):
@@ -138,9 +141,12 @@ def grow_vocabulary(
     kind = vocabulary.model_type
     if kind not in KINDS:
         raise ConfigError(f"a {kind} tokenizer can't take new pieces; {', '.join(KINDS)} can")
+    # Characters come first, since pieces of them can be learnt only from text that spells them.
     characters = unknown_characters(vocabulary, texts, min_count=min_count, language=language)
     found: dict[str, Run] = dict.fromkeys(characters, (vocabulary.unk_id,))
-    spelled = with_pieces(vocabulary, found) if found else vocabulary
+    spelled = vocabulary
+    if found:
+        spelled = with_pieces(vocabulary, found)
     words = words_of(spelled, texts, language=language)
     if kind == "BPE":
         # A later merge may need any earlier one, so those that would touch kept text are never
@@ -148,25 +154,26 @@ def grow_vocabulary(
         forbidden = neighbors(words_of(spelled, keep))
         merges = learn_merges(words, most=pieces, min_count=min_count, forbidden=forbidden)
         found |= piece_names(spelled, (merge.run for merge in merges))
-        grown = with_pieces(
-            spelled, {name: run for name, run in found.items() if name not in characters}, merges
-        )
+        joined = {name: run for name, run in found.items() if name not in characters}
+        grown = with_pieces(spelled, joined, merges)
     else:
-        merges = learn_merges(
-            words, most=LEARNT_PER_PIECE * pieces + MORE_MERGES, min_count=min_count
-        )
+        # More than requested are learnt, and filtered: pieces that would touch kept text, that save
+        # few tokens next to the others, and that change a kept text all the same.
+        most = LEARNT_PER_PIECE * pieces + MORE_MERGES
+        merges = learn_merges(words, most=most, min_count=min_count)
         found |= piece_names(spelled, (merge.run for merge in merges))
-        kept_runs = runs_in(
-            words_of(spelled, keep), longest=max((len(run) for run in found.values()), default=0)
-        )
+        longest = max((len(run) for run in found.values()), default=0)
+        kept_runs = runs_in(words_of(spelled, keep), longest=longest)
         found = {name: run for name, run in found.items() if run not in kept_runs}
         found = _useful(
             spelled, found, texts, pieces=pieces, min_count=min_count, language=language
         )
         found = _harmless(vocabulary, spelled, found, keep)
         grown = _grown(vocabulary, spelled, found)
-    first = vocabulary.size
-    runs = {first + place: _in_old_ids(run, vocabulary) for place, run in enumerate(found.values())}
+    # New ids begin behind the old ones, in the order of the pieces.
+    runs = {}
+    for new_id, run in enumerate(found.values(), start=vocabulary.size):
+        runs[new_id] = _in_old_ids(run, vocabulary)
     changed = _changed(vocabulary, grown, keep)
     return GrownVocabulary(grown, runs, len(changed))
 
@@ -194,17 +201,21 @@ def _useful(
     min_count: int,
     language: str | None,
 ) -> dict[str, Run]:
-    """Unknown characters, and the pieces that save most tokens when all of them compete for the
-    texts.
+    """Unknown characters, and the pieces that save most tokens.
+
+    They are counted where all of them compete for the texts.
     """
     longer = {name: run for name, run in found.items() if len(run) > 1}
     grown = with_pieces(spelled, longer)
     uses: Counter[str] = Counter()
     for encoding in encodings(grown, texts, language=language):
         uses.update(encoding.tokens)
-    saved = {
-        name: uses[name] * (len(run) - 1) for name, run in longer.items() if uses[name] >= min_count
-    }
+    # A use of a piece saves all tokens of its run but one.
+    saved = {}
+    for name, run in longer.items():
+        if uses[name] >= min_count:
+            saved[name] = uses[name] * (len(run) - 1)
+    # Among equals by name, so that the result does not depend on the order they were learnt in.
     best = sorted(saved, key=lambda name: (-saved[name], name))[:pieces]
     kept = {*best, *(found.keys() - longer.keys())}
     return {name: run for name, run in found.items() if name in kept}
@@ -234,19 +245,24 @@ def _harmless(
 
 
 def _grown(vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, Run]) -> Vocabulary:
-    """The old vocabulary with these pieces, also where characters that they were spelled with are
-    left out.
+    """The old vocabulary with these pieces, which may hold ids of new characters.
+
+    Some of the characters may have been left out since.
     """
     if spelled.size == vocabulary.size:
         return with_pieces(vocabulary, found)
-    return with_pieces(
-        vocabulary, {name: _in_old_ids(run, vocabulary) for name, run in found.items()}
-    )
+    in_old_ids = {name: _in_old_ids(run, vocabulary) for name, run in found.items()}
+    return with_pieces(vocabulary, in_old_ids)
 
 
 def _in_old_ids(run: Run, vocabulary: Vocabulary) -> Run:
     """A run of ids that may be new characters'; these were unknown before."""
-    return tuple(token if token < vocabulary.size else vocabulary.unk_id for token in run)
+    old_ids = []
+    for token in run:
+        if token >= vocabulary.size:
+            token = vocabulary.unk_id
+        old_ids.append(token)
+    return tuple(old_ids)
 
 
 def _changed(before: Vocabulary, after: Vocabulary, texts: Sequence[str]) -> list[str]:
@@ -256,8 +272,7 @@ def _changed(before: Vocabulary, after: Vocabulary, texts: Sequence[str]) -> lis
 
 
 def grow_encoder(encoder: Encoder, grown: GrownVocabulary) -> Encoder:
-    """The encoder with a row for each new piece: the mean of the rows of the old tokens that it
-    stands for.
+    """The encoder with a row for each new piece, the mean of its old tokens' rows.
 
     Vectors stay the same for all texts without new pieces.
 

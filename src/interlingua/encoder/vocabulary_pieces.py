@@ -1,5 +1,10 @@
-"""New pieces on top of an old vocabulary: which runs of old tokens are worth one, and how a
-tokenizer takes them.
+"""New pieces on top of an old vocabulary: which runs of tokens get one, how a tokenizer takes them.
+
+Pieces are learnt as in byte-pair encoding, from the tokens that the old vocabulary gives. Words are
+counted once with their number of occurrences. A heap holds the pairs of neighbors by their counts;
+the most frequent pair is joined in each word that holds it, which changes the counts of the pairs
+around it, and so on. Only words that hold the pair are looked at, so the cost goes by the changes,
+not by the size of the text.
 """
 
 from __future__ import annotations
@@ -40,10 +45,10 @@ class Merge(NamedTuple):
 def words_of(
     vocabulary: Vocabulary, texts: Sequence[str], *, language: str | None = None
 ) -> Counter[Run]:
-    """The tokens of each word with the number of its occurrences, parted at tokens that are not
-    made of letters.
+    """The tokens of each word with the number of its occurrences.
 
-    So no piece joins letters with digits or punctuation, as SentencePiece does not.
+    Words are parted at tokens that are not made of letters. So no piece joins letters with digits
+    or punctuation, as SentencePiece does not.
 
     Args:
         vocabulary: what cuts the texts.
@@ -56,20 +61,19 @@ def words_of(
     special = set(vocabulary.special_ids)
     for encoding in encodings(vocabulary, texts, language=language):
         word: list[int] = []
-        place = None
-        for token, name, own_place in zip(
-            encoding.ids, encoding.tokens, encoding.word_ids, strict=True
-        ):
+        last_number = None
+        numbered = zip(encoding.ids, encoding.tokens, encoding.word_ids, strict=True)
+        for token, name, number in numbered:
             if name not in is_word_part:
-                is_word_part[name] = token not in special and _is_of_letters(
-                    name.removeprefix(prefix)
-                )
-            if word and (
-                not is_word_part[name] or own_place != place or name.startswith(WORD_STARTS)
-            ):
+                has_letters = _is_of_letters(name.removeprefix(prefix))
+                is_word_part[name] = token not in special and has_letters
+            # A word ends before what is no part of one, where the tokenizer counts another word,
+            # and before a sign for a space, which not every tokenizer counts.
+            is_border = number != last_number or name.startswith(WORD_STARTS)
+            if word and (not is_word_part[name] or is_border):
                 words[tuple(word)] += 1
                 word = []
-            place = own_place
+            last_number = number
             if is_word_part[name]:
                 word.append(token)
         if word:
@@ -92,9 +96,8 @@ def encodings(
     if vocabulary.pre_tokenizer != "none" and language is not None:
         texts = segment(texts, language=language, pre_tokenizer=vocabulary.pre_tokenizer)
     for start in range(0, len(texts), CHUNK_TEXTS):
-        yield from vocabulary.tokenizer.encode_batch(
-            texts[start : start + CHUNK_TEXTS], add_special_tokens=False
-        )
+        chunk = texts[start : start + CHUNK_TEXTS]
+        yield from vocabulary.tokenizer.encode_batch(chunk, add_special_tokens=False)
 
 
 def learn_merges(
@@ -133,6 +136,7 @@ def learn_merges(
     merges: list[Merge] = []
     while heap and len(merges) < most:
         count, merge = heapq.heappop(heap)
+        # Out of date: back with the count of now, unless the pair is gone.
         if -count != counts[merge]:
             if counts[merge]:
                 heapq.heappush(heap, (-counts[merge], merge))
@@ -140,6 +144,8 @@ def learn_merges(
         if -count < min_count:
             break
         merges.append(merge)
+        # Pairs that have become more frequent go into the heap anew; those that have become rarer
+        # are noticed when they are popped.
         touched: set[Merge] = set()
         for number in sorted(places.pop(merge)):
             before = _pairs(spelled[number])
@@ -174,14 +180,14 @@ def _differences(before: Counter[Merge], after: Counter[Merge]) -> dict[Merge, i
 def _joined(word: Sequence[Run], merge: Merge) -> list[Run]:
     """The word with each occurrence of the pair joined, from left to right."""
     joined: list[Run] = []
-    place = 0
-    while place < len(word):
-        if place + 1 < len(word) and word[place] == merge.left and word[place + 1] == merge.right:
+    start = 0
+    while start < len(word):
+        if start + 1 < len(word) and word[start] == merge.left and word[start + 1] == merge.right:
             joined.append(merge.run)
-            place += 2
+            start += 2
         else:
-            joined.append(word[place])
-            place += 1
+            joined.append(word[start])
+            start += 1
     return joined
 
 
@@ -200,7 +206,7 @@ def unknown_characters(
 ) -> list[str]:
     """The entries that unknown characters need, in order of the characters.
 
-    Nothing for byte-level vocabularies.
+    Byte-level vocabularies need none.
 
     WordPiece needs two for each: one to begin a word with and one to go on with.
 
@@ -216,13 +222,18 @@ def unknown_characters(
     counts: Counter[str] = Counter()
     for text, encoding in zip(texts, encodings(vocabulary, texts, language=language), strict=True):
         if vocabulary.unk_id in encoding.ids:
-            counts.update(normalizer.normalize_str(text) if normalizer else text)
+            if normalizer:
+                text = normalizer.normalize_str(text)
+            # Of each character: a text is a sequence of them.
+            counts.update(text)
     prefix = vocabulary.definition["model"].get("continuing_subword_prefix")
     entries: list[str] = []
     for character in sorted(counts):
         if counts[character] < min_count or character.isspace():
             continue
-        names = [character] if prefix is None else [character, prefix + character]
+        names = [character]
+        if prefix is not None:
+            names.append(prefix + character)
         entries += [name for name in names if vocabulary.tokenizer.token_to_id(name) is None]
     return entries
 
@@ -243,12 +254,15 @@ def with_pieces(
     if model["type"] == "Unigram":
         _add_to_unigram(vocabulary, model, pieces)
     else:
-        model["vocab"] |= {name: first + place for place, name in enumerate(pieces)}
+        model["vocab"] |= {name: new_id for new_id, name in enumerate(pieces, start=first)}
     if model["type"] == "BPE":
+        # Older files write a merge as one text, newer ones as two.
         as_text = bool(model["merges"]) and isinstance(model["merges"][0], str)
-        made = list(merges)
-        names = {run: name for name, run in piece_names(vocabulary, itertools.chain(*made)).items()}
-        for merge in made:
+        new_merges = list(merges)
+        entries = piece_names(vocabulary, itertools.chain(*new_merges))
+        names = {run: name for name, run in entries.items()}
+        # At the end, so that all old merges come before them.
+        for merge in new_merges:
             sides = [names[merge.left], names[merge.right]]
             model["merges"].append(" ".join(sides) if as_text else sides)
     return Vocabulary(
@@ -262,6 +276,7 @@ def with_pieces(
 def _add_to_unigram(
     vocabulary: Vocabulary, model: dict[str, Any], pieces: Mapping[str, Run]
 ) -> None:
+    """Appends the pieces to the list of entries, with the scores that the growth promises."""
     entries = model["vocab"]
     scores = [score for _, score in entries]
     lowest = min(scores)

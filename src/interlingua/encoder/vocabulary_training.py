@@ -40,11 +40,10 @@ def train_vocabulary(
     threads: int | None = None,
     progress: bool = False,
 ) -> Vocabulary:
-    """Trains SentencePiece as EMS (Mao et al. 2023) does and converts it to an equal
-    ``tokenizers.Tokenizer``.
+    """Trains SentencePiece as EMS (Mao et al. 2023) does, and converts it.
 
-    Ids: ``<pad>`` 0, ``<unk>`` 1, ``<MASK>`` 2, one tag a language (``<2de>``), then pieces; no
-    start and end tokens.
+    The result is an equal ``tokenizers.Tokenizer``. Ids: ``<pad>`` 0, ``<unk>`` 1, ``<MASK>`` 2,
+    one tag a language (``<2de>``), then pieces; no start and end tokens.
 
     Args:
         sample: (language code, text) in any order and of any length; streamed once.
@@ -71,15 +70,16 @@ def train_vocabulary(
             sample, sentences=sample_sentences, temperature=temperature, seed=seed
         )
         say(f"training {size:,} {model_type} pieces on {sum(map(len, texts.values())):,} texts")
+        rule = "nmt_nfkc_cf" if lowercase else "nmt_nfkc"
+        # The last one spells all hexadecimal digits, of which the names of bytes are made.
+        spelled = [*tags.values(), *SPECIAL_TOKENS.values(), "<0x123456789>"]
         model = _train_sentencepiece(
             _shuffled(texts, pre_tokenizer, seed),
             vocab_size=size,
             model_type=model_type,
             control_symbols=[SPECIAL_TOKENS["mask_token"], *tags.values()],
-            required_chars=_spelling(
-                [*tags.values(), *SPECIAL_TOKENS.values(), "<0x123456789>"], lowercase=lowercase
-            ),
-            normalization_rule_name="nmt_nfkc_cf" if lowercase else "nmt_nfkc",
+            required_chars=_spelling(spelled, lowercase=lowercase),
+            normalization_rule_name=rule,
             byte_fallback=byte_fallback,
             character_coverage=character_coverage,
             num_threads=threads or os.cpu_count() or 1,
@@ -97,11 +97,10 @@ def train_vocabulary(
 def balanced_sample(
     sample: Iterable[tuple[str, str]], *, sentences: int, temperature: float, seed: int
 ) -> dict[str, list[str]]:
-    """Draws texts by language with weight n^(1/temperature), in one pass and memory for about 2
-    ``sentences`` texts.
+    """Draws texts by language with weight n^(1/temperature), in one pass.
 
-    Where memory forces it, a language is held at twice an equal share; what one can't give, the
-    others do.
+    Memory is for about 2 ``sentences`` texts. Where memory forces it, a language is held at twice
+    an equal share; what one can't give, the others do.
 
     Returns:
         texts by language; all of them where there are no more than ``sentences``.
@@ -112,8 +111,10 @@ def balanced_sample(
     counts: dict[str, int] = {}
     reservoirs: dict[str, list[str]] = {}
     draw = random.Random(seed_for(seed, "vocabulary sample"))
-    room = 2 * sentences
-    capacity = room
+    # `most_held` texts of all languages together, `capacity` of each; the latter falls as languages
+    # come in.
+    most_held = 2 * sentences
+    capacity = most_held
     held = 0
     for language, text in sample:
         if not text or text.isspace():
@@ -126,8 +127,10 @@ def balanced_sample(
             held += 1
         elif (place := draw.randrange(seen)) < capacity:
             reservoir[place] = text[:MAX_CHARACTERS]
-        if held > room:
-            capacity = max(1, room // len(reservoirs))
+        # Too many: each language is cut to an equal share. Shuffled first, since what is dropped of
+        # a reservoir must be a random part of it.
+        if held > most_held:
+            capacity = max(1, most_held // len(reservoirs))
             for kept in reservoirs.values():
                 draw.shuffle(kept)
                 del kept[capacity:]
@@ -136,23 +139,22 @@ def balanced_sample(
         raise DataError("there is no text to train a vocabulary on; check the input files")
     if sum(counts.values()) <= sentences:
         return reservoirs
-    there = {language: len(texts) for language, texts in reservoirs.items()}
-    wanted = quotas(counts, sentences, temperature, held=there)
-    return {
-        language: draw.sample(texts, wanted[language]) for language, texts in reservoirs.items()
-    }
+    held_by_language = {language: len(texts) for language, texts in reservoirs.items()}
+    sizes = quotas(counts, sentences, temperature, held=held_by_language)
+    return {language: draw.sample(texts, sizes[language]) for language, texts in reservoirs.items()}
 
 
 def _shuffled(texts: dict[str, list[str]], pre_tokenizer: PreTokenizer, seed: int) -> Iterator[str]:
-    """Texts of all languages mixed, since SentencePiece's suffix array and pruning see them in the
-    order given.
+    """Texts of all languages mixed.
+
+    SentencePiece's suffix array and pruning see them in the order given.
     """
     everything: list[str] = []
     for language in sorted(texts):
         everything += segment(texts.pop(language), language=language, pre_tokenizer=pre_tokenizer)
     random.Random(seed_for(seed, "vocabulary order")).shuffle(everything)
     while everything:
-        # SentencePiece keeps its own copy: two of a million texts would be too many
+        # SentencePiece keeps its own copy: two of a million texts would be too many.
         yield everything.pop()
 
 
@@ -162,7 +164,9 @@ def _spelling(names: Iterable[str], *, lowercase: bool) -> str:
     Where all are known, a text that spells one is never cheapest as it.
     """
     letters = "".join(names)
-    return "".join(sorted(set(letters.lower() if lowercase else letters)))
+    if lowercase:
+        letters = letters.lower()
+    return "".join(sorted(set(letters)))
 
 
 def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
@@ -208,7 +212,7 @@ def _converted(model: bytes, tags: dict[str, str], pre_tokenizer: PreTokenizer) 
 
 @contextlib.contextmanager
 def _status(show: bool) -> Iterator[Callable[[str], None]]:
-    """A spinner with the time passed, where wanted."""
+    """A spinner with the time passed, if it is to be shown."""
     if not show:
         yield lambda message: None
         return

@@ -71,25 +71,26 @@ def most_frequent_ids(
     Raises:
         ConfigError: special tokens and single characters alone are more than ``size``.
     """
+    # Each language's shares of its tokens, times the weight of the language.
     expected = np.zeros(vocabulary.size)
     for of_language in counts.values():
         tokens = of_language.sum()
         if tokens:
             expected += of_language / tokens * tokens ** (1 / temperature)
-    entries = _entries(vocabulary.definition["model"])
-    characters = {
-        character for piece, index in entries.items() if expected[index] for character in piece
-    }
-    needed = {
-        *vocabulary.special_ids,
-        *(token["id"] for token in vocabulary.definition["added_tokens"]),
-    }
+    definition = vocabulary.definition
+    entries = _entries(definition["model"])
+    characters: set[str] = set()
+    for piece, index in entries.items():
+        if expected[index]:
+            characters.update(piece)
+    needed = {*vocabulary.special_ids, *_added_ids(definition)}
     needed |= {entries[character] for character in characters if character in entries}
     if len(needed) > size:
         raise ConfigError(
             f"vocabulary: max_size is {size:,}, less than the {len(needed):,} characters and"
             " special tokens in use"
         )
+    # Stable: among equals the lower id comes first.
     by_frequency = np.argsort(-expected, kind="stable")
     in_use = by_frequency[: np.count_nonzero(expected)].tolist()
     others = [index for index in in_use if index not in needed]
@@ -121,10 +122,11 @@ def trim_vocabulary(
     definition = vocabulary.definition
     model = definition["model"]
     entries = _entries(model)
-    kept = {*ids, *vocabulary.special_ids, *(token["id"] for token in definition["added_tokens"])}
-    kept |= _needed(
-        model, entries, kept, byte_level="ByteLevel" in json.dumps(definition["pre_tokenizer"])
-    )
+    kept = {*ids, *vocabulary.special_ids, *_added_ids(definition)}
+    # Anywhere in the pre-tokenizer, which may be a sequence of several.
+    byte_level = "ByteLevel" in json.dumps(definition["pre_tokenizer"])
+    kept |= _needed(model, entries, kept, byte_level=byte_level)
+    # New ids in the order of the old ones.
     kept_ids = np.asarray(sorted(kept), dtype=np.int64)
     new_ids = {old: new for new, old in enumerate(kept_ids.tolist())}
     _shrink(model, new_ids)
@@ -140,6 +142,11 @@ def trim_vocabulary(
     return trimmed, kept_ids
 
 
+def _added_ids(definition: dict[str, Any]) -> list[int]:
+    """Ids of the tokens that are outside of the model."""
+    return [token["id"] for token in definition["added_tokens"]]
+
+
 def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
     remaining = iter(texts)
     while chunk := list(itertools.islice(remaining, CHUNK_TEXTS)):
@@ -147,13 +154,15 @@ def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _ids_of(vocabulary: Vocabulary, texts: list[str], language: str | None) -> set[int]:
+    """Ids that one chunk of texts needs, see ``ids_in_use``."""
     encoded = vocabulary.encode(texts, language=language)
     used = set().union(*encoded)
-    model = vocabulary.definition["model"] if vocabulary.model_type == "WordPiece" else None
-    if model is not None and vocabulary.unk_id in used:
-        for text, ids in zip(texts, encoded, strict=True):
-            if vocabulary.unk_id in ids:
-                used |= _matched_in_unknown_words(vocabulary, model, text)
+    if vocabulary.model_type != "WordPiece" or vocabulary.unk_id not in used:
+        return used
+    model = vocabulary.definition["model"]
+    for text, ids in zip(texts, encoded, strict=True):
+        if vocabulary.unk_id in ids:
+            used |= _matched_in_unknown_words(vocabulary, model, text)
     return used
 
 
@@ -161,25 +170,28 @@ def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], tex
     """The pieces that WordPiece's greedy match found before it gave a word up."""
     tokenizer = vocabulary.tokenizer
     pieces = model["vocab"]
-    prefix = model["continuing_subword_prefix"]
-    normalized = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer else text
-    words = (
-        tokenizer.pre_tokenizer.pre_tokenize_str(normalized)
-        if tokenizer.pre_tokenizer
-        else [(normalized, None)]
-    )
+    # The tokenizer's own steps before the model.
+    if tokenizer.normalizer:
+        text = tokenizer.normalizer.normalize_str(text)
+    words = [text]
+    if tokenizer.pre_tokenizer:
+        words = [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text)]
     matched = set()
-    for word, _ in words:
+    for word in words:
         # Words beyond the model's limit are unknown without being looked at.
-        start = 0 if len(word) <= model["max_input_chars_per_word"] else len(word)
+        if len(word) > model["max_input_chars_per_word"]:
+            continue
+        prefix = ""
+        start = 0
         while start < len(word):
+            # The longest match first, which the model takes without looking further.
             ends = range(len(word), start, -1)
-            found = next(
-                (end for end in ends if (prefix if start else "") + word[start:end] in pieces), None
-            )
+            found = next((end for end in ends if prefix + word[start:end] in pieces), None)
             if found is None:
                 break
-            matched.add(pieces[(prefix if start else "") + word[start:found]])
+            matched.add(pieces[prefix + word[start:found]])
+            # Behind the first piece all are continuations.
+            prefix = model["continuing_subword_prefix"]
             start = found
     return matched
 
@@ -200,14 +212,16 @@ def _needed(
 ) -> set[int]:
     """Ids without which the kept ones are not reached."""
     needed = set()
+    # Any of the bytes <0x00> to <0xFF> may be needed for a character that is not spelled.
     if model.get("byte_fallback"):
-        needed |= {
-            index for piece, index in entries.items() if len(piece) == 6 and piece.startswith("<0x")
-        }
+        for piece, index in entries.items():
+            if len(piece) == 6 and piece.startswith("<0x"):
+                needed.add(index)
     if model["type"] == "Unigram":
         if model["unk_id"] is not None:
             needed.add(model["unk_id"])
-        needed.add(min(range(len(model["vocab"])), key=lambda index: model["vocab"][index][1]))
+        scores = [score for _, score in model["vocab"]]
+        needed.add(scores.index(min(scores)))
     if model["type"] == "BPE":
         if byte_level:
             needed |= {index for piece, index in entries.items() if len(piece) == 1}
@@ -216,6 +230,7 @@ def _needed(
 
 
 def _merge_closure(model: dict[str, Any], entries: dict[str, int], ids: set[int]) -> set[int]:
+    """The ids, and the parts from which they are merged, down to single characters."""
     parts: dict[str, set[str]] = {}
     for left, right, merged in _merges(model):
         parts.setdefault(merged, set()).update((left, right))
@@ -234,24 +249,24 @@ def _merges(model: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
     """Left part, right part and result of each merge; older files write a merge as one string."""
     prefix = model.get("continuing_subword_prefix") or ""
     for merge in model["merges"]:
-        left, right = merge.split(" ") if isinstance(merge, str) else merge
+        if isinstance(merge, str):
+            merge = merge.split(" ")
+        left, right = merge
         yield left, right, left + right[len(prefix) :]
 
 
 def _shrink(model: dict[str, Any], new_ids: dict[int, int]) -> None:
     if model["type"] == "Unigram":
         model["vocab"] = [entry for index, entry in enumerate(model["vocab"]) if index in new_ids]
-        model["unk_id"] = None if model["unk_id"] is None else new_ids[model["unk_id"]]
+        if model["unk_id"] is not None:
+            model["unk_id"] = new_ids[model["unk_id"]]
         return
-    model["vocab"] = {
-        piece: new_ids[index] for piece, index in model["vocab"].items() if index in new_ids
-    }
+    vocab = {piece: new_ids[index] for piece, index in model["vocab"].items() if index in new_ids}
+    model["vocab"] = vocab
     if model["type"] == "BPE":
-        there = model["vocab"]
+        # A merge stays where both its parts and what they become have stayed.
         merges = zip(model["merges"], _merges(model), strict=True)
-        model["merges"] = [
-            merge for merge, pieces in merges if all(piece in there for piece in pieces)
-        ]
+        model["merges"] = [merge for merge, pieces in merges if vocab.keys() >= set(pieces)]
 
 
 def _renumber(processor: dict[str, Any] | None, new_ids: dict[int, int]) -> None:

@@ -1,5 +1,8 @@
-"""Weight files: Hugging Face's parameter names to ours and back, safetensors and old pickles, one
-line on damage.
+"""Weight files: Hugging Face's parameter names to ours and back, safetensors and old pickles.
+
+What is read is compared with what ``config.json`` says, parameter by parameter: nothing may be
+missing, nothing of embeddings or layers left over, and every shape must fit. Each kind of damage is
+one line that names the file.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ NAMED_LAYERS = 8
 def huggingface_name(name: str, model_type: str = "bert") -> str:
     """``layers.0.query.weight`` -> ``encoder.layer.0.attention.self.query.weight``.
 
-    Where theirs holds several of ours, or the reverse: the first of theirs.
+    Where one of theirs holds several of ours, or the reverse, it is the first of theirs.
     """
     module, kind = name.rsplit(".", 1)
     family = FAMILIES[model_type]
@@ -49,10 +52,8 @@ def to_huggingface_names(weights: dict[str, Tensor], config: BackboneConfig) -> 
     """
     family = FAMILIES[config.model_type]
     if family.has_types and not config.type_vocab_size:
-        weights = {
-            **weights,
-            TOKEN_TYPES: weights["word_embeddings.weight"].new_zeros(1, config.hidden_size),
-        }
+        zeros = weights["word_embeddings.weight"].new_zeros(1, config.hidden_size)
+        weights = {**weights, TOKEN_TYPES: zeros}
     stored = {}
     for stack in family.stacks(weights):
         theirs = stack.to_theirs([weights[name] for name in stack.ours])
@@ -64,8 +65,7 @@ def to_huggingface_names(weights: dict[str, Tensor], config: BackboneConfig) -> 
 def from_huggingface_names(
     stored: dict[str, Tensor], config: BackboneConfig, folder: Path
 ) -> tuple[dict[str, Tensor], BackboneConfig]:
-    """Our state dict from a stock one, whatever prefix (``bert.``, ``roberta.``) and heads it
-    carries.
+    """Our state dict from a stock one, of any prefix (``bert.``, ``roberta.``) and with any heads.
 
     Returns:
         the weights, and the config without token types if their only row is zero.
@@ -75,6 +75,7 @@ def from_huggingface_names(
             there are several models.
     """
     family = FAMILIES[config.model_type]
+    # The word embeddings are in every model: what stands before their name is the prefix of all.
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
         raise CheckpointError(
@@ -88,16 +89,15 @@ def from_huggingface_names(
             " the model of one of them"
         )
     prefix = anchors[0].removesuffix(family.anchor)
-    types = (
-        stored.get(prefix + huggingface_name(TOKEN_TYPES, config.model_type))
-        if family.has_types
-        else None
-    )
+    types: Tensor | None = None
+    if family.has_types:
+        types = stored.get(prefix + huggingface_name(TOKEN_TYPES, config.model_type))
     if types is not None and config.type_vocab_size not in (0, len(types)):
         raise CheckpointError(
             f"{folder}: config.json says {config.type_vocab_size} token types, the weight file has"
             f" {len(types)}; fetch the model again"
         )
+    # A single row of zeros adds nothing; `to_huggingface_names` writes one.
     if types is None or (len(types) == 1 and not types.any()):
         config = dataclasses.replace(config, type_vocab_size=0)
     elif config.type_vocab_size > 1 and types is None:
@@ -110,11 +110,11 @@ def from_huggingface_names(
     _check_layers(stored, prefix + family.layer_prefix, config, folder)
     weights: dict[str, Tensor] = {}
     for stack in family.stacks(expected):
+        # Tensors on "meta" tell the shapes that theirs must have, without any memory.
         blanks = stack.to_theirs([expected[name] for name in stack.ours])
-        theirs = [
-            _parameter(stored, prefix + name, blank, folder)
-            for name, blank in zip(stack.theirs, blanks, strict=True)
-        ]
+        theirs = []
+        for name, blank in zip(stack.theirs, blanks, strict=True):
+            theirs.append(_parameter(stored, prefix + name, blank, folder))
         weights |= dict(zip(stack.ours, stack.to_ours(theirs), strict=True))
     _check_left_over(stored, prefix, family, expected, folder)
     return weights, config
@@ -126,6 +126,7 @@ def _parameter(stored: Mapping[str, Tensor], full: str, blank: Tensor, folder: P
     Raises:
         CheckpointError: it is missing, or of another shape than ``blank``, or holds no numbers.
     """
+    # TensorFlow's names of a LayerNorm's weight and bias, which the oldest files have.
     old = full.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
     tensor = stored.get(full, stored.get(old))
     if tensor is None:
@@ -152,18 +153,18 @@ def _check_layers(
     Raises:
         CheckpointError: some are missing or left over, which are named.
     """
+    # Six digits at most: a stranger's file may have a number of any length.
     pattern = re.compile(rf"{re.escape(layer_prefix)}(\d{{1,6}})\.")
     matches = map(pattern.match, stored)
-    there = {int(match[1]) for match in matches if match}
+    found = {int(match[1]) for match in matches if match}
     expected = set(range(config.num_hidden_layers))
-    for wrong, what in (
-        (expected - there, "are missing from"),
-        (there - expected, "are left over in"),
-    ):
+    missing = (expected - found, "are missing from")
+    left_over = (found - expected, "are left over in")
+    for wrong, what in (missing, left_over):
         if wrong:
-            names = ", ".join(map(str, sorted(wrong)[:NAMED_LAYERS])) + ", ..." * (
-                len(wrong) > NAMED_LAYERS
-            )
+            names = ", ".join(map(str, sorted(wrong)[:NAMED_LAYERS]))
+            if len(wrong) > NAMED_LAYERS:
+                names += ", ..."
             raise CheckpointError(
                 f"{folder}: config.json says {config.num_hidden_layers} layers, but layers {names}"
                 f" {what} the weight file; fetch the model again"
@@ -184,7 +185,10 @@ def _check_left_over(
     Raises:
         CheckpointError: there is one.
     """
-    names = {*expected, TOKEN_TYPES} if family.has_types else {*expected}
+    names = set(expected)
+    # In the file also where the only row is zero, and so dropped here.
+    if family.has_types:
+        names.add(TOKEN_TYPES)
     known = {prefix + name for stack in family.stacks(names) for name in stack.theirs}
     roots = tuple([prefix + root for root in family.roots])
     for full in stored:
@@ -244,7 +248,8 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
     try:
-        with warnings.catch_warnings():  # of kinds of tensors that are refused
+        with warnings.catch_warnings():
+            # torch warns of kinds of tensors that are refused below.
             warnings.simplefilter("ignore")
             tensors: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
         _check_tensors(tensors)
@@ -257,8 +262,9 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _check_tensors(tensors: object) -> None:
-    """Refuses what a pickle may hold besides plain tensors, and tensors larger than the bytes that
-    they are made of.
+    """Refuses what is no plain tensor, and tensors larger than the bytes that they are made of.
+
+    A pickle may hold such things.
 
     Raises:
         ValueError: it holds such things.
@@ -268,13 +274,15 @@ def _check_tensors(tensors: object) -> None:
     for name, tensor in tensors.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor) or not _is_plain(tensor):
             raise ValueError(f"{str(name)[:60]} is no plain tensor")
+        # Strides of 0 make a huge tensor of a single number.
         if tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size():
             raise ValueError(f"{name[:60]} has {tensor.numel():,} numbers, more than are stored")
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor is numbers in the memory: not sparse, nested, quantized, or a shape alone
-    (``meta``).
+    """Whether a tensor is numbers in the memory.
+
+    It is not sparse, nested, quantized, or a shape alone (``meta``).
     """
     special = tensor.is_nested or tensor.is_quantized or tensor.device.type != "cpu"
     return tensor.layout == torch.strided and not special
@@ -288,6 +296,7 @@ def weights_digest(weights: Mapping[str, Tensor], *, begin: str = "") -> str:
         begin: hashed before them.
     """
     digest = hashlib.sha256(begin.encode())
+    # Sorted by name, and each with dtype and shape: equal bytes of other shapes are other weights.
     for name, tensor in sorted(weights.items()):
         digest.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)

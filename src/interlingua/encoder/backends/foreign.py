@@ -1,5 +1,8 @@
-"""What the encoders of other makers share: portions, prompts, checks, and options that are
-theirs.
+"""What the encoders of other makers share: portions, prompts, checks, and options of their own.
+
+Texts go to such an encoder in portions, so that memory is bounded and a run that is stopped loses
+little. What comes back is checked before it is used: an array, a row for each text, always of one
+width, without NaN.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ class NoOptions:
 class Choices:
     """The settings requested of a backend.
 
-    Of pooling, dtype, device and dim only those that it supports.
+    Pooling, dtype, device and dim are given only to backends that support them.
 
     Attributes:
         name: as results call the encoder.
@@ -60,7 +63,7 @@ class Choices:
 class ForeignEncoder(abc.ABC):
     """An encoder that batches as it likes.
 
-    Languages and, mostly, the token budget are nothing to it.
+    It does not look at languages and, mostly, not at the token budget.
 
     Attributes:
         takes: the ones of pooling, dtype and device that it supports.
@@ -91,8 +94,7 @@ class ForeignEncoder(abc.ABC):
 
     @classmethod
     def own_options(cls, choices: Choices, backend: str) -> tuple[Any, tuple[str, ...]]:
-        """The backend's own options, and those of them that change vectors and differ from the
-        default.
+        """The backend's own options, and those of them that change vectors and are no defaults.
 
         A field with ``{"changes_vectors": False}`` in its metadata is left out of the latter.
         """
@@ -117,7 +119,7 @@ class ForeignEncoder(abc.ABC):
     ) -> Float32[ndarray, "n d"]:
         """One vector per text, in the order given, as the model makes them.
 
-        Of length 1 with ``normalize``.
+        They have length 1 with ``normalize``.
 
         Args:
             texts: any iterable; read a portion at a time.
@@ -135,17 +137,20 @@ class ForeignEncoder(abc.ABC):
         """
         before = prompt_text(self, prompt)
         left = iter(checked_texts(texts))
-        counts = EncodeReport() if report is None else report
+        counts = report or EncodeReport()
 
         def windows() -> Iterator[Float32[ndarray, "n d"]]:
             while portion := list(itertools.islice(left, self.portion_texts)):
                 started = counts.texts
                 vectors = as_vectors(self._embed(portion, before, batch_tokens, counts))
+                # Set, not added to: some encoders count their texts by themselves.
                 counts.texts = started + len(portion)
                 check_vectors(vectors, portion, self.dim)
                 self.dim = vectors.shape[1]
                 advance(len(portion))
-                yield normalize_rows(vectors) if normalize else vectors
+                if normalize:
+                    vectors = normalize_rows(vectors)
+                yield vectors
 
         return collect(windows(), self.dim, out)
 
@@ -161,10 +166,10 @@ def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
         TaskError: it is no array of numbers, or its rows have unequal lengths.
     """
     try:
-        if hasattr(
-            found, "detach"
-        ):  # PyTorch's, which may be on a GPU, want gradients or be of a type NumPy lacks
+        # PyTorch's, which may be on a GPU, want gradients or be of a type NumPy lacks.
+        if hasattr(found, "detach"):
             found = found.detach().cpu().float().numpy()
+        # NumPy would drop the imaginary part, with a warning alone.
         if np.iscomplexobj(found):
             raise TypeError("complex numbers")
         return np.asarray(found, dtype=np.float32)

@@ -42,7 +42,8 @@ class FunctionEncoder(ForeignEncoder):
         identity: str | None = None,
     ) -> None:
         self._function = function
-        self.dim = 0  # known after the first call
+        # Known after the first call.
+        self.dim = 0
         name = name or str(getattr(function, "__name__", ""))
         self.info = ModelInfo(name=name, digest=None, library="function", kept_as=identity)
 
@@ -50,7 +51,10 @@ class FunctionEncoder(ForeignEncoder):
     def load(cls, model: str, choices: Choices) -> FunctionEncoder:
         """See ``ForeignEncoder.load``; ``model`` is ``module:function``."""
         options, _ = cls.own_options(choices, "function")
-        identity = f"{model} {options.version}" if options.version else None
+        # Without a version a change of the weights behind the function would go unnoticed.
+        identity: str | None = None
+        if options.version:
+            identity = f"{model} {options.version}"
         return cls(import_function(model), name=choices.name, identity=identity)
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:

@@ -63,19 +63,24 @@ def load_encoder(
     _check(backend, kind.takes, pooling, dtype, device, dim)
     if kind.has_files:
         model = os.fspath(best_of_run(model))
-    default = "cuda" if torch.cuda.is_available() and "device" in kind.takes else "cpu"
+    if not device:
+        device = "cpu"
+        if torch.cuda.is_available() and "device" in kind.takes:
+            device = "cuda"
     choices = Choices(
         name=name or model_name(model),
         pooling=pooling,
         dtype=dtype,
-        device=device or default,
+        device=device,
         dim=dim,
         options=options or {},
     )
     encoder = kind.load(model, choices)
     choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
     overrides = tuple(f"{key}={value}" for key, value in choice.items() if value)
-    training = training_record(model) if kind.has_files else None
+    training: dict[str, Any] | None = None
+    if kind.has_files:
+        training = training_record(model)
     encoder.info = dataclasses.replace(encoder.info.with_overrides(overrides), training=training)
     return encoder, encoder.info
 
@@ -109,13 +114,13 @@ def encode_function(
             f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
         )
     if backend != "interlingua":
-        return load_encoder(model, backend=backend, dtype=dtype, device=device, options=options)[
-            0
-        ].encode
+        foreign, _ = load_encoder(
+            model, backend=backend, dtype=dtype, device=device, options=options
+        )
+        return foreign.encode
     from_mapping(NoOptions, options, where="--set interlingua")
-    encoder = Encoder.load(model).to(
-        choose_device(device)
-    )  # no digest, which takes a look at all weights
+    # Not by `load_encoder`, which looks at all weights for a digest.
+    encoder = Encoder.load(model).to(choose_device(device))
     return functools.partial(encoder.encode, dtype=dtype or "float32")
 
 
@@ -129,8 +134,9 @@ def encode_by_name(
     settings: tuple[str, ...] = (),
     **how: Any,
 ) -> Float32[ndarray, "n d"]:
-    """Vectors of texts by a model that each process loads by its name when it first needs it, and
-    keeps.
+    """Vectors of texts by a model that is named.
+
+    Each process loads it when it first needs it, and keeps it.
 
     Args:
         texts: to embed.
@@ -145,6 +151,7 @@ def encode_by_name(
     return found
 
 
+# One model at a time, so that a worker which serves one job after another does not fill its memory.
 @functools.lru_cache(maxsize=1)
 def _kept(
     model: str, backend: str, dtype: Dtype | None, device: str | None, settings: tuple[str, ...]
@@ -164,8 +171,7 @@ def encode_and_identity(
     identified: bool = True,
     elsewhere: bool = False,
 ) -> tuple[Callable[..., Float32[ndarray, "n d"]], str]:
-    """What gives vectors of length 1, and what tells the model, its prompt and its settings from
-    others.
+    """What gives vectors of length 1, and what tells the model and its settings from others.
 
     Args:
         model: see ``load_encoder``.
@@ -188,12 +194,14 @@ def encode_and_identity(
                 f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
             )
         encoder, info = load_encoder(model, **choices, options=options)
-        identity = " ".join(
-            [info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]
-        ).strip()
+        facts = [info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]
+        identity = " ".join(facts).strip()
         encode = functools.partial(encoder.encode, **how)
     if elsewhere:
-        name = str(Path(model).resolve()) if Path(model).exists() else model
+        # Other processes may have another working directory.
+        name = model
+        if Path(model).exists():
+            name = str(Path(model).resolve())
         encode = functools.partial(
             encode_by_name, model=name, **choices, settings=tuple(settings), **how
         )
@@ -234,13 +242,16 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
 def model_name(model: str) -> str:
     """``runs/ems/best`` -> ``ems-best``.
 
-    ``hf:owner/name`` -> ``owner/name``; ``dir/me5`` -> ``me5``.
+    Further, ``hf:owner/name`` -> ``owner/name``, and ``dir/me5`` -> ``me5``.
     """
     path = Path(model)
     if not path.exists():
         return hub_name(model) or model
     path = path.resolve()
-    return f"{path.parent.name}-{path.name}" if path.name in ("model", "best") else path.name
+    # The models of all runs have one of these two names.
+    if path.name in ("model", "best"):
+        return f"{path.parent.name}-{path.name}"
+    return path.name
 
 
 def _check(

@@ -1,5 +1,6 @@
-"""An encoder of any backend with a language map behind it, as ``interlingua debias`` writes it for
-foreign encoders.
+"""An encoder of any backend with a language map behind it.
+
+``interlingua debias`` writes it for foreign encoders, which can hold no map in their own files.
 """
 
 from __future__ import annotations
@@ -62,10 +63,12 @@ class MappedEncoder(ForeignEncoder):
             self.settings = base.settings
         self.portion_texts = getattr(base, "portion_texts", type(self).portion_texts)  # type: ignore[misc]
         self.counts_tokens = getattr(base, "counts_tokens", False)
-        digest = hashlib.sha256(
-            language_map.weight.tobytes() + language_map.bias.tobytes()
-        ).hexdigest()
-        identity = None if base.info.identity is None else f"{base.info.identity} map {digest}"
+        numbers = language_map.weight.tobytes() + language_map.bias.tobytes()
+        digest = hashlib.sha256(numbers).hexdigest()
+        # Vectors of an encoder that can't be identified can't be kept, mapped or not.
+        identity: str | None = None
+        if base.info.identity is not None:
+            identity = f"{base.info.identity} map {digest}"
         self.info = replace(base.info, name=name, digest=None, kept_as=identity, normalized=True)
 
     @classmethod
@@ -77,20 +80,23 @@ class MappedEncoder(ForeignEncoder):
             ConfigError: the map needs the language of every text, or the folder names code or a
                 server, and the user has not marked it as trusted.
         """
-        from interlingua.encoder.backends.load import (
-            load_encoder,
-        )  # which finds this module by its name
+        # Imported here, since that module finds this one by its name.
+        from interlingua.encoder.backends.load import load_encoder
 
         own, _ = cls.own_options(choices, "mapped")
         folder = Path(model)
         base = read_json(folder / MAPPED_FILE, schema=BASE)
         _check_backend(base, folder, trusted=own.trust)
         backend = base["backend"]
+        # The others refuse a device that they did not ask for.
+        device: str | None = None
+        if backend in ("interlingua", "sentence-transformers"):
+            device = choices.device
         encoder, _ = load_encoder(
             base["model"],
             backend=backend,
             dtype=choices.dtype or base.get("dtype"),
-            device=choices.device if backend in ("interlingua", "sentence-transformers") else None,
+            device=device,
             options=base["options"],
         )
         language_map = read_map(folder / MAP_FILE)
@@ -103,14 +109,18 @@ class MappedEncoder(ForeignEncoder):
     def _embed(
         self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport
     ) -> Float32[ndarray, "n d"]:
-        options: dict[str, Any] = {"report": report} if self.counts_tokens else {}
+        options: dict[str, Any] = {}
+        if self.counts_tokens:
+            options["report"] = report
         vectors = self._base.encode(texts, prompt=prompt, batch_tokens=batch_tokens, **options)
+        # The map was estimated on vectors of length 1.
         return self._map.apply(normalize_rows(vectors))
 
 
 def _check_backend(base: Mapping[str, Any], folder: Path, *, trusted: bool) -> None:
-    """Refuses what runs code or sends texts away, unless the user says so: the folder may be a
-    stranger's.
+    """Refuses what runs code or sends texts away, unless the user says so.
+
+    The folder may be a stranger's.
 
     Raises:
         CheckpointError: the backend can't have a map behind it.
@@ -135,6 +145,8 @@ def described_base(
     model: str, backend: str, options: Mapping[str, Any], *, dtype: str | None = None
 ) -> dict[str, Any]:
     """The content of ``mapped_encoder.json``: what ``load`` needs to find the encoder again."""
+    # Of a path the whole, since the folder may be used from another working directory.
     path = Path(model)
-    where = str(path.resolve()) if path.exists() else model
-    return {"model": where, "backend": backend, "options": dict(options), "dtype": dtype}
+    if path.exists():
+        model = str(path.resolve())
+    return {"model": model, "backend": backend, "options": dict(options), "dtype": dtype}

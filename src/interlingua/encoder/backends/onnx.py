@@ -25,7 +25,7 @@ from interlingua.encoder.directory import (
 from interlingua.encoder.encode import CPU_BATCH_TOKENS, EncodeReport, token_budget_batches
 from interlingua.encoder.locate import locate
 from interlingua.encoder.model_info import ModelInfo
-from interlingua.encoder.pooling import POOLING_MODES, HiddenStates
+from interlingua.encoder.pooling import POOLING_MODES, HiddenStates, PoolingMode
 from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary, truncate
@@ -78,35 +78,40 @@ class OnnxEncoder(ForeignEncoder):
         self._graph = graph
         self._vocabulary = Vocabulary.of_model(folder)
         self._session, version = _session(graph, choices.device)
+        # Some graphs take their inputs as 32-bit numbers.
         self._inputs = {
             put.name: _INTEGERS.get(put.type, np.int64) for put in self._session.get_inputs()
         }
         self._output, pools = _output(self._session, graph, pooling=choices.pooling)
-        self.settings = (
-            static_settings(folder)
-            if static_folder(folder)
-            else read_settings(folder, _limit(folder))
-        )
-        declared = (folder / "modules.json").is_file()
-        self.own_pooling = self.settings.pooling if declared else None
+        if static_folder(folder):
+            self.settings = static_settings(folder)
+        else:
+            self.settings = read_settings(folder, _limit(folder))
+        # Three things may decide the pooling: the user, the model's files, and the graph itself.
+        is_declared = (folder / "modules.json").is_file()
+        self.own_pooling: PoolingMode | None = None
+        if is_declared:
+            self.own_pooling = self.settings.pooling
+        pooling_from = "model" if pools or is_declared else "assumed"
         if choices.pooling:
             self.settings = dataclasses.replace(self.settings, pooling=choices.pooling)
-        self._pooling = None if pools else self.settings.pooling
-        width = self._session.get_outputs()[
-            [out.name for out in self._session.get_outputs()].index(self._output)
-        ].shape
-        self.dim = width[-1] if isinstance(width[-1], int) else 0
+            pooling_from = "asked"
+        self._pooling: PoolingMode | None = self.settings.pooling
+        pooling_name: str = self.settings.pooling
+        if pools:
+            self._pooling = None
+            pooling_name = "in the graph"
+        # A graph may leave the width open; then the first vector tells it.
+        shapes = {out.name: out.shape for out in self._session.get_outputs()}
+        width = shapes[self._output][-1]
+        self.dim = width if isinstance(width, int) else 0
         self.info = ModelInfo(
             name=choices.name,
             digest=_digest(graph, self._vocabulary),
             library=f"onnxruntime {version}",
             dim=self.dim or None,
-            pooling="in the graph" if pools else self.settings.pooling,
-            pooling_from="asked"
-            if choices.pooling
-            else "model"
-            if pools or declared
-            else "assumed",
+            pooling=pooling_name,
+            pooling_from=pooling_from,
             normalized=self.settings.normalize,
             dtype="as in the graph",
             max_tokens=self.settings.max_tokens,
@@ -127,6 +132,7 @@ class OnnxEncoder(ForeignEncoder):
             return {}
         own = self._pooling
         found: dict[str, Any] = {}
+        # The loop sets the encoder's own pooling, which is put back at the end.
         for self._pooling in POOLING_MODES:
             found[self._pooling] = self.encode(texts, prompt=prompt)
         self._pooling = own
@@ -135,24 +141,28 @@ class OnnxEncoder(ForeignEncoder):
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
         vocabulary = self._vocabulary
         limit = self.settings.max_tokens
-        ids = vocabulary.encode(
-            [prompt + text for text in texts], max_tokens=limit + 1
-        )  # one more tells of a cut
+        # One token more than the limit is requested: its presence shows that a text is cut.
+        ids = vocabulary.encode([prompt + text for text in texts], max_tokens=limit + 1)
         report.max_tokens = limit
         for row, found in enumerate(ids):
             if len(found) > limit:
                 ids[row] = truncate(found, limit, closing_tokens=vocabulary.closing_tokens)
                 report.cut_rows.append(report.texts + row)
         report.tokens += sum(map(len, ids))
-        vectors: list[Any] = [None] * len(texts)
-        most = min(batch_tokens, CPU_BATCH_TOKENS) if self.info.device == "cpu" else batch_tokens
-        for rows in token_budget_batches([len(found) for found in ids], most):
+        if self.info.device == "cpu":
+            batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
+        # The width may be known only with the first vector, so they are kept one by one.
+        rows_of_vectors: list[Any] = [None] * len(texts)
+        for rows in token_budget_batches([len(found) for found in ids], batch_tokens):
             for row, vector in zip(rows, self._run([ids[row] for row in rows]), strict=True):
-                vectors[row] = vector
-        made = np.stack(vectors)
-        return normalize_rows(made) if self.settings.normalize else made
+                rows_of_vectors[row] = vector
+        vectors = np.stack(rows_of_vectors)
+        if self.settings.normalize:
+            vectors = normalize_rows(vectors)
+        return vectors
 
     def _run(self, ids: list[list[int]]) -> Float32[ndarray, "b d"]:
+        # Graphs take rectangles: padded here, and unpadded before the pooling.
         lengths = np.array([len(row) for row in ids])
         mask = np.arange(lengths.max()) < lengths[:, None]
         padded = np.full(mask.shape, self._vocabulary.pad_id)
@@ -164,7 +174,9 @@ class OnnxEncoder(ForeignEncoder):
         }
         feed = {name: known[name].astype(kind) for name, kind in self._inputs.items()}
         states = self._states(feed, mask)
-        return states if self._pooling is None else self._pool(states[mask], padded[mask], lengths)
+        if self._pooling is None:
+            return states
+        return self._pool(states[mask], padded[mask], lengths)
 
     def _states(
         self, feed: dict[str, Any], mask: Bool[ndarray, "b t"]
@@ -182,7 +194,9 @@ class OnnxEncoder(ForeignEncoder):
                 f"{self._graph}: onnxruntime fails on a batch ({reason}); export it again"
             ) from error
         states = np.asarray(found)
-        expected = mask.shape[:1] if self._pooling is None else mask.shape
+        expected = mask.shape
+        if self._pooling is None:
+            expected = mask.shape[:1]
         if states.dtype.kind not in "fiu" or states.shape[:-1] != expected or not states.size:
             raise TaskError(
                 f"{self._graph}: gives {states.dtype} of shape {states.shape} for {mask.shape[0]}"
@@ -220,18 +234,16 @@ def _session(graph: Path, device: str) -> tuple[Any, str]:
         import onnxruntime
     except ImportError as error:
         raise MissingExtraError("onnxruntime", "onnx") from error
-    provider = (
-        "CPUExecutionProvider"
-        if device == "cpu"
-        else f"{device.partition(':')[0].upper()}ExecutionProvider"
-    )
+    # CPUExecutionProvider, CUDAExecutionProvider; the number of a device is no part of the name.
+    provider = f"{device.partition(':')[0].upper()}ExecutionProvider"
     if provider not in onnxruntime.get_available_providers():
         raise ConfigError(
             f"onnxruntime can't use device {device!r} here; say cpu, or install onnxruntime-gpu"
         )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
-    options.log_severity_level = 4  # what ends the process; errors are raised
+    # Only what ends the process is logged, since errors are raised.
+    options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(str(graph), options, providers=[provider])
     except Exception as error:  # its exceptions share no base
@@ -260,9 +272,8 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
         *(name for name, rank in ranks.items() if rank == 3),
     ]
     pooled = [name for name in POOLED if ranks.get(name) == 2]
-    if (
-        not pooled and not tokens
-    ):  # next to token states, BERT's pooler_output is no sentence vector
+    # Next to token states, BERT's pooler_output is no sentence vector.
+    if not pooled and not tokens:
         pooled = [name for name, rank in ranks.items() if rank == 2]
     if pooled and pooling is None:
         return pooled[0], True
@@ -283,17 +294,15 @@ def _limit(folder: Path) -> int:
     own = None
     if raw.get("model_type") in ARCHITECTURES:
         own = read_backbone_config(folder, raw).max_tokens
-    longest = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER).get(
-        "model_max_length"
-    )
-    limits = [own or raw.get("max_position_embeddings"), longest]
+    tokenizer = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER)
+    # transformers writes 1e30 where a tokenizer has no limit, so the smaller one counts.
+    limits = [own or raw.get("max_position_embeddings"), tokenizer.get("model_max_length")]
     return int(min((limit for limit in limits if limit), default=DEFAULT_MAX_TOKENS))
 
 
 def _digest(graph: Path, vocabulary: Vocabulary) -> str:
-    """The digest of the graph, of the files next to it that hold its weights, and of the
-    vocabulary.
-    """
+    """The digest of the graph, of the files of weights next to it, and of the vocabulary."""
+    # model.onnx, model.onnx.data, model.onnx_data: weights stand next to graphs above 2 GiB.
     files = sorted(path for path in graph.parent.iterdir() if path.name.startswith(graph.name))
     parts = [*(f"{path.name} {sha256_file(path)}" for path in files), vocabulary.digest()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

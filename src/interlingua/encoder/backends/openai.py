@@ -1,4 +1,9 @@
-"""An endpoint that speaks OpenAI's embeddings protocol, by the standard library alone."""
+"""An endpoint that speaks OpenAI's embeddings protocol, by the standard library alone.
+
+Texts go out in batches, some requests at a time. A failure that may pass (the endpoint is starting,
+busy or limits the rate) is tried again after a pause that doubles; any other ends the run with what
+the endpoint answered. The API key is sent to the endpoint's host alone and never shown.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +31,7 @@ from interlingua.errors import ConfigError, TaskError
 
 DEFAULT_URL = "https://api.openai.com/v1"
 URL_VARIABLE = "OPENAI_BASE_URL"
+# HTTP's codes of failures that may pass: timeouts, conflicts, rate limits, and the server's own.
 TRY_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
 LONGEST_PAUSE_SECONDS = 60.0
 _NO_VECTOR: dict[str, bool] = {"changes_vectors": False}
@@ -67,11 +73,11 @@ class OpenAIOptions:
 
 
 class OpenAIEncoder(ForeignEncoder):
-    """A model behind ``POST {base_url}/embeddings``: OpenAI's own, text-embeddings-inference, vLLM,
-    llama.cpp, ollama.
+    """A model behind ``POST {base_url}/embeddings``.
 
-    A change of the weights there goes unnoticed, so a result has no revision, and vectors are kept
-    under the URL and the model's name. An empty text is sent as one space, which endpoints take.
+    OpenAI's own, text-embeddings-inference, vLLM, llama.cpp and ollama speak that. A change of the
+    weights there goes unnoticed, so a result has no revision, and vectors are kept under the URL
+    and the model's name. An empty text is sent as one space, which endpoints take.
 
     Args:
         model: the model's name there.
@@ -128,6 +134,7 @@ class OpenAIEncoder(ForeignEncoder):
         size = self.options.batch_texts
         batches = [prompted[first : first + size] for first in range(0, len(prompted), size)]
         with ThreadPoolExecutor(self.options.parallel, thread_name_prefix="openai") as pool:
+            # After an error, or Ctrl-C, the requests that wait are not sent any more.
             try:
                 return np.concatenate(list(pool.map(self._ask, batches)))
             except BaseException:
@@ -137,7 +144,7 @@ class OpenAIEncoder(ForeignEncoder):
     def _ask(self, texts: list[str]) -> Float32[ndarray, "n d"]:
         """One request, again and again while its failure may pass.
 
-        An endpoint that never answered has had its time.
+        Where no request was ever answered, the next ones are not tried at all.
         """
         if self._dead:
             raise TaskError(self._dead)
@@ -160,7 +167,8 @@ class OpenAIEncoder(ForeignEncoder):
                     raise TaskError(
                         f"{self._url} answered {error.code}: {reason}{self._remedy(error.code)}"
                     ) from error
-            except (OSError, EOFError) as error:  # no connection, or it broke, or timed out
+            except (OSError, EOFError) as error:
+                # No connection, or it broke, or timed out.
                 reason = str(getattr(error, "reason", error)) or type(error).__name__
                 pause = ""
             if tried < self.options.retries:
@@ -169,6 +177,7 @@ class OpenAIEncoder(ForeignEncoder):
             f"{self._url} gave no vectors in {self.options.retries + 1} tries ({reason}); check"
             " that it runs and is reachable, or raise openai.timeout_seconds, openai.retries"
         )
+        # The next batches fail at once, where not one has ever been answered.
         self._dead = "" if self._answered else failure
         raise TaskError(failure)
 
@@ -176,19 +185,20 @@ class OpenAIEncoder(ForeignEncoder):
         request = urllib.request.Request(
             self._url, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
+        # For this host alone: a redirection to another one does not take the key along.
         if key := os.environ.get(self.options.key_variable):
-            request.add_unredirected_header("Authorization", f"Bearer {key}")  # for this host alone
+            request.add_unredirected_header("Authorization", f"Bearer {key}")
         with urllib.request.urlopen(request, timeout=self.options.timeout_seconds) as answer:
             content: bytes = answer.read()
         return content
 
     def _vectors(self, content: bytes, count: int) -> Float32[ndarray, "n d"]:
         try:
+            # The protocol leaves the order open, and numbers the vectors.
             data = sorted(json.loads(content)["data"], key=lambda entry: entry["index"])
             rows = [_vector(entry["embedding"]) for entry in data]
-            if [entry["index"] for entry in data] != list(range(count)) or len(
-                {len(row) for row in rows}
-            ) != 1:
+            numbers = [entry["index"] for entry in data]
+            if numbers != list(range(count)) or len({len(row) for row in rows}) != 1:
                 raise ValueError(f"{len(rows)} vectors for {count} texts, or of unequal widths")
             return np.stack(rows)
         except (ValueError, KeyError, TypeError) as error:
@@ -200,34 +210,41 @@ class OpenAIEncoder(ForeignEncoder):
     def _reason(self, error: urllib.error.HTTPError) -> str:
         """What the endpoint says of a failure, in one line and without the key."""
         answer = error.read(2000).decode("utf-8", "replace")
-        with contextlib.suppress(ValueError, AttributeError):  # else it is the text itself
+        # {"error": {"message": TEXT}}, {"error": TEXT}, or a text that is no JSON.
+        with contextlib.suppress(ValueError, AttributeError):
             found = json.loads(answer).get("error", answer)
-            answer = str(found.get("message", answer) if isinstance(found, dict) else found)
+            if isinstance(found, dict):
+                found = found.get("message", answer)
+            answer = str(found)
+        # Some endpoints repeat the key that they refuse.
         key = os.environ.get(self.options.key_variable)
-        return " ".join((answer.replace(key, "...") if key else answer).split())[:200] or str(
-            error.reason
-        )
+        if key:
+            answer = answer.replace(key, "...")
+        return " ".join(answer.split())[:200] or str(error.reason)
 
     def _remedy(self, code: int) -> str:
         if code in (401, 403):
             return f"; set {self.options.key_variable} to a key that it takes"
-        return "; check base_url and the model's name" if code == 404 else ""
+        if code == 404:
+            return "; check base_url and the model's name"
+        return ""
 
 
 def _vector(embedding: Any) -> Float32[ndarray, " d"]:
+    """A vector from base64, which holds little-endian floats, or from a list of numbers."""
     if isinstance(embedding, str):
-        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(
-            np.float32
-        )
+        content = base64.b64decode(embedding, validate=True)
+        return np.frombuffer(content, dtype="<f4").astype(np.float32)
     return np.array(embedding, dtype=np.float32)
 
 
 def _pause(tried: int, retry_after: str) -> float:
-    """Seconds until the next try: as the endpoint requests, else longer each time, with a random
-    part.
+    """Seconds until the next try: as the endpoint requests, else longer each time.
+
+    A random part keeps the requests of several processes from coming back all at once.
     """
-    own = 2.0**tried * (0.75 + random.random() / 2)
-    return min(
-        LONGEST_PAUSE_SECONDS,
-        float(retry_after) if retry_after.replace(".", "", 1).isdigit() else own,
-    )
+    seconds = 2.0**tried * (0.75 + random.random() / 2)
+    # The header may also be a date, which is passed over.
+    if retry_after.replace(".", "", 1).isdigit():
+        seconds = float(retry_after)
+    return min(LONGEST_PAUSE_SECONDS, seconds)

@@ -1,5 +1,6 @@
-"""Our own encoders as a backend: pooling, dtype and width as the user chose them, and two towers
-where there are.
+"""Our own encoders as a backend: pooling, dtype and width as the user chose them.
+
+A model with two towers has the methods of both.
 """
 
 from __future__ import annotations
@@ -61,9 +62,12 @@ class OwnEncoder:
         pooling_from: str = "model",
     ) -> None:
         self.encoder = encoder
-        self.own_pooling = encoder.pooling if pooling_from == "model" else None
+        self.own_pooling: PoolingMode | None = None
+        if pooling_from == "model":
+            self.own_pooling = encoder.pooling
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
+            pooling_from = "asked"
         if dim is not None and not 1 <= dim <= encoder.dim:
             raise ConfigError(
                 f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to"
@@ -76,7 +80,7 @@ class OwnEncoder:
             describe(encoder, name=name),
             dim=self.dim,
             dtype=dtype or "float32",
-            pooling_from="asked" if pooling else pooling_from,
+            pooling_from=pooling_from,
         )
         self.encode = functools.partial(encoder.encode, dtype=dtype or "float32", dim=dim)
         if questions is not None:
@@ -89,13 +93,13 @@ class OwnEncoder:
             self.encode_passages = functools.partial(
                 towers.encode_passages, dtype=dtype or "float32"
             )
+            # Vectors of either tower alone would be kept under the same name.
             both = f"{encoder.digest()} {questions.digest()}".encode()
             self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
 
     @classmethod
     def load(cls, model: str, choices: Choices) -> OwnEncoder:
-        """Reads a model directory, ours or any BERT-, RoBERTa- or XLM-R-shaped one of Hugging Face
-        or the hub.
+        """Reads a model directory: ours, or one of Hugging Face or the hub of a known family.
 
         Where nothing says how it pools (no ``modules.json``), it is the mean of all tokens, special
         ones too.
@@ -103,7 +107,9 @@ class OwnEncoder:
         from_mapping(NoOptions, choices.options, where="--set interlingua")
         folder = locate(model)
         towers = DualEncoder.load(folder).to(choices.device)
-        questions = None if towers.questions is towers.passages else towers.questions
+        questions: Encoder | None = None
+        if towers.questions is not towers.passages:
+            questions = towers.questions
         return cls(
             towers.passages,
             name=choices.name,

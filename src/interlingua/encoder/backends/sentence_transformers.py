@@ -49,17 +49,18 @@ class SentenceTransformersEncoder(ForeignEncoder):
             raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
         if dtype not in (None, *DTYPES):
             raise ConfigError(f"sentence-transformers computes in {', '.join(DTYPES)}, got {dtype}")
-        options = {"dtype": DTYPES[dtype]} if dtype else {}
+        options = {}
+        if dtype:
+            options["dtype"] = DTYPES[dtype]
         check_version(sentence_transformers.__version__)
         folder = locate(model, patterns=FILES)
         refuse_foreign_code(folder)
+        # No such model, a broken one, modules that the library lacks: each raises another kind.
         try:
             self._model: Any = sentence_transformers.SentenceTransformer(
                 str(folder), device=device, model_kwargs=options, trust_remote_code=False
             )
-        except (
-            Exception
-        ) as error:  # no such model, a broken one, modules that it lacks: each of another kind
+        except Exception as error:
             reason = " ".join(str(error).split())[:200]
             raise CheckpointError(
                 f"{model}: sentence-transformers can't load this ({type(error).__name__}:"
@@ -72,6 +73,12 @@ class SentenceTransformersEncoder(ForeignEncoder):
             prompts=prompts, default_prompt=self._model.default_prompt_name
         )
         pooling = next((module for module in self._model if hasattr(module, "pooling_mode")), None)
+        pooling_mode: str | None = None
+        pooling_from: str | None = None
+        if pooling is not None:
+            pooling_mode = str(pooling.pooling_mode)
+            pooling_from = "model"
+        # The first weight stands for all of them.
         weights = next(self._model.parameters())
         self._limit: int | None = self._model.max_seq_length
         self.counts_tokens = self._limit is not None and hasattr(self._model.tokenizer, "pad")
@@ -80,8 +87,8 @@ class SentenceTransformersEncoder(ForeignEncoder):
             digest=weights_digest(self._model.state_dict()),
             library=f"sentence-transformers {sentence_transformers.__version__}",
             dim=self.dim,
-            pooling=None if pooling is None else str(pooling.pooling_mode),
-            pooling_from=None if pooling is None else "model",
+            pooling=pooling_mode,
+            pooling_from=pooling_from,
             normalized=any(type(module).__name__ == "Normalize" for module in self._model),
             dtype=str(weights.dtype).removeprefix("torch."),
             max_tokens=self._limit,
@@ -95,15 +102,16 @@ class SentenceTransformersEncoder(ForeignEncoder):
         return cls(model, name=choices.name, dtype=choices.dtype, device=choices.device)
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
+        # The library says nothing of what it cuts, so the texts are tokenized a second time.
         if self._limit is not None and self.counts_tokens:
-            ids = self._model.tokenizer(
-                [prompt + text for text in texts], truncation=False, verbose=False
-            )["input_ids"]
+            prompted = [prompt + text for text in texts]
+            ids = self._model.tokenizer(prompted, truncation=False, verbose=False)["input_ids"]
+            lengths = [len(row) for row in ids]
             report.max_tokens = self._limit
-            report.tokens += sum(min(len(row), self._limit) for row in ids)
-            report.cut_rows.extend(
-                report.texts + row for row, found in enumerate(ids) if len(found) > self._limit
-            )
+            report.tokens += sum(min(length, self._limit) for length in lengths)
+            for row, length in enumerate(lengths):
+                if length > self._limit:
+                    report.cut_rows.append(report.texts + row)
         return self._model.encode(texts, prompt=prompt, show_progress_bar=False)
 
 
@@ -122,8 +130,9 @@ def check_version(version: str) -> None:
 
 
 def refuse_foreign_code(folder: Path) -> None:
-    """Refuses a model that names code of its own, or of another package, which the library would
-    import and run.
+    """Refuses a model that names code of its own, or of another package.
+
+    The library would import and run it.
 
     Args:
         folder: of the model.
@@ -147,10 +156,14 @@ def _refuse_named_code(file: Path, folder: Path) -> None:
     settings: Any = read_json(file, schema=ANYTHING)
     if not isinstance(settings, dict):
         return
+    # A router's modules, by name or in order.
     types = settings.get("types")
-    names = types.values() if isinstance(types, dict) else types if isinstance(types, list) else ()
-    for name in names:
-        _refuse_foreign_module(name, folder)
+    if isinstance(types, dict):
+        types = list(types.values())
+    if isinstance(types, list):
+        for name in types:
+            _refuse_foreign_module(name, folder)
+    # A bare name is a class of transformers, a path with dots is imported.
     tokenizer = settings.get("tokenizer_class")
     if (
         isinstance(tokenizer, str)
@@ -161,9 +174,8 @@ def _refuse_named_code(file: Path, folder: Path) -> None:
             f"{file}: tokenizer_class is {tokenizer[:60]!r}, expected one of sentence-transformers'"
         )
     activation = settings.get("activation_function")
-    if activation is not None and not (
-        isinstance(activation, str) and ACTIVATION.fullmatch(activation)
-    ):
+    is_known = isinstance(activation, str) and ACTIVATION.fullmatch(activation)
+    if activation is not None and not is_known:
         raise CheckpointError(
             f"{file}: activation_function is {str(activation)[:60]!r}, expected one of torch.nn's"
         )
@@ -173,6 +185,8 @@ def _refuse_foreign_module(name: Any, folder: Path) -> None:
     import torch
     from sentence_transformers.util import import_from_string
 
+    # A path may lead through the package to what it imports (`sentence_transformers.x.os.system`):
+    # what is found there must be a class of its own, and a module of torch.
     found = None
     if isinstance(name, str) and re.fullmatch(r"sentence_transformers(\.[A-Za-z_]\w*)+", name):
         try:

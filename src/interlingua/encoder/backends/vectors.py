@@ -24,12 +24,11 @@ PRECOMPUTED = "precomputed vectors"
 
 
 class VectorsEncoder(ForeignEncoder):
-    """A folder of ``NAME.npy`` files, (n, d), each next to a ``NAME.txt`` with the text of row i in
-    line i.
+    """A folder of ``NAME.npy`` files, (n, d), each next to a ``NAME.txt`` with its texts.
 
-    An array of a ``.npz`` file has the array's name, or that of the file where it holds one. Texts
-    are compared without regard to the white space around and between words. Of a text that stands
-    there twice the first vector is taken.
+    The text of row i stands in line i. An array of a ``.npz`` file has the array's name, or that of
+    the file where it holds one. Texts are compared without regard to the white space around and
+    between words. Of a text that stands there twice the first vector is taken.
 
     Args:
         folder: with the files.
@@ -46,6 +45,7 @@ class VectorsEncoder(ForeignEncoder):
             )
         self._folder = folder
         self._arrays: list[Float32[ndarray, "n d"]] = []
+        # From the hash of a text to its array and row: the texts themselves are not held.
         self._places: dict[bytes, tuple[int, int]] = {}
         digest = hashlib.sha256()
         unequal = 0
@@ -91,6 +91,7 @@ class VectorsEncoder(ForeignEncoder):
         count = 0
         with open_text(lines) as text:
             for count, line in enumerate(text, 1):
+                # The first place of a text stays; another one is looked at only to count it.
                 place = self._places.setdefault(_key(line), (len(self._arrays), count - 1))
                 if count <= len(vectors) and place != (len(self._arrays), count - 1):
                     known = [*self._arrays, vectors][place[0]][place[1]]
@@ -127,8 +128,13 @@ def _arrays(folder: Path) -> Iterator[tuple[Path, str, Float32[ndarray, "n d"]]]
             yield file, file.stem, map_array(file)
             continue
         found = dict(arrays_of(file))
+        # The only array of a file has the file's name: numpy calls it arr_0.
+        if len(found) == 1:
+            (array,) = found.values()
+            yield file, file.stem, array
+            continue
         for name, array in found.items():
-            yield file, name if len(found) > 1 else file.stem, array
+            yield file, name, array
 
 
 def _text_file(folder: Path, name: str) -> Path:
@@ -139,6 +145,6 @@ def _text_file(folder: Path, name: str) -> Path:
 
 
 def _key(text: str) -> bytes:
-    return hashlib.blake2b(
-        " ".join(text.split()).encode(errors="surrogatepass"), digest_size=16
-    ).digest()
+    """16 bytes for a text, whatever white space is around and between its words."""
+    on_one_line = " ".join(text.split())
+    return hashlib.blake2b(on_one_line.encode(errors="surrogatepass"), digest_size=16).digest()
