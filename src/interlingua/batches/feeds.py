@@ -1,5 +1,4 @@
-"""What a step is made of besides translations: labeled pairs, questions with passages, sentences
-without translation.
+"""What a step is made of besides translations: labeled pairs, questions, single sentences.
 
 A method names its feeds (``Objective.feeds``). It is called with the batch of its feed, or, if it
 has several, with a dict of batches by feed. Whatever batches are made of, their rows are counted
@@ -21,9 +20,7 @@ FEEDS: tuple[FeedName, ...] = get_args(FeedName)
 
 
 class LabeledBatch(NamedTuple):
-    """Pairs of sentences with a number each: a class (natural language inference) or a score
-    (similarity).
-    """
+    """Pairs of sentences with a class (natural language inference) or a score (similarity) each."""
 
     a: TokenBatch
     b: TokenBatch
@@ -84,10 +81,13 @@ class Plan(Protocol):
 
 def token_batches(batch: Any) -> Iterator[TokenBatch]:
     """All token batches inside a batch of whatever kind, in order."""
+    # A ``TokenBatch`` is a tuple itself, so it is looked for first.
     if isinstance(batch, TokenBatch):
         yield batch
-    elif isinstance(batch, Mapping | tuple | list):
-        for part in batch.values() if isinstance(batch, Mapping) else batch:
+    elif isinstance(batch, Mapping):
+        yield from token_batches(tuple(batch.values()))
+    elif isinstance(batch, tuple | list):
+        for part in batch:
             yield from token_batches(part)
 
 
@@ -95,4 +95,5 @@ def rows(batch: Any) -> int:
     """Rows of a batch: those of its feeds together."""
     if isinstance(batch, Mapping):
         return sum(rows(part) for part in batch.values())
+    # the first token batch has one sequence a row: a pair's first side, or the question
     return next(token_batches(batch)).batch_size

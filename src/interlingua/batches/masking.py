@@ -1,7 +1,8 @@
 """Masked inputs, drawn anew at every step as a pure function of (seed, step, side, row, position).
 
 Each draw is a hash of its place, not the next number of a stream: a rank that holds rows 64-127 of
-the global batch draws what one process would draw for them, on any device.
+the global batch draws what one process would draw for them, on any device. The hash is that of
+SplitMix64 in torch's signed 64-bit integers, so that masks are drawn where the batch is.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from interlingua.errors import ConfigError
 IGNORED = -100
 """Label of positions that no loss looks at (PyTorch's ``ignore_index``)."""
 BITS = 31
+"""Of a draw: with an id of up to 32 bits it still makes a product below 2^63."""
 POSITION_BITS = 24
+"""Of a place, for the position in the sentence; the row stands above them."""
 MAX_DRAWS = 100
+"""Times that a batch is drawn for until one of its tokens is chosen."""
 
 
 class MaskedTokens(NamedTuple):
@@ -44,12 +48,11 @@ def mlm_mask(
     replace: Literal["80-10-10", "always"] = "80-10-10",
     random_specials: bool = True,
 ) -> MaskedTokens:
-    """Masks tokens for masked language modeling, MEXMA (Janeiro et al. 2024), section 3 and its
-    released code.
+    """Masks tokens for masked language modeling, MEXMA (Janeiro et al. 2024) and its code.
 
     Each token that is not special is chosen with probability ``ratio``; if the whole batch has none
-    chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly, 10
-    % stay.
+    chosen, all are drawn again. Of the chosen, 80 % become the mask, 10 % an id drawn uniformly,
+    10 % stay.
 
     Differs from the released code: the two sides of a pair are masked independently; there they
     share one stream.
@@ -73,12 +76,17 @@ def mlm_mask(
     special = _as_tensor(special_ids, batch.input_ids)
     maskable = ~torch.isin(ids, special)
     chosen = _choose(batch, place, maskable, ratio)
-    kind = _draws(batch, place, "kind") if replace == "80-10-10" else torch.zeros_like(ids)
+    # Draws below 80 % of their range become the mask, those up to 90 % another id. With "always"
+    # all draws are 0.
+    kind = torch.zeros_like(ids)
+    if replace == "80-10-10":
+        kind = _draws(batch, place, "kind")
     replaced = torch.where(chosen & (kind < int(0.8 * 2**BITS)), mask_id, ids)
     at_random = chosen & (kind >= int(0.8 * 2**BITS)) & (kind < int(0.9 * 2**BITS))
     allowed = torch.arange(vocab_size, device=ids.device)
     if not random_specials:
         allowed = allowed[~torch.isin(allowed, special)]
+    # A draw in [0, 2^31) times n, over 2^31, is an index in [0, n).
     random_ids = allowed[(_draws(batch, place, "id") * len(allowed)) >> BITS]
     replaced = torch.where(at_random, random_ids, replaced)
     return MaskedTokens(batch._replace(input_ids=replaced), torch.where(chosen, ids, IGNORED))
@@ -92,8 +100,9 @@ def one_token_mask(
     special_ids: Sequence[int] = (),
     where: Bool[Tensor, " b"] | None = None,
 ) -> tuple[TokenBatch, Int64[Tensor, " b"]]:
-    """Hides one token of each sentence, each place as likely: the unified generative task of EMS's
-    authors.
+    """Hides one token of each sentence: the unified generative task of EMS's authors.
+
+    Each place is as likely as any other.
 
     Args:
         batch: the packed sentences.
@@ -108,26 +117,24 @@ def one_token_mask(
     ids = batch.input_ids
     rows = batch.sequence_ids()
     special = torch.isin(ids, _as_tensor(special_ids, ids))
-    # A sentence hides the token of its smallest draw; the position in the low bits breaks ties.
-    draws = (
-        (special.long() << 60)
-        | (_draws(batch, place, "token") << POSITION_BITS)
-        | batch.positions()
-    )
-    smallest = draws.new_full((batch.batch_size,), torch.iinfo(torch.int64).max).scatter_reduce(
-        0, rows, draws, "amin"
-    )
+    # A sentence hides the token of its smallest draw; the position in the low bits breaks ties, and
+    # is read back from them. Bit 60, above the draw, puts special tokens behind all others.
+    last = special.long() << 60
+    draws = last | (_draws(batch, place, "token") << POSITION_BITS) | batch.positions()
+    largest = draws.new_full((batch.batch_size,), torch.iinfo(torch.int64).max)
+    smallest = largest.scatter_reduce(0, rows, draws, "amin")
     hidden_at = batch.cu_seqlens[:-1] + (smallest & (2**POSITION_BITS - 1))
     hidden = ids[hidden_at]
     masked = torch.full_like(hidden, mask_id)
-    replaced = ids.scatter(
-        0, hidden_at, masked if where is None else torch.where(where, masked, hidden)
-    )
+    if where is not None:
+        masked = torch.where(where, masked, hidden)
+    replaced = ids.scatter(0, hidden_at, masked)
     return batch._replace(input_ids=replaced), hidden
 
 
 def coin_flips(batch: TokenBatch, place: Place) -> Bool[Tensor, " b"]:
     """One fair coin a sentence, e.g. which side of each pair is masked."""
+    # the draw of each sentence's first token, less than half of its range
     first = batch.cu_seqlens[:-1].long()
     return _draws(batch, place, "coin")[first].lt(2 ** (BITS - 1))
 
@@ -135,8 +142,9 @@ def coin_flips(batch: TokenBatch, place: Place) -> Bool[Tensor, " b"]:
 def random_context(
     place: Place, rows: Int64[Tensor, " n"], length: int, *, hidden: float
 ) -> Bool[Tensor, "n length length"]:
-    """For each token of sentences of one length, which tokens it is shown: each is hidden with
-    probability ``hidden``.
+    """For each token of sentences of one length, which tokens it is shown.
+
+    Each is hidden with probability ``hidden``.
 
     Args:
         place: what the draws depend on.
@@ -147,6 +155,7 @@ def random_context(
     positions = torch.arange(length, device=rows.device)
     token = _mix(((rows + place.first_row) << POSITION_BITS)[:, None] | positions)  # (n, length)
     key = seed_for(place.seed, "mask", "context", place.side, place.step)
+    # a draw for each token that looks, and each that is looked at: (n, length, length)
     draws = torch.bitwise_and(_mix(token[:, :, None] ^ _mix(positions) ^ key), 2**BITS - 1)
     return draws >= int(hidden * 2**BITS)
 
@@ -154,8 +163,14 @@ def random_context(
 def _choose(
     batch: TokenBatch, place: Place, maskable: Bool[Tensor, " t"], ratio: float
 ) -> Bool[Tensor, " t"]:
+    """Tokens to mask, at least one if the batch has any that may be.
+
+    Each attempt has draws of its own, so the result depends on nothing but the place.
+    """
     chosen = torch.zeros_like(maskable)
-    for attempt in range(MAX_DRAWS if bool(maskable.any()) else 0):
+    if not bool(maskable.any()):
+        return chosen
+    for attempt in range(MAX_DRAWS):
         chosen = maskable & (_draws(batch, place, f"chosen {attempt}") < int(ratio * 2**BITS))
         if bool(chosen.any()):
             break
@@ -174,9 +189,7 @@ def _as_tensor(ids: Sequence[int], like: Tensor) -> Int64[Tensor, " n"]:
 
 
 def _mix(values: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
-    """The finaliser of SplitMix64 on two's complement, where products wrap and shifts are made
-    logical by a mask.
-    """
+    """The finalizer of SplitMix64 on two's complement, where products wrap."""
     values = values + _signed(0x9E3779B97F4A7C15)
     values = (values ^ _shift_right(values, 30)) * _signed(0xBF58476D1CE4E5B9)
     values = (values ^ _shift_right(values, 27)) * _signed(0x94D049BB133111EB)
@@ -184,8 +197,10 @@ def _mix(values: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
 
 
 def _shift_right(values: Int64[Tensor, " t"], bits: int) -> Int64[Tensor, " t"]:
+    """A logical shift: torch's own copies the sign into the bits that come free."""
     return (values >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def _signed(value: int) -> int:
+    """The signed integer of the same 64 bits, for values of 2^63 and more."""
     return value - (1 << 64)

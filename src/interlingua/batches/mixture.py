@@ -1,5 +1,9 @@
-"""Which pairs make up which step: a mixture of language pairs that is a pure function of (seed,
-step).
+"""Which pairs make up which step: a mixture of language pairs by (seed, step) alone.
+
+No sampler holds a state and no order is stored. Place n of the endless sequence of pairs is
+computed from n: a permutation of the epoch's slots says which language pair stands there and how
+often that pair came before, and a permutation of the pair's rows says which row that is. So a
+resumed run needs nothing but its step, and any rank can make its own part of any step.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
 
 CHUNK_SLOTS = 1 << 20
+"""Slots that are counted at once."""
 
 
 class ParallelPlan:
@@ -58,14 +63,8 @@ class ParallelPlan:
         language_pairs: Sequence[str] = (),
         max_pairs: int | None = None,
     ) -> None:
-        if (
-            min(
-                global_batch_size,
-                *(limit for limit in (max_tokens, max_pairs) if limit is not None),
-                1,
-            )
-            < 1
-        ):
+        limits = [limit for limit in (max_tokens, max_pairs) if limit is not None]
+        if min(global_batch_size, *limits, 1) < 1:
             raise ConfigError(
                 f"global_batch_size {global_batch_size}, max_tokens {max_tokens}, max_pairs"
                 f" {max_pairs}: all must be 1 or more"
@@ -78,17 +77,21 @@ class ParallelPlan:
         self.global_batch_size = global_batch_size
         self.seed = seed
         self.max_tokens = max_tokens
+        # Rows of each language pair: those of the store, and those that are ever read.
         self._stored_rows = np.asarray(store.counts, dtype=np.int64)
         self._rows = np.where(selected(store, language_pairs), self._stored_rows, 0)
         if max_pairs is not None:
             self._rows = np.minimum(self._rows, max_pairs)
         counts = dict(zip(store.language_pairs, self._rows.tolist(), strict=True))
         weights = temperature_weights(counts, temperature, caps)
-        self._slots = apportion(
-            np.asarray([weights[pair] for pair in store.language_pairs]), int(self._rows.sum())
-        )
+        # m_l: language pair l owns the slots from ends[l] - slots[l] to ends[l], before they are
+        # put in order.
+        in_store_order = np.asarray([weights[pair] for pair in store.language_pairs])
+        self._slots = apportion(in_store_order, int(self._rows.sum()))
         self._ends = np.cumsum(self._slots)
-        self._slot_key, self._row_key = seed_for(seed, "slot order"), seed_for(seed, "row order")
+        # Keys of permutations that know nothing of one another.
+        self._slot_key = seed_for(seed, "slot order")
+        self._row_key = seed_for(seed, "row order")
         self._subset_key = seed_for(seed, "subset")
         self._languages = np.asarray(store.language_pairs, dtype=object)
 
@@ -116,18 +119,15 @@ class ParallelPlan:
                 f" {world_size} ranks or micro-batches; choose a multiple of {world_size}"
             )
         size = self.global_batch_size // world_size
-        pair_indices, rows = self.rows_at(
-            step * self.global_batch_size + rank * size + np.arange(size)
-        )
+        places = step * self.global_batch_size + rank * size + np.arange(size)
+        pair_indices, rows = self.rows_at(places)
         found = self.store.read_packed(pair_indices, rows, max_tokens=self.max_tokens)
         languages = self._languages[pair_indices]
+        sources = languages[:, 0].tolist()
+        targets = languages[:, 1].tolist()
         return ParallelBatch(
-            a=TokenBatch.from_flat(
-                found.source_ids, found.source_lengths, languages[:, 0].tolist()
-            ),
-            b=TokenBatch.from_flat(
-                found.target_ids, found.target_lengths, languages[:, 1].tolist()
-            ),
+            a=TokenBatch.from_flat(found.source_ids, found.source_lengths, sources),
+            b=TokenBatch.from_flat(found.target_ids, found.target_lengths, targets),
             step=step,
             first_row=rank * size,
             seed=self.seed,
@@ -141,18 +141,21 @@ class ParallelPlan:
         Step t begins at t * global_batch_size.
         """
         pair_indices, draws = self._draws(np.asarray(places, dtype=np.int64))
-        passes, position = np.divmod(draws, self._rows[pair_indices])
-        rows = permute(
-            position, self._rows[pair_indices], keys(self._row_key, pair_indices, passes)
-        )
-        part = self._rows[pair_indices] < self._stored_rows[pair_indices]
-        drawn = self._stored_rows[pair_indices[part]]
-        key = keys(self._subset_key, pair_indices[part])
-        rows[part] = permute(rows[part], drawn, key)
+        # Draw n of a language pair is row n mod rows of pass n div rows, in the pass's own order.
+        sizes = self._rows[pair_indices]
+        passes, position = np.divmod(draws, sizes)
+        rows = permute(position, sizes, keys(self._row_key, pair_indices, passes))
+        # Where max_pairs leaves some rows out, one more permutation, the same in every pass, says
+        # which: the first ``max_pairs`` of it are read. Fewer are a part of more.
+        is_subset = sizes < self._stored_rows[pair_indices]
+        stored = self._stored_rows[pair_indices[is_subset]]
+        key = keys(self._subset_key, pair_indices[is_subset])
+        rows[is_subset] = permute(rows[is_subset], stored, key)
         return pair_indices, rows
 
     def exposure(self, step: int) -> dict[LanguagePair, int]:
         """Pairs of each language pair in the steps before ``step``, exactly."""
+        # Whole epochs have exact shares; only the slots of the last, begun one are gone through.
         epochs, rest = divmod(step * self.global_batch_size, self.epoch_size)
         seen = epochs * self._slots
         for start in range(0, rest, CHUNK_SLOTS):
@@ -162,9 +165,7 @@ class ParallelPlan:
         return dict(zip(self.store.language_pairs, map(int, seen), strict=True))
 
     def seen(self, step: int) -> dict[str, int]:
-        """``exposure`` by names such as ``deu_Latn-eng_Latn``, of the language pairs that are drawn
-        from.
-        """
+        """``exposure`` of the pairs that are drawn from, by names such as ``deu_Latn-eng_Latn``."""
         shares = self.shares
         return {
             "-".join(pair): count for pair, count in self.exposure(step).items() if shares[pair]
@@ -190,9 +191,10 @@ class ParallelPlan:
     ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
         """Language pair at each place, and how many slots that pair had before in slot order."""
         epochs, position = np.divmod(places, self.epoch_size)
-        slots = permute(
-            position, np.full_like(position, self.epoch_size), keys(self._slot_key, epochs)
-        )
+        sizes = np.full_like(position, self.epoch_size)
+        slots = permute(position, sizes, keys(self._slot_key, epochs))
+        # The owner of a slot is the first pair that ends behind it; pairs without slots are
+        # passed over, as they end where the one before them does.
         pair_indices = np.searchsorted(self._ends, slots, side="right")
         within = slots - (self._ends - self._slots)[pair_indices]
         return pair_indices, epochs * self._slots[pair_indices] + within
@@ -222,8 +224,8 @@ def selected(store: TokenStore, names: Sequence[str]) -> Bool[np.ndarray, " p"]:
     Raises:
         ConfigError: none of them.
     """
-    wanted = {named_pair(name) for name in names}
-    found = np.asarray([not wanted or frozenset(pair) in wanted for pair in store.language_pairs])
+    chosen = {named_pair(name) for name in names}
+    found = np.asarray([not chosen or frozenset(pair) in chosen for pair in store.language_pairs])
     if not found.any():
         there = ", ".join(map("-".join, store.language_pairs))
         raise ConfigError(
@@ -248,9 +250,14 @@ def apportion(weights: np.ndarray, total: int) -> Int64[np.ndarray, " n"]:
     exact = weights / weights.sum() * total
     shares = np.where(positive, np.maximum(np.floor(exact), 1), 0).astype(np.int64)
     while (missing := total - int(shares.sum())) != 0:
-        # Give to the largest remainders; where the minimum of 1 took too much, take from those most
-        # above their share.
+        # Those most below their exact share stand first; the stable sort keeps ties in order.
         order = np.argsort(shares - exact, kind="stable")
-        order = order[positive[order]] if missing > 0 else order[shares[order] > 1][::-1]
-        shares[order[: abs(missing)]] += 1 if missing > 0 else -1
+        if missing > 0:
+            # Give to the largest remainders.
+            below = order[positive[order]]
+            shares[below[:missing]] += 1
+        else:
+            # The minimum of 1 took too much: take from those most above their share.
+            above = order[shares[order] > 1][::-1]
+            shares[above[:-missing]] -= 1
     return shares

@@ -1,5 +1,7 @@
-"""Packed sequences by length: the order in which attention can run on rectangles without
-padding.
+"""Packed sequences by length: attention runs on rectangles without padding.
+
+A batch padded to its longest sequence is a rectangle, but much of what is computed on it is thrown
+away. Sorted by length, the sequences of one length make a rectangle of their own.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from interlingua.devices import on_device
 
 
 class LengthGroup(NamedTuple):
-    """Consecutive sequences of one length: tokens ``start : start + sequences * length`` of the
-    sorted tensor.
+    """Consecutive sequences of one length in the sorted tensor.
+
+    Its tokens are ``start : start + sequences * length``.
     """
 
     start: int
@@ -53,9 +56,11 @@ def length_groups(cu_seqlens: Int32[Tensor, " b+1"]) -> LengthGroups:
 
     Sequences of one length keep their order.
     """
+    # Stable, so that sequences of one length keep their order.
     lengths, order = cu_seqlens.diff().long().sort(stable=True)
     ends = lengths.cumsum(0)
     total = int(ends[-1])
+    # How far each sequence moves: from its start in the batch to its start in sorted order.
     shift = cu_seqlens[:-1].long()[order] - (ends - lengths)
     tokens = torch.arange(total, device=cu_seqlens.device)
     permutation = tokens + torch.repeat_interleave(shift, lengths, output_size=total)

@@ -1,5 +1,9 @@
-"""Keyed permutations of [0, n) in constant memory: position k of a shuffle, computed without
-shuffling.
+"""Keyed permutations of [0, n) in constant memory: one position of a shuffle, without shuffling.
+
+A Feistel network is a permutation of all numbers of b bits, whatever its round function: it cuts a
+number into two halves and changes each in turn by a hash of the other, which can be undone step by
+step. For a size that is no power of two, a result that is too large is permuted again until it
+falls inside; as the network is a permutation, two positions never meet.
 """
 
 from __future__ import annotations
@@ -8,10 +12,11 @@ import numpy as np
 from jaxtyping import Int64, UInt64
 
 ROUNDS = 6
+"""Of the network, half of them for each of the two halves."""
 
 
 def mix(values: UInt64[np.ndarray, " *n"]) -> UInt64[np.ndarray, " *n"]:
-    """Scrambles 64-bit integers, one to one (the finaliser of SplitMix64)."""
+    """Scrambles 64-bit integers, one to one (the finalizer of SplitMix64)."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -19,9 +24,7 @@ def mix(values: UInt64[np.ndarray, " *n"]) -> UInt64[np.ndarray, " *n"]:
 
 
 def keys(base: int, *parts: Int64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
-    """Derives one key an element from a base key and integers, e.g. a language pair and its
-    pass.
-    """
+    """Derives one key an element from a base key and integers, e.g. a language pair and a pass."""
     key = np.full(parts[0].shape, base & (2**64 - 1), dtype=np.uint64)
     for part in parts:
         key = mix(key ^ mix(part.astype(np.uint64)))
@@ -43,6 +46,7 @@ def permute(
         sizes: of each position's domain.
         key: of each position's permutation.
     """
+    # The exponent of frexp is the number of bits of size - 1; each half needs one at least.
     bits = np.maximum(2, np.frexp(np.maximum(sizes - 1, 1))[1]).astype(np.uint64)
     bounds = sizes.astype(np.uint64)
     result = _feistel(positions.astype(np.uint64), bits, key)
@@ -57,11 +61,13 @@ def _feistel(
     values: UInt64[np.ndarray, " n"], bits: UInt64[np.ndarray, " n"], key: UInt64[np.ndarray, " n"]
 ) -> UInt64[np.ndarray, " n"]:
     """A permutation of [0, 2^bits): each half in turn is changed by a hash of the other."""
+    # Where the number of bits is odd, the high half has one more.
     low = bits >> np.uint64(1)
     low_mask = (np.uint64(1) << low) - np.uint64(1)
     high_mask = (np.uint64(1) << (bits - low)) - np.uint64(1)
     left = values >> low
     right = values & low_mask
+    # The turn stands in the top bits of the key, far from the half that is hashed.
     for turn in range(0, ROUNDS, 2):
         left = left ^ (mix(right ^ key ^ np.uint64(turn << 56)) & high_mask)
         right = right ^ (mix(left ^ key ^ np.uint64((turn + 1) << 56)) & low_mask)

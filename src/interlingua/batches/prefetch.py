@@ -1,6 +1,4 @@
-"""Batches made ahead of time by a thread, in order, so that the training step never waits for the
-disk.
-"""
+"""Batches made ahead of time by a thread, in order: the training step never waits for the disk."""
 
 from __future__ import annotations
 
@@ -14,8 +12,7 @@ BatchT = TypeVar("BatchT")
 
 
 class Prefetcher(Generic[BatchT]):
-    """Iterates over the batches of ``start_step``, ``start_step + 1``, ..., a few of them made in
-    advance.
+    """Iterates over the batches of consecutive steps, a few of them made in advance.
 
     The thread ends with the ``with`` block, also when it is left by an exception or Ctrl-C; an
     error in making a batch is raised where that batch would have been yielded.
@@ -81,7 +78,7 @@ class Prefetcher(Generic[BatchT]):
                 self._ready.put(self._batch_at(step))
                 step += 1
         except BaseException as error:
-            end = _End(error)
+            end = _End(error)  # raised where the batch is waited for, in the other thread
         if not self._closed.is_set():
             self._ready.put(end)
 

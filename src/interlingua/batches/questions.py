@@ -1,5 +1,7 @@
-"""Questions with passages as batches: every question's passage, and behind these a few that only
-look like it.
+"""Questions with passages as batches: the answers, and behind these their hard negatives.
+
+A hard negative is a passage that looks like the answer and is none. Every batch has the same number
+of passages, whatever number of hard negatives its questions have in the files.
 """
 
 from __future__ import annotations
@@ -93,9 +95,8 @@ class QuestionPlan:
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> QuestionBatch:
         """A rank's consecutive part of a step's questions."""
         rows, passes = self._order.places_at(step, rank=rank, world_size=world_size)
-        passages = np.concatenate(
-            [self._rows.positives[rows], self.negatives_at(rows, passes).reshape(-1)]
-        )
+        negatives = self.negatives_at(rows, passes).reshape(-1)
+        passages = np.concatenate([self._rows.positives[rows], negatives])
         return QuestionBatch(
             self._rows.questions.read(rows),
             self._rows.passages.read(passages),
@@ -112,9 +113,12 @@ class QuestionPlan:
         counts = self._rows.negative_counts[rows]
         key = keys(self._key, passes, rows)
         for place in range(self._rows.hard_negatives):
+            # Questions with enough of their own: number ``place`` of their list in this pass's
+            # order, a permutation, so that none comes twice.
             own = counts > place
             nth = permute(np.full(int(own.sum()), place), counts[own], key[own])
             drawn[own, place] = self._rows.negatives[self._firsts[rows[own]] + nth]
+            # The others get any passage.
             others = mix(key[~own] + np.uint64(place)) % np.uint64(len(self._rows.passages))
             drawn[~own, place] = self._not_the_answer(others.astype(np.int64), rows[~own])
         return drawn
@@ -126,8 +130,6 @@ class QuestionPlan:
     def _not_the_answer(
         self, passages: Int64[np.ndarray, " n"], rows: Int64[np.ndarray, " n"]
     ) -> Int64[np.ndarray, " n"]:
-        return np.where(
-            passages == self._rows.positives[rows],
-            (passages + 1) % len(self._rows.passages),
-            passages,
-        )
+        """The passages, but the next one in place of a question's own answer."""
+        following = (passages + 1) % len(self._rows.passages)
+        return np.where(passages == self._rows.positives[rows], following, passages)

@@ -1,5 +1,4 @@
-"""Token stores: tokenized parallel text on disk, read by row in constant memory however large it
-is.
+"""Token stores: tokenized parallel text on disk, read by row in constant memory.
 
 A store is a folder of three files:
 
@@ -33,6 +32,7 @@ from interlingua.files import PathLike, atomic_directory, has_format, open_raw, 
 
 LanguagePair = tuple[str, str]
 COUNTED_AT_ONCE = 1 << 20
+"""Numbers of a file that are looked at together."""
 
 
 class TokenRows(NamedTuple):
@@ -106,6 +106,7 @@ class TokenStoreWriter:
             )
         if not sources:
             return
+        # As they stand in the file: source, target, source, target.
         sides = [side for row in zip(sources, targets, strict=True) for side in row]
         lengths = np.fromiter(map(len, sides), dtype=np.uint32, count=len(sides))
         row = self._rows.get(language_pair, 0)
@@ -140,15 +141,17 @@ class TokenStoreWriter:
         traceback: TracebackType | None,
     ) -> None:
         if kind is not None:
-            self._exit.__exit__(kind, error, traceback)
+            self._exit.__exit__(kind, error, traceback)  # takes the unfinished folder away
             return
         with self._exit:
             self._finish()
 
     def _spool(self, language_pair: LanguagePair, kind: str) -> Path:
+        """Where a language pair's ids or lengths wait, as its rows come in any order."""
         return self._folder / f"{'-'.join(language_pair)}.{kind}.spool"
 
     def _spill(self) -> None:
+        """Writes what is held in memory behind what has been spooled already."""
         for kind, buffers in (("ids", self._ids), ("lengths", self._lengths)):
             for language_pair, arrays in buffers.items():
                 with self._spool(language_pair, kind).open("ab") as file:
@@ -157,6 +160,7 @@ class TokenStoreWriter:
         self._buffered = 0
 
     def _finish(self) -> None:
+        """Puts the spools behind one another, and writes the header last."""
         self._spill()
         pairs = sorted(self._rows)
         with (
@@ -169,6 +173,7 @@ class TokenStoreWriter:
                 with self._spool(language_pair, "ids").open("rb") as spool:
                     while chunk := spool.read(1 << 20):
                         tokens.write(chunk)
+                # From lengths to offsets, which go on where those of the pair before ended.
                 with self._spool(language_pair, "lengths").open("rb") as spool:
                     while chunk := spool.read(1 << 20):
                         ends = end + np.cumsum(np.frombuffer(chunk, dtype=np.uint32), dtype="<u8")
@@ -203,9 +208,9 @@ class TokenStore:
         )
         self.counts: tuple[int, ...] = tuple(pair["rows"] for pair in header["language_pairs"])
         self._header = header
-        self._first_rows = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]).astype(
-            np.int64
-        )
+        # Row of the whole store at which each language pair begins, and the number of all rows.
+        ends = np.cumsum(self.counts, dtype=np.int64)
+        self._first_rows = np.concatenate([[0], ends]).astype(np.int64)
         self._tokens = _RandomReads(self.path / "tokens.bin", np.dtype(header["dtype"]))
         self._offsets = _RandomReads(self.path / "offsets.bin", np.dtype("<u8"))
         self._size = header["bytes"]["tokens.bin"] // np.dtype(header["dtype"]).itemsize
@@ -229,8 +234,7 @@ class TokenStore:
         return cls(path, header)
 
     def verify(self) -> None:
-        """Reads both files whole: their SHA-256 are those of the header, ids and offsets are
-        possible ones.
+        """Reads both files whole and compares their SHA-256, ids and offsets.
 
         The digests find damage; a store that was made wrong has right digests, so its numbers are
         looked at as well.
@@ -250,8 +254,7 @@ class TokenStore:
         are_possible = True
         end = -1
         for offsets in self._verified("offsets.bin", "<u8"):
-            # each greater than the one before; beyond 2^63 they are below 0 here, which fails as
-            # well
+            # Each greater than the one before. Beyond 2^63 they are below 0 here, which fails too.
             are_possible &= bool((np.diff(offsets.astype(np.int64), prepend=end) > 0).all())
             are_possible &= end >= 0 or int(offsets[0]) == 0
             end = int(offsets[-1].astype(np.int64))
@@ -288,10 +291,9 @@ class TokenStore:
         Read from the file in order, block by block.
         """
         counts = np.zeros(self.vocabulary_size, dtype=np.int64)
+        dtype = self._header["dtype"]
         with (self.path / "tokens.bin").open("rb") as file:
-            while len(
-                block := np.fromfile(file, dtype=self._header["dtype"], count=COUNTED_AT_ONCE)
-            ):
+            while len(block := np.fromfile(file, dtype=dtype, count=COUNTED_AT_ONCE)):
                 counts += np.bincount(block, minlength=self.vocabulary_size)
         return counts
 
@@ -310,8 +312,9 @@ class TokenStore:
         if rows.size == 0:
             return [], []
         if rows.min() < 0 or rows.max() >= self.counts[pair_index]:
+            wrong = rows.min() if rows.min() < 0 else rows.max()
             raise DataError(
-                f"row {rows.min() if rows.min() < 0 else rows.max()} of"
+                f"row {wrong} of"
                 f" {'-'.join(self.language_pairs[pair_index])}, which has"
                 f" {self.counts[pair_index]} rows",
                 path=self.path,
@@ -339,17 +342,19 @@ class TokenStore:
         Raises:
             DataError: the offsets found are not possible ones: the store is damaged.
         """
+        # A row's three offsets stand together: where its source begins, its target, the next row.
         places = 2 * (self._first_rows[pair_indices] + rows)
-        bounds = (
-            self._offsets.gather(places, np.full_like(places, 3)).astype(np.int64).reshape(-1, 3)
-        )
-        lengths = np.diff(bounds, axis=1)
+        offsets = self._offsets.gather(places, np.full_like(places, 3))
+        bounds = offsets.astype(np.int64).reshape(-1, 3)
+        lengths = np.diff(bounds, axis=1)  # (n, 2): source and target
+        # Before anything is read by them.
         if (lengths < 1).any() or bounds.min(initial=0) < 0 or bounds.max(initial=0) > self._size:
             raise DataError(
                 "impossible offsets; the store is damaged, prepare it again",
                 path=self._offsets.path,
             )
         tokens = self._tokens.gather(bounds[:, 0], lengths.sum(axis=1)).astype(np.int64)
+        # Where each side ends among the tokens that were read, in which the sides take turns.
         ends = np.cumsum(lengths).reshape(-1, 2)
         sides = [
             self._side(ends[:, side] - lengths[:, side], lengths[:, side], max_tokens)
@@ -362,14 +367,18 @@ class TokenStore:
         self, starts: Int64[np.ndarray, " n"], full: Int64[np.ndarray, " n"], max_tokens: int | None
     ) -> tuple[Int64[np.ndarray, " t"], Int64[np.ndarray, " n"]]:
         """Which tokens of one side stay, and how many they are in each row."""
-        lengths = full if max_tokens is None else np.minimum(full, max_tokens)
+        lengths = full
+        closing = 0
+        if max_tokens is not None:
+            lengths = np.minimum(full, max_tokens)
+            closing = min(self.closing_tokens, max_tokens)
+        # Token t of a row goes from its start plus t to the row's new start plus t.
         ends = np.cumsum(lengths)
-        index = np.repeat(starts - (ends - lengths), lengths) + np.arange(
-            ends[-1] if len(ends) else 0
-        )
-        for back in range(
-            1, 1 + (0 if max_tokens is None else min(self.closing_tokens, max_tokens))
-        ):
+        shifts = np.repeat(starts - (ends - lengths), lengths)
+        index = shifts + np.arange(len(shifts))
+        # The last tokens of a cut sentence give way to its closing ones; where nothing was cut,
+        # they are those already.
+        for back in range(1, 1 + closing):
             index[ends - np.minimum(back, lengths)] = starts + full - np.minimum(back, full)
         return index, lengths
 
@@ -395,10 +404,11 @@ class _RandomReads:
         """The numbers ``start : start + length`` of all pieces, behind one another."""
         size = self._dtype.itemsize
         spans = zip((lengths * size).tolist(), (starts * size).tolist(), strict=True)
-        return np.frombuffer(
-            b"".join([os.pread(self._file, *span) for span in spans]), dtype=self._dtype
-        )
+        # pread has no position of its own, so several threads can share the file
+        pieces = [os.pread(self._file, *span) for span in spans]
+        return np.frombuffer(b"".join(pieces), dtype=self._dtype)
 
 
 def _is_ours(path: Path) -> bool:
+    """Whether a folder that is to be replaced is a token store."""
     return has_format(path, "header.json", FORMAT)

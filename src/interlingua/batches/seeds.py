@@ -1,5 +1,7 @@
-"""Random numbers by name: every draw is a pure function of (seed, purpose, step), never of what was
-drawn before.
+"""Random numbers by name: every draw is a pure function of (seed, purpose, step).
+
+None depends on what was drawn before, so parts of a run can be added, left out or computed by other
+processes without any change to the numbers of the rest.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ import numpy as np
 
 
 def stream_key(seed: int, *purpose: str | int) -> int:
-    """128-bit key of the stream that belongs to a seed and a purpose, e.g.
-    ``stream_key(7, "dropout", step)``.
+    """128-bit key of a seed and a purpose, e.g. ``stream_key(7, "dropout", step)``.
 
     The key is a hash, so streams of different purposes are independent and none depends on the
     library's version.
     """
+    # With the types, as 1 and "1" are two purposes.
     name = "\0".join(f"{type(part).__name__}:{part}" for part in (seed, *purpose))
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=16).digest(), "little")
 
@@ -26,7 +28,5 @@ def generator(seed: int, *purpose: str | int) -> np.random.Generator:
 
 
 def seed_for(seed: int, *purpose: str | int) -> int:
-    """Seed in [0, 2^63) of a named stream, for generators that take one integer
-    (``torch.manual_seed``).
-    """
+    """Seed in [0, 2^63) of a named stream, for generators such as ``torch.manual_seed``."""
     return stream_key(seed, *purpose) >> 65

@@ -1,5 +1,7 @@
-"""What can be done with the sentences of packed batches: join and part them, take some, find what
-says the same.
+"""Operations on the sentences of packed batches: join, split, take, and find what says the same.
+
+Which sentences say the same is decided by their tokens: pairs of translations are the edges of a
+graph of sentences, and each connected component of it is one meaning.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ def join(*batches: TokenBatch) -> TokenBatch:
 
 
 def _joined(a: TokenBatch, b: TokenBatch) -> TokenBatch:
+    """Two batches as one; the boundaries of the second move behind the first."""
     return TokenBatch(
         torch.cat([a.input_ids, b.input_ids]),
         torch.cat([a.cu_seqlens, b.cu_seqlens[1:] + a.cu_seqlens[-1]]),
@@ -59,6 +62,7 @@ def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
     index = torch.tensor(rows, device=batch.cu_seqlens.device)
     lengths = batch.lengths[index]
     bounds = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(batch.cu_seqlens.dtype)
+    # From where each token comes: its place here, plus how far its sentence moves.
     shifts = torch.repeat_interleave(batch.cu_seqlens[:-1][index] - bounds[:-1], lengths)
     tokens = torch.arange(len(shifts), device=shifts.device) + shifts
     return TokenBatch(
@@ -70,8 +74,9 @@ def take(batch: TokenBatch, rows: Sequence[int]) -> TokenBatch:
 
 
 def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[Tensor, " b+1"]]:
-    """How to put packed batches of B sequences side by side: sequence i becomes its first part, its
-    second, and so on.
+    """How to put packed batches of B sequences side by side, part by part.
+
+    Sequence i becomes sequence i of the first batch, then that of the second, and so on.
 
     Args:
         boundaries: ``cu_seqlens`` of each batch; its sequences may be empty.
@@ -80,17 +85,14 @@ def chained(*boundaries: Int[Tensor, " b+1"]) -> tuple[Int64[Tensor, " t"], Int[
         ``order`` and ``cu_seqlens``, so that ``torch.cat(batches)[order]`` is the result, packed.
     """
     rows = torch.arange(len(boundaries[0]) - 1, device=boundaries[0].device)
-    sequence = torch.cat(
-        [torch.repeat_interleave(rows, cu_seqlens.diff()) for cu_seqlens in boundaries]
-    )
-    order = sequence.argsort(stable=True)
+    parts = [torch.repeat_interleave(rows, cu_seqlens.diff()) for cu_seqlens in boundaries]
+    # A stable sort by sequence keeps the parts of a sequence, and their tokens, in order.
+    order = torch.cat(parts).argsort(stable=True)
     return order, torch.stack(boundaries).sum(dim=0).to(boundaries[0].dtype)
 
 
 class Tails(NamedTuple):
-    """Where the tokens of packed sentences stand, but for the first few of each (``<s>``,
-    ``[CLS]``).
-    """
+    """Where the tokens of packed sentences stand, but for the first few of each, as ``<s>``."""
 
     kept: Int64[Tensor, " t"]
     """Their index in the batch."""
@@ -105,20 +107,17 @@ class Tails(NamedTuple):
     def of(cls, cu_seqlens: Int[Tensor, " b+1"], skip: int) -> Tails:
         """Leaves out the first ``skip`` tokens of each sentence; none is shorter."""
         count = len(cu_seqlens) - 1
-        rows = torch.repeat_interleave(
-            torch.arange(count, device=cu_seqlens.device), cu_seqlens.diff()
-        )
+        sentences = torch.arange(count, device=cu_seqlens.device)
+        rows = torch.repeat_interleave(sentences, cu_seqlens.diff())
         positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
         kept = (positions >= skip).nonzero()[:, 0]
-        left = cu_seqlens - skip * torch.arange(
-            count + 1, device=cu_seqlens.device, dtype=cu_seqlens.dtype
-        )
-        return cls(kept, left, rows[kept], positions[kept])
+        # Boundary i lies behind i sentences, each of which has lost ``skip`` tokens.
+        before = torch.arange(count + 1, device=cu_seqlens.device, dtype=cu_seqlens.dtype)
+        return cls(kept, cu_seqlens - skip * before, rows[kept], positions[kept])
 
 
 def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
-    """The pairs of a batch the right way round: what is to be aligned, and the pivot language's
-    side.
+    """The pairs of a batch the right way round: the other language's side, and the pivot's.
 
     Where both sides are in the pivot language, the stored target is taken for the pivot.
 
@@ -128,7 +127,7 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
     a = batch.a
     b = batch.b
     if all(code == pivot for code in b.languages):
-        return a, b
+        return a, b  # the usual order of a corpus, at no cost
     wrong = [
         row
         for row, pair in enumerate(zip(a.languages, b.languages, strict=True))
@@ -140,24 +139,25 @@ def by_pivot(batch: ParallelBatch, pivot: str) -> tuple[TokenBatch, TokenBatch]:
             f"a pair {pair} has no side in {pivot}; set the method's pivot, or prepare without"
             " such pairs"
         )
+    # Row i of ``b`` stands at i + B in both together; it is the other language's where it is not
+    # the pivot's.
     size = a.batch_size
-    at = [
-        row if code == pivot else row + size for row, code in enumerate(b.languages)
-    ]  # the other language's row
+    others = [row if code == pivot else row + size for row, code in enumerate(b.languages)]
+    pivots = [(row + size) % (2 * size) for row in others]
     both = join(a, b)
-    return take(both, at), take(both, [(row + size) % (2 * size) for row in at])
+    return take(both, others), take(both, pivots)
 
 
 def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
     """A 64-bit number for each sentence that depends on its tokens and their order alone.
 
-    Equal sentences, equal keys.
-
-    Each (token, position) is scrambled as in SplitMix64 and the results are added up.
+    Equal sentences have equal keys. Each (token, position) is scrambled as in SplitMix64 and the
+    results are added up.
     """
-    z = (batch.input_ids + 1) * -7046029254386353131 + (
-        batch.positions() + 1
-    ) * -4658895280553007687
+    # The constants are SplitMix64's as signed integers. In the shifts the sign's copies come in
+    # from above, unlike in the original; keys only have to be the same everywhere.
+    tokens = (batch.input_ids + 1) * -7046029254386353131
+    z = tokens + (batch.positions() + 1) * -4658895280553007687
     z = (z ^ (z >> 30)) * -4658895280553007687
     z = (z ^ (z >> 27)) * -7723592293110705685
     return z.new_zeros(batch.batch_size).index_add(0, batch.sequence_ids(), z ^ (z >> 31))
@@ -165,6 +165,7 @@ def sentence_keys(batch: TokenBatch) -> Int64[Tensor, " b"]:
 
 def language_codes(batch: TokenBatch) -> Int64[Tensor, " b"]:
     """A number for the language of each sentence, the same in every process."""
+    # not Python's own hash, which differs from process to process
     codes = [zlib.crc32(language.encode()) for language in batch.languages]
     return torch.tensor(codes, device=batch.input_ids.device)
 
@@ -173,21 +174,20 @@ def first_occurrences(batch: TokenBatch) -> Int64[Tensor, " n"]:
     """The rows of the distinct sentences, each at its first place, in order."""
     _, sentence = torch.unique(sentence_keys(batch), return_inverse=True)
     rows = torch.arange(batch.batch_size, device=sentence.device)
-    first = rows.new_full((batch.batch_size,), batch.batch_size).scatter_reduce(
-        0, sentence, rows, "amin"
-    )
+    # the least row of each distinct sentence, of which there are at most as many as rows
+    beyond = rows.new_full((batch.batch_size,), batch.batch_size)
+    first = beyond.scatter_reduce(0, sentence, rows, "amin")
     return rows[first[sentence] == rows]
 
 
 def same_meaning(
     a: TokenBatch, b: TokenBatch, gather: Callable[[Tensor], Tensor] = lambda keys: keys
 ) -> Bool[Tensor, "b b"]:
-    """Which pairs of translations say the same: those that share a sentence, on whichever side,
-    also by way of others.
+    """Which pairs of translations say the same.
 
-    With "Hallo" = "Hello", "Salut" = "Hello" and "Salut" = "Hi", all three pairs say the same, and
-    a contrastive loss that takes "Hallo" and "Hi" for negatives of one another is wrong about them.
-    True on the diagonal.
+    Those that share a sentence, on whichever side, also by way of others. With "Hallo" = "Hello",
+    "Salut" = "Hello" and "Salut" = "Hi", all three pairs say the same, and a contrastive loss that
+    takes "Hallo" and "Hi" for negatives of one another is wrong about them. True on the diagonal.
 
     Args:
         a: one side of the pairs.
@@ -204,11 +204,12 @@ def meaning_groups(keys: Int64[Tensor, "b 2"]) -> Int64[Tensor, " b"]:
 
     See ``same_meaning``.
     """
-    _, sentence = torch.unique(
-        keys, return_inverse=True
-    )  # (B, 2): pairs are edges between distinct sentences
+    # (B, 2): pairs are edges between distinct sentences
+    _, sentence = torch.unique(keys, return_inverse=True)
     group = torch.arange(int(sentence.max()) + 1, device=keys.device)
-    while True:  # each sentence takes the least group of its pairs, until none changes
+    # Each sentence takes the least group of its pairs, until none changes: at most as many rounds
+    # as the longest chain of pairs has links.
+    while True:
         least = group[sentence].amin(dim=1, keepdim=True).expand_as(sentence)
         smaller = group.scatter_reduce(0, sentence.flatten(), least.flatten(), "amin")
         if torch.equal(smaller, group):

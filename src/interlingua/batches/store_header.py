@@ -1,5 +1,4 @@
-"""The header of a token store: written, read, and checked before anything computes with what it
-says.
+"""The header of a token store, checked before anything computes with what it says.
 
 Its checksum finds damage. It does not tell who made the store, so names, types and sizes are
 checked as well.
@@ -73,6 +72,7 @@ def _header_problem(header: dict[str, Any]) -> str:
             return f"{key} is {_brief(header.get(key))}, expected a whole number of 0 to {most}"
     if not isinstance(header.get("vocabulary_digest"), str):
         return f"vocabulary_digest is {_brief(header.get('vocabulary_digest'))}, expected a text"
+    # The vocabulary's size is a number by now, which decides how ids are stored.
     dtype = id_dtype(header["vocabulary_size"]).str
     if header.get("dtype") != dtype:
         return f"dtype is {_brief(header.get('dtype'))}, expected {dtype!r} for this vocabulary"
@@ -91,6 +91,7 @@ def _problem_of_files(header: dict[str, Any], rows: int, id_bytes: int) -> str:
     for key in ("bytes", "sha256"):
         if not isinstance(header.get(key), dict) or header[key].keys() != set(FILES):
             return f"{key} has other files than {' and '.join(FILES)}"
+    # Two offsets a row and one at the end, 8 bytes each.
     sizes = header["bytes"]
     if sizes["offsets.bin"] != 8 * (2 * rows + 1):
         return f"offsets.bin has {_brief(sizes['offsets.bin'])} bytes for {rows} rows"
@@ -108,10 +109,12 @@ def _is_pair_record(record: Any) -> bool:
 
 
 def _is_count(value: Any, most: int) -> bool:
+    """Whether it is a whole number from 0 to ``most``; bool is an int in Python."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def _brief(value: Any) -> str:
+    """A value for a message, which may be anything of any length."""
     return repr(value)[:60]
 
 

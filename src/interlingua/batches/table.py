@@ -1,5 +1,7 @@
-"""Token sequences in memory, and an endless order of rows: for sets that need no disk (labeled
-pairs, questions).
+"""Token sequences in memory, and an endless order of rows, for sets that need no disk.
+
+Labeled pairs, questions and sentences without translations are small next to parallel text. Their
+batches are pure functions of (seed, step) as those of ``mixture`` are, with one permutation a pass.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class TokenColumn:
         lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
         if not len(lengths) or not lengths.all():
             raise DataError("no sentences, or an empty one; remove it from the file")
+        # int32 as long as they are held; a batch has int64
         self._ids = np.concatenate([np.asarray(ids, dtype=np.int32) for ids in sequences])
         self._ends = np.cumsum(lengths)
         self._lengths = lengths
@@ -53,9 +56,9 @@ class TokenColumn:
         """The rows, in the order given, packed."""
         lengths = self._lengths[rows]
         starts = self._ends[rows] - lengths
-        index = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(
-            lengths.sum()
-        )
+        # Token t of a row goes from its start plus t to the row's new start plus t.
+        new_starts = np.cumsum(lengths) - lengths
+        index = np.repeat(starts - new_starts, lengths) + np.arange(lengths.sum())
         return TokenBatch.from_flat(
             self._ids[index].astype(np.int64), lengths, [self.languages[row] for row in rows]
         )
@@ -67,8 +70,9 @@ class TokenColumn:
 
 
 class RowOrder:
-    """Rows of an endless sequence of passes, each a permutation of its own: a pure function of
-    (seed, place).
+    """Rows of an endless sequence of passes, each a permutation of its own.
+
+    A pure function of (seed, place).
 
     Args:
         count: rows of a pass.
@@ -106,12 +110,13 @@ class RowOrder:
                 f"a batch of {self.global_batch_size} can't be shared evenly by {world_size} ranks"
                 f" or micro-batches; choose a multiple of {world_size}"
             )
+        # Consecutive places, so that all ranks together read the rows that one process would.
         size = self.global_batch_size // world_size
         places = step * self.global_batch_size + rank * size + np.arange(size, dtype=np.int64)
+        # A batch may end one pass and begin the next, so each row has a pass of its own.
         passes, position = np.divmod(places, self.count)
-        return permute(
-            position, np.full_like(position, self.count), keys(self._key, passes)
-        ), passes
+        rows = permute(position, np.full_like(position, self.count), keys(self._key, passes))
+        return rows, passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +139,8 @@ class LabeledRows:
     @property
     def digest(self) -> str:
         """Hex SHA-256 of tokens and labels."""
-        return hashlib.sha256(
-            f"{self.a.digest} {self.b.digest}".encode() + self.labels.tobytes()
-        ).hexdigest()
+        sides = f"{self.a.digest} {self.b.digest}"
+        return hashlib.sha256(sides.encode() + self.labels.tobytes()).hexdigest()
 
 
 class LabeledPlan:
@@ -180,8 +184,9 @@ class LabeledPlan:
 
 
 class SentencePlan:
-    """Batches of sentences without translations, shuffled anew in every pass over all languages
-    together.
+    """Batches of sentences without translations, of all languages together.
+
+    Shuffled anew in every pass.
 
     Args:
         sentences: the texts' tokens.

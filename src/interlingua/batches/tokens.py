@@ -1,4 +1,8 @@
-"""Token batches: packed first, padded on demand."""
+"""Token batches: packed first, padded on demand.
+
+Sentences of a batch stand behind one another in one tensor, so no memory and no arithmetic goes
+into padding. Their boundaries are ``cu_seqlens``, the name that FlashAttention has for them.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +69,7 @@ class TokenBatch(NamedTuple):
             raise DataError(
                 f"sequence {empty} of the batch has no tokens; remove empty texts before batching"
             )
+        # int32, as attention kernels take boundaries
         cu_seqlens = np.zeros(len(lengths) + 1, dtype=np.int32)
         np.cumsum(lengths, out=cu_seqlens[1:])
         if int(cu_seqlens[-1]) != len(input_ids):
@@ -87,6 +92,7 @@ class TokenBatch(NamedTuple):
     def sequence_ids(self) -> Int64[Tensor, " t"]:
         """For each token the index of its sequence."""
         index = torch.arange(self.batch_size, device=self.cu_seqlens.device)
+        # with its size given, a GPU need not wait for the lengths
         return torch.repeat_interleave(index, self.lengths, output_size=len(self.input_ids))
 
     def positions(self) -> Int64[Tensor, " t"]:
@@ -118,6 +124,7 @@ class TokenBatch(NamedTuple):
         columns = torch.arange(self.max_seqlen, device=self.input_ids.device)
         mask = columns < self.lengths[:, None]
         ids = self.input_ids.new_full(mask.shape, pad_id)
+        # a mask goes row by row, which is the order of the packed tokens
         ids[mask] = self.input_ids
         return ids, mask
 

@@ -1,5 +1,4 @@
-"""Learning from a bank of a teacher's vectors: contrast, soft labels and hard negatives, on rows of
-similarities.
+"""Learning from a bank of a teacher's vectors: contrast, soft labels and hard negatives.
 
 A student's vector s_i has one target z_i, the teacher's vector of the same meaning, and a bank of n
 other vectors t_j of the teacher. One product of students and bank gives the similarities that both
@@ -15,16 +14,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.devices import on_device
+from interlingua.functional.contrastive import check_temperature, widen
 
 
 def squared_distance(
     student: Float[Tensor, "b d"], target: Float[Tensor, "b d"]
 ) -> Float[Tensor, ""]:
-    r"""Squared distance of directions to the teacher's, OmniSONAR (Omnilingual SONAR Team 2026),
-    L_MSE of Eq. (11).
+    r"""Squared distance of directions to the teacher's, OmniSONAR (2026), L_MSE of Eq. (11).
 
-    .. math:: \frac1B \sum_i \lVert \hat s_i - \hat z_i \rVert^2 = \frac1B \sum_i (2 - 2\cos(s_i,
-    z_i))
+    .. math:: \frac1B \sum_i \lVert \hat s_i - \hat z_i \rVert^2
+              = \frac1B \sum_i (2 - 2\cos(s_i, z_i))
 
     *Symbols*: s ``student``, z ``target``; a hat is the vector divided by its length.
 
@@ -40,15 +39,14 @@ def squared_distance(
 def mean_gap(
     student: Float[Tensor, "b d"], target: Float[Tensor, "b d"], language: Int64[Tensor, " b"]
 ) -> Float[Tensor, ""]:
-    r"""Squared distance of each language's mean to the mean of its targets: a linear-kernel MMD
-    (Gretton et al. 2012).
+    r"""Squared distance of each language's mean to the mean of its targets.
 
-    .. math:: \sum_l \frac{B_l}{B} \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i)
-    \Bigr\rVert^2
+    .. math:: \sum_l \frac{B_l}{B}
+              \Bigl\lVert \frac1{B_l} \sum_{i \in l} (\hat s_i - \hat z_i) \Bigr\rVert^2
 
-    What all sentences of a language have in common lies in this mean, and no contrast among one
-    language's candidates sees it. With a single sentence of each language it is
-    ``squared_distance``.
+    A maximum mean discrepancy with a linear kernel (Gretton et al. 2012). What all sentences of a
+    language have in common lies in this mean, and no contrast among one language's candidates sees
+    it. With a single sentence of each language it is ``squared_distance``.
 
     Args:
         student: s.
@@ -61,6 +59,7 @@ def mean_gap(
     _, place, counts = torch.unique(language, return_inverse=True, return_counts=True)
     gaps = _unit(student) - _unit(target)
     sums = gaps.new_zeros(len(counts), gaps.shape[1]).index_add(0, place, gaps)
+    # B_l |sum / B_l|^2 = |sum|^2 / B_l
     total: Tensor = (sums.square().sum(dim=1) / counts).sum() / len(gaps)
     return total
 
@@ -72,8 +71,7 @@ def contrast_with_bank(
     temperature: float,
     excluded: Bool[Tensor, "b n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Student to teacher InfoNCE with the bank as negatives, OmniSONAR (2026), Eq. (9), first
-    direction.
+    r"""InfoNCE with the bank as negatives, OmniSONAR (2026), Eq. (9), student to teacher.
 
     .. math:: -\frac1B \sum_i \log \frac{e^{\cos(s_i, z_i)/\tau}}
               {e^{\cos(s_i, z_i)/\tau} + \sum_{j \in \mathrm{bank}} e^{\cos(s_i, t_j)/\tau}}
@@ -92,8 +90,11 @@ def contrast_with_bank(
     Raises:
         ValueError: the temperature is not positive.
     """
-    _need_positive(temperature)
-    negatives = bank if excluded is None else bank.masked_fill(excluded, -torch.inf)
+    check_temperature(temperature)
+    negatives = bank
+    if excluded is not None:
+        negatives = bank.masked_fill(excluded, -torch.inf)
+    # The positive stands in the first column.
     logits = torch.cat([positives[:, None], negatives], dim=1) / temperature
     return F.cross_entropy(logits, torch.zeros(len(logits), dtype=torch.long, device=logits.device))
 
@@ -106,18 +107,17 @@ def soft_labels(
     temperature: float,
     excluded: Bool[Tensor, "b n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Divergence of a student's row of similarities from the teacher's, IMASCL (Park et al. 2024),
-    soft labels.
+    r"""Divergence of a student's similarities from the teacher's: IMASCL's soft labels.
 
     .. math:: \frac1B \sum_i \sum_j p_{ij} \log \frac{p_{ij}}{q_{ij}}, \qquad
-              p_i = \mathrm{softmax}_j(\cos(z_i, t_j)/\tau), \quad q_i =
-              \mathrm{softmax}_j(\cos(s_i, t_j)/\tau)
+              p_i = \mathrm{softmax}_j(\cos(z_i, t_j)/\tau),
+              \quad q_i = \mathrm{softmax}_j(\cos(s_i, t_j)/\tau)
 
     over j = the own target z_i, which the teacher's row has a cosine of 1 with, and the bank.
 
-    Differs from the paper: the cross-entropy less the labels' own entropy, which has the same
-    gradient and is 0 where the student agrees; against a bank of the teacher's vectors in place of
-    the batch's students, in one direction.
+    Differs from the paper (Park et al. 2024): the cross-entropy less the labels' own entropy, which
+    has the same gradient and is 0 where the student agrees; against a bank of the teacher's vectors
+    in place of the batch's students, in one direction.
 
     Args:
         positives: cosine of each student's vector with its own target.
@@ -133,7 +133,8 @@ def soft_labels(
     Raises:
         ValueError: the temperature is not positive.
     """
-    _need_positive(temperature)
+    check_temperature(temperature)
+    # The first column is the target itself; the teacher's cosine of it with itself is 1.
     q = torch.cat([positives[:, None], student], dim=1) / temperature
     p = torch.cat([torch.ones_like(positives)[:, None], teacher], dim=1).detach() / temperature
     kept = torch.ones_like(q, dtype=torch.bool)
@@ -152,13 +153,14 @@ def split_softmax(
     *,
     temperature: float,
 ) -> Float[Tensor, ""]:
-    r"""Hard negatives in a softmax of their own, without margin: OmniSONAR (2026), second part of
-    Eq. (5).
+    r"""Hard negatives in a softmax of their own: OmniSONAR (2026), second part of Eq. (5).
 
     .. math:: -\frac1B \sum_i \log \frac{e^{\cos(x_i, y_i)/\tau}}
               {e^{\cos(x_i, y_i)/\tau} + \sum_{j: o_j = i} e^{\cos(x_i, h_j)/\tau}}
 
     *Symbols*: x ``queries``, y ``positives``, h ``hard_negatives``, o ``owners``.
+
+    Differs from the paper: without its margin.
 
     Args:
         queries: x.
@@ -173,7 +175,7 @@ def split_softmax(
     Raises:
         ValueError: the temperature is not positive.
     """
-    _need_positive(temperature)
+    check_temperature(temperature)
     x = _unit(queries)
     y = _unit(positives)
     h = _unit(hard_negatives)
@@ -182,6 +184,7 @@ def split_softmax(
     negative = (x[owners] * h).sum(dim=1) / temperature
     # log(1 + sum_j e^(n_j - p)), shifted by the query's largest so that nothing overflows
     gaps = negative - positive[owners]
+    # The largest of the query's gaps and of 0, the exponent of the 1.
     zeros = torch.zeros_like(positive)
     largest = zeros.scatter_reduce(0, owners, gaps.detach(), "amax", include_self=True)
     total = torch.exp(-largest).index_add(0, owners, torch.exp(gaps - largest[owners]))
@@ -208,17 +211,15 @@ def principal_components(
         raise ValueError(
             f"{count} components of vectors of width {len(covariance)}; there are no more than that"
         )
-    values, vectors = torch.linalg.eigh(covariance.double())
+    values, vectors = torch.linalg.eigh(covariance.double())  # in ascending order
     chosen = vectors.flip(1)[:, :count]
+    # An eigenvector's sign is arbitrary, and differs between machines.
     largest = chosen.gather(0, chosen.abs().argmax(dim=0, keepdim=True))
-    values = values.clamp(min=0)
-    return chosen * largest.sign(), float(values[-count:].sum() / values.sum().clamp(min=1e-30))
+    values = values.clamp(min=0)  # rounding leaves zeros slightly below 0
+    share = values[-count:].sum() / values.sum().clamp(min=1e-30)
+    return chosen * largest.sign(), float(share)
 
 
 def _unit(vectors: Tensor) -> Tensor:
-    return F.normalize(vectors if vectors.dtype == torch.float64 else vectors.float(), dim=-1)
-
-
-def _need_positive(temperature: float) -> None:
-    if temperature <= 0:
-        raise ValueError(f"temperature is {temperature}; it must be positive")
+    """The vectors divided by their lengths."""
+    return F.normalize(widen(vectors), dim=-1)

@@ -1,5 +1,11 @@
-"""Contrastive objectives over sentence embeddings: each sentence is to find its translation in the
-batch.
+"""Contrastive objectives: each sentence embedding has to find that of its translation in a batch.
+
+Nearly all of them are one softmax cross-entropy: the similarities of an anchor with all candidates,
+divided by a temperature, are logits, and the right candidate is the class. They differ in who the
+candidates are (the other side only, or both sides), in the direction that is ranked, and in what
+is taken from the positive. Up to ``WHOLE_LOGITS`` the matrix of logits is kept for the backward
+pass, as torch does by itself. Above, ``_ChunkedSoftmax`` makes it in blocks of rows, twice. The
+language contrast is the exception: it compares two similarities by a sigmoid.
 """
 
 from __future__ import annotations
@@ -27,15 +33,14 @@ def cosine_similarities(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Flo
 
     In float32 or wider, also under autocast.
     """
-    return inner_products(F.normalize(_wide(x), dim=-1), F.normalize(_wide(y), dim=-1))
+    return inner_products(F.normalize(widen(x), dim=-1), F.normalize(widen(y), dim=-1))
 
 
 def inner_products(x: Float[Tensor, "b d"], y: Float[Tensor, "n d"]) -> Float[Tensor, "b n"]:
     """Inner product of every x with every y, in float32 or wider, also under autocast."""
-    with torch.autocast(
-        x.device.type, enabled=False
-    ):  # a temperature of 0.1 would multiply the rounding by ten
-        return _wide(x) @ _wide(y).T
+    # Without autocast: a temperature of 0.1 would multiply the rounding by ten.
+    with torch.autocast(x.device.type, enabled=False):
+        return widen(x) @ widen(y).T
 
 
 def bidirectional_contrastive(
@@ -45,8 +50,7 @@ def bidirectional_contrastive(
     temperature: float = 0.1,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Sentence-level contrastive objective in both directions, EMS (Mao et al. 2023), Eq. (8) over
-    B.
+    r"""Sentence contrast in both directions, EMS (Mao et al. 2023), Eq. (8) as a mean over B.
 
     .. math:: -\frac1B \sum_j \Bigl( \log\frac{e^{s_{jj}/T}}{\sum_k e^{s_{jk}/T}}
               + \log\frac{e^{s_{jj}/T}}{\sum_k e^{s_{kj}/T}} \Bigr), \qquad s_{jk} = \cos(x_j, y_k)
@@ -67,6 +71,7 @@ def bidirectional_contrastive(
     Raises:
         ValueError: the temperature is not positive.
     """
+    # Without margin, LaBSE's loss is Eq. (8).
     return additive_margin_softmax(x, y, margin=0.0, temperature=temperature, excluded=excluded)
 
 
@@ -79,8 +84,7 @@ def additive_margin_softmax(
     margin_after_temperature: bool = False,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""Bidirectional additive-margin softmax over in-batch negatives, LaBSE (Feng et al. 2022), Eq.
-    (1)-(2).
+    r"""Bidirectional additive-margin softmax, LaBSE (Feng et al. 2022), Eq. (1)-(2).
 
     .. math:: -\frac1B \sum_i \Bigl( \log\frac{e^{(\phi_{ii}-m)/\tau}}{e^{(\phi_{ii}-m)/\tau}
               + \sum_{k\ne i} e^{\phi_{ik}/\tau}} + \text{the same with } \phi_{ki} \Bigr)
@@ -106,18 +110,22 @@ def additive_margin_softmax(
     Raises:
         ValueError: the temperature is not positive.
     """
-    _check_temperature(temperature)
-    taken = margin if margin_after_temperature else margin / temperature
+    check_temperature(temperature)
+    # In logits: (phi - m) / tau = phi / tau - m / tau.
+    reduction = margin if margin_after_temperature else margin / temperature
     if len(x) * len(y) > WHOLE_LOGITS:
         # The rows that are made twice are products of these: the temperature goes into one side.
-        one = _scaled(F.normalize(_wide(x), dim=-1), temperature)
-        other = F.normalize(_wide(y), dim=-1)
-        return _chunked_softmax(one, other, excluded=excluded, taken=taken, both=True)
-    logits = _scaled(cosine_similarities(x, y), temperature)
-    logits = logits - taken * torch.eye(len(logits), dtype=logits.dtype, device=logits.device)
+        anchors = _scaled(F.normalize(widen(x), dim=-1), temperature)
+        candidates = F.normalize(widen(y), dim=-1)
+        return _chunked_softmax(
+            anchors, candidates, excluded=excluded, reduction=reduction, both=True
+        )
+    logits = _scaled(cosine_similarities(x, y), temperature)  # phi_ij / tau
+    logits = logits - reduction * torch.eye(len(logits), dtype=logits.dtype, device=logits.device)
     if excluded is not None:
         logits = logits.masked_fill(_without_diagonal(excluded, logits.device), -torch.inf)
     positives = torch.arange(len(logits), device=logits.device)
+    # Rows are x among all y, columns are y among all x.
     return F.cross_entropy(logits, positives) + F.cross_entropy(logits.T, positives)
 
 
@@ -130,11 +138,10 @@ def infonce(
     cosine: bool = True,
     excluded: Bool[Tensor, "b b+n"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""InfoNCE from queries to passages, multilingual-IR contrastive learning (Hu et al. 2022), Eq.
-    (1).
+    r"""InfoNCE from queries to passages, multilingual retrieval (Hu et al. 2022), Eq. (1).
 
-    .. math:: -\frac1B \sum_i \log \frac{e^{s(q_i, p_i)/T}}{\sum_k e^{s(q_i, p_k)/T} + \sum_n
-    e^{s(q_i, n_n)/T}}
+    .. math:: -\frac1B \sum_i \log
+              \frac{e^{s(q_i, p_i)/T}}{\sum_k e^{s(q_i, p_k)/T} + \sum_n e^{s(q_i, n_n)/T}}
 
     Args:
         queries: q.
@@ -151,14 +158,17 @@ def infonce(
     Raises:
         ValueError: the temperature is not positive.
     """
-    candidates = passages if hard_negatives is None else torch.cat([passages, hard_negatives])
+    # Passages first, so that the answer of query i is candidate i.
+    candidates = passages
+    if hard_negatives is not None:
+        candidates = torch.cat([passages, hard_negatives])
     if len(queries) * len(candidates) > WHOLE_LOGITS:
-        q, c = _wide(queries), _wide(candidates)
+        q, c = widen(queries), widen(candidates)
         if cosine:
             q, c = F.normalize(q, dim=-1), F.normalize(c, dim=-1)
         return _chunked_softmax(_scaled(q, temperature), c, excluded=excluded)
     compare = cosine_similarities if cosine else inner_products
-    logits = _scaled(compare(queries, candidates), temperature)
+    logits = _scaled(compare(queries, candidates), temperature)  # s(q_i, .) / T
     if excluded is not None:
         logits = logits.masked_fill(_without_diagonal(excluded, logits.device), -torch.inf)
     return F.cross_entropy(logits, torch.arange(len(queries), device=queries.device))
@@ -171,12 +181,11 @@ def semantic_contrastive(
     temperature: float = 0.1,
     excluded: Bool[Tensor, "b b"] | None = None,
 ) -> Float[Tensor, ""]:
-    r"""NT-Xent over the 2B sentences of B translation pairs, multilingual-IR contrastive learning,
-    Eq. (2).
+    r"""NT-Xent over the 2B sentences of B pairs, multilingual retrieval (Hu et al. 2022), Eq. (2).
 
     .. math:: -\frac1{2B} \sum_{i=1}^{2B} \log
-              \frac{e^{\cos(z_i, z_{i'})/\tau}}{\sum_{k \ne i} e^{\cos(z_i, z_k)/\tau}}, \qquad z =
-              [x; y]
+              \frac{e^{\cos(z_i, z_{i'})/\tau}}{\sum_{k \ne i} e^{\cos(z_i, z_k)/\tau}},
+              \qquad z = [x; y]
 
     *Symbols*: i' is the translation of i; tau ``temperature``. Unlike EMS, sentences of the own
     side are negatives too.
@@ -195,11 +204,13 @@ def semantic_contrastive(
         ValueError: the temperature is not positive.
     """
     z = torch.cat([x, y])
+    # A sentence is no candidate of its own.
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
     if excluded is not None:
-        logits = logits.masked_fill(
-            _without_diagonal(excluded, logits.device).repeat(2, 2), -torch.inf
-        )
+        # A pair of pairs stands in four places: each of their two sentences with each other one.
+        repeated = _without_diagonal(excluded, logits.device).repeat(2, 2)
+        logits = logits.masked_fill(repeated, -torch.inf)
+    # Row i of the first half belongs to column i + B, and the other way round.
     return F.cross_entropy(logits, torch.arange(len(z), device=z.device).roll(len(x)))
 
 
@@ -210,8 +221,7 @@ def language_contrastive(
     *,
     reduction: Literal["mean", "literal", "sum"] = "mean",
 ) -> Float[Tensor, ""]:
-    r"""As near to a sentence as to its translation: multilingual-IR contrastive learning (Hu et al.
-    2022), Eq. (3).
+    r"""As near to a sentence as to its translation, multilingual retrieval (Hu et al.), Eq. (3).
 
     .. math:: -\frac1{N(N-2)} \sum_{(i,j) \in P} \sum_{k \in (P \cup Q) \setminus \{i,j\}} \Bigl(
               \log\frac{e^{s_{ik}}}{e^{s_{ik}} + e^{s_{jk}}} + \log\frac{e^{s_{jk}}}{e^{s_{ik}} +
@@ -240,7 +250,10 @@ def language_contrastive(
     Raises:
         ValueError: a single pair and no other sentence, so that there is nothing to compare.
     """
-    z = torch.cat([x, y] if others is None else [x, y, others])
+    rows = [x, y]
+    if others is not None:
+        rows.append(others)
+    z = torch.cat(rows)  # P, then Q
     pairs = len(x)
     sentences = len(z)
     if sentences <= 2:
@@ -248,9 +261,11 @@ def language_contrastive(
             "one pair and no other sentence; the language contrast needs at least one sentence more"
         )
     with torch.autocast(z.device.type, enabled=False):
-        units = F.normalize(_wide(z), dim=-1)
+        units = F.normalize(widen(z), dim=-1)
+        # s_ik - s_jk = (z_i - z_j) . z_k: one product for both similarities
         differences = units[:pairs] - units[pairs : 2 * pairs]
         total: Tensor = _LanguageContrast.apply(differences, units)  # type: ignore[no-untyped-call]
+    # Each of the bracket's two logarithms counts, for B pairs and all but a pair's own sentences.
     divisors = {
         "mean": 2 * pairs * (sentences - 2),
         "literal": sentences * (sentences - 2),
@@ -260,9 +275,9 @@ def language_contrastive(
 
 
 class _LanguageContrast(torch.autograd.Function):
-    """Sum over pairs n and sentences k, own ones apart, of f(D) = -log sigmoid(D) - log
-    sigmoid(-D), D = u_n . z_k.
+    """Sum over pairs n and sentences k, but for a pair's own, of f(D), D = u_n . z_k.
 
+    f(D) = -log sigmoid(D) - log sigmoid(-D) is the bracket of Eq. (3), least at D = 0 with log 4.
     f'(D) = tanh(D / 2), so forward makes the gradients too, some pairs at a time: no (pairs,
     sentences) matrix is kept.
     """
@@ -279,13 +294,17 @@ class _LanguageContrast(torch.autograd.Function):
         for start in range(0, pairs, size):
             rows = slice(start, start + size)
             gaps = differences[rows] @ units.T
+            # The sentences of pair n are the rows n and n + B of z.
             own = torch.zeros_like(gaps, dtype=torch.bool)
             for side in (0, pairs):
                 own.diagonal(start + side).fill_(True)
+            # The slope tanh(0) is 0 there, and the value is left out below.
             gaps.masked_fill_(own, 0)
-            far = gaps.abs()
-            total += (far + 2 * F.softplus(-far)).masked_fill_(own, 0).sum()
-            slopes = torch.tanh(gaps / 2)
+            # f(D) = |D| + 2 log(1 + e^-|D|): symmetric, and e^-|D| can't overflow.
+            size_of_gap = gaps.abs()
+            values = size_of_gap + 2 * F.softplus(-size_of_gap)
+            total += values.masked_fill_(own, 0).sum()
+            slopes = torch.tanh(gaps / 2)  # f'(D)
             grad_differences[rows] = slopes @ units
             grad_units += slopes.T @ differences[rows]
         ctx.save_for_backward(grad_differences, grad_units)
@@ -302,31 +321,29 @@ def _chunked_softmax(
     y: Float[Tensor, "n d"],
     *,
     excluded: Bool[Tensor, "b n"] | None = None,
-    taken: float = 0.0,
+    reduction: float = 0.0,
     both: bool = False,
 ) -> Float[Tensor, ""]:
-    """Cross-entropy of each x's own y under the softmax of x y', a mean over x, with ``both`` that
-    of each y too.
+    """Cross-entropy of each x's own y under the softmax of x y', a mean over x.
 
     Args:
         x: anchors, in float32 or wider, divided by the temperature.
         y: candidates; row i belongs to row i of ``x``.
         excluded: as in ``bidirectional_contrastive``.
-        taken: from the logits of the positives.
-        both: add the softmax over each column.
+        reduction: what is taken from the logits of the positives.
+        both: add the softmax over each column, in which each y has to find its own x.
     """
     with torch.autocast(x.device.type, enabled=False):
-        loss: Tensor = _ChunkedSoftmax.apply(x, y, excluded, taken, both)  # type: ignore[no-untyped-call]
+        loss: Tensor = _ChunkedSoftmax.apply(x, y, excluded, reduction, both)  # type: ignore[no-untyped-call]
     return loss
 
 
 class _ChunkedSoftmax(torch.autograd.Function):
-    """The forward pass keeps the logarithm of each row's sum, and of each column's.
+    """Softmax cross-entropy over blocks of rows of the logits, which are made twice.
 
-    The backward pass needs no more.
-
-    The slope of the loss along a logit is its share of its row's sum, and of its column's, less 1
-    for a positive.
+    The forward pass keeps the logarithm of each row's sum of exponentials, and of each column's.
+    The backward pass needs no more: the slope of the loss along a logit is its share of its row's
+    sum, and of its column's, less 1 for a positive in each of the two.
     """
 
     @staticmethod
@@ -335,22 +352,24 @@ class _ChunkedSoftmax(torch.autograd.Function):
         x: Float[Tensor, "b d"],
         y: Float[Tensor, "n d"],
         excluded: Tensor | None,
-        taken: float,
+        reduction: float,
         both: bool,
     ) -> Float[Tensor, ""]:
-        row_sums = torch.empty_like(x[:, 0])
-        column_sums = torch.full_like(y[:, 0], -torch.inf)
-        own = (x * y[: len(x)]).sum(1) - taken
+        row_sums = torch.empty_like(x[:, 0])  # logarithms, as are those of columns
+        column_sums = torch.full_like(y[:, 0], -torch.inf)  # log 0, to be added to
+        own = (x * y[: len(x)]).sum(1) - reduction
         for rows in _row_chunks(len(x), len(y)):
-            logits = _some_logits(x, y, excluded, taken, rows)
+            logits = _some_logits(x, y, excluded, reduction, rows)
             row_sums[rows] = logits.logsumexp(1)
             if both:
                 column_sums = torch.logaddexp(column_sums, logits.logsumexp(0))
         ctx.save_for_backward(x, y, excluded, row_sums, column_sums)
-        ctx.taken = taken
+        ctx.reduction = reduction
         ctx.both = both
         loss = (row_sums - own).mean()
-        return loss + (column_sums - own).mean() if both else loss
+        if both:
+            loss = loss + (column_sums - own).mean()
+        return loss
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -360,14 +379,14 @@ class _ChunkedSoftmax(torch.autograd.Function):
         d_y = torch.zeros_like(y)
         with torch.autocast(x.device.type, enabled=False):
             for rows in _row_chunks(len(x), len(y)):
-                logits = _some_logits(x, y, excluded, ctx.taken, rows)
-                slopes = (logits - row_sums[rows, None]).exp()
+                logits = _some_logits(x, y, excluded, ctx.reduction, rows)
+                slopes = (logits - row_sums[rows, None]).exp()  # softmax of the row
                 if ctx.both:
-                    slopes += (logits - column_sums).exp()
-                slopes.diagonal(rows.start).sub_(1 + ctx.both)
+                    slopes += (logits - column_sums).exp()  # softmax of the column
+                slopes.diagonal(rows.start).sub_(1 + ctx.both)  # once for each softmax
                 d_x[rows] = slopes @ y
                 d_y += slopes.T @ x[rows]
-        factor = upstream / len(x)
+        factor = upstream / len(x)  # of the means
         return d_x * factor, d_y * factor, None, None, None
 
 
@@ -381,13 +400,15 @@ def _some_logits(
     x: Float[Tensor, "b d"],
     y: Float[Tensor, "n d"],
     excluded: Bool[Tensor, "b n"] | None,
-    taken: float,
+    reduction: float,
     rows: slice,
 ) -> Float[Tensor, "r n"]:
     """Some rows of x y', with less for the positives, and none for what is excluded."""
     logits = x[rows] @ y.T
-    logits.diagonal(rows.start).sub_(taken)
+    # Row r of the block is row ``rows.start`` + r of the whole, and its positive stands there.
+    logits.diagonal(rows.start).sub_(reduction)
     if excluded is not None:
+        # a copy, as the block would otherwise be written to in the caller's mask
         hidden = on_device(excluded[rows], logits.device).clone()
         hidden.diagonal(rows.start).fill_(False)
         logits.masked_fill_(hidden, -torch.inf)
@@ -395,19 +416,24 @@ def _some_logits(
 
 
 def _without_diagonal(excluded: Bool[Tensor, "b n"], device: torch.device) -> Bool[Tensor, "b n"]:
+    """The mask without the positives, which say the same as themselves but have to be found."""
     excluded = on_device(excluded, device)
     return excluded & ~torch.eye(*excluded.shape, dtype=torch.bool, device=excluded.device)
 
 
 def _scaled(similarity: Float[Tensor, "b n"], temperature: float) -> Float[Tensor, "b n"]:
-    _check_temperature(temperature)
+    check_temperature(temperature)
     return similarity / temperature
 
 
-def _check_temperature(temperature: float) -> None:
+def check_temperature(temperature: float) -> None:
+    """Refuses a temperature that is not positive."""
     if temperature <= 0:
         raise ValueError(f"temperature is {temperature}; it must be positive")
 
 
-def _wide(tensor: Tensor) -> Tensor:
-    return tensor if tensor.dtype == torch.float64 else tensor.float()
+def widen(tensor: Tensor) -> Tensor:
+    """The tensor in float32, or in float64 if it is: what losses are computed in."""
+    if tensor.dtype == torch.float64:
+        return tensor
+    return tensor.float()

@@ -10,8 +10,7 @@ from torch import Tensor
 def mean_squared_error(
     student: Float[Tensor, "b d"], teacher: Float[Tensor, "b d"]
 ) -> Float[Tensor, ""]:
-    r"""Distance of embeddings as they are, not normalized: multilingual distillation (Reimers and
-    Gurevych 2020).
+    r"""Squared distance of embeddings as they are, not normalized (Reimers and Gurevych 2020).
 
     .. math:: \frac1{Bd} \sum_{i=1}^{B} \sum_{j=1}^{d} (s_{ij} - t_{ij})^2
 
@@ -25,5 +24,6 @@ def mean_squared_error(
     Returns:
         Squared units of an embedding's coordinate, in float32 or wider.
     """
+    # The wider of the two, and at least float32: near embeddings differ in the last bits.
     wide = torch.promote_types(torch.promote_types(student.dtype, teacher.dtype), torch.float32)
     return (student.to(wide) - teacher.to(wide)).square().mean()

@@ -1,4 +1,9 @@
-"""Margin scores: how much closer two sentences are to each other than to their neighbors."""
+"""Margin scores: how much closer two sentences are to each other than to their neighbors.
+
+Cosines of different sentences are not comparable: a sentence in a dense region has many near
+neighbors and a high cosine with all of them. The margin relates a pair's cosine to the mean of both
+sentences' cosines with their k nearest neighbors.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +48,11 @@ def margin_score(
     if margin not in MARGINS:
         raise ValueError(f"unknown margin {margin!r}; choose one of {', '.join(MARGINS)}")
     if margin == "absolute":
-        return similarity
+        return similarity  # the means play no part
     b = (x_mean + y_mean) / 2
-    return similarity / b if margin == "ratio" else similarity - b
+    if margin == "ratio":
+        return similarity / b
+    return similarity - b
 
 
 def score_neighbors(
@@ -75,4 +82,5 @@ def best_neighbor(
 
     Of equal scores the one that stands first, the nearer one.
     """
+    # argmax takes the first of equal scores
     return indices.gather(1, torch.argmax(scores, dim=1, keepdim=True))[:, 0]

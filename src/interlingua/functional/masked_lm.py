@@ -1,5 +1,11 @@
-"""Cross-entropy of tokens over a large vocabulary, with the logits computed some words at a
-time.
+"""Cross-entropy of tokens over a large vocabulary, with the logits computed by tiles of words.
+
+With 250,000 words the logits of a batch are by far its largest tensor: 2,000 masked tokens have two
+gigabytes of them in float32. The loss needs three numbers a token only: the largest logit, the sum
+of the exponentials relative to it, and the target's logit. So the forward pass goes through the
+vocabulary tile by tile and keeps these three, rescaling the sum whenever a larger logit turns up
+(the online softmax that FlashAttention uses). The backward pass goes through the tiles once more.
+On the CPU a kernel does both in one pass over a tile, by parts of the rows in several threads.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from interlingua.one_pass import one_pass
 TILE_ELEMENTS = {"cpu": 2**20, "cuda": 2**27}
 """Logits alive at a time: what a CPU keeps in its cache, or half a gigabyte on a GPU."""
 SMALLEST_TILE = 1024
+"""Words that a tile has at least, however many tokens there are."""
 KEPT_BYTES = 2**29
 """Logits that are kept for the backward pass; the others are computed again."""
 
@@ -54,7 +61,9 @@ def linear_cross_entropy(
     """
     targets = on_device(targets, hidden.device)
     device = hidden.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+    dtype = weight.dtype
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
     if tile is None:
         tile = max(SMALLEST_TILE, TILE_ELEMENTS.get(device, 2**20) // max(1, len(hidden)))
     losses: Tensor = _LinearCrossEntropy.apply(
@@ -80,6 +89,8 @@ def group_means(
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
+    """See ``linear_cross_entropy``."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -96,6 +107,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             words = slice(start, start + tile)
             product = _product(hidden, weight[words])
             seen.add(product, bias[words], targets - start)
+            # The first tiles are kept, as long as there is room: product i of the list is tile i.
             kept_bytes -= product.numel() * product.element_size()
             if kept_bytes >= 0 and any(ctx.needs_input_grad):
                 kept.append(product)
@@ -108,17 +120,20 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias, targets, log_normalizer, *kept = ctx.saved_tensors
+        # Summed over the tiles, so in the bias's type, which is wider under autocast.
         d_hidden = torch.zeros_like(hidden, dtype=bias.dtype)
-        d_weight = torch.empty_like(weight) if ctx.needs_input_grad[1] else None
+        d_weight: Tensor | None = None
+        if ctx.needs_input_grad[1]:  # not where word embeddings are frozen
+            d_weight = torch.empty_like(weight)
         d_bias = torch.empty_like(bias)
         for place, start in enumerate(range(0, len(weight), ctx.tile)):
             words = slice(start, start + ctx.tile)
-            half = weight[words].to(hidden.dtype)
-            product = kept[place] if place < len(kept) else _product(hidden, half)
+            some_weights = weight[words].to(hidden.dtype)
+            product = kept[place] if place < len(kept) else _product(hidden, some_weights)
             slopes, d_bias[words] = _slopes(
                 product, bias[words], targets - start, log_normalizer, upstream
             )
-            d_hidden += slopes @ half
+            d_hidden += slopes @ some_weights
             if d_weight is not None:
                 d_weight[words] = slopes.T @ hidden
         return d_hidden.to(hidden.dtype), d_weight, d_bias, None, None, None
@@ -130,21 +145,26 @@ def _product(hidden: Float[Tensor, "n d"], weight: Float[Tensor, "w d"]) -> Floa
 
 
 class _Seen:
-    """What is known of each row's softmax after some tiles: its largest logit, its sum, the
-    target's logit.
+    """What is known of each row's softmax after some tiles.
+
+    Attributes:
+        largest: logit so far.
+        sum: of e^(logit - largest).
+        expected: the target's logit, once its tile was seen.
     """
 
     def __init__(self, rows: int, bias: Float[Tensor, " v"]) -> None:
         self.largest = bias.new_full((rows,), -torch.inf)
-        self.sum, self.expected = torch.zeros_like(self.largest), torch.zeros_like(self.largest)
+        self.sum = torch.zeros_like(self.largest)
+        self.expected = torch.zeros_like(self.largest)
 
     def add(
         self, product: Float[Tensor, "n w"], bias: Float[Tensor, " w"], targets: Int64[Tensor, " n"]
     ) -> None:
         """Takes in the logits of some words; targets count from the first of them."""
         if available(product) and bias.dtype == torch.float32:
-            each = self.largest, self.sum, self.expected
-            _by_rows("observe", product, bias, (targets, *each))
+            # the kernel writes its results in place
+            _by_rows("observe", product, bias, (targets, self.largest, self.sum, self.expected))
             return
         self.largest, self.sum, self.expected = _observed(
             product, bias, targets, self.largest, self.sum, self.expected
@@ -167,10 +187,11 @@ def _observed(
     logits = product + bias
     largest = torch.maximum(largest_so_far, logits.amax(dim=1))
     place, inside = _places(targets, logits)
+    # before the logits are overwritten in the next line
     expected = torch.where(inside, logits.gather(1, place[:, None])[:, 0], expected)
-    total = sum_so_far * (largest_so_far - largest).exp() + logits.sub_(
-        largest[:, None]
-    ).exp_().sum(dim=1)
+    sum_of_these = logits.sub_(largest[:, None]).exp_().sum(dim=1)
+    # What was summed before is relative to the largest before; in the first tile that is 0 e^-inf.
+    total = sum_so_far * (largest_so_far - largest).exp() + sum_of_these
     return largest, total, expected
 
 
@@ -181,19 +202,15 @@ def _slopes(
     log_normalizer: Float[Tensor, " n"],
     upstream: Float[Tensor, " n"],
 ) -> tuple[Float[Tensor, "n w"], Float[Tensor, " w"]]:
-    """Of the losses along the logits of some words, in the products' type, and their sums over the
-    rows.
+    """Slopes of the losses along the logits of some words, and their sums over the rows.
+
+    The first in the products' type, for the products of the backward pass.
     """
     if available(product) and bias.dtype == torch.float32:
         slopes = torch.empty_like(product)
-        parts = _by_rows(
-            "slopes_of",
-            product,
-            bias,
-            (targets, log_normalizer, upstream.contiguous(), slopes),
-            sums=True,
-        )
-        return slopes, parts
+        rows = (targets, log_normalizer, upstream.contiguous(), slopes)
+        sums = _by_rows("slopes_of", product, bias, rows, sums=True)
+        return slopes, sums
     return _slopes_of(product, bias, targets, log_normalizer, upstream)
 
 
@@ -207,6 +224,7 @@ def _slopes_of(
 ) -> tuple[Float[Tensor, "n w"], Float[Tensor, " w"]]:
     slopes = (product + bias).sub_(log_normalizer[:, None]).exp_()  # softmax
     place, inside = _places(targets, slopes)
+    # less 1 at the target, where it is one of these words
     slopes.scatter_add_(1, place[:, None], -inside.to(slopes.dtype)[:, None])
     slopes.mul_(upstream[:, None])
     return slopes.to(product.dtype), slopes.sum(dim=0)
@@ -222,20 +240,15 @@ def _by_rows(
 ) -> Float[Tensor, " w"]:
     """Calls the kernel on parts of the rows of a product and of other tensors."""
     parts = even_parts(*product.shape)
-    totals = bias.new_zeros(len(parts), len(bias)) if sums else bias.new_zeros(len(parts), 0)
+    # Each thread adds up in a row of its own; without sums the rows are empty.
+    width = len(bias) if sums else 0
+    totals = bias.new_zeros(len(parts), width)
 
     def part(first: int, last: int) -> None:
-        own = (totals[parts.index(first)],) if sums else ()
-        call(
-            name,
-            product,
-            last - first,
-            product.shape[1],
-            product[first:],
-            bias,
-            *(x[first:] for x in rows),
-            *own,
-        )
+        arguments = [product[first:], bias, *(x[first:] for x in rows)]
+        if sums:
+            arguments.append(totals[parts.index(first)])
+        call(name, product, last - first, product.shape[1], *arguments)
 
     in_threads(parts, part)
     return totals.sum(0)

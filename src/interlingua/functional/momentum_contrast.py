@@ -1,4 +1,8 @@
-"""Contrast with keys of earlier batches, which a slowly moving copy of the encoder has made."""
+"""Contrast with keys of earlier batches, which a slowly moving copy of the encoder has made.
+
+The queue makes the number of negatives independent of the size of a batch: a batch brings one key a
+sentence, and the keys of the batches before it are the negatives.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
+
+from interlingua.functional.contrastive import check_temperature, widen
 
 
 def momentum_contrast(
@@ -32,13 +38,10 @@ def momentum_contrast(
     Raises:
         ValueError: the temperature is not positive.
     """
-    if temperature <= 0:
-        raise ValueError(f"temperature is {temperature}; it must be positive")
+    check_temperature(temperature)
     with torch.autocast(queries.device.type, enabled=False):
-        q, k, negatives = (_wide(x) for x in (queries, keys.detach(), queue.detach()))
-        logits = torch.cat([(q * k).sum(dim=1, keepdim=True), q @ negatives.T], dim=1) / temperature
+        q, k, negatives = (widen(x) for x in (queries, keys.detach(), queue.detach()))
+        # The positive stands in the first column; the batch's other keys are no negatives.
+        positives = (q * k).sum(dim=1, keepdim=True)
+        logits = torch.cat([positives, q @ negatives.T], dim=1) / temperature
         return F.cross_entropy(logits, torch.zeros(len(q), dtype=torch.long, device=q.device))
-
-
-def _wide(tensor: Tensor) -> Tensor:
-    return tensor if tensor.dtype == torch.float64 else tensor.float()

@@ -1,4 +1,9 @@
-"""Token-level objectives: a sentence embedding has to tell the tokens of the translation."""
+"""Token-level objectives: a sentence embedding has to tell the tokens of the translation.
+
+The target is how often each token stands in the translation, a distribution over the vocabulary
+that is 0 almost everywhere, so it is kept as a list of (sentence, token, weight). The prediction is
+dense. The divergence of the two needs the logits at the listed tokens only, and the normalizer.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +14,14 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
 from interlingua.devices import on_device
+from interlingua.functional.contrastive import widen
 
 TargetKind = Literal["paper", "code"]
 TARGET_KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 
 
 class TokenTargets(NamedTuple):
-    """Token distributions of B sentences, sparse: entry t adds ``weights[t]`` to p of ``ids[t]`` in
-    row ``rows[t]``.
-    """
+    """Sparse token distributions: entry t adds ``weights[t]`` to p(``ids[t]``) of ``rows[t]``."""
 
     rows: Int64[Tensor, " t"]
     ids: Int64[Tensor, " t"]
@@ -67,56 +71,64 @@ def token_targets(
         )
     if device is not None:
         input_ids, cu_seqlens = on_device(input_ids, device), on_device(cu_seqlens, device)
-        extra_ids = None if extra_ids is None else on_device(extra_ids, device)
+        if extra_ids is not None:
+            extra_ids = on_device(extra_ids, device)
     batch = len(cu_seqlens) - 1
     sentences = torch.arange(batch, device=input_ids.device)
     lengths = cu_seqlens.long().diff()
+    # With its size given, a GPU need not wait for the lengths.
     rows = torch.repeat_interleave(sentences, lengths, output_size=len(input_ids))
     if extra_ids is not None:
         rows = torch.cat([rows, sentences])
         input_ids = torch.cat([input_ids, extra_ids])
         lengths = lengths + 1
-    counts = _counts_within(rows, input_ids).to(dtype)
-    share = lengths.to(dtype).reciprocal()[rows]
-    weights, p = (share, counts * share) if kind == "paper" else (share / counts, share)
+    counts = _counts_within(rows, input_ids).to(dtype)  # N_w of each token
+    share = lengths.to(dtype).reciprocal()[rows]  # 1 / |S|
+    # A token that stands N_w times has N_w entries, of which the weights add up to p(w).
+    if kind == "paper":
+        p = counts * share
+        weights = share
+    else:
+        p = share
+        weights = share / counts
     zeros = torch.zeros(batch, dtype=dtype, device=input_ids.device)
     return TokenTargets(
         rows,
         input_ids,
         weights,
         mass=zeros.index_add(0, rows, weights),
+        # sum_w p(w) log p(w), as N_w entries of weight p(w) / N_w
         negative_entropy=zeros.index_add(0, rows, weights * p.log()),
     )
 
 
 def token_divergence(logits: Float[Tensor, "b v"], targets: TokenTargets) -> Float[Tensor, " b"]:
-    r"""Divergence of the predicted from the true token distribution, EMS, Eq. (6), one direction
-    and one value a pair.
+    r"""Divergence of the predicted from the true token distribution, EMS, Eq. (6), one direction.
 
-    .. math:: KL(p \Vert q) = \sum_w p(w) \log p(w) - \sum_w p(w) z_w + \Bigl(\sum_w p(w)\Bigr)
-    \log\sum_w e^{z_w}
+    .. math:: KL(p \Vert q) = \sum_w p(w) \log p(w) - \sum_w p(w) z_w
+              + \Bigl(\sum_w p(w)\Bigr) \log\sum_w e^{z_w}
 
     *Symbols*: z ``logits``, q = softmax(z); p ``targets``, of the sentence in the other language.
+    One value a pair, without the mean over B.
 
     Returns:
         Nats. Not negative where p sums to 1.
     """
-    logits = logits if logits.dtype == torch.float64 else logits.float()
-    expected = torch.zeros_like(targets.mass).index_add(
-        0, targets.rows, targets.weights * logits[targets.rows, targets.ids]
-    )
+    logits = widen(logits)
+    # sum_w p(w) z_w, over the entries of each sentence
+    weighted = targets.weights * logits[targets.rows, targets.ids]
+    expected = torch.zeros_like(targets.mass).index_add(0, targets.rows, weighted)
     return targets.negative_entropy - expected + targets.mass * torch.logsumexp(logits, dim=1)
 
 
 def linear_token_divergence(
     hidden: Float[Tensor, "b h"], weight: Float[Tensor, "v h"], targets: TokenTargets
 ) -> Float[Tensor, " b"]:
-    """``token_divergence(hidden @ weight.T, targets)`` with a single (B, V) matrix alive from
-    forward to backward.
+    """``token_divergence(hidden @ weight.T, targets)`` with a single (B, V) matrix alive.
 
-    That matrix is made in place: logits, then probabilities, then their gradient. Under autocast
-    the two products of the vocabulary run and the matrix is kept in the autocast type; sums and
-    logarithms stay in float32.
+    From forward to backward that matrix is made in place: logits, then probabilities, then their
+    gradient. Under autocast the two products of the vocabulary run and the matrix is kept in the
+    autocast type; sums and logarithms stay in float32.
     """
     device = hidden.device.type
     if torch.is_autocast_enabled(device):
@@ -128,6 +140,8 @@ def linear_token_divergence(
 
 
 class _LinearTokenDivergence(torch.autograd.Function):
+    """The forward pass makes the slopes along the logits already, in the place of the logits."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -140,7 +154,7 @@ class _LinearTokenDivergence(torch.autograd.Function):
         entropy: Tensor,
     ) -> Tensor:
         with torch.autocast(hidden.device.type, enabled=False):
-            logits = (hidden @ weight.T).to(w.dtype)
+            logits = (hidden @ weight.T).to(w.dtype)  # the product may be in 16 bits
         expected = torch.zeros_like(mass).index_add(0, rows, w * logits[rows, ids])
         log_normalizer = torch.logsumexp(logits, dim=1)
         # d KL / d logits = mass * q - p
@@ -153,16 +167,12 @@ class _LinearTokenDivergence(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, gradient = ctx.saved_tensors
+        # The slope of row b is scaled by its upstream gradient; scaling the (B, h) factors instead
+        # of the (B, V) matrix is less work, and leaves the matrix as it was saved.
         scale = upstream[:, None].to(hidden.dtype)
-        return (
-            scale * (gradient @ weight),
-            gradient.T @ (scale * hidden),
-            None,
-            None,
-            None,
-            None,
-            None,
-        )
+        d_hidden = scale * (gradient @ weight)
+        d_weight = gradient.T @ (scale * hidden)
+        return d_hidden, d_weight, None, None, None, None, None
 
 
 def _counts_within(rows: Int64[Tensor, " t"], ids: Int64[Tensor, " t"]) -> Int64[Tensor, " t"]:
@@ -170,7 +180,10 @@ def _counts_within(rows: Int64[Tensor, " t"], ids: Int64[Tensor, " t"]) -> Int64
 
     Shapes known beforehand, so that a GPU need not wait.
     """
-    span = (ids.max() if len(ids) else ids.new_zeros(())) + 1
-    keys = rows * span + ids
+    if not len(ids):  # of nothing there is no largest
+        return torch.zeros_like(ids)
+    # One number for each (row, id); in their sorted order, equal ones stand together, and the
+    # places of their first and behind their last are as far apart as there are of them.
+    keys = rows * (ids.max() + 1) + ids
     order = keys.sort().values
     return torch.searchsorted(order, keys, right=True) - torch.searchsorted(order, keys)

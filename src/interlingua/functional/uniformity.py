@@ -1,17 +1,24 @@
-"""Regularisers that spread embeddings over the sphere."""
+"""Regularizers that spread embeddings over the sphere.
+
+An alignment loss alone is least where all embeddings are equal. A regularizer of this kind pushes
+each away from the nearest other one instead of contrasting it with all of them.
+"""
 
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.functional.contrastive import widen
+
 KOLEO_EPSILON = 1e-8
+"""As in MEXMA's released code: keeps the logarithm finite where two embeddings are equal."""
 
 
 def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, ""]:
-    r"""Kozachenko-Leonenko differential-entropy regulariser, MEXMA (Janeiro et al. 2024), L_K.
+    r"""Kozachenko-Leonenko differential-entropy regularizer, MEXMA (Janeiro et al. 2024), L_K.
 
     .. math:: -\frac1B \sum_i \log \min_{j \ne i} \lVert x_i - x_j \rVert
 
@@ -34,13 +41,20 @@ def koleo(x: Float[Tensor, "b d"], *, normalize: bool = True) -> Float[Tensor, "
     """
     if len(x) < 2:
         raise ValueError(f"KoLeo needs at least 2 embeddings, got {len(x)}")
-    with torch.autocast(
-        x.device.type, enabled=False
-    ):  # half precision can't tell near neighbors apart
-        x = x if x.dtype == torch.float64 else x.float()
-        x = F.normalize(x, dim=-1, eps=KOLEO_EPSILON) if normalize else x
-        with torch.no_grad():
-            nearness = x @ x.T if normalize else -torch.cdist(x, x)
-            nearest = nearness.fill_diagonal_(-torch.inf).argmax(dim=1)
+    # Without autocast: half precision can't tell near neighbors apart.
+    with torch.autocast(x.device.type, enabled=False):
+        x = widen(x)
+        if normalize:
+            x = F.normalize(x, dim=-1, eps=KOLEO_EPSILON)
+        nearest = _nearest_others(x, normalized=normalize)
+        # ``pairwise_distance`` adds its eps to each coordinate's difference
         distances = F.pairwise_distance(x, x[nearest], eps=KOLEO_EPSILON)
         return -torch.log(distances + KOLEO_EPSILON).mean()
+
+
+@torch.no_grad()
+def _nearest_others(x: Float[Tensor, "b d"], *, normalized: bool) -> Int64[Tensor, " b"]:
+    """The row that is nearest to each row, itself apart."""
+    # Of unit vectors the inner product gives the same order: |u - v|^2 = 2 - 2 u.v.
+    nearness = x @ x.T if normalized else -torch.cdist(x, x)
+    return nearness.fill_diagonal_(-torch.inf).argmax(dim=1)

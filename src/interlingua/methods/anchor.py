@@ -1,5 +1,10 @@
-"""Anchor: a student learns a frozen teacher's space, with a bank of the teacher's stored vectors as
-negatives.
+"""Anchor: a student learns a frozen teacher's space, with a bank of its vectors as negatives.
+
+The teacher's vector of a sentence is the anchor that the student draws the sentence and all its
+translations to. Distance alone puts each vector near its anchor and does not ask whether another
+anchor is nearer, so contrasts and soft labels compare it with the anchors of many other sentences.
+Those are computed once, before the run, and stored in the bank: tens of thousands of negatives cost
+one matrix product a step, and no large batch.
 
 Distillation, bidirectional contrast, interpolated targets and the split softmax are OmniSONAR's
 (Omnilingual SONAR Team 2026), the soft labels IMASCL's (Park et al. 2024), same-language negatives
@@ -101,31 +106,26 @@ class AnchorConfig:
             raise ConfigError(
                 f"{', '.join(weights)} must be at least 0, and one besides hard_weight above it"
             )
-        for name in (
-            "temperature",
-            "soft_temperature",
-            "bank_size",
-            "bank_steps",
-            "original_steps",
-            "hard_count",
-        ):
+        temperatures = ("temperature", "soft_temperature")
+        counts = ("bank_size", "bank_steps", "original_steps", "hard_count")
+        for name in (*temperatures, *counts):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
         if self.teacher_prompts and len(self.teacher_prompts) != max(len(self.teachers), 1):
             raise ConfigError(
                 'teacher_prompts: expected one for each of the teachers; give "" for those without'
             )
+        self._refuse_unread()
+
+    def _refuse_unread(self) -> None:
+        """Refuses options that nothing would read."""
+        reads = self.student_reads
+        # Hard negatives are altered originals, contrasted where the student reads the originals.
         refuse_unread(
-            self,
-            "hard_weight",
-            reason="this student_reads",
-            when=self.student_reads == "translations",
+            self, "hard_weight", reason="this student_reads", when=reads == "translations"
         )
         refuse_unread(
-            self,
-            "original_steps",
-            reason="this student_reads",
-            when=self.student_reads != "alternate",
+            self, "original_steps", reason="this student_reads", when=reads != "alternate"
         )
         refuse_unread(
             self, "hard_kinds", "hard_count", reason="hard_weight = 0", when=not self.hard_weight
@@ -139,8 +139,7 @@ class AnchorConfig:
 
 
 class Anchor(Objective):
-    """The student's vectors of a sentence and of its translations are drawn to one anchor: the
-    teacher's vector.
+    """Draws a sentence and its translations to one anchor: the teacher's vector of the sentence.
 
     Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets
     are the negatives.
@@ -161,41 +160,48 @@ class Anchor(Objective):
 
     def __init__(self, config: AnchorConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
+        bank = BankRequest(
+            config.bank,
+            config.pivot,
+            config.known_languages,
+            size=config.bank_size,
+            every=config.bank_steps,
+        )
+        hard: HardRequest | None = None
+        if config.hard_weight:
+            hard = HardRequest(config.hard_kinds, config.hard_count)
         self.anchors = Anchors(
             encoder,
             teachers=config.teachers,
             prompts=config.teacher_prompts,
-            bank=BankRequest(
-                config.bank,
-                config.pivot,
-                config.known_languages,
-                size=config.bank_size,
-                every=config.bank_steps,
-            ),
-            hard=HardRequest(config.hard_kinds, config.hard_count) if config.hard_weight else None,
+            bank=bank,
+            hard=hard,
         )
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
-        """OmniSONAR's Eq. (11), w_s L_student->teacher + w_t L_teacher->student + w_m L_MSE, and
-        what is added.
+        """OmniSONAR's Eq. (11), and what is added to it.
+
+        w_s L_student->teacher + w_t L_teacher->student + w_m L_MSE + center, side, soft and hard.
         """
         read = self.anchors.reading(batch, *self.reads(batch.step))
-        vectors = self.encoder(
-            join(*read.sides, *([read.altered.sentences] if read.altered else []))
-        )
+        sentences = list(read.sides)
+        if read.altered is not None:
+            sentences.append(read.altered.sentences)
+        vectors = self.encoder(join(*sentences))
+        # Rows: B of each side that is read, then the altered originals, which may be none.
         size = batch.a.batch_size
-        *students, hard = vectors.split(
-            [size] * len(read.sides) + [len(vectors) - size * len(read.sides)]
-        )
+        sizes = [size] * len(read.sides)
+        *students, hard = vectors.split([*sizes, len(vectors) - sum(sizes)])
         negatives = self.anchors.negatives(batch, read, self.all_gather)
         self.need_others(len(negatives.pairs) // len(read.sides), "pair of translations")
-        s, z = (
-            torch.cat([*map(self.all_gather, rows)]).float() for rows in (students, read.targets)
-        )
+        # Gathered side by side, in the order of the rows of ``negatives``.
+        s = torch.cat([*map(self.all_gather, students)]).float()
+        z = torch.cat([*map(self.all_gather, read.targets)]).float()
         terms = nested_together(
             self.matryoshka, partial(self.contrasts, negatives), s, z, negatives.vectors
         )
         if read.altered is not None:
+            # The last side is the originals, e; before it stand the translations, if they are read.
             split = partial(self.split, read.altered.owners)
             terms["hard"] = self.nested(split, hard, students[-1], read.anchors, *students[:-1])
         return self.weighted(**terms)
@@ -210,35 +216,37 @@ class Anchor(Objective):
         config = self.config
         terms = {}
         s, z = F.normalize(s, dim=1), F.normalize(z, dim=1)
-        bank = (
-            bank if bank.shape[1] == self.encoder.dim else F.normalize(bank, dim=1)
-        )  # prefixes are shorter than 1
-        positive = (s * z).sum(dim=1)
-        to_bank = inner_products(s, bank)
-        labels = inner_products(z, bank)
+        if bank.shape[1] != self.encoder.dim:
+            bank = F.normalize(bank, dim=1)  # a prefix of a unit vector is shorter than 1
+        positive = (s * z).sum(dim=1)  # cos(s_i, z_i)
+        to_bank = inner_products(s, bank)  # cos(s_i, t_j)
+        labels = inner_products(z, bank)  # cos(z_i, t_j)
         contrast = partial(contrast_with_bank, positive, temperature=config.temperature)
-        if config.mse_weight:
+        if config.mse_weight:  # L_MSE of Eq. (11)
             terms["mse"] = squared_distance(s, z)
-        if config.to_bank_weight:  # Eq. (9)
+        if config.to_bank_weight:  # Eq. (9), student to teacher
             terms["to_bank"] = contrast(to_bank, excluded=negatives.same_meaning)
         if config.center_weight:
             terms["center"] = mean_gap(s, z, negatives.languages)
-        if config.side_weight:
-            other = negatives.languages[:, None] != negatives.languages
-            excluded = (
-                negatives.pairs | other if config.side_negatives == "language" else negatives.pairs
-            )
+        if config.side_weight:  # LAReQA's strong alignment
+            excluded = negatives.pairs
+            if config.side_negatives == "language":
+                excluded = excluded | (negatives.languages[:, None] != negatives.languages)
             terms["side"] = contrast(inner_products(s, s), excluded=excluded)
-        if (
-            config.from_bank_weight
-        ):  # Eq. (9): an anchor finds its student among all sentences of its own language
+        if config.from_bank_weight:
+            # Eq. (9), teacher to student: an anchor finds its student among all sentences of its
+            # own language, so what a language has in common does not help the student.
             others = torch.cat([inner_products(z, s), labels], dim=1)
             excluded = torch.cat([negatives.pairs, negatives.same_meaning], dim=1)
             terms["from_bank"] = contrast(others, excluded=excluded)
         if config.soft_weight:
-            own = negatives.same_sentence
+            # Other translations stay in: what the teacher makes of them is what is learned.
             terms["soft"] = soft_labels(
-                positive, to_bank, labels, temperature=config.soft_temperature, excluded=own
+                positive,
+                to_bank,
+                labels,
+                temperature=config.soft_temperature,
+                excluded=negatives.same_sentence,
             )
         return terms
 
@@ -246,9 +254,8 @@ class Anchor(Objective):
         self, owners: Int64[Tensor, " m"], hard: Rows, e: Rows, *x: Rows
     ) -> Float[Tensor, ""]:
         """Eq. (5), second part; x is the anchor, and the translation where it is read too."""
-        return torch.stack(
-            [split_softmax(q, e, hard, owners, temperature=self.config.temperature) for q in x]
-        ).mean()
+        softmax = partial(split_softmax, temperature=self.config.temperature)
+        return torch.stack([softmax(query, e, hard, owners) for query in x]).mean()
 
     def reads(self, step: int) -> tuple[bool, bool]:
         """Whether the student reads translations, and originals.
@@ -258,6 +265,7 @@ class Anchor(Objective):
         config = self.config
         if config.student_reads != "alternate" or not self.training:
             return True, config.student_reads == "both"
+        # Originals in the last step of every ``original_steps``.
         originals = step % config.original_steps == config.original_steps - 1
         return not originals, originals
 

@@ -1,8 +1,11 @@
-"""Semantic alignment with calibrated similarity for multilingual sentence embedding (Ham and Kim
-2021): its stage 2.
+"""Calibrated similarity for multilingual sentence embedding (Ham and Kim 2021): its stage 2.
 
-A multilingual student learns from a teacher that reads English alone and slowly becomes the
-student's own average.
+Stage 1 has taught one encoder to judge the similarity of English sentences (``nli`` and ``sts``).
+Student and teacher both begin as that encoder. The student reads the other language and is drawn to
+the teacher's embedding of the English translation, Eq. (1). The teacher is never trained: after
+each step it moves a little towards the student, Eq. (2), as in BYOL. It must move slowly, or both
+drift together and lose what stage 1 has taught; it must move, or the student is held to a space
+that was made for English alone (Table 4 measures both).
 """
 
 from __future__ import annotations
@@ -68,16 +71,18 @@ class CalibratedConfig:
             )
         if self.distillation_weight <= 0 or self.english_weight <= 0:
             raise ConfigError("distillation_weight and english_weight must be positive")
-        frozen = self.teacher == "frozen"
-        alone = not self.english_through_student
+        # An option that nothing reads is refused: a run would not be what its file says.
+        is_frozen = self.teacher == "frozen"
+        teacher_only = not self.english_through_student
         read_by_ema = ("decay", "decay_steps", "decay_schedule", "compensated_average")
-        refuse_unread(self, *read_by_ema, reason="teacher = 'frozen'", when=frozen)
-        refuse_unread(self, "english_weight", reason="english_through_student = false", when=alone)
+        refuse_unread(self, *read_by_ema, reason="teacher = 'frozen'", when=is_frozen)
+        refuse_unread(
+            self, "english_weight", reason="english_through_student = false", when=teacher_only
+        )
 
 
 class Calibrated(Objective):
-    """The student's embedding of a sentence shall be the teacher's embedding of its English
-    translation.
+    """Draws the student's embeddings to the teacher's of their English translations.
 
     Args:
         config: the options.
@@ -100,6 +105,8 @@ class Calibrated(Objective):
         config = self.config
         if not config.decay_steps:
             return config.decay
+        # The sum of (1 - tau_k) over a run is about (1 - tau_base) K / 2: it says how far the
+        # teacher gets from its first weights, so this product is kept when K is another one.
         return max(0.0, 1 - (1 - config.decay) * config.decay_steps / self.total_steps)
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
@@ -107,25 +114,23 @@ class Calibrated(Objective):
         x_lg, x_en = by_pivot(batch, self.pivot)
         with torch.no_grad():
             target = self.teacher.encoder(x_en)  # f_xi(x_en), a constant
-        terms = {
-            "distillation": self.nested(mean_squared_error, self.encoder(x_lg), target)
-        }  # Eq. (1)
+        student = self.encoder(x_lg)  # f_theta(x_lg)
+        terms = {"distillation": self.nested(mean_squared_error, student, target)}  # Eq. (1)
         if self.config.english_through_student:
+            # the second term of Reimers and Gurevych (2020), which the paper leaves out
             terms["english"] = self.nested(mean_squared_error, self.encoder(x_en), target)
         return self.weighted(**terms)
 
     def after_step(self, step: int) -> None:
-        """Eq. (2), xi <- tau_k xi + (1 - tau_k) theta: with the updated student and the k of the
-        step just made.
-        """
-        if self.config.teacher == "ema":
-            constant = self.config.decay_schedule == "constant"
-            tau_k = (
-                self.decay
-                if constant
-                else cosine_decay(step, base=self.decay, total_steps=self.total_steps)
-            )
-            self.teacher.update(self.encoder, tau_k)
+        """Moves the teacher, Eq. (2): xi <- tau_k xi + (1 - tau_k) theta."""
+        if self.config.teacher != "ema":
+            return
+        # BYOL's order: theta is updated already, k is the step just made, counted from 0.
+        tau_k = self.decay
+        if self.config.decay_schedule == "cosine":
+            # tau_k = 1 - (1 - tau_base) (cos(pi k / K) + 1) / 2
+            tau_k = cosine_decay(step, base=self.decay, total_steps=self.total_steps)
+        self.teacher.update(self.encoder, tau_k)
 
     def notes(self) -> list[str]:
         """What the run's length did to the decay."""

@@ -1,10 +1,16 @@
-"""Any weighted sum of other methods over one encoder."""
+"""Any weighted sum of other methods over one encoder.
+
+Each term is a whole method with its own heads, teachers and options; what they have in common is
+the encoder that they train. A step's batch holds the feeds that any of them needs, and each is
+given its own. Terms that read the same sentences share the encoder's passes over them.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,12 +43,15 @@ class CombinationConfig:
                 "terms is empty; give at least one table [method.terms.LABEL] with a method"
             )
         terms = self.resolved()
+        # Paths are kept absolute: config.toml lies in the run's folder and must mean the same.
         absolute = {
             label: with_absolute_values(table, terms[label]) for label, table in self.terms.items()
         }
         object.__setattr__(self, "terms", absolute)
         learners = {
-            kind: label for label, term in terms.items() if (kind := term.method.label_kind)
+            term.method.label_kind: label
+            for label, term in terms.items()
+            if term.method.label_kind is not None
         }
         if len(learners) > 1:
             nli = learners["nli"]
@@ -51,6 +60,7 @@ class CombinationConfig:
                 f"terms.{nli} needs nli labels and terms.{sts} scores; a run reads one kind,"
                 " remove one"
             )
+        # A method with a ``save`` of its own leaves more than the encoder, such as a second tower.
         savers = [label for label, term in terms.items() if term.method.save is not Objective.save]
         if len(savers) > 1:
             raise ConfigError(
@@ -99,25 +109,25 @@ class Combination(Objective):
     @classmethod
     def feeds_for(cls, config: CombinationConfig) -> tuple[FeedName, ...]:
         """All that some method takes; pairs first, if there are any."""
-        taken = {
-            feed
-            for term in config.resolved().values()
-            for feed in term.method.feeds_for(term.options)
-        }
-        return tuple(feed for feed in FEEDS if feed in taken)
+        needed: set[FeedName] = set()
+        for term in config.resolved().values():
+            needed.update(term.method.feeds_for(term.options))
+        return tuple(feed for feed in FEEDS if feed in needed)
 
     @classmethod
     def label_kind_for(cls, config: CombinationConfig) -> LabelKind | None:
         """The kind that all its methods with labels learn from."""
-        return next(
-            (kind for term in config.resolved().values() if (kind := term.method.label_kind)), None
-        )
+        for term in config.resolved().values():
+            if term.method.label_kind is not None:
+                return term.method.label_kind
+        return None
 
     @classmethod
     def with_languages(
         cls, config: CombinationConfig, languages: tuple[str, ...]
     ) -> CombinationConfig:
         """The config with the corpus's languages in all the terms with methods that take them."""
+        # The tables are changed, not what was read from them: they are what config.toml shows.
         terms = dict(config.terms)
         for label, term in config.resolved().items():
             extended = term.method.with_languages(term.options, languages)
@@ -129,19 +139,26 @@ class Combination(Objective):
         """sum_l weight_l L_l, where L_l is the whole loss of the method labeled l."""
         terms = {}
         losses = []
-        shared = SharedPasses() if self.config.share_passes else None
+        for_term: Callable[[Encoder], AbstractContextManager[Any]] = contextlib.nullcontext
+        if self.config.share_passes:
+            for_term = SharedPasses().for_term
         for label, method in self.parts_by_label().items():
-            with shared.for_term(self.encoder) if shared else contextlib.nullcontext():
+            with for_term(self.encoder):
                 output = method(self.batch_for(method, batch))
             weight = self.weights[label]
             losses.append(weight * output.loss)
+            # a term is called as its label, unless its method has several
             for name, term in output.terms.items():
-                terms[label if len(output.terms) == 1 else f"{label}_{name}"] = weight * term
+                key = f"{label}_{name}"
+                if len(output.terms) == 1:
+                    key = label
+                terms[key] = weight * term
         return LossOutput(torch.stack(losses).sum(), terms)
 
     def parts_by_label(self) -> dict[str, Objective]:
         """The methods, with what the training loop has set on this one."""
         methods: dict[str, Objective] = dict(self.methods.items())  # type: ignore[arg-type]
+        # Set by the loop after the methods were made; ``all_gather`` is another in evaluations.
         for method in methods.values():
             method.all_gather = self.all_gather
             method.total_steps = self.total_steps
@@ -151,8 +168,10 @@ class Combination(Objective):
         """The part of a step's batch that a method takes."""
         feeds = method.feeds_for(method.config)
         if not isinstance(batch, Mapping):
-            return batch
-        return batch[feeds[0]] if len(feeds) == 1 else {feed: batch[feed] for feed in feeds}
+            return batch  # all methods take the same feed
+        if len(feeds) == 1:
+            return batch[feeds[0]]
+        return {feed: batch[feed] for feed in feeds}
 
     def after_step(self, step: int) -> None:
         """Moves the methods' teachers."""
@@ -170,18 +189,23 @@ class Combination(Objective):
     @property
     def saver(self) -> Objective | None:
         """The method, if there is one, that saves more than the encoder."""
-        return next(
-            (m for m in self.parts_by_label().values() if type(m).save is not Objective.save), None
-        )
+        for method in self.parts_by_label().values():
+            if type(method).save is not Objective.save:
+                return method
+        return None
 
     @property
     def evaluated(self) -> Any:
         """The encoder, or what the saver is evaluated by."""
-        return self.encoder if (saver := self.saver) is None else saver.evaluated
+        saver = self.saver
+        if saver is None:
+            return self.encoder
+        return saver.evaluated
 
     def save(self, folder: PathLike) -> None:
         """Writes the encoder, or what the saver writes."""
-        if (saver := self.saver) is None:
+        saver = self.saver
+        if saver is None:
             super().save(folder)
         else:
             saver.save(folder)

@@ -1,4 +1,9 @@
-"""The cross-encoder that labels silver pairs for Augmented SBERT (Thakur et al. 2021)."""
+"""The cross-encoder that labels silver pairs for Augmented SBERT (Thakur et al. 2021).
+
+A cross-encoder reads both sentences of a pair together and so judges their similarity better than
+two embeddings can, but it can't search: it has to read each pair. So it is trained on few gold
+pairs, and its scores of many others are what a bi-encoder then learns from (``sts``).
+"""
 
 from __future__ import annotations
 
@@ -56,19 +61,17 @@ class CrossEncoder(Objective):
         self.scorer = PairScorer(encoder, pooling=config.pooling, dropout=config.head_dropout)
 
     def forward(self, batch: LabeledBatch) -> LossOutput:
-        """Binary cross-entropy of the sigmoid with the score in [0, 1], mean over the pairs and
-        their orders.
-        """
+        """Binary cross-entropy of the sigmoid with the score, a mean over pairs and orders."""
         a = batch.a
         b = batch.b
-        scores = on_device(batch.labels, self.encoder.device)
+        scores = on_device(batch.labels, self.encoder.device)  # in [0, 1]
         if self.config.both_orders:
+            # A pair's similarity has no order, but the sequence of its sentences does.
             a = join(a, batch.b)
             b = join(b, batch.a)
             scores = torch.cat([scores, scores])
-        return self.weighted(
-            cross_encoder=F.binary_cross_entropy_with_logits(self.scorer(a, b).float(), scores)
-        )
+        logits = self.scorer(a, b).float()
+        return self.weighted(cross_encoder=F.binary_cross_entropy_with_logits(logits, scores))
 
     @property
     def evaluated(self) -> PairScorer:

@@ -1,4 +1,10 @@
-"""DAP: dual-alignment pre-training, by sentences and by tokens (Li et al. 2023)."""
+"""DAP: dual-alignment pre-training, by sentences and by tokens (Li et al. 2023).
+
+Translation ranking (TR) aligns sentences: the vector of x has to find that of its translation y,
+Eq. (5). Representation translation learning (RTL) aligns tokens: a small head is given the token
+states of x and one mask for each token of y, Eq. (4), and has to tell the tokens of y, Eq. (6). So
+the states of a sentence must hold what its translation says. Only the encoder is exported.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +28,7 @@ from interlingua.functional.contrastive import bidirectional_contrastive, infonc
 from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, itself
+from interlingua.methods.objective import LossOutput, Objective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,8 +90,7 @@ class DAPConfig:
 
 
 class DAP(Objective):
-    """A sentence ranks its translation first, and its tokens' states are enough to tell the
-    translation's tokens.
+    """Ranks translations, and tells a translation's tokens from the states of a sentence.
 
     Args:
         config: the options.
@@ -110,13 +115,16 @@ class DAP(Objective):
                 " lower it"
             )
         self.pivot = resolve(config.pivot).code
-        self.mask_id = encoder.vocabulary.mask_id if config.rtl_weight else -1
+        self.mask_id = -1
+        if config.rtl_weight:
+            self.mask_id = encoder.vocabulary.mask_id  # raises where the vocabulary has none
         self.project: nn.Module = nn.Identity()
         if config.tr_weight and config.projection:
             self.project = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
-        self.head = (
-            TranslationHead(encoder.backbone, config.head_layers) if config.rtl_weight else None
-        )
+        self.head: TranslationHead | None = None
+        if config.rtl_weight:
+            self.head = TranslationHead(encoder.backbone, config.head_layers)
+        # The paper predicts English alone; any other target has to be named to the head.
         self.tags: LanguageTags | None = None
         if config.rtl_weight and config.direction != "to_pivot":
             named = config.languages or sorted(encoder.vocabulary.language_tags)
@@ -140,14 +148,14 @@ class DAP(Objective):
     def rank(self, vectors: Float[Tensor, "2*b d"]) -> Float[Tensor, ""]:
         """-log e^phi(x_i, y_i) / sum_j e^phi(x_i, y_j), a mean over i."""
         config = self.config
-        gather = self.all_gather if config.negatives == "processes" else itself
+        gather = self.choose_gather(config.negatives)
         if config.projection:
             vectors = self.project(full_width(vectors, self.encoder.dim))
         x, y = (gather(side) for side in vectors.chunk(2))
         self.need_others(len(x), "pair of translations")
         if config.ranking == "both":
             return bidirectional_contrastive(x, y, temperature=config.temperature) / 2
-        return infonce(x, y, temperature=config.temperature)
+        return infonce(x, y, temperature=config.temperature)  # Eq. (5)
 
     def reconstruct(
         self,
@@ -157,49 +165,52 @@ class DAP(Objective):
         y: TokenBatch,
         place: Place,
     ) -> Float[Tensor, ""]:
-        """CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens.
+        """L_RTL: CE(g(f_*(x), y)_i, y_i), a mean over the predicted tokens, Eq. (6).
 
         Without the first token if it is ``[CLS]``.
         """
-        size = x.batch_size
-        half = x.batch_size // 2
-        to_pivot = (range(size), range(size, 2 * size))
-        from_pivot = (range(size, 2 * size), range(size))
-        ways = {
-            "to_pivot": [to_pivot],
-            "from_pivot": [from_pivot],
-            "both": [
-                (range(half, size), range(size + half, 2 * size)),
-                (range(size, size + half), range(half)),
-            ],
-        }[self.config.direction]
-        vocabulary = self.encoder.vocabulary
         both = join(x, y)
+        size = x.batch_size
         losses = []
-        for read, predicted in (way for way in ways if len(way[0])):
+        for read, predicted in self.ways(size):
+            if not len(read):  # half of a single pair
+                continue
             source = part(both, hidden, read)[1]
             targets, states = part(both, hidden, predicted)
-            labels = self.labels(
-                targets, place._replace(first_row=place.first_row + predicted.start % size)
+            # A pair has the same place whichever of its sides is predicted.
+            first_row = place.first_row + predicted.start % size
+            labels = self.labels(targets, place._replace(first_row=first_row))
+            language = None
+            if self.tags is not None and predicted.start < size:
+                language = self.tags(targets.languages)
+            rows = head(
+                source,
+                targets,
+                labels,
+                self.mask_id,
+                states=states.states,
+                skip=self.encoder.vocabulary.opening_tokens,
+                language=language,
             )
-            language = (
-                self.tags(targets.languages)
-                if self.tags is not None and predicted.start < size
-                else None
-            )
-            tokens = linear_cross_entropy(
-                *head(
-                    source,
-                    targets,
-                    labels,
-                    self.mask_id,
-                    states=states.states,
-                    skip=vocabulary.opening_tokens,
-                    language=language,
-                )
-            )
-            losses.append(self.mean_of_tokens(tokens))
+            losses.append(self.mean_of_tokens(linear_cross_entropy(*rows)))
         return torch.stack(losses).mean()
+
+    def ways(self, size: int) -> list[tuple[range, range]]:
+        """Rows of [x; y] that are read, and those of their translations to be predicted (Table 5).
+
+        Args:
+            size: pairs, B: rows 0 to B are in other languages, the next B in the pivot.
+        """
+        if self.config.direction == "to_pivot":
+            return [(range(size), range(size, 2 * size))]
+        if self.config.direction == "from_pivot":
+            return [(range(size, 2 * size), range(size))]
+        # Both: the second half of the pairs into the pivot, the first half out of it.
+        half = size // 2
+        return [
+            (range(half, size), range(size + half, 2 * size)),
+            (range(size, size + half), range(half)),
+        ]
 
     def labels(self, targets: TokenBatch, place: Place) -> Tensor:
         """Tokens to be predicted, what closes a sentence included.
@@ -208,6 +219,7 @@ class DAP(Objective):
         """
         if self.config.reconstruct == 1:
             return targets.input_ids
+        # Only which tokens are chosen is of interest here; what they are replaced by is not used.
         chosen = mlm_mask(
             targets, place, ratio=self.config.reconstruct, mask_id=0, vocab_size=1, special_ids=()
         )

@@ -1,4 +1,9 @@
-"""Multilingual knowledge distillation from a frozen teacher (Reimers and Gurevych 2020)."""
+"""Multilingual knowledge distillation from a frozen teacher (Reimers and Gurevych 2020).
+
+The teacher embeds one language well, usually English, and stays as it is. The student puts a
+sentence and its translation where the teacher puts the sentence: the space is copied, and extended
+to the other languages. No negatives are needed, as the teacher keeps the space from collapsing.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +59,7 @@ class DistillConfig:
 
 
 class Distill(Objective):
-    """The student's embeddings of a sentence and of its translation shall both be the teacher's of
-    the sentence.
+    """Draws the student's embeddings of a sentence and its translation to the teacher's of it.
 
     A teacher of the student's vocabulary reads the corpus's tokens. One of another vocabulary reads
     the text that they stand for: it is decoded and tokenized anew in every step.
@@ -77,7 +81,8 @@ class Distill(Objective):
     def __init__(self, config: DistillConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
         self.pivot = resolve(config.pivot).code
-        self.teacher = (Encoder.load(config.teacher) if config.teacher else encoder.clone()).float()
+        teacher = Encoder.load(config.teacher) if config.teacher else encoder.clone()
+        self.teacher = teacher.float()
         self.teacher.requires_grad_(False)
         if self.teacher.dim != encoder.dim:
             raise ConfigError(
@@ -88,6 +93,8 @@ class Distill(Objective):
         other = self.teacher.vocabulary
         limit = self.teacher.max_tokens
         self.retokenizes = own.digest() != other.digest()
+        # A corpus keeps tokens, not text. If its vocabulary lowercases or drops spaces, the teacher
+        # would read something else than what was written, and that has to be refused.
         read_back = self.in_teacher_tokens(own.encode([PROBE], language=self.pivot))
         if self.retokenizes and read_back != other.encode(
             [PROBE], language=self.pivot, max_tokens=limit
@@ -101,7 +108,9 @@ class Distill(Objective):
     @classmethod
     def feeds_for(cls, config: DistillConfig) -> tuple[FeedName, ...]:
         """See ``Objective``; replay reads sentences besides the pairs."""
-        return ("parallel", "monolingual") if config.replay_weight else ("parallel",)
+        if config.replay_weight:
+            return ("parallel", "monolingual")
+        return ("parallel",)
 
     def train(self, mode: bool = True) -> Self:
         """The teacher stays as it is evaluated, without dropout."""
@@ -119,23 +128,23 @@ class Distill(Objective):
         target = self.teach(originals)  # M(s)
         terms: dict[str, Term] = {}
         if self.config.original_weight:
+            # both sides in one pass
             s, t = self.encoder(join(originals, translations)).chunk(2)  # M^(s), M^(t)
             terms["original"] = self.nested(mean_squared_error, s, target)
         else:
-            t = self.encoder(translations)
+            t = self.encoder(translations)  # M^(t)
         terms["translation"] = self.nested(mean_squared_error, t, target)
-        if isinstance(batch, Mapping):
+        if isinstance(batch, Mapping):  # not in the paper
             replayed: TokenBatch = batch["monolingual"].sentences
-            replay = self.nested(
-                mean_squared_error, self.encoder(replayed), self.teach(replayed)
-            )  # M^(r), M(r)
-            terms["replay"] = replay
+            r = self.encoder(replayed)  # M^(r)
+            terms["replay"] = self.nested(mean_squared_error, r, self.teach(replayed))
         return self.weighted(**terms)
 
     @torch.no_grad()
     def teach(self, originals: TokenBatch) -> Float[Tensor, "b d"]:
         """The teacher's embeddings."""
         if self.retokenizes or originals.max_seqlen > self.teacher.max_tokens:
+            # In the same vocabulary too where a sentence is too long: it has to be cut, and closed.
             sentences = torch.split(originals.input_ids, originals.lengths.tolist())
             ids = self.in_teacher_tokens([sentence.tolist() for sentence in sentences])
             originals = TokenBatch.from_lists(ids, originals.languages)

@@ -1,5 +1,11 @@
-"""EMS: efficient and effective massively multilingual sentence embedding learning (Mao et al.
-2023).
+"""EMS: efficient and effective massively multilingual sentence embeddings (Mao et al. 2023).
+
+The encoder embeds both sentences of a pair, Eq. (1), and two objectives train it together, Eq.
+(12). Cross-lingual token-level reconstruction (XTR): from the vector of one sentence and a tag of
+the other language a head predicts how often each token stands in the translation, as one
+distribution over the vocabulary without any order, Eq. (2)-(7). Sentence-level contrast: the
+projected vectors of translations find each other in the batch, Eq. (8)-(11). No decoder and no
+pretrained model is needed.
 """
 
 from __future__ import annotations
@@ -10,7 +16,7 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float, Int64
-from torch import Tensor
+from torch import Tensor, nn
 
 from interlingua.batches.masking import coin_flips, one_token_mask
 from interlingua.batches.sentences import join, same_meaning
@@ -22,7 +28,7 @@ from interlingua.functional.contrastive import additive_margin_softmax, bidirect
 from interlingua.functional.token import TargetKind, linear_token_divergence, token_targets
 from interlingua.languages import resolve
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, itself
+from interlingua.methods.objective import LossOutput, Objective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,13 +83,8 @@ class EMSConfig:
             raise ConfigError(
                 "generative and contrastive are both 'none', which leaves no loss; choose one"
             )
-        for name in (
-            "xtr_weight",
-            "contrastive_weight",
-            "temperature",
-            "projection_dim",
-            "language_dim",
-        ):
+        weights = ("xtr_weight", "contrastive_weight")
+        for name in (*weights, "temperature", "projection_dim", "language_dim"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be positive")
         if not 0 <= self.tag_dropout < 1:
@@ -95,39 +96,47 @@ class EMSConfig:
                 "code_masking masks one side and ugt both; choose generative = 'xtr' or no"
                 " code_masking"
             )
-        generative = (
-            "language_tag",
-            "shared_embedding",
-            "code_targets",
-            "code_masking",
-            "xtr_weight",
-        )
+        self._refuse_unread()
+
+    def _refuse_unread(self) -> None:
+        """Refuses options that nothing would read."""
+        generative = ("language_tag", "shared_embedding", "code_targets", "code_masking")
         tag = ("language_dim", "tag_dropout", "languages")
         margin = ("margin", "margin_after_temperature")
         contrastive = ("mlp", "temperature", "contrastive_weight", "negatives", "exclude_repeats")
-        self._unused((*generative, *tag), "generative = 'none'", when=self.generative == "none")
-        self._unused(
-            (*contrastive, *margin, "projection_dim"),
-            "contrastive = 'none'",
+        self._refuse_changed(
+            *generative,
+            "xtr_weight",
+            *tag,
+            reason="generative = 'none'",
+            when=self.generative == "none",
+        )
+        self._refuse_changed(
+            *contrastive,
+            *margin,
+            "projection_dim",
+            reason="contrastive = 'none'",
             when=self.contrastive == "none",
         )
-        self._unused(margin, "contrastive other than 'ams'", when=self.contrastive != "ams")
-        self._unused(("projection_dim",), "mlp = false", when=not self.mlp)
-        self._unused(tag, "language_tag = false", when=not self.language_tag)
+        has_margin = self.contrastive == "ams"
+        self._refuse_changed(*margin, reason="contrastive other than 'ams'", when=not has_margin)
+        self._refuse_changed("projection_dim", reason="mlp = false", when=not self.mlp)
+        self._refuse_changed(*tag, reason="language_tag = false", when=not self.language_tag)
 
-    def _unused(self, names: tuple[str, ...], reason: str, *, when: bool) -> None:
-        changed = [
-            n for n in names if getattr(self, n) != type(self).__dataclass_fields__[n].default
-        ]
-        if when and changed:
-            raise ConfigError(
-                f"{changed[0]} is set, but with {reason} nothing reads it; remove one of the two"
-            )
+    def _refuse_changed(self, *names: str, reason: str, when: bool) -> None:
+        """Refuses options that differ from their defaults, where nothing reads them."""
+        if not when:
+            return
+        fields = type(self).__dataclass_fields__
+        for name in names:
+            if getattr(self, name) != fields[name].default:
+                raise ConfigError(
+                    f"{name} is set, but with {reason} nothing reads it; remove one of the two"
+                )
 
 
 class EMS(Objective):
-    """Cross-lingual token-level reconstruction and sentence-level contrastive learning, trained
-    jointly.
+    """Cross-lingual token-level reconstruction and sentence-level contrastive learning together.
 
     Args:
         config: the options.
@@ -149,21 +158,27 @@ class EMS(Objective):
             raise ConfigError(
                 "the vocabulary has no language tags; set method.languages, or language_tag = false"
             )
-        self.mask_id = (
-            encoder.vocabulary.mask_id if config.generative == "ugt" or config.code_masking else -1
-        )
+        self.mask_id = -1
+        if self.hides_tokens:
+            self.mask_id = encoder.vocabulary.mask_id  # raises where the vocabulary has none
         self.predict: TokenPredictionHead | None = None
         if config.generative != "none":
+            # Made even if they are left out, so that the random numbers that follow are the same.
             tags = LanguageTags(languages, config.language_dim, dropout=config.tag_dropout)
-            size = encoder.backbone.config.vocab_size
-            shared = config.shared_embedding
             self.predict = TokenPredictionHead(
-                encoder.dim, size, tags=tags if config.language_tag else None, shared=shared
+                encoder.dim,
+                encoder.backbone.config.vocab_size,
+                tags=tags if config.language_tag else None,
+                shared=config.shared_embedding,
             )
-        projects = config.contrastive != "none" and config.mlp
-        self.project = (
-            ProjectionHead(encoder.dim, config.projection_dim) if projects else torch.nn.Identity()
-        )
+        self.project: nn.Module = nn.Identity()
+        if config.contrastive != "none" and config.mlp:
+            self.project = ProjectionHead(encoder.dim, config.projection_dim)
+
+    @property
+    def hides_tokens(self) -> bool:
+        """Whether tokens are hidden from the encoder."""
+        return self.config.generative == "ugt" or self.config.code_masking
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """The loss of Eq. (12)."""
@@ -171,15 +186,17 @@ class EMS(Objective):
         uv = self.encoder(join(a, b))  # Eq. (1)
         terms = {}
         if self.predict is not None:
-            translations = join(b, a) if self.config.code_masking else join(batch.b, batch.a)
+            # Row i of [b; a] is the translation of row i of [a; b].
+            translations = join(batch.b, batch.a)
+            if self.config.code_masking:
+                translations = join(b, a)  # the targets hold <MASK> too, as in the released code
             reconstruct = functools.partial(
                 self.reconstruct, self.predict, translations=translations, hidden=hidden
             )
             terms["xtr"] = self.nested(reconstruct, uv)  # Eq. (6)
         if self.config.contrastive != "none":
-            terms["contrastive"] = self.nested(
-                functools.partial(self.contrast, batch=batch), uv
-            )  # Eq. (8)-(9)
+            contrast = functools.partial(self.contrast, batch=batch)
+            terms["contrastive"] = self.nested(contrast, uv)  # Eq. (8)-(9)
         return self.weighted(**terms)  # Eq. (12)
 
     def reconstruct(
@@ -189,33 +206,38 @@ class EMS(Objective):
         translations: TokenBatch,
         hidden: Tensor | None,
     ) -> Float[Tensor, ""]:
-        """Divergence from the translations' token distributions: a mean over pairs, summed over
-        both directions.
+        """L_XTR: divergence from the translations' token distributions, Eq. (6).
+
+        A mean over pairs, summed over both directions.
         """
-        features = predict(
-            full_width(uv, self.encoder.dim), translations.languages
-        )  # Eq. (2)-(5) up to the softmax
+        # Eq. (2)-(5) up to the product with the output embeddings and the softmax
+        features = predict(full_width(uv, self.encoder.dim), translations.languages)
         kind: TargetKind = "code" if self.config.code_targets else "paper"
+        ids, cu_seqlens = translations[:2]
         targets = token_targets(
-            *translations[:2], extra_ids=hidden, kind=kind, device=uv.device
+            ids, cu_seqlens, extra_ids=hidden, kind=kind, device=uv.device
         )  # Eq. (7)
         output_embeddings = predict.output_embeddings(self.encoder.backbone.word_embeddings.weight)
+        # The mean runs over 2B rows; Eq. (6) divides the sum of both directions by B.
         return 2 * linear_token_divergence(features, output_embeddings, targets).mean()
 
     def contrast(self, uv: Float[Tensor, "2*b d"], batch: ParallelBatch) -> Float[Tensor, ""]:
-        """Each sentence has to find its translation among those of the batch, both ways."""
+        """L_cntrs: each sentence finds its translation among those of the batch, both ways."""
         config = self.config
         if config.mlp:
             uv = self.project(full_width(uv, self.encoder.dim))  # Eq. (10)-(11)
         h_a, h_b = uv.chunk(2)
-        gather = self.all_gather if config.negatives == "processes" else itself
-        excluded = same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None
+        gather = self.choose_gather(config.negatives)
+        excluded = None
+        if config.exclude_repeats:
+            excluded = same_meaning(batch.a, batch.b, gather)
         h_a, h_b = gather(h_a), gather(h_b)
         self.need_others(len(h_a), "pair of translations")
-        if config.contrastive == "softmax":
+        if config.contrastive == "softmax":  # Eq. (8)-(9)
             return bidirectional_contrastive(
                 h_a, h_b, temperature=config.temperature, excluded=excluded
             )
+        # LaBSE's ranking loss in its place: the rows LaBSE-EMS of Table XIV
         return additive_margin_softmax(
             h_a,
             h_b,
@@ -228,20 +250,25 @@ class EMS(Objective):
     def masked(
         self, batch: ParallelBatch
     ) -> tuple[TokenBatch, TokenBatch, Int64[Tensor, " 2*b"] | None]:
-        """What the encoder reads of both sides, and the tokens that were hidden if they are to be
-        predicted.
+        """What the encoder reads of both sides, and the hidden tokens if they are to be predicted.
+
+        Their tokens are those of the rows of [a; b], one each.
         """
         a, b = batch.a, batch.b
-        if self.config.generative != "ugt" and not self.config.code_masking:
+        if not self.hides_tokens:
             return a, b, None
-        vocabulary = self.encoder.vocabulary
         at_a = batch.place("a")
         at_b = batch.place("b")
         hide = functools.partial(
-            one_token_mask, mask_id=self.mask_id, special_ids=vocabulary.special_ids
+            one_token_mask,
+            mask_id=self.mask_id,
+            special_ids=self.encoder.vocabulary.special_ids,
         )
         if self.config.generative == "ugt":
-            (a, hidden_a), (b, hidden_b) = hide(a, at_a), hide(b, at_b)
+            # The unified generative task: a sentence's own hidden token is one of its targets.
+            a, hidden_a = hide(a, at_a)
+            b, hidden_b = hide(b, at_b)
             return a, b, torch.cat([hidden_a, hidden_b])
+        # The released code hides a token of one side only, and predicts none of its own.
         on_a = coin_flips(a, at_a)
         return hide(a, at_a, where=on_a)[0], hide(b, at_b, where=~on_a)[0], None

@@ -1,4 +1,9 @@
-"""InfoNCE over translations, and over a sentence and itself: mSimCSE (Wang, Wu and Neubig 2022)."""
+"""InfoNCE over translations, and over a sentence and itself: mSimCSE (Wang, Wu and Neubig 2022).
+
+A sentence's vector has to be closer to that of its positive than to those of all other sentences of
+the batch. The positive is a translation, or the sentence itself, which dropout gives another
+vector when it is encoded a second time (SimCSE).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ from interlingua.functional.contrastive import (
     semantic_contrastive,
 )
 from interlingua.methods.matryoshka import full_width
-from interlingua.methods.objective import LossOutput, Objective, itself
+from interlingua.methods.objective import LossOutput, Objective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,49 +66,51 @@ class InfoNCE(Objective):
 
     def __init__(self, config: InfoNCEConfig, encoder: Encoder) -> None:
         super().__init__(config, encoder)
+        self.project: nn.Module = nn.Identity()
+        # Made even if it is left out, so that the random numbers that follow are the same.
         head = nn.Sequential(nn.Linear(encoder.dim, encoder.dim), nn.Tanh())
-        self.project = head if config.projection else nn.Identity()
+        if config.projection:
+            self.project = head
 
     @classmethod
     def feeds_for(cls, config: InfoNCEConfig) -> tuple[FeedName, ...]:
         """Translations, or sentences."""
-        return ("parallel",) if config.positives == "translation" else ("monolingual",)
+        if config.positives == "translation":
+            return ("parallel",)
+        return ("monolingual",)
 
     def forward(self, batch: ParallelBatch | SentenceBatch) -> LossOutput:
-        """Of a sentence and itself each goes through the encoder by itself, so each has dropout of
-        its own.
-        """
-        sides = (
-            (batch.a, batch.b)
-            if isinstance(batch, ParallelBatch)
-            else (batch.sentences, batch.sentences)
-        )
-        return self.weighted(
-            infonce=self.nested(partial(self.contrast, *sides), self.encoder(join(*sides)))
-        )
+        """The contrast of translations, or of each sentence with itself."""
+        if isinstance(batch, ParallelBatch):
+            sides = (batch.a, batch.b)
+        else:
+            # The batch twice in one pass: each of the two copies has dropout of its own.
+            sides = (batch.sentences, batch.sentences)
+        contrast = partial(self.contrast, *sides)
+        return self.weighted(infonce=self.nested(contrast, self.encoder(join(*sides))))
 
     def contrast(
         self, a: TokenBatch, b: TokenBatch, embeddings: Float[Tensor, "2*b d"]
     ) -> Float[Tensor, ""]:
         """-log e^(cos(h_i, h_i+) / T) / sum_j e^(cos(h_i, h_j+) / T), a mean over i."""
         config = self.config
-        gather = self.all_gather if config.negatives == "processes" else itself
-        excluded = same_meaning(a, b, gather) if config.exclude_repeats else None
+        gather = self.choose_gather(config.negatives)
+        excluded = None
+        if config.exclude_repeats:
+            excluded = same_meaning(a, b, gather)
         if config.projection:
             embeddings = self.project(full_width(embeddings, self.encoder.dim))
         h, positive = (gather(side) for side in embeddings.chunk(2))
         self.need_others(
             len(h), "pair of translations" if config.positives == "translation" else "sentence"
         )
-        if config.direction == "all":
+        if config.direction == "all":  # NT-Xent
             return semantic_contrastive(
                 h, positive, temperature=config.temperature, excluded=excluded
             )
-        if config.direction == "forward":
+        if config.direction == "forward":  # SimCSE
             return infonce(h, positive, temperature=config.temperature, excluded=excluded)
-        return (
-            bidirectional_contrastive(
-                h, positive, temperature=config.temperature, excluded=excluded
-            )
-            / 2
+        both = bidirectional_contrastive(
+            h, positive, temperature=config.temperature, excluded=excluded
         )
+        return both / 2  # the mean of the two directions, not their sum

@@ -1,4 +1,11 @@
-"""InfoXLM: language modeling and cross-lingual contrast (Chi et al. 2021)."""
+"""InfoXLM: language modeling and cross-lingual contrast (Chi et al. 2021).
+
+To the two language models of ``tlm`` it adds a contrast (XLCo) with the means of MoCo: the query of
+a sentence has to find the key of its translation among the keys of earlier steps. Keys come from a
+copy of the encoder that follows it slowly, so that those of many steps in the queue remain
+comparable; a queue makes many negatives without a large batch. The contrast reads a middle layer,
+which the authors found to be the most universal one.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +86,7 @@ class InfoXLMConfig(TLMConfig):
 
 
 class InfoXLM(TLM):
-    """XLM's language models, and a sentence that has to find its translation among those of earlier
-    steps.
+    """XLM's language models, and a contrast with the translations of earlier steps.
 
     Args:
         config: the options.
@@ -99,6 +105,7 @@ class InfoXLM(TLM):
         layers = encoder.backbone.config.num_hidden_layers
         self.num_layers = max(1, round(config.contrast_depth * layers))
         if not config.tlm_weight and not config.mlm_weight:
+            # Nothing predicts tokens, so the layers above the contrasted one have no gradient.
             del self.head
             self.reads_all_weights = self.num_layers == layers
         self.project: nn.Module = nn.Identity()
@@ -107,10 +114,14 @@ class InfoXLM(TLM):
             nn.init.normal_(self.project.weight, std=INITIAL_STD)
         self.project_keys = copy.deepcopy(self.project).requires_grad_(False)
         self.keys = EmaTeacher(encoder)  # theta_K
+        # Buffers, so that a checkpoint keeps them: a resumed run contrasts with the same keys.
         self.register_buffer("queue", torch.zeros(config.queue_size, encoder.hidden_size))
         self.register_buffer("filled", torch.zeros((), dtype=torch.long))
+        # Keys of this step's micro-batches, which enter the queue once the step is made: before,
+        # they would be negatives of themselves.
         self.waiting: list[Tensor] = []
         self._count = (-1, 0)
+        """Version of ``filled`` that was read from the device last, and its value."""
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
         """L_MLM + L_TLM + L_XLCo."""
@@ -119,21 +130,24 @@ class InfoXLM(TLM):
         return self.weighted(**terms, xlco=self.contrast(pairs))
 
     def contrast(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
-        """-log e^(q k+ / tau) / (e^(q k+ / tau) + sum over the queue), q of the encoder and k of
-        its slow copy.
+        """L_XLCo: -log e^(q k+ / tau) / (e^(q k+ / tau) + sum over the queue).
+
+        q is of the encoder, k of its slow copy.
         """
         (a, positions_a), (b, positions_b) = self.views(pairs)
-        queries = self.vectors(
-            a, self.encoder.backbone(*a[:2], positions=positions_a, num_layers=self.num_layers)
-        )
+        states = self.encoder.backbone(
+            *a[:2], positions=positions_a, num_layers=self.num_layers
+        )  # g_Q(c1)
+        queries = self.vectors(a, states)
         with torch.no_grad():
             slow = self.keys.encoder.backbone
-            keys = self.vectors(b, slow(*b[:2], positions=positions_b, num_layers=self.num_layers))
-        queries = self.project(queries)
-        keys = self.project_keys(keys).detach()
+            states = slow(*b[:2], positions=positions_b, num_layers=self.num_layers)  # g_K(c2)
+            keys = self.vectors(b, states)
+        queries = self.project(queries)  # q = W g_Q(c1)
+        keys = self.project_keys(keys).detach()  # k+ = W' g_K(c2)
         if self.training:
             self.waiting.append(self.all_gather(keys).detach())
-        size = min(self._keys_held(), len(self.queue))
+        size = min(self._keys_held(), len(self.queue))  # it is filled from the front
         return momentum_contrast(
             queries, keys, self.queue[:size], temperature=self.config.temperature
         )
@@ -146,23 +160,22 @@ class InfoXLM(TLM):
         a = pairs.a
         b = pairs.b
         if self.config.contrast_masked:
-            sides = {"a": a, "b": b}
-            a, b = (
-                self.mask(side, pairs.place(name)._replace(side=f"xlco {name}")).batch
-                for name, side in sides.items()
-            )
+            # Places of their own: the contrast hides other tokens than the language models do.
+            a = self.mask(a, pairs.place("a")._replace(side="xlco a")).batch
+            b = self.mask(b, pairs.place("b")._replace(side="xlco b")).batch
         size = a.batch_size
-        swap, *orders = (
-            coin_flips(pairs.a, pairs.place("a")._replace(side=name)).tolist()
-            for name in ("swap", "a", "b")
-        )
+        # One coin a pair for which side is the query, and one a pair for the order on each side.
+        place = pairs.place("a")
+        swap = coin_flips(pairs.a, place._replace(side="swap")).tolist()
+        order_of_queries = coin_flips(pairs.a, place._replace(side="a")).tolist()
+        order_of_keys = coin_flips(pairs.a, place._replace(side="b")).tolist()
         both = join(a, b)
         # row i of the second language stands at i + size; a head takes it first
-        one = take(both, [row + size * heads for row, heads in enumerate(swap)])
-        other = take(both, [row + size * (not heads) for row, heads in enumerate(swap)])
+        queries = take(both, [row + size * heads for row, heads in enumerate(swap)])
+        keys = take(both, [row + size * (not heads) for row, heads in enumerate(swap)])
         if not self.config.mixup or size < 2:
-            return [(one, None), (other, None)]
-        return [self.mixed(side, heads) for side, heads in zip((one, other), orders, strict=True)]
+            return [(queries, None), (keys, None)]
+        return [self.mixed(queries, order_of_queries), self.mixed(keys, order_of_keys)]
 
     def mixed(self, side: TokenBatch, heads: list[bool]) -> tuple[TokenBatch, Tensor | None]:
         """Sentences 2i and 2i + 1 in one sequence, ordered by the coin of 2i.
@@ -177,20 +190,18 @@ class InfoXLM(TLM):
         return TokenBatch(ids, cu_seqlens, int(cu_seqlens.diff().max()), first.languages), positions
 
     def after_step(self, step: int) -> None:
-        """Moves the encoder of keys, and puts the step's keys into the queue in the place of the
-        oldest.
-        """
-        self.keys.update(self.encoder, self.config.decay)
+        """Moves the encoder of keys, and puts the step's keys in the place of the oldest."""
+        self.keys.update(self.encoder, self.config.decay)  # theta_K <- m theta_K + (1 - m) theta_Q
         with torch.no_grad():
-            for own, new in zip(
-                self.project_keys.parameters(), self.project.parameters(), strict=True
-            ):
-                own.lerp_(new, 1 - self.config.decay)
+            # W' <- m W' + (1 - m) W
+            slow_weights = self.project_keys.parameters()
+            for slow, new in zip(slow_weights, self.project.parameters(), strict=True):
+                slow.lerp_(new, 1 - self.config.decay)
             for keys in self.waiting:
+                # More keys than the queue is long: the last ones stay, each in a place of its own.
                 keys = keys[-len(self.queue) :].to(self.queue.dtype)
-                places = (self.filled + torch.arange(len(keys), device=keys.device)) % len(
-                    self.queue
-                )
+                next_keys = torch.arange(len(keys), device=keys.device)
+                places = (self.filled + next_keys) % len(self.queue)
                 self.queue[places] = keys
                 count = self._keys_held() + len(keys)
                 self.filled += len(keys)
@@ -198,10 +209,12 @@ class InfoXLM(TLM):
         self.waiting.clear()
 
     def _keys_held(self) -> int:
-        """``filled`` as a number; read from the device only where it was changed elsewhere, as by a
-        checkpoint.
+        """``filled`` as a number on the host.
+
+        Read from the device, for which a GPU has to wait, only where it was changed elsewhere, as
+        by a checkpoint.
         """
-        version = self.filled._version
+        version = self.filled._version  # torch counts the changes of a tensor in place
         if self._count[0] != version:
             self._count = (version, int(self.filled))
         return self._count[1]

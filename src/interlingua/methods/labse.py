@@ -1,5 +1,7 @@
-"""LaBSE: language-agnostic BERT sentence embedding (Feng et al. 2022), its dual-encoder
-objective.
+"""LaBSE's dual-encoder objective: language-agnostic BERT sentence embedding (Feng et al. 2022).
+
+Translation ranking: among all sentences of the batch, on all accelerators, a sentence has to find
+its translation, and by a margin, Eq. (1)-(2). The margin keeps near misses apart from translations.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from interlingua.batches.sentences import join, same_meaning
 from interlingua.batches.tokens import ParallelBatch
 from interlingua.errors import ConfigError
 from interlingua.functional.contrastive import additive_margin_softmax
-from interlingua.methods.objective import LossOutput, Objective, itself
+from interlingua.methods.objective import LossOutput, Objective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,9 +45,7 @@ class LaBSEConfig:
 
 
 class LaBSE(Objective):
-    """A sentence has to find its translation among all of the batch, by a margin, and the other way
-    round.
-    """
+    """Finds each sentence's translation among all of the batch by a margin, in both directions."""
 
     Config = LaBSEConfig
     nested_terms = ("ranking",)
@@ -54,16 +54,18 @@ class LaBSE(Objective):
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L + L', the loss of Eq. (1) with the cosine of Eq. (2), in both directions."""
         config = self.config
-        gather = (
-            self.all_gather if config.negatives == "processes" else itself
-        )  # cross-accelerator negatives
+        # section "cross-accelerator negative sampling": many more negatives than one GPU can hold
+        gather = self.choose_gather(config.negatives)
         x, y = (gather(side) for side in self.encoder(join(batch.a, batch.b)).chunk(2))
         self.need_others(len(x), "pair of translations")
+        excluded = None
+        if config.exclude_repeats:
+            excluded = same_meaning(batch.a, batch.b, gather)
         rank = partial(
             additive_margin_softmax,
             margin=config.margin,
             temperature=config.temperature,
             margin_after_temperature=config.margin_after_temperature,
-            excluded=same_meaning(batch.a, batch.b, gather) if config.exclude_repeats else None,
+            excluded=excluded,
         )
-        return self.weighted(ranking=self.nested(rank, x, y))
+        return self.weighted(ranking=self.nested(rank, x, y))  # Eq. (1) + its reverse

@@ -1,4 +1,10 @@
-"""LASER's objective: translation through a sentence's vector alone (Artetxe and Schwenk 2019)."""
+"""LASER's objective: translation through a sentence's vector alone (Artetxe and Schwenk 2019).
+
+A decoder without attention to the source has to translate a sentence, and all that it knows of it
+is the encoder's vector, put to each of its inputs. The vector must therefore hold all that a
+translation says, and nothing tells the encoder which language to keep. After training the decoder
+is thrown away.
+"""
 
 from __future__ import annotations
 
@@ -68,16 +74,15 @@ class LASERConfig:
                 "an LSTM reads the tokens before; set decoder = 'transformer' for autoregressive ="
                 " false"
             )
-        refuse_unread(
-            self, "output_dim", reason="decoder = 'transformer'", when=self.decoder != "lstm"
-        )
-        refuse_unread(self, "decoder_heads", reason="decoder = 'lstm'", when=self.decoder == "lstm")
+        # Options that one of the two decoders does not have.
+        is_lstm = self.decoder == "lstm"
+        refuse_unread(self, "output_dim", reason="decoder = 'transformer'", when=not is_lstm)
+        refuse_unread(self, "decoder_heads", reason="decoder = 'lstm'", when=is_lstm)
         refuse_unread(self, "languages", reason="language_dim = 0", when=not self.language_dim)
 
 
 class LASER(Objective):
-    """A decoder has to translate a sentence, and all that it knows of the sentence is the encoder's
-    vector.
+    """Translates sentences by a decoder that knows nothing of them but the encoder's vector.
 
     Args:
         config: the options.
@@ -111,6 +116,7 @@ class LASER(Objective):
                 f"decoder_heads is {config.decoder_heads}, which does not divide {width}:"
                 " token_dim, language_dim and the encoder's width together"
             )
+        # One more token than the vocabulary has: the end of a sentence, which also begins it.
         self.end = encoder.backbone.config.vocab_size
         self.decoder: LstmDecoder | TransformerDecoder
         if config.decoder == "lstm":
@@ -154,32 +160,33 @@ class LASER(Objective):
         return self.mean_of_tokens(linear_cross_entropy(states, output.weight, output.bias, labels))
 
     def directions(self, batch: ParallelBatch) -> tuple[TokenBatch, TokenBatch]:
-        """What is read, and what is predicted: each side of the pairs from the other, if its
-        language is a target.
+        """What is read, and what is predicted from it.
+
+        Each side of the pairs is predicted from the other, if its language is a target.
 
         Raises:
             DataError: no sentence of the batch is in a target language.
         """
         both = join(batch.a, batch.b)
         size = batch.a.batch_size
-        into = [
+        targets = [
             row
             for row, code in enumerate(both.languages)
             if not self.targets or code in self.targets
         ]
-        if not into:
+        if not targets:
             expected = ", ".join(sorted(self.targets))
             there = ", ".join(sorted(set(both.languages)))
             raise DataError(
                 f"no sentence of a batch is in one of the targets {expected}, but in {there};"
                 " change targets"
             )
-        return take(both, [(row + size) % (2 * size) for row in into]), take(both, into)
+        # Row i and row i + B are translations.
+        sources = [(row + size) % (2 * size) for row in targets]
+        return take(both, sources), take(both, targets)
 
     def shifted(self, y: TokenBatch) -> tuple[Tensor, Tensor, Float[Tensor, " b+1"]]:
-        """The decoder's inputs [end.
-
-        Y_1 ... y_n], its targets [y_1 ... y_n; end], and their boundaries.
+        """The decoder's inputs [end; y_1 ... y_n], its targets [y_1 ... y_n; end], their bounds.
 
         Whatever the tokenizer put around the text is left out; the decoder has an end of its own.
         """
@@ -187,8 +194,10 @@ class LASER(Objective):
         rows = y.sequence_ids()[text]
         counts = torch.bincount(rows, minlength=y.batch_size)
         cu_seqlens = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        tokens = y.input_ids[text]
+        # A batch of B sequences of one token each, the ends, chained before and behind the texts.
         one = torch.arange(y.batch_size + 1, device=rows.device)
         ends = y.input_ids.new_full((y.batch_size,), self.end)
-        tokens = y.input_ids[text]
-        (before, bounds), (after, _) = chained(one, cu_seqlens), chained(cu_seqlens, one)
+        before, bounds = chained(one, cu_seqlens)
+        after, _ = chained(cu_seqlens, one)
         return torch.cat([ends, tokens])[before], torch.cat([tokens, ends])[after], bounds

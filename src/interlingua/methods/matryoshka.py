@@ -1,5 +1,4 @@
-"""Matryoshka representation learning (Kusupati et al. 2022): embeddings with prefixes that are
-embeddings too.
+"""Matryoshka representation learning (Kusupati et al. 2022): prefixes that are embeddings too.
 
 An ordinary loss spreads what it learns over all elements of an embedding, so none can be left out.
 Here the encoder runs once and the method's own loss is then computed for several prefixes of the
@@ -41,6 +40,7 @@ class Matryoshka:
     paper."""
 
     def __post_init__(self) -> None:
+        # The first one is the whole embedding, so that its loss is part of the sum.
         falling = all(first > second for first, second in pairwise(self.dims))
         if not self.dims or not falling or self.dims[-1] < 1:
             raise ConfigError(
@@ -94,7 +94,7 @@ class Matryoshka:
             c_m L by m; they add up to the equation.
         """
         named = self.losses_by_name(lambda *prefixes: {"": loss(*prefixes)}, *embeddings)
-        return named[""]
+        return named[""]  # the only one, so its name does not matter
 
     def losses_by_name(
         self,
@@ -113,8 +113,9 @@ class Matryoshka:
         weights = self.weights or (1.0,) * len(self.dims)
         named: dict[str, dict[int, Tensor]] = {}
         for dim, weight in zip(self.dims, weights, strict=True):
-            for name, loss in losses(*(embedding[..., :dim] for embedding in embeddings)).items():
-                named.setdefault(name, {})[dim] = weight * loss
+            prefixes = [embedding[..., :dim] for embedding in embeddings]  # z_1:m
+            for name, loss in losses(*prefixes).items():
+                named.setdefault(name, {})[dim] = weight * loss  # c_m L
         return named
 
 
@@ -130,13 +131,9 @@ def nested_together(
         losses: the terms by name, of embeddings of any width.
         embeddings: the sentences', and what they are compared with.
     """
-    return {
-        **(
-            losses(*embeddings)
-            if matryoshka is None
-            else matryoshka.losses_by_name(losses, *embeddings)
-        )
-    }
+    if matryoshka is None:
+        return {**losses(*embeddings)}
+    return {**matryoshka.losses_by_name(losses, *embeddings)}
 
 
 def full_width(prefix: Float[Tensor, "b m"], width: int) -> Float[Tensor, "b d"]:

@@ -1,4 +1,11 @@
-"""MEXMA: token-level objectives improve sentence representations (Janeiro et al. 2024)."""
+"""MEXMA: token-level objectives improve sentence representations (Janeiro et al. 2024).
+
+Both sentences A and B of a pair are read twice, with masked tokens and clean. A head then has to
+tell the masked tokens of A from the masked states of A and the clean sentence vector of B, and the
+other way round (L_mlm): with 40 % of the tokens gone the context is not enough, so the vector has
+to carry the meaning, and the error trains all token states with it. The clean vectors of A and B
+are drawn together (L_alignment), and KoLeo keeps those of one side apart (L_K), without negatives.
+"""
 
 from __future__ import annotations
 
@@ -92,31 +99,31 @@ class MEXMAConfig:
                 "symmetrical = false leaves one clean side; set align_weight = 0 and koleo_weight"
                 " = 0"
             )
+        self._refuse_unread()
+
+    def _refuse_unread(self) -> None:
+        """Refuses options that nothing would read."""
         contrastive = ("temperature", "cosine", "exclude_repeats")
-        squared = self.alignment != "contrastive"
-        blind = not self.mlm_weight and self.alignment != "masked"
+        is_squared = self.alignment != "contrastive"
+        # "masked" alignment compares vectors of masked sentences, so it masks without L_mlm too
+        masks_nothing = not self.mlm_weight and self.alignment != "masked"
         refuse_unread(
             self, "alignment", *contrastive, reason="align_weight = 0", when=not self.align_weight
         )
-        refuse_unread(self, *contrastive, reason="alignment other than 'contrastive'", when=squared)
         refuse_unread(
-            self,
-            "koleo_normalize",
-            "koleo_distinct",
-            reason="koleo_weight = 0",
-            when=not self.koleo_weight,
+            self, *contrastive, reason="alignment other than 'contrastive'", when=is_squared
         )
+        koleo_options = ("koleo_normalize", "koleo_distinct")
+        refuse_unread(self, *koleo_options, reason="koleo_weight = 0", when=not self.koleo_weight)
         refuse_unread(
             self, "token_gradients", "head", reason="mlm_weight = 0", when=not self.mlm_weight
         )
-        refuse_unread(
-            self, "mask_ratio", "mask", "random_specials", reason="mlm_weight = 0", when=blind
-        )
+        mask_options = ("mask_ratio", "mask", "random_specials")
+        refuse_unread(self, *mask_options, reason="mlm_weight = 0", when=masks_nothing)
 
 
 class MEXMA(Objective):
-    """Masked tokens of one language are predicted with the help of the sentence vector of the
-    other.
+    """Predicts masked tokens of one language with the sentence vector of the other.
 
     Raises:
         ConfigError: the encoder pools otherwise than by its first token, its vocabulary has no
@@ -136,7 +143,10 @@ class MEXMA(Objective):
                 ' pooling = "cls" in [encoder], or pooling = "any" in [method]'
             )
         encoder.backbone.set_attention_dropout(config.attention_dropout)
-        self.sides = 2 if config.symmetrical else 1
+        # Groups of masked sentences that L_mlm averages; else a pair has one masked sentence.
+        self.sides = 1
+        if config.symmetrical:
+            self.sides = 2
         self.mask: partial[MaskedTokens] | None = None
         if config.mlm_weight or config.alignment == "masked":
             self.mask = partial(
@@ -148,34 +158,35 @@ class MEXMA(Objective):
                 replace=config.mask,
                 random_specials=config.random_specials,
             )
-        self.head = (
-            UnmaskingHead(config.head, encoder, config.attention_dropout)
-            if config.mlm_weight
-            else None
-        )
+        self.head: UnmaskingHead | None = None
+        if config.mlm_weight:
+            self.head = UnmaskingHead(config.head, encoder, config.attention_dropout)
 
     def forward(self, batch: ParallelBatch) -> LossOutput:
         """L_MEXMA = alpha L_alignment + beta L_mlm + gamma L_K."""
         config = self.config
         size = batch.a.batch_size
         masked, clean = self.views(batch)
-        hidden = self.encoder.tokens(
-            join(masked.batch, clean) if masked else clean
-        )  # all passes, side by side
+        read = clean
+        if masked is not None:
+            read = join(masked.batch, clean)
+        hidden = self.encoder.tokens(read)  # all passes, side by side
         vectors = self.encoder.pool(hidden)
+        # Rows: masked A, masked B, clean A, clean B; without masks the clean ones alone.
         s = vectors[-clean.batch_size :]  # [S_A; S_B]
         terms = {}
         if config.align_weight:
-            of_a = vectors if config.alignment == "masked" else s
-            terms["align"] = self.nested(
-                partial(self.align, batch=batch), of_a[:size], s[size:]
-            )  # L_alignment
+            vectors_a = s
+            if config.alignment == "masked":
+                vectors_a = vectors
+            align = partial(self.align, batch=batch)
+            terms["align"] = self.nested(align, vectors_a[:size], s[size:])  # L_alignment
         if self.head is not None and masked is not None:
+            # Rolled by a side, row i is the clean vector of the translation of masked row i.
             terms["mlm"] = self.unmask(self.head, hidden.states, masked, s.roll(size, 0))  # L_mlm
         if config.koleo_weight:
-            terms["koleo"] = self.nested(
-                partial(self.spread, batch=batch), s[:size], s[size:]
-            )  # L_K
+            spread = partial(self.spread, batch=batch)
+            terms["koleo"] = self.nested(spread, s[:size], s[size:])  # L_K
         return self.weighted(**terms)
 
     def views(self, batch: ParallelBatch) -> tuple[MaskedTokens | None, TokenBatch]:
@@ -187,34 +198,30 @@ class MEXMA(Objective):
         size = batch.a.batch_size
         if self.mask is None:
             return None, clean
-        (a, labels_a), (b, labels_b) = (
-            self.mask(batch.a, batch.place("a")),
-            self.mask(batch.b, batch.place("b")),
-        )
+        # The places of the two sides differ, so equal sentences get different masks; in the
+        # released code both sides draw from generators of one seed.
+        a, labels_a = self.mask(batch.a, batch.place("a"))
+        b, labels_b = self.mask(batch.b, batch.place("b"))
         masked = join(a, b)
         labels = torch.cat([labels_a, labels_b])
         if self.config.symmetrical:
             return MaskedTokens(masked, labels), clean
-        rows = [
-            row + size * tails
-            for row, tails in enumerate(coin_flips(batch.a, batch.place("a")).tolist())
-        ]
+        # Table 11, row 1: a coin decides which side of pair i is masked, row i or row i + B.
+        coins = coin_flips(batch.a, batch.place("a")).tolist()
+        rows = [row + size * tails for row, tails in enumerate(coins)]
+        translations = [(row + size) % (2 * size) for row in rows]
         labels = take(masked._replace(input_ids=labels), rows).input_ids
-        return MaskedTokens(take(masked, rows), labels), take(
-            clean, [(row + size) % (2 * size) for row in rows]
-        )
+        return MaskedTokens(take(masked, rows), labels), take(clean, translations)
 
     def align(
         self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch
     ) -> Float[Tensor, ""]:
-        """Mean squared error, or how hard it is to find a translation's vector among those of the
-        batch.
-        """
+        """L_alignment: the mean squared error, or InfoNCE both ways (section 5.2 of the paper)."""
         if self.config.alignment != "contrastive":
-            return F.mse_loss(a, b)
-        excluded = (
-            same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
-        )
+            return F.mse_loss(a, b)  # mean over B and d, of vectors of any length
+        excluded = None
+        if self.config.exclude_repeats:
+            excluded = same_meaning(batch.a, batch.b, self.all_gather)
         find = partial(
             infonce,
             temperature=self.config.temperature,
@@ -232,18 +239,19 @@ class MEXMA(Objective):
         masked: MaskedTokens,
         vectors: Float[Tensor, "n d"],
     ) -> Float[Tensor, ""]:
-        """Cross-entropy of the hidden tokens, given the other side's sentence vectors.
+        """L_mlm: cross-entropy of the hidden tokens, given the other side's sentence vectors.
 
-        A mean over each side's.
+        The mean of the two sides, each a mean over its own hidden tokens.
         """
-        states = states[: len(masked.labels)]
-        states = head(
-            states if self.config.token_gradients else states.detach(),
-            masked.batch.cu_seqlens,
-            vectors,
-        )
+        states = states[: len(masked.labels)]  # those of the masked passes, which stand first
+        if not self.config.token_gradients:
+            # Table 11, rows 1-4. The tied word embeddings and the vectors still learn.
+            states = states.detach()
+        # The head reads [S_B; states of A]: the other side's vector in place of the first state.
+        states = head(states, masked.batch.cu_seqlens, vectors)
         at = (masked.labels != IGNORED).nonzero()[:, 0]
-        words = self.encoder.backbone.word_embeddings.weight
+        words = self.encoder.backbone.word_embeddings.weight  # tied, as in the released code
+        # 0 for tokens of the first half of the sentences, which is side A, and 1 for the others
         side = masked.batch.sequence_ids()[at] * self.sides // masked.batch.batch_size
         losses = linear_cross_entropy(gathered(states, at), words, head.bias, masked.labels[at])
         return group_means(losses, side, self.sides).mean()
@@ -251,14 +259,16 @@ class MEXMA(Objective):
     def spread(
         self, a: Float[Tensor, "b d"], b: Float[Tensor, "b d"], batch: ParallelBatch
     ) -> Float[Tensor, ""]:
-        """KoLeo of each side's sentence vectors, the mean of both."""
+        """L_K: KoLeo of each side's sentence vectors, the mean of both.
+
+        Within a process's micro-batch, never gathered, as in the released code.
+        """
         if self.config.koleo_distinct:
+            # Equal sentences have a distance of about 0, of which the logarithm would swamp all.
             a, b = gathered(a, first_occurrences(batch.a)), gathered(b, first_occurrences(batch.b))
         if min(len(a), len(b)) < 2:
             raise ConfigError(
                 "KoLeo needs two sentences a side; raise run.micro_batch_size or drop koleo_weight"
             )
-        return (
-            koleo(a, normalize=self.config.koleo_normalize)
-            + koleo(b, normalize=self.config.koleo_normalize)
-        ) / 2
+        spread = partial(koleo, normalize=self.config.koleo_normalize)
+        return (spread(a) + spread(b)) / 2

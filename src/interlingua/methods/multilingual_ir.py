@@ -1,5 +1,11 @@
-"""Language-agnostic multilingual information retrieval with contrastive learning (Hu et al.
-2022).
+"""Language-agnostic multilingual retrieval with contrastive learning (Hu et al. 2022).
+
+A dual encoder learns to search from English questions and passages only, Eq. (1). Two further
+losses on other text carry that over to other languages. The semantic contrast brings translations
+together and keeps all other sentences apart, Eq. (2). The language contrast asks that a sentence be
+as near to any third sentence as its translation is, Eq. (3): then no similarity tells which
+language a text is in. Both touch the passage encoder alone; with the question encoder too,
+training was unstable for the authors.
 """
 
 from __future__ import annotations
@@ -68,9 +74,12 @@ class MultilingualIRConfig:
             reason="semantic_weight = 0",
             when=not self.semantic_weight,
         )
-        off = not self.language_weight
         refuse_unread(
-            self, "monolingual", "language_reduction", reason="language_weight = 0", when=off
+            self,
+            "monolingual",
+            "language_reduction",
+            reason="language_weight = 0",
+            when=not self.language_weight,
         )
 
 
@@ -91,11 +100,15 @@ class MultilingualIR(Objective):
     parts: tuple[str, ...] = ("semantic", "language", "retrieval")
 
     def __init__(self, config: MultilingualIRConfig, encoder: Encoder) -> None:
+        # The exported model has to rank as it was trained to: by the cosine, or by the inner
+        # product of vectors of any length. Before the clone, which copies the settings.
         encoder.settings = dataclasses.replace(
             encoder.settings, normalize=config.similarity == "cosine"
         )
         super().__init__(config, encoder)
-        self.question_encoder = encoder.clone() if config.towers == "separate" else None
+        self.question_encoder: Encoder | None = None
+        if config.towers == "separate":
+            self.question_encoder = encoder.clone()
         weights = {
             "semantic": config.semantic_weight,
             "language": config.language_weight,
@@ -117,9 +130,14 @@ class MultilingualIR(Objective):
         self, batch: QuestionBatch | Mapping[str, Any], part: str | None = None
     ) -> LossOutput:
         """L = L_IR + w_s L_semaCL + w_l L_langCL, Eq. (4), or one of its terms."""
-        feeds: Mapping[str, Any] = batch if isinstance(batch, Mapping) else {"questions": batch}
+        feeds = batch
+        if not isinstance(feeds, Mapping):  # both contrasts are off: questions are the only feed
+            feeds = {"questions": feeds}
+        parts = self.parts
+        if part is not None:
+            parts = (part,)
         terms = {}
-        for name in self.parts if part is None else (part,):
+        for name in parts:
             if name == "retrieval":
                 terms[name] = self.retrieve(feeds["questions"])
             elif name == "semantic":
@@ -133,14 +151,15 @@ class MultilingualIR(Objective):
         config = self.config
         size = batch.questions.batch_size
         q = (self.question_encoder or self.encoder)(batch.questions)
+        # Passages stand in blocks of one a question: the answers, then each round of hard
+        # negatives. Each block is gathered by itself, so that answer i stays that of question i.
         answers = self.encoder(batch.passages)
         q, p, *hard = (self.all_gather(part) for part in (q, *torch.split(answers, size)))
         self.need_others(len(p) + sum(map(len, hard)), "question with its passage")
         excluded = None
         if config.exclude_repeats:
-            keys = [
-                self.all_gather(part) for part in torch.split(sentence_keys(batch.passages), size)
-            ]
+            blocks = torch.split(sentence_keys(batch.passages), size)
+            keys = [self.all_gather(block) for block in blocks]
             excluded = keys[0][:, None] == torch.cat(keys)
 
         def rank(q: Tensor, p: Tensor, *hard: Tensor) -> Tensor:
@@ -156,26 +175,23 @@ class MultilingualIR(Objective):
         return self.nested(rank, q, p, *hard)
 
     def align(self, batch: ParallelBatch) -> Term:
-        """L_semaCL: translations are near one another, and far from all other sentences of the
-        batch.
-        """
+        """L_semaCL: translations are close, and far from all other sentences of the batch."""
         z_i, z_j = self.passages(batch.a, batch.b)
         self.need_others(len(z_i), "pair of translations", "data.batch_size")
-        excluded = (
-            same_meaning(batch.a, batch.b, self.all_gather) if self.config.exclude_repeats else None
-        )
+        excluded = None
+        if self.config.exclude_repeats:
+            excluded = same_meaning(batch.a, batch.b, self.all_gather)
         contrast = partial(
             semantic_contrastive, temperature=self.config.semantic_temperature, excluded=excluded
         )
         return self.nested(contrast, z_i, z_j)  # Eq. (2)
 
     def equalise(self, batch: ParallelBatch, others: SentenceBatch | None) -> Term:
-        """L_langCL: a sentence of whatever language is as near to a sentence as to its
-        translation.
-        """
-        z_i, z_j, *z_k = self.passages(
-            batch.a, batch.b, *([] if others is None else [others.sentences])
-        )
+        """L_langCL: every other sentence is as near to a sentence as to its translation."""
+        batches = [batch.a, batch.b]  # P
+        if others is not None:
+            batches.append(others.sentences)  # Q
+        z_i, z_j, *z_k = self.passages(*batches)
         self.need_others(len(z_i) + sum(map(len, z_k)), "pair of translations", "data.batch_size")
         equalise = partial(language_contrastive, reduction=self.config.language_reduction)
         return self.nested(equalise, z_i, z_j, *z_k)  # Eq. (3)
@@ -183,9 +199,8 @@ class MultilingualIR(Objective):
     def passages(
         self, a: TokenBatch, b: TokenBatch, *more: TokenBatch
     ) -> tuple[Float[Tensor, "_ d"], ...]:
-        """Embeddings of several batches by the passage tower, in one pass, each with those of all
-        processes.
-        """
+        """Embeddings of several batches by the passage tower, each with those of all processes."""
+        # One pass over all of them: the encoder is faster on one larger batch.
         together = join(a, b)
         for batch in more:
             together = join(together, batch)
@@ -195,14 +210,10 @@ class MultilingualIR(Objective):
     @property
     def exported(self) -> tuple[Encoder, ...]:
         """Both towers, or the only one."""
-        return (
-            (self.encoder,)
-            if self.question_encoder is None
-            else (self.encoder, self.question_encoder)
-        )
+        if self.question_encoder is None:
+            return (self.encoder,)
+        return (self.encoder, self.question_encoder)
 
     def save(self, folder: PathLike) -> None:
-        """Writes the passage tower as the model directory, and the question tower, if it is
-        another, inside of it.
-        """
+        """Writes the passage tower, with the question tower, if there is one, in a folder of it."""
         DualEncoder(self.encoder, self.question_encoder).save(folder)

@@ -1,7 +1,8 @@
-"""Natural language inference with a siamese encoder: Sentence-BERT's first objective (Reimers and
-Gurevych 2019).
+"""Sentence-BERT's first objective: natural language inference (Reimers and Gurevych 2019).
 
-The first stage of the calibrated-similarity paper's English teacher.
+A classifier over two embeddings has to tell whether the second sentence contradicts the first,
+follows from it, or neither, so that embeddings learn what a sentence claims. The first stage of the
+calibrated-similarity paper's English teacher.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class NLI(Objective):
         labels = on_device(batch.labels, u.device)
 
         def classification(u: Tensor, v: Tensor) -> Tensor:
+            # each padded by itself: W has three blocks, of which a prefix reads the first columns
             logits = self.logits(full_width(u, self.encoder.dim), full_width(v, self.encoder.dim))
             return F.cross_entropy(logits.float(), labels.long())
 

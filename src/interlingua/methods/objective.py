@@ -1,5 +1,10 @@
-"""What every training objective is: a module that owns the encoder and its heads, and turns a batch
-into a loss.
+"""The base class of all training objectives.
+
+An objective is a module that owns everything a paper trains: the encoder, the heads and teachers
+that only training needs, and the loss. The training loop knows no method. It calls the objective on
+a micro-batch, differentiates ``LossOutput.loss``, makes the optimizer's step and calls
+``after_step``; in the end it calls ``save``. What one process alone can't know, the loop sets as
+attributes: ``total_steps`` and ``all_gather``.
 """
 
 from __future__ import annotations
@@ -98,17 +103,14 @@ class Objective(nn.Module, ABC):
 
     @classmethod
     def with_languages(cls, config: Any, languages: tuple[str, ...]) -> Any:
-        """The config with the corpus's languages, where the method tells languages apart and the
-        config names none.
-        """
+        """The config with the corpus's languages, where it has such an option and names none."""
         named = [getattr(config, key) for key in ("languages", "targets") if hasattr(config, key)]
         if not named or any(named):
             return config
         try:
             return dataclasses.replace(config, languages=languages)
-        except (
-            ConfigError
-        ):  # with these options no language is predicted, and naming them would be refused
+        except ConfigError:
+            # With these options no language is predicted, and naming some would be refused.
             return config
 
     @abstractmethod
@@ -126,9 +128,7 @@ class Objective(nn.Module, ABC):
         """Called when the optimizer has finished a step, e.g. to move a teacher."""
 
     def notes(self) -> list[str]:
-        """Lines for the user at the start of a run, where a requested setting depends on the run's
-        length.
-        """
+        """Lines for the user at the start of a run, such as settings that depend on its length."""
         return []
 
     @property
@@ -137,11 +137,23 @@ class Objective(nn.Module, ABC):
         return self.encoder
 
     def mean_of_tokens(self, losses: Float[Tensor, " n"]) -> Float[Tensor, ""]:
-        """The share of this process in a mean over the tokens of all processes: their average is
-        that mean.
+        """The share of this process in a mean over the tokens of all processes.
+
+        The processes' losses are averaged later, each with the same weight, but masks and lengths
+        leave them with different numbers of tokens n_r. So process r returns sum_r W / sum(n), of
+        which the average over the W processes is the mean over all tokens.
         """
         counts = self.all_gather(torch.full((1,), len(losses), device=losses.device))
+        # No token was masked anywhere: 0 / 1, not 0 / 0.
         return losses.sum() * (len(counts) / counts.sum().clamp(min=1))
+
+    def choose_gather(
+        self, negatives: Literal["processes", "micro_batch"]
+    ) -> Callable[[Tensor], Tensor]:
+        """What collects the vectors of a contrast: those of all processes, or this one's alone."""
+        if negatives == "processes":
+            return self.all_gather
+        return itself
 
     def need_others(self, count: int, what: str, key: str = "run.global_batch_size") -> None:
         """Refuses a batch of one, which a contrast has nothing to compare with.
@@ -169,25 +181,24 @@ class Objective(nn.Module, ABC):
             ConfigError: the method has no such terms, or they are switched off, or the widths are
                 not the encoder's.
         """
-        nesting = [
+        # A sum of methods has several objectives; those without such terms stay as they are.
+        objectives = [
             module
             for module in self.modules()
             if isinstance(module, Objective) and module.nested_terms
         ]
-        if not nesting:
+        if not objectives:
             raise ConfigError(
                 f"matryoshka: {self.no_prefixes}; remove it, or choose another method"
             )
-        for (
-            one
-        ) in nesting:  # a sum of methods has several, and those without such terms stay as they are
+        for objective in objectives:
             weights = {
-                f"{name}_weight": getattr(one.config, f"{name}_weight", 1.0)
-                for name in one.nested_terms
+                f"{name}_weight": getattr(objective.config, f"{name}_weight", 1.0)
+                for name in objective.nested_terms
             }
-            matryoshka.check(weights, one.encoder.dim)
-            one.matryoshka = matryoshka
-            for encoder in one.exported:
+            matryoshka.check(weights, objective.encoder.dim)
+            objective.matryoshka = matryoshka
+            for encoder in objective.exported:
                 encoder.settings = dataclasses.replace(
                     encoder.settings, matryoshka_dims=matryoshka.dims
                 )
@@ -209,11 +220,9 @@ class Objective(nn.Module, ABC):
                 ``full_width(prefix, self.encoder.dim)``.
             embeddings: the sentences', and what they are compared with.
         """
-        return (
-            loss(*embeddings)
-            if self.matryoshka is None
-            else self.matryoshka.losses(loss, *embeddings)
-        )
+        if self.matryoshka is None:
+            return loss(*embeddings)
+        return self.matryoshka.losses(loss, *embeddings)
 
     def weighted(self, **terms: Term) -> LossOutput:
         """Weighs the terms as the config says and adds them up.
@@ -222,19 +231,20 @@ class Objective(nn.Module, ABC):
         """
         weighted: dict[str, Tensor] = {}
         for name, term in terms.items():
+            # by the option called after the term; a term without one counts as it is
             weight = getattr(self.config, f"{name}_weight", 1.0)
             if isinstance(term, Mapping):
+                # one entry a width: the run's log shows how each prefix learns
                 weighted |= {f"{name}_{dim}": weight * of_prefix for dim, of_prefix in term.items()}
             else:
                 weighted[name] = weight * term
-        shown = (
-            weighted
-            if self.keeps_graph
-            else {name: term.detach() for name, term in weighted.items()}
-        )
-        return LossOutput(sum(weighted.values()), shown)  # type: ignore[arg-type]
+        loss: Any = sum(weighted.values())
+        if self.keeps_graph:
+            return LossOutput(loss, weighted)
+        # Detached: terms that are kept for the log must not hold the memory of their graph.
+        return LossOutput(loss, {name: term.detach() for name, term in weighted.items()})
 
 
 def itself(tensor: Tensor) -> Tensor:
-    """What gathers from one process only."""
+    """Gathers from one process only."""
     return tensor

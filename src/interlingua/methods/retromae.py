@@ -1,5 +1,10 @@
-"""RetroMAE: retrieval-oriented pre-training by an asymmetric masked auto-encoder (Xiao et al.
-2022).
+"""RetroMAE: retrieval pre-training by an asymmetric masked auto-encoder (Xiao et al. 2022).
+
+The encoder reads a sentence with few tokens hidden and pools it into one vector, Eq. (1). A decoder
+of one layer is given that vector and little else, and has to tell all tokens of the sentence. A
+decoder that weak can't guess them, so the vector has to carry the sentence. Enhanced decoding,
+Eq. (4)-(7), gets more out of it: every token is predicted, and each from another sample of the
+sentence's tokens.
 """
 
 from __future__ import annotations
@@ -65,8 +70,7 @@ class RetroMAEConfig:
 
 
 class RetroMAE(Objective):
-    """A sentence's vector, made from some of its tokens, has to be enough for a weak decoder to
-    tell all of them.
+    """Makes a vector from which a weak decoder can tell all tokens of the sentence.
 
     Args:
         config: the options.
@@ -98,7 +102,9 @@ class RetroMAE(Objective):
     @classmethod
     def feeds_for(cls, config: RetroMAEConfig) -> tuple[FeedName, ...]:
         """Sentences, or pairs."""
-        return ("monolingual",) if config.text == "monolingual" else ("parallel",)
+        if config.text == "monolingual":
+            return ("monolingual",)
+        return ("parallel",)
 
     def forward(self, batch: SentenceBatch | ParallelBatch) -> LossOutput:
         """L_enc + L_dec (Algorithm 1), a mean over both sides of pairs."""
@@ -111,13 +117,13 @@ class RetroMAE(Objective):
         for sentences, place in sides:
             masked = self.mask(sentences, place, ratio=self.config.encoder_ratio)
             hidden = self.encoder.tokens(masked.batch)
-            pooled = self.encoder.pool(hidden)
-            embeddings.append(pooled)  # Eq. (1)
+            embeddings.append(self.encoder.pool(hidden))  # h, Eq. (1)
             if self.config.encoder_weight:
                 language_modeling.append(self.tell(hidden.states, masked.labels))
-        terms = {"decoder": self.nested(functools.partial(self.reconstruct, sides), *embeddings)}
+        reconstruct = functools.partial(self.reconstruct, sides)
+        terms = {"decoder": self.nested(reconstruct, *embeddings)}  # L_dec
         if language_modeling:
-            terms["encoder"] = torch.stack(language_modeling).mean()
+            terms["encoder"] = torch.stack(language_modeling).mean()  # L_enc
         return self.weighted(**terms)
 
     def reconstruct(
@@ -126,10 +132,10 @@ class RetroMAE(Objective):
         """L_dec of every side, given its embeddings; their mean."""
         losses = []
         for (sentences, place), h in zip(sides, embeddings, strict=True):
+            # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.
             place = place._replace(side=f"decoder {place.side}")
-            losses.append(
-                self.tell(*self.decode(sentences, place, full_width(h, self.encoder.dim)))
-            )
+            states, labels = self.decode(sentences, place, full_width(h, self.encoder.dim))
+            losses.append(self.tell(states, labels))
         return torch.stack(losses).mean()
 
     def decode(
@@ -141,16 +147,13 @@ class RetroMAE(Objective):
         if not self.config.enhanced:
             masked = self.mask(sentences, place, ratio=ratio, replace="always")
             return self.decoder(backbone, masked.batch, masked.labels, h)  # type: ignore[no-any-return]  # Eq. (2)
+        # All tokens of the text are predicted; those that the tokenizer puts around it are not.
         text = ~self.encoder.is_special(sentences.input_ids)
         labels = torch.where(text, sentences.input_ids, IGNORED)
-        return self.decoder.enhanced(
-            backbone, sentences, labels, h, place, hidden=ratio
-        )  # Eq. (4)-(7)
+        # Eq. (4)-(7)
+        return self.decoder.enhanced(backbone, sentences, labels, h, place, hidden=ratio)
 
     def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
         """Mean cross-entropy of the labeled tokens: Eq. (3) and (6)."""
-        return self.mean_of_tokens(
-            linear_cross_entropy(
-                *self.head(states, labels, self.encoder.backbone.word_embeddings.weight)
-            )
-        )
+        words = self.encoder.backbone.word_embeddings.weight  # one head for encoder and decoder
+        return self.mean_of_tokens(linear_cross_entropy(*self.head(states, labels, words)))

@@ -1,8 +1,8 @@
-"""Regression of the cosine on human similarity scores: Sentence-BERT's second objective (Reimers
-and Gurevych 2019).
+"""Sentence-BERT's second objective: the cosine as a score of similarity (Reimers, Gurevych 2019).
 
-The second stage of the calibrated-similarity paper's English teacher, on gold pairs of the STS
-benchmark and on silver ones (Augmented SBERT, Thakur et al. 2021).
+A regression of the cosine of two embeddings on scores that people gave. The second stage of the
+calibrated-similarity paper's English teacher, on gold pairs of the STS benchmark and on silver ones
+(Augmented SBERT, Thakur et al. 2021).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class STS(Objective):
         labels = on_device(batch.labels, u.device)
 
         def error(u: Tensor, v: Tensor) -> Tensor:
+            # (cos(u, v) - y / 5)^2; in float32, as bfloat16 tells cosines near 1 apart by 0.004
             return F.mse_loss(F.cosine_similarity(u.float(), v.float()), labels)
 
         return self.weighted(sts=self.nested(error, u, v))

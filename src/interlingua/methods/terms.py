@@ -1,6 +1,4 @@
-"""The terms of a combination: a method, its options and its weight, read from a table of a TOML
-file.
-"""
+"""The terms of a combination: a method, its options and its weight, read from a TOML table."""
 
 from __future__ import annotations
 
@@ -34,6 +32,7 @@ def read_term(label: str, table: Any) -> Term:
             are wrong.
     """
     where = f"terms.{label}"
+    # Checked by hand, as the schema of the options is known only once the method is.
     if not isinstance(table, Mapping) or not isinstance(table.get("method"), str):
         raise ConfigError(
             f"{where}: a term is a table with a method; known: {', '.join(sorted(METHODS))}"
@@ -47,6 +46,7 @@ def read_term(label: str, table: Any) -> Term:
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
     weight = table.get("weight", 1.0)
+    # bool is an int in Python; "not weight > 0" refuses NaN too, which "weight <= 0" would not
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
         raise ConfigError(f"{where}: weight is {weight!r}; it must be a number above 0")
     options = {name: value for name, value in table.items() if name not in ("method", "weight")}

@@ -1,4 +1,10 @@
-"""XLM's masked and translation language modeling (Conneau and Lample 2019)."""
+"""XLM's masked and translation language modeling (Conneau and Lample 2019).
+
+Masked language modeling (MLM) hides some tokens of a sentence and predicts them from the rest of
+it. Translation language modeling (TLM) puts a sentence and its translation into one sequence and
+hides tokens of both: where the context is not enough, the translation tells, so the states of both
+languages become similar. No sentence vector is trained.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +30,7 @@ from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.methods.objective import LossOutput, Objective
 
 Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | None]
+"""Order of the tokens, boundaries of the sequences, and positions where they do not run on."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,8 +72,7 @@ class TLMConfig:
 
 
 class TLM(Objective):
-    """Masked tokens are predicted from the rest of the sentence, and from the rest of the sentence
-    and its translation.
+    """Predicts masked tokens from the rest of the sentence, alone and with its translation.
 
     Args:
         config: the options.
@@ -78,7 +84,8 @@ class TLM(Objective):
 
     Config = TLMConfig
     no_prefixes = "it predicts tokens and trains no sentence embedding"
-    in_parts = False  # two sentences in one sequence
+    # Two sentences in one sequence go past ``encoder(...)``, straight to the backbone.
+    in_parts = False
     config: TLMConfig
 
     def __init__(self, config: TLMConfig, encoder: Encoder) -> None:
@@ -97,7 +104,9 @@ class TLM(Objective):
     @classmethod
     def feeds_for(cls, config: TLMConfig) -> tuple[FeedName, ...]:
         """Pairs, and sentences if they are requested."""
-        return ("parallel", "monolingual") if config.mlm_text == "monolingual" else ("parallel",)
+        if config.mlm_text == "monolingual":
+            return ("parallel", "monolingual")
+        return ("parallel",)
 
     def forward(self, batch: ParallelBatch | Mapping[str, Any]) -> LossOutput:
         """L_MLM + L_TLM."""
@@ -122,42 +131,47 @@ class TLM(Objective):
         if self.config.mlm_weight and sentences is not None:
             terms["mlm"] = self.alone(sentences.sentences, sentences.place())
         elif self.config.mlm_weight:
-            sides = (pairs.a, pairs.place("a")), (pairs.b, pairs.place("b"))
-            terms["mlm"] = (self.alone(*sides[0], "mlm ") + self.alone(*sides[1], "mlm ")) / 2
+            # "mlm": other tokens are hidden than where TLM reads the same sentences.
+            a = self.alone(pairs.a, pairs.place("a"), "mlm ")
+            b = self.alone(pairs.b, pairs.place("b"), "mlm ")
+            terms["mlm"] = (a + b) / 2
         return terms
 
     def translation_modeling(self, pairs: ParallelBatch) -> Float[Tensor, ""]:
-        """-log p(hidden tokens of x and y | what is left of [x; y]), a mean over the hidden
-        tokens.
-        """
-        sides = self.mask(pairs.a, pairs.place("a")), self.mask(pairs.b, pairs.place("b"))
-        (a, labels_a), (b, labels_b) = sides
+        """L_TLM: -log p(hidden tokens of x and y | what is left of [x; y]), a mean over them."""
+        a, labels_a = self.mask(pairs.a, pairs.place("a"))
+        b, labels_b = self.mask(pairs.b, pairs.place("b"))
         order, cu_seqlens, positions = self.side_by_side(a, b)
-        states = self.encoder.backbone(
-            torch.cat([a.input_ids, b.input_ids])[order], cu_seqlens, positions=positions
-        )
-        return self.tell(states, torch.cat([labels_a, labels_b])[order])
+        input_ids = torch.cat([a.input_ids, b.input_ids])[order]
+        labels = torch.cat([labels_a, labels_b])[order]
+        states = self.encoder.backbone(input_ids, cu_seqlens, positions=positions)
+        return self.tell(states, labels)
 
     def alone(self, sentences: TokenBatch, place: Place, purpose: str = "") -> Float[Tensor, ""]:
-        """-log p(hidden tokens of x | what is left of x), a mean over the hidden tokens."""
+        """L_MLM: -log p(hidden tokens of x | what is left of x), a mean over the hidden tokens."""
         masked = self.mask(sentences, place._replace(side=f"{purpose}{place.side}"))
         return self.tell(self.encoder.tokens(masked.batch).states, masked.labels)
 
     def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
-        """Order and boundaries of the tokens of [a.
-
-        B] as sequences of two sentences, and their positions.
+        """Puts sentence i of a and sentence i of b into one sequence.
 
         Where positions run on, the second sentence leaves out what begins a sequence, as in
         InfoXLM.
 
+        Returns:
+            the order that the tokens of [a; b] get, the boundaries of the sequences, and the
+            tokens' positions; None = each sequence's run on from 0.
+
         Raises:
             DataError: the encoder has no positions for two sentences together.
         """
+        skip = 0  # XLM keeps both sentences whole
+        if not self.config.reset_positions:
+            skip = self.encoder.vocabulary.opening_tokens
         first = Tails.of(a.cu_seqlens, 0)
-        skip = 0 if self.config.reset_positions else self.encoder.vocabulary.opening_tokens
         second = Tails.of(b.cu_seqlens, skip)
         order, cu_seqlens = chained(first.cu_seqlens, second.cu_seqlens)
+        # ``kept`` counts within a batch; tokens of b stand behind all of a, where none is left out
         tokens = torch.cat([first.kept, second.kept + len(first.kept)])[order]
         if self.config.reset_positions:
             return tokens, cu_seqlens, torch.cat([first.positions, second.positions])[order]
@@ -171,14 +185,9 @@ class TLM(Objective):
         return tokens, cu_seqlens, None
 
     def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
-        """Mean cross-entropy of the labeled tokens, with the word embeddings for output
-        embeddings.
-        """
-        return self.mean_of_tokens(
-            linear_cross_entropy(
-                *self.head(states, labels, self.encoder.backbone.word_embeddings.weight)
-            )
-        )
+        """Mean cross-entropy of the labeled tokens, -log softmax(E h + b); E: word embeddings."""
+        words = self.encoder.backbone.word_embeddings.weight  # E
+        return self.mean_of_tokens(linear_cross_entropy(*self.head(states, labels, words)))
 
     def vectors(self, batch: TokenBatch, states: Float[Tensor, "t d"]) -> Float[Tensor, "b d"]:
         """Sentence vectors from states, pooled as the encoder does."""

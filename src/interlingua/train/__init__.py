@@ -1,6 +1,7 @@
 """Training: an explicit loop over an engine.
 
-Step t depends on (state, seed, t) and nothing else.
+Step t depends on (state, seed, t) and nothing else. The public names are imported when they are
+first used, so that importing this package does not wait for torch.
 """
 
 from __future__ import annotations

@@ -59,8 +59,9 @@ def fill_banks(
     folder: Path,
     new_dense: bool = False,
 ) -> float:
-    """Gives each part of an objective that learns from a bank its bank, made now unless it is
-    there.
+    """Gives each part of an objective that learns from a bank its bank.
+
+    It is made now unless it is there.
 
     Args:
         objective: as it is before the first step.
@@ -79,8 +80,9 @@ def fill_banks(
         DataError: ready vectors lack a sentence, or the disk is full.
     """
     seconds = 0.0
-    wanting = [module for module in objective.modules() if isinstance(module, Anchors)]
-    for number, anchors in enumerate(wanting):
+    # A combination may have several terms that learn from a bank.
+    learners = [module for module in objective.modules() if isinstance(module, Anchors)]
+    for number, anchors in enumerate(learners):
         plan = batches.plans["parallel"]
         assert isinstance(plan, ParallelPlan)
         request = anchors.request
@@ -88,13 +90,15 @@ def fill_banks(
         sentences.read_run(plan, steps)
         for batch in parallel_batches(validation):
             sentences.add_measured(batch)
+        # The teachers compute as the run does; vectors are stored in 16 bits in any case.
         dtype: Dtype = "bfloat16" if engine.precision == "bf16" else "float32"
         limit = min(batches.max_tokens, plan.max_tokens or batches.max_tokens)
         teachers = anchors.open_teachers(max_tokens=limit, dtype=dtype, device=engine.device)
         builder = BankBuilder(sentences, teachers, width=objective.encoder.dim)
-        # a folder that several runs name holds a bank for each of their sets of sentences
-        shared = Path(request.folder).expanduser() / builder.digest[:16]
-        path = shared if request.folder else folder / f"bank{number or ''}"
+        # A folder that several runs name holds a bank for each of their sets of sentences.
+        path = folder / f"bank{number or ''}"
+        if request.folder:
+            path = Path(request.folder).expanduser() / builder.digest[:16]
         record = builder.fill(path, engine)
         bank = TeacherBank(path, size=request.size, every=request.every, seed=plan.seed)
         anchors.use_bank(bank)
@@ -119,8 +123,10 @@ def parallel_batches(batches: Iterable[Any]) -> Iterator[ParallelBatch]:
 
 
 class RunSentences:
-    """The distinct sentences of a run, by their keys: negatives, and others that are only looked
-    up.
+    """The distinct sentences of a run, by their keys.
+
+    Negatives are those of the pivot language. Others are only looked up, as targets: sentences of
+    the languages that the teacher knows, and those that the run is measured on.
 
     Args:
         request: says which.
@@ -133,11 +139,10 @@ class RunSentences:
         self._pairs: list[Int64[ndarray, "n 2"]] = []
 
     def read_run(self, plan: ParallelPlan, steps: int) -> None:
-        """Reads the pairs of all steps, then those that would follow until there are enough
-        negatives.
-        """
+        """Reads the pairs of all steps, and of later ones until there are enough negatives."""
         size = plan.global_batch_size
         self._read(plan, np.arange(steps * size))
+        # One more pass over the corpus at most: after it no new sentence can come.
         first = steps * size
         last = first + plan.epoch_size
         while len(self._negatives) < self._request.size and first < last:
@@ -158,16 +163,21 @@ class RunSentences:
     def arranged(
         self,
     ) -> tuple[Int64[ndarray, " n"], Int64[ndarray, " n"], int, list[tuple[str, list[int]]]]:
-        """Keys, groups, the number of negatives, and language and token ids of all sentences,
-        negatives first.
+        """What the bank is made of, negatives first.
+
+        Returns:
+            keys, groups, the number of negatives, and language and token ids of all sentences.
         """
         pivot = self._request.pivot
         others = {key: value for key, value in self._others.items() if key not in self._negatives}
+        # In the order of their keys: the same bank whatever the order in which they were read.
         first = sorted(self._negatives)
         second = sorted(others)
         ids = [(pivot, self._negatives[key].tolist()) for key in first]
         ids += [(others[key][0], others[key][1].tolist()) for key in second]
         keys = np.asarray([*first, *second], dtype=np.int64)
+        # Sentences that share a translation are in one group, and no negatives of one another;
+        # those that were only looked up are in none.
         pairs = torch.from_numpy(np.concatenate(self._pairs))
         group = dict(zip(pairs[:, 0].tolist(), meaning_groups(pairs).tolist(), strict=True))
         groups = np.asarray([group.get(key, -1) for key in keys.tolist()], dtype=np.int64)
@@ -175,6 +185,7 @@ class RunSentences:
 
     def _read(self, plan: ParallelPlan, places: Int64[ndarray, " n"]) -> None:
         indices, rows = plan.rows_at(places)
+        # Each row once and in the order of the file, however often and when the run reads it.
         distinct = np.unique(np.stack([indices, rows], axis=1), axis=0)
         languages = np.asarray(plan.store.language_pairs, dtype=object)
         for start in range(0, len(distinct), READ_AT_ONCE):
@@ -184,24 +195,25 @@ class RunSentences:
             a = TokenBatch.from_flat(found.source_ids, found.source_lengths, codes[:, 0].tolist())
             b = TokenBatch.from_flat(found.target_ids, found.target_lengths, codes[:, 1].tolist())
             translations, originals = by_pivot(ParallelBatch(a, b, step=0), self._request.pivot)
-            self._pairs.append(
-                torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1).numpy()
-            )
+            keys = torch.stack([sentence_keys(originals), sentence_keys(translations)], dim=1)
+            self._pairs.append(keys.numpy())
             for key, _, ids in _sentences(originals):
                 self._negatives.setdefault(key, ids)
             self._look_up(translations, self._request.known_languages)
 
     def _look_up(self, batch: TokenBatch, languages: Iterable[str]) -> None:
-        wanted = frozenset(languages)
-        for key, language, ids in _sentences(batch) if wanted else ():
-            if language in wanted:
+        chosen = frozenset(languages)
+        if not chosen:
+            return
+        for key, language, ids in _sentences(batch):
+            if language in chosen:
                 self._others.setdefault(key, (language, ids))
 
 
 def _sentences(batch: TokenBatch) -> Iterator[tuple[int, str, ndarray]]:
-    ids = np.split(
-        batch.input_ids.cpu().numpy().astype(np.int32), batch.cu_seqlens.cpu().numpy()[1:-1]
-    )
+    """Key, language and token ids of each sentence."""
+    tokens = batch.input_ids.cpu().numpy().astype(np.int32)
+    ids = np.split(tokens, batch.cu_seqlens.cpu().numpy()[1:-1])
     yield from zip(sentence_keys(batch).tolist(), batch.languages, ids, strict=True)
 
 
@@ -227,14 +239,16 @@ class BankBuilder:
                 f"teachers: vectors of width {sum(self.widths)} can't be made {width} wide, as the"
                 " encoder's are; add a teacher or choose a smaller encoder"
             )
+        # All that decides about the vectors: a bank with this digest can be used as it is.
         identity = repr(([teacher.digest() for teacher in teachers], width, self.negatives))
         content = self.keys.tobytes() + self.groups.tobytes()
         self.digest = hashlib.sha256(identity.encode() + content).hexdigest()
 
     @property
     def joined(self) -> bool:
-        """Whether the teachers' vectors are projected: there are several, or they are wider than
-        the student's.
+        """Whether the teachers' vectors are projected to the student's width.
+
+        There are several, or the only one's are wider.
         """
         return self.widths != (self.width,)
 
@@ -254,6 +268,7 @@ class BankBuilder:
         self._need_all_sentences(path)
         parts = path.with_name(f"{path.name}-parts-{self.digest[:12]}")
         files = [parts / f"{first:09d}.npz" for first in range(0, len(self.sentences), PART)]
+        # The processes take turns; a part that is there was made before the run was killed.
         for number, file in enumerate(files):
             if number % engine.world_size == engine.rank and not file.is_file():
                 self._make_part(file, self.sentences[number * PART : (number + 1) * PART])
@@ -268,38 +283,39 @@ class BankBuilder:
 
     def _make_part(self, file: Path, sentences: Sequence[tuple[str, list[int]]]) -> None:
         began = time.process_time()
-        vectors = np.concatenate(
-            [self._embed(teacher, sentences) for teacher in self.teachers], axis=1
-        )
+        by_teacher = [self._embed(teacher, sentences) for teacher in self.teachers]
+        vectors = np.concatenate(by_teacher, axis=1).astype(np.float16)
         with atomic_write(file, "wb") as opened:
-            np.savez(
-                opened, vectors=vectors.astype(np.float16), seconds=time.process_time() - began
-            )
+            np.savez(opened, vectors=vectors, seconds=time.process_time() - began)
 
     def _embed(
         self, teacher: Teacher, sentences: Sequence[tuple[str, list[int]]]
     ) -> Float32[ndarray, "n d"]:
         found = np.empty((len(sentences), teacher.width), dtype=np.float32)
+        # language by language, as some vocabularies segment words by it first
         for language in sorted({language for language, _ in sentences}):
             rows = [row for row, (code, _) in enumerate(sentences) if code == language]
             found[rows] = teacher.embed([sentences[row][1] for row in rows], language)
-        if (
-            self.joined
-        ):  # so that each teacher has the same say, whatever the lengths of its vectors
+        if self.joined:
+            # Each teacher then has the same say, whatever the lengths of its vectors.
             return normalize_rows(found)
         return found
 
     def _assemble(self, path: Path, files: Sequence[Path]) -> None:
         began = time.process_time()
-        projection = self._projection(files) if self.joined else None
+        projection: Projection | None = None
+        explained: float | None = None
+        if self.joined:
+            projection = self._projection(files)
+            explained = projection.explained
         seconds = 0.0
         parts = []
         for file in files:
             vectors, spent = _read_part(file)
             seconds += spent
-            parts.append(
-                vectors if projection is None else (vectors - projection.mean) @ projection.basis
-            )
+            if projection is not None:
+                vectors = (vectors - projection.mean) @ projection.basis
+            parts.append(vectors)
         _, counts = np.unique(self.groups[: self.negatives], return_counts=True)
         record = BankRecord(
             digest=self.digest,
@@ -308,7 +324,7 @@ class BankBuilder:
             largest_group=int(counts.max()),
             teachers=tuple(teacher.name for teacher in self.teachers),
             widths=self.widths,
-            explained_variance=None if projection is None else projection.explained,
+            explained_variance=explained,
             cpu_seconds=seconds + time.process_time() - began,
         )
         write_bank(path, record, self.keys, self.groups, parts)
@@ -319,12 +335,13 @@ class BankBuilder:
         total = np.zeros(width)
         products = np.zeros((width, width))
         for number, file in enumerate(files):
-            vectors = _read_part(file)[0][: max(0, self.negatives - number * PART)].astype(
-                np.float64
-            )
+            # Negatives stand first; a part behind them has none. In float64, as many are added up.
+            negatives = max(0, self.negatives - number * PART)
+            vectors = _read_part(file)[0][:negatives].astype(np.float64)
             total += vectors.sum(axis=0)
             products += vectors.T @ vectors
         mean = total / self.negatives
+        # E[v v'] - E[v] E[v]'
         covariance = torch.from_numpy(products / self.negatives - np.outer(mean, mean))
         basis, explained = principal_components(covariance, self.width)
         return Projection(basis.float().numpy(), mean.astype(np.float32), explained)
@@ -340,10 +357,9 @@ class BankBuilder:
             missing = teacher.missing([ids for _, ids in self.sentences])
             if missing:
                 file = path.with_name(f"{path.name}-missing.txt")
+                texts = [teacher.text(self.sentences[row][1]) for row in missing]
                 with atomic_write(file) as opened:
-                    opened.writelines(
-                        f"{teacher.text(self.sentences[row][1])}\n" for row in missing
-                    )
+                    opened.writelines(f"{text}\n" for text in texts)
                 raise DataError(
                     f"has no vectors for {len(missing):,} of {len(self.sentences):,} sentences of"
                     f" this run; they stand in {file}: embed them and add vectors and lines",

@@ -1,5 +1,7 @@
-"""The smallest and the largest number that each option of a run may be: beyond them nothing can
-work, or all breaks.
+"""The smallest and the largest number that each option of a run may be.
+
+Not advice: between them an option may still be a bad choice. Beyond them nothing can work, or the
+process dies of it, and an error with the option's name is better.
 """
 
 from __future__ import annotations
@@ -61,9 +63,9 @@ def check_method(options: Any, where: str) -> None:
     """
     for option in dataclasses.fields(options):
         value = getattr(options, option.name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            bounds = next(
-                (bounds for end, bounds in METHOD_BOUNDS.items() if option.name.endswith(end)),
-                (-MANY, MANY),
-            )
-            check_bounds(options, where, {option.name: bounds})
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            continue
+        # the first of the endings that fits
+        fitting = [bounds for end, bounds in METHOD_BOUNDS.items() if option.name.endswith(end)]
+        bounds = next(iter(fitting), (-MANY, MANY))
+        check_bounds(options, where, {option.name: bounds})

@@ -1,5 +1,8 @@
-"""How many steps fit into a time budget: measured on a throwaway copy, then fixed, so that the run
-can be repeated.
+"""How many steps fit into a time budget: measured on a throwaway copy, then fixed.
+
+Once fixed, the number of steps stands in the run's config.toml, so that the run can be repeated on
+another machine. A copy of the objective makes some steps, an evaluation and a checkpoint; from
+their times follows the largest number of steps that fits, with what else a run of that length does.
 """
 
 from __future__ import annotations
@@ -32,13 +35,17 @@ from interlingua.train.term_gradients import TermGradients
 from interlingua.train.validation import Evaluate, measure, valid_batches
 
 UNBOUNDED = 1 << 30
+"""More tokens or steps than there are."""
 WARMUP_STEPS = 2
+"""Steps that are not timed: the first ones allocate memory and choose algorithms."""
 MOST_STEPS = 40
+"""Steps that are timed, at most."""
 MOST_OVERHEAD = 1 / 3
 """Of the budget, for evaluations and checkpoints; beyond it they are spaced."""
 SPACED = (0.2, 0.25, 0.34, 0.5)
 """Shares of the run, one of which is enough; else both are made at the end alone."""
 FEW_STEPS = 50
+"""Fewer than this are reported."""
 SPARE = 1.2
 """Times the least seconds that were measured, so that a budget of that size is enough the next
 time."""
@@ -71,13 +78,12 @@ def fix_length(
     if run.max_steps is not None:
         return config
     if run.num_train_epochs is not None:
-        pairs = (
-            run.num_train_epochs * MicroBatches(config, data.train, UNBOUNDED, engine).epoch_size
-        )
-        return config.replace_run(
-            max_steps=max(1, round(pairs / run.global_batch_size)), num_train_epochs=None
-        )
+        batches = MicroBatches(config, data.train, UNBOUNDED, engine)
+        pairs = run.num_train_epochs * batches.epoch_size
+        max_steps = max(1, round(pairs / run.global_batch_size))
+        return config.replace_run(max_steps=max_steps, num_train_epochs=None)
     assert run.budget_seconds is not None
+    # The main process's times count for all, which have to make the same number of steps.
     fitted = engine.share(_measured_steps(config, data, engine, evaluate, run.budget_seconds))
     if fitted.steps < 1:
         raise BudgetError(
@@ -133,16 +139,16 @@ def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
     warnings = []
     share = _overhead(steps, run, costs) / seconds
     if share > MOST_OVERHEAD:
-        for every in (*SPACED, float(max(1, steps_within(seconds, _every(run, UNBOUNDED), costs)))):
+        # Each wider than the one before; the last one is all steps of a run that evaluates once.
+        at_the_end = max(1, steps_within(seconds, _every(run, UNBOUNDED), costs))
+        for every in (*SPACED, float(at_the_end)):
             spaced = _every(run, every)
             steps = steps_within(seconds, spaced, costs)
             if _overhead(steps, spaced, costs) <= MOST_OVERHEAD * seconds:
                 break
-        times = (
-            f"every {100 * spaced.eval_steps:.0f} % of the run"
-            if spaced.eval_steps < 1
-            else "at the end alone"
-        )
+        times = "at the end alone"
+        if spaced.eval_steps < 1:
+            times = f"every {100 * spaced.eval_steps:.0f} % of the run"
         warnings.append(
             f"an evaluation takes {costs.evaluation:.1f} s and a checkpoint {costs.checkpoint:.1f}"
             f" s, {100 * share:.0f} % of the budget as often as run.eval_steps and save_steps say;"
@@ -173,10 +179,8 @@ def _overhead(steps: int, run: RunConfig, costs: Costs) -> float:
     if steps < 1:
         return costs.evaluation + costs.checkpoint
     evaluations = ceil_div(steps, steps_of(run.eval_steps, steps)) + costs.evaluates_start
-    return (
-        evaluations * costs.evaluation
-        + ceil_div(steps, steps_of(run.save_steps, steps)) * costs.checkpoint
-    )
+    checkpoints = ceil_div(steps, steps_of(run.save_steps, steps))
+    return evaluations * costs.evaluation + checkpoints * costs.checkpoint
 
 
 def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
@@ -185,11 +189,15 @@ def steps_within(seconds: float, run: RunConfig, costs: Costs) -> int:
     def needed(steps: int) -> float:
         return steps * costs.step + _overhead(steps, run, costs)
 
+    # By bisection, as the number of evaluations depends on the steps where it is a share of them.
     fits = 0
-    too_many = int(max(0.0, seconds) / costs.step) + 1
+    too_many = int(max(0.0, seconds) / costs.step) + 1  # even without any evaluation
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        fits, too_many = (middle, too_many) if needed(middle) <= seconds else (fits, middle)
+        if needed(middle) <= seconds:
+            fits = middle
+        else:
+            too_many = middle
     return fits
 
 
@@ -209,16 +217,10 @@ def _measured_steps(
     )
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     build_seconds = time.perf_counter() - started
-    model_and_objective = (model, objective)
-    step_seconds = _time_steps(
-        config,
-        model_and_objective,
-        optimizer,
-        batches,
-        engine,
-        SHARE_FOR_MEASURING * budget_seconds,
-    )
+    most_seconds = SHARE_FOR_MEASURING * budget_seconds
+    step_seconds = _time_steps(config, (model, objective), optimizer, batches, engine, most_seconds)
     evaluation_seconds = _time_evaluation(config, unsharded, data, batches, engine, evaluate)
+    # On the disk of the run's folder, which may be slower than that of temporary files.
     with tempfile.TemporaryDirectory(dir=_existing(config.run.output)) as folder:
         saving = time.perf_counter()
         save_checkpoint(Path(folder), objective, optimizer, TrainState(), write=engine.is_main)
@@ -227,6 +229,7 @@ def _measured_steps(
     left = budget_seconds - (time.perf_counter() - started) - build_seconds - checkpoint_seconds
     pretrained = config.encoder.path is not None
     costs = Costs(step_seconds, evaluation_seconds, checkpoint_seconds, evaluates_start=pretrained)
+    # All that is spent around the steps, and one step with what it brings.
     least = budget_seconds - left + step_seconds + _overhead(1, config.run, costs)
     return fit(max(left, 1e-9), config.run, costs)._replace(least_seconds=least)
 
@@ -239,6 +242,7 @@ def _time_steps(
     engine: Engine,
     seconds: float,
 ) -> float:
+    """Seconds of a step, measured over at least one step and about so many seconds."""
     with (
         freed_memory_kept(),
         Prefetcher(batches, stop_step=WARMUP_STEPS + MOST_STEPS) as prefetched,
@@ -252,6 +256,7 @@ def _time_steps(
             if step + 1 == WARMUP_STEPS:
                 first = time.perf_counter()
             timed = step + 1 - WARMUP_STEPS
+            # All processes stop after the same step: the next one would wait for all of them.
             if timed > 0 and engine.any(time.perf_counter() - first > seconds):
                 break
     return (time.perf_counter() - first) / timed
@@ -273,6 +278,7 @@ def _time_evaluation(
 
 
 def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
     while not folder.is_dir():
         folder = folder.parent
     return folder

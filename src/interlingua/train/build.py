@@ -1,4 +1,8 @@
-"""From config to parts: objective and batches; each is a pure function of the config."""
+"""From config to parts: objective and batches; each is a pure function of the config.
+
+Two calls with the same config, in whatever process, make the same initial weights and the same
+batches: this is what lets processes build their copies apart, and a resumed run find its place.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +52,14 @@ def build_objective(
     torch.manual_seed(seed_for(config.run.seed, "weights"))
     method: type[Objective] = resolve(METHODS, config.method.name)
     options = config.method.options
+    # Languages are taken from the config, else from the vocabulary, else from the corpus.
     if not vocabulary.language_tags:
         options = method.with_languages(options, tuple(languages))
     objective = method(options, build_encoder(config, vocabulary))
     objective.total_steps = config.run.max_steps or 1
     if config.method.prefixes is not None:
         objective.nest(config.method.prefixes)
+    # In all encoders and layers: a combination's terms, question towers, teachers.
     for module in objective.modules():
         if isinstance(module, Encoder):
             module.gradcache_sentences = config.run.gradcache_sentences
@@ -78,8 +84,7 @@ def feeds_of(method: MethodConfig) -> tuple[FeedName, ...]:
 
 
 def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
-    """The encoder from a preset or from a pretrained backbone, with the prompts that it is trained
-    with.
+    """The encoder from a preset or a pretrained backbone, with the prompts of its training data.
 
     Raises:
         ConfigError: see ``build_objective``.
@@ -102,6 +107,7 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
             PASSAGE_PROMPT: question_config.passage_prompt,
         }
         prompts = {**encoder.settings.prompts, **named}
+        # An empty prompt of the config takes one that the pretrained model had away.
         kept = {name: text for name, text in prompts.items() if text}
         encoder.settings = dataclasses.replace(encoder.settings, prompts=kept)
     return encoder
@@ -120,19 +126,21 @@ def remember_lengths(objective: Objective, config: TrainConfig) -> None:
     """
     if (question_config := config.data.questions) is None:
         return
+    of_passages = question_config.max_passage_tokens
+    of_questions = question_config.max_question_tokens
     passages, *questions = objective.exported
-    own = (
-        question_config.max_passage_tokens
-        if questions
-        else max(question_config.max_passage_tokens, question_config.max_question_tokens)
+    if not questions:
+        of_passages = max(of_passages, of_questions)
+    _limit_tokens(passages, of_passages)
+    for tower in questions:
+        _limit_tokens(tower, of_questions)
+
+
+def _limit_tokens(encoder: Encoder, limit: int) -> None:
+    """Cuts what an encoder reads, unless it takes less than that anyway."""
+    encoder.settings = dataclasses.replace(
+        encoder.settings, max_tokens=min(limit, encoder.max_tokens)
     )
-    for tower, limit in (
-        (passages, own),
-        *((tower, question_config.max_question_tokens) for tower in questions),
-    ):
-        tower.settings = dataclasses.replace(
-            tower.settings, max_tokens=min(limit, tower.max_tokens)
-        )
 
 
 def with_default_prompt(settings: EncodingSettings, text: str | None) -> EncodingSettings:
@@ -145,6 +153,7 @@ def with_default_prompt(settings: EncodingSettings, text: str | None) -> Encodin
     """
     if not text:
         return dataclasses.replace(settings, default_prompt=None)
+    # Under the name that the model has for this text, such as "query", if it has one.
     known = next((name for name, prompt in settings.prompts.items() if prompt == text), None)
     name = known or CORPUS_PROMPT
     return dataclasses.replace(
@@ -198,8 +207,7 @@ def _check_memory(backbone: BackboneConfig) -> None:
 
 
 class MicroBatches:
-    """The training batches of this process: called with a step, the list of its micro-batches, on
-    the host.
+    """The training batches of this process, on the host: called with a step, its micro-batches.
 
     A micro-batch is a feed's batch, or a dict of them for a method of several feeds.
 
@@ -219,6 +227,7 @@ class MicroBatches:
     ) -> None:
         self.accumulation = config.run.accumulation(engine.world_size)
         sizes = batch_sizes(config, list(sources))
+        # A step's batch is cut into slices of equal size, consecutive ones for each process.
         slices = self.accumulation * engine.world_size
         for feed, size in sizes.items():
             if size % slices:
@@ -248,15 +257,20 @@ class MicroBatches:
 
     def seen(self, step: int) -> dict[str, int]:
         """Rows in the steps before ``step``, by language pair or feed."""
-        return {
-            name: count for plan in self.plans.values() for name, count in plan.seen(step).items()
-        }
+        rows: dict[str, int] = {}
+        for plan in self.plans.values():
+            rows |= plan.seen(step)
+        return rows
 
     def expected(self, step: int) -> dict[str, float]:
         """``seen`` on average, at no cost."""
         rows: dict[str, float] = {}
         for plan in self.plans.values():
-            rows |= plan.expected(step) if isinstance(plan, ParallelPlan) else plan.seen(step)
+            # Only language pairs are drawn; to count those, ``seen`` goes through all steps.
+            if isinstance(plan, ParallelPlan):
+                rows |= plan.expected(step)
+            else:
+                rows |= plan.seen(step)
         return rows
 
     @property
@@ -264,12 +278,10 @@ class MicroBatches:
         """Rows that there are to be seen, by the same names."""
         rows: dict[str, int] = {}
         for plan in self.plans.values():
-            own = (
-                plan.available
-                if isinstance(plan, ParallelPlan)
-                else dict.fromkeys(plan.seen(0), plan.epoch_size)
-            )
-            rows |= own
+            if isinstance(plan, ParallelPlan):
+                rows |= plan.available
+            else:
+                rows |= dict.fromkeys(plan.seen(0), plan.epoch_size)
         return rows
 
     def __call__(self, step: int) -> list[Any]:
@@ -309,4 +321,6 @@ def batch_of(
     batches = {
         feed: plan.batch_at(step, rank=rank, world_size=world_size) for feed, plan in plans.items()
     }
-    return batches if len(batches) > 1 else next(iter(batches.values()))
+    if len(batches) == 1:
+        return next(iter(batches.values()))
+    return batches

@@ -1,5 +1,4 @@
-"""Checkpoints that are whole or not there: safetensors for weights and optimizer, JSON for the
-rest, never pickle.
+"""Checkpoints that are whole or not there: safetensors and JSON, never pickle.
 
 ``checkpoints/step-00000100/`` holds ``model.safetensors`` (all weights of the objective, heads and
 teachers included), ``optimizer.safetensors`` and ``state.json``, which also keeps the SHA-256 of
@@ -81,6 +80,7 @@ def save_checkpoint(
         CheckpointError: the disk is full or can't be written; older checkpoints are untouched.
     """
     target = folder / f"step-{state.step:08d}"
+    # Gathering needs all processes, so it comes before those that don't write return.
     weights = gathered(_weights(objective), keep=write)
     moments = gathered(_moments(objective, optimizer), keep=write)
     if not write:
@@ -100,11 +100,9 @@ def save_checkpoint(
             )
     except DataError as error:
         kept = checkpoints_in(folder)
-        before = (
-            f"the checkpoint of step {_step(kept[-1])} is kept"
-            if kept
-            else "there is no earlier one"
-        )
+        before = "there is no earlier one"
+        if kept:
+            before = f"the checkpoint of step {_step(kept[-1])} is kept"
         raise CheckpointError(
             f"the checkpoint of step {state.step} can't be written: {error}; {before}; free some"
             " space and run the same command again"
@@ -131,23 +129,27 @@ def load_checkpoint(
         raise CheckpointError(
             f"{path}: not safetensors ({error}); resume from another checkpoint"
         ) from error
+    # Compared here, for an error that names a weight and says what to do.
     shapes = {name: tensor.shape for name, tensor in _weights(objective)}
-    wrong = shapes.keys() ^ weights.keys() or {
-        name for name in weights if weights[name].shape != shapes[name]
-    }
+    wrong = shapes.keys() ^ weights.keys()  # names that only one of the two has
+    if not wrong:
+        wrong = {name for name in weights if weights[name].shape != shapes[name]}
     if wrong:
         raise CheckpointError(
             f"{path}: {min(wrong)} does not fit the config; use the config it was trained with"
         )
     own = objective.state_dict()
+    # not strict, as weights that share memory were written under their first name only
     objective.load_state_dict(
         {name: _shared_out(tensor, own[name]) for name, tensor in weights.items()}, strict=False
     )
+    # The optimizer numbers its parameters; the file has their names, followed by the moment's.
     parameters = dict(objective.named_parameters())
     states: dict[int, dict[str, Tensor]] = {}
     places = {name: place for place, name in enumerate(_names(objective, optimizer))}
     for key, tensor in moments.items():
         name, _, moment = key.partition("/")
+        # a moment is as large as its weight, or one number, such as the steps
         if name not in places or tensor.shape not in ((), parameters[name].shape):
             raise CheckpointError(
                 f"{path}: {key} does not fit the config; use the config it was trained with"
@@ -212,12 +214,12 @@ def _is_state(state: Any) -> bool:
         "best_metric": float | int | None,
     }
     for name, value in state.items():
+        # JSON may write a float as a whole number, but a count is never a fraction.
         kind = kinds.get(name, int if isinstance(plain[name], int) else float | int)
         if isinstance(value, bool) or not isinstance(value, kind):
             return False
-        if isinstance(value, dict) and not all(
-            isinstance(number, float | int) for number in value.values()
-        ):
+        numbers = value.values() if isinstance(value, dict) else ()
+        if not all(isinstance(number, float | int) for number in numbers):
             return False
     counts = (
         state["step"],
@@ -247,17 +249,16 @@ def weights_of(objective: nn.Module) -> dict[str, Tensor]:
 
 def _weights(objective: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """The same, sharded as they are."""
-    once = {
-        name
-        for named in (objective.named_parameters, objective.named_buffers)
-        for name, _ in named()
-    }
+    # unlike ``state_dict``, these name what is shared once
+    once = {name for name, _ in objective.named_parameters()}
+    once |= {name for name, _ in objective.named_buffers()}
     return ((name, tensor) for name, tensor in objective.state_dict().items() if name in once)
 
 
 def _moments(
     objective: nn.Module, optimizer: torch.optim.Optimizer
 ) -> Iterator[tuple[str, Tensor]]:
+    """The optimizer's averages, as ``WEIGHT/MOMENT``."""
     names = _names(objective, optimizer)
     for place, moments in optimizer.state_dict()["state"].items():
         for moment, tensor in moments.items():

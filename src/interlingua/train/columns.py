@@ -1,5 +1,7 @@
-"""Texts into columns of tokens, a chunk at a time: neither all texts nor all Python integers are
-held at once.
+"""Texts into columns of tokens, a chunk at a time.
+
+Neither all texts nor all Python integers are held at once: a token takes four bytes in an array,
+and some thirty as an integer in a list.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class ColumnBuilder:
         """
         self._texts.append(text)
         self._languages.append(language)
+        # as many as the tokenizer takes at once
         if len(self._texts) == CHUNK_TEXTS:
             self._tokenize()
         return len(self._languages) - 1
@@ -54,15 +57,15 @@ class ColumnBuilder:
 
     def _tokenize(self) -> None:
         """Language by language, as some vocabularies segment words by it first."""
+        # Texts are cleared once they are tokenized, languages are kept: the last ones are theirs.
         languages = self._languages[len(self._sequences) :]
         found: dict[int, Int32[np.ndarray, " t"]] = {}
         for language in sorted(set(languages)):
             rows = [row for row, code in enumerate(languages) if code == language]
             texts = [self._texts[row] for row in rows]
             encoded = self._vocabulary.encode(texts, language=language, max_tokens=self._max_tokens)
-            found |= {
-                row: np.asarray(ids, dtype=np.int32) for row, ids in zip(rows, encoded, strict=True)
-            }
+            for row, ids in zip(rows, encoded, strict=True):
+                found[row] = np.asarray(ids, dtype=np.int32)
         self._sequences += [found[row] for row in range(len(languages))]
         self._texts.clear()
 

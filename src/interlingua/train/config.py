@@ -1,5 +1,8 @@
-"""The configuration of a training run: six TOML sections as frozen dataclasses, and how they are
-read and written.
+"""The configuration of a training run: six TOML sections as frozen dataclasses.
+
+Each section checks its own numbers as it is made, so that a mistake is reported before any data is
+read. How they are read and written stands at the end; [method] is read in two steps, as its schema
+is that of the method it names.
 
 Options are called as in Hugging Face's ``TrainingArguments`` where they mean the same. A number of
 steps may be given as a fraction below 1, which means that share of the whole run.
@@ -52,9 +55,7 @@ OF_ANY_BACKBONE = ("attention_probs_dropout_prob",)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EncoderConfig:
-    """[encoder]: a preset to train from scratch, with sizes that may be overridden, or a pretrained
-    backbone.
-    """
+    """[encoder]: a preset to train from scratch, or a pretrained backbone."""
 
     preset: str | None = None
     """ems-base (the paper's), ems-small or ems-tiny."""
@@ -92,9 +93,9 @@ class EncoderConfig:
     """Rows of the position table."""
 
     def __post_init__(self) -> None:
-        problem = Table(
-            {name: Maybe(kind) for name, kind in SIZE_KINDS.items() if name in SIZES}
-        ).problem(self.sizes(), "encoder")
+        # The bounds of a model file's sizes, so that no run writes a model that can't be read.
+        kinds = {name: Maybe(kind) for name, kind in SIZE_KINDS.items() if name in SIZES}
+        problem = Table(kinds).problem(self.sizes(), "encoder")
         if problem is not None:
             key, found, expected = problem
             raise ConfigError(f"{key.replace('.', ': ')} is {found}, expected {expected}")
@@ -103,7 +104,8 @@ class EncoderConfig:
                 "encoder: give either preset (train from scratch) or path (a pretrained backbone)"
             )
         fixed = [name for name in self.sizes() if name not in OF_ANY_BACKBONE]
-        fixed += ["initialization"] if self.initialization else []
+        if self.initialization:
+            fixed.append("initialization")
         if self.path is not None and fixed:
             raise ConfigError(
                 f"encoder: {fixed[0]} can't be changed in a pretrained backbone; remove it"
@@ -116,9 +118,7 @@ class EncoderConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MethodConfig:
-    """[method]: a name of ``registry.METHODS`` and that method's own options, which stand next to
-    it in the file.
-    """
+    """[method]: a name of ``registry.METHODS``, and next to it that method's own options."""
 
     name: str
     """The method, e.g. ems, or ``package.module:Class``."""
@@ -133,9 +133,8 @@ class MethodConfig:
 
     def __post_init__(self) -> None:
         if self.matryoshka:
-            Matryoshka(
-                dims=self.matryoshka, weights=self.matryoshka_weights
-            )  # raises where the widths can't be
+            # raises where the widths can't be
+            Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)
         elif self.matryoshka_weights:
             raise ConfigError(
                 "matryoshka_weights is set, but nothing reads it without matryoshka; remove it"
@@ -144,14 +143,13 @@ class MethodConfig:
     @property
     def prefixes(self) -> Matryoshka | None:
         """The widths with their weights, if there are any."""
-        return (
-            Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)
-            if self.matryoshka
-            else None
-        )
+        if not self.matryoshka:
+            return None
+        return Matryoshka(dims=self.matryoshka, weights=self.matryoshka_weights)
 
     def to_mapping(self) -> dict[str, Any]:
         """The section as a file holds it: the method's own options and those of every method."""
+        # lists, which TOML has, in place of tuples; empty ones are the default and left out
         for_all = {name: value for name in FOR_ALL_METHODS if (value := list(getattr(self, name)))}
         return {"name": self.name, **for_all, **to_mapping(self.options)}
 
@@ -201,25 +199,22 @@ class OptimizerConfig:
                 "optimizer: momentum must be at least 0 and below 1, trust_coefficient above 0"
             )
         check_bounds(self, "optimizer", OPTIMIZER_BOUNDS)
-        foreign = (
-            ("betas", "eps", "amsgrad")
-            if self.name == "lars"
-            else ("momentum", "trust_coefficient")
-        )
-        changed = [
-            key
-            for key in foreign
-            if getattr(self, key) != type(self).__dataclass_fields__[key].default
-        ]
-        if changed:
-            raise ConfigError(
-                f"optimizer: {changed[0]} is set, but {self.name} does not read it; remove it"
-            )
+        # An option that nothing reads would be taken for one that was tried.
+        foreign: tuple[str, ...] = ("momentum", "trust_coefficient")
+        if self.name == "lars":
+            foreign = ("betas", "eps", "amsgrad")
+        for key in foreign:
+            if _is_changed(self, key):
+                raise ConfigError(
+                    f"optimizer: {key} is set, but {self.name} does not read it; remove it"
+                )
 
     @property
     def rate(self) -> float:
         """The peak learning rate, before ``learning_rate_steps``."""
-        return LEARNING_RATE if self.learning_rate is None else self.learning_rate
+        if self.learning_rate is None:
+            return LEARNING_RATE
+        return self.learning_rate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -244,10 +239,7 @@ class ScheduleConfig:
             )
         check_bounds(self, "schedule", {"warmup_steps": (0, MANY)})
         _check_steps("schedule", warmup_steps=self.warmup_steps)
-        if (
-            self.name == "ramp"
-            and self.warmup_steps != type(self).__dataclass_fields__["warmup_steps"].default
-        ):
+        if self.name == "ramp" and _is_changed(self, "warmup_steps"):
             raise ConfigError(
                 "schedule: warmup_steps is set, but ramp warms up during the whole run; remove it"
             )
@@ -345,9 +337,11 @@ class RunConfig:
             raise ConfigError(
                 "run: stop_at_budget is set, but there is no budget_seconds to stop at; give it"
             )
-        # a run that has begun knows its steps, and needs the budget to stop at
-        alone = self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
-        if len(given) != (2 if alone else 1) or min(given) <= 0:
+        # A run that has begun knows its steps, and needs the budget to stop at: both are given.
+        has_begun = (
+            self.stop_at_budget and self.max_steps is not None and self.num_train_epochs is None
+        )
+        if len(given) != (2 if has_begun else 1) or min(given) <= 0:
             raise ConfigError(f"run: give exactly one of {', '.join(LENGTHS)}, above 0")
         for name in (
             "global_batch_size",
@@ -365,6 +359,7 @@ class RunConfig:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ConfigError(f"run: {name} must be above 0, got {value:g}")
+        # afterwards, as "above 0" is the plainer message of the two
         check_bounds(self, "run", RUN_BOUNDS)
         _check_steps(
             "run",
@@ -384,6 +379,7 @@ class RunConfig:
                 f"run: global_batch_size {self.global_batch_size} can't be shared evenly by"
                 f" {world_size} processes; choose a multiple of {world_size}"
             )
+        # 0 where there are more processes than rows
         micro = self.micro_batch_size or self.global_batch_size // world_size
         if micro == 0 or self.global_batch_size % (micro * world_size):
             fitting = [
@@ -391,7 +387,9 @@ class RunConfig:
                 for n in range(1, world_size)
                 if micro and self.global_batch_size % (micro * n) == 0
             ]
-            remedy = f"; {', '.join(map(str, fitting))} processes would do" if fitting else ""
+            remedy = ""
+            if fitting:
+                remedy = f"; {', '.join(map(str, fitting))} processes would do"
             raise ConfigError(
                 f"run: global_batch_size {self.global_batch_size} is not a multiple of"
                 f" micro_batch_size {micro} x {world_size} processes; change one of them{remedy}"
@@ -399,7 +397,13 @@ class RunConfig:
         return self.global_batch_size // (micro * world_size)
 
 
+def _is_changed(section: Any, key: str) -> bool:
+    """Whether a key of a section has another value than its default."""
+    return bool(getattr(section, key) != type(section).__dataclass_fields__[key].default)
+
+
 def _check_steps(section: str, **values: float) -> None:
+    """Refuses numbers of steps that are neither whole nor a share of the run."""
     for name, value in values.items():
         if value >= 1 and value != int(value):
             raise ConfigError(
@@ -419,6 +423,8 @@ class TrainConfig:
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
 
     def __post_init__(self) -> None:
+        # [optimizer] does not know whether the encoder is pretrained; written out here, the rate
+        # stands in the run's config.toml.
         if self.optimizer.learning_rate is None:
             rate = LEARNING_RATE if self.encoder.path is None else FINE_TUNING_RATE
             object.__setattr__(
@@ -472,6 +478,7 @@ def load_train_config(path: PathLike, *, overrides: Sequence[str] = ()) -> Train
     table = load_toml(path, overrides=overrides)
     overridden = {text.partition("=")[0].strip() for text in overrides}
     chosen = {key for key in LENGTHS if f"run.{key}" in overridden}
+    # A run has one length: ``--set run.max_steps=10`` drops the file's num_train_epochs.
     if chosen and isinstance(table.get("run"), dict):
         table["run"] = {
             key: value for key, value in table["run"].items() if key not in LENGTHS or key in chosen
@@ -491,6 +498,8 @@ def train_config_from(table: Mapping[str, Any], *, where: str = "config") -> Tra
     method = sections.get("method")
     if not isinstance(method, Mapping) or not isinstance(method.get("name"), str):
         raise ConfigError(f"{where}: [method] needs a name; known: {', '.join(sorted(METHODS))}")
+    # In the file all keys of [method] stand side by side; here the method's own are parted from
+    # those of all methods, and read by the schema of the method.
     for_all = {key: method[key] for key in ("name", *FOR_ALL_METHODS) if key in method}
     options = {key: value for key, value in method.items() if key not in for_all}
     try:

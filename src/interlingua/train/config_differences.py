@@ -18,6 +18,7 @@ def differences(
         b: the other.
         ignore: keys that may differ.
     """
+    # As mappings, since two methods have options of different names, of which one side has none.
     flat_a = dict(_flat(a.to_mapping()))
     flat_b = dict(_flat(b.to_mapping()))
     keys = sorted((flat_a.keys() | flat_b.keys()) - ignore)
@@ -29,11 +30,11 @@ def differences(
 
 
 def _flat(table: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
+    """Nested tables as one list, by keys such as ``run.seed``."""
     pairs: list[tuple[str, Any]] = []
     for key, value in table.items():
-        pairs += (
-            _flat(value, f"{path}{key}.")
-            if isinstance(value, Mapping)
-            else [(f"{path}{key}", value)]
-        )
+        if isinstance(value, Mapping):
+            pairs += _flat(value, f"{path}{key}.")
+        else:
+            pairs.append((f"{path}{key}", value))
     return pairs

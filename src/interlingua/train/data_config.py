@@ -84,10 +84,9 @@ class QuestionsConfig:
             raise ConfigError(
                 "data.questions: valid and held_out are both given; remove one of them"
             )
-        if (
-            min(self.hard_negatives, self.held_out) < 0
-            or min(self.max_question_tokens, self.max_passage_tokens) < 1
-        ):
+        least_count = min(self.hard_negatives, self.held_out)
+        least_tokens = min(self.max_question_tokens, self.max_passage_tokens)
+        if least_count < 0 or least_tokens < 1:
             raise ConfigError(
                 "data.questions: a number of questions or tokens is out of range; see its keys"
             )
@@ -126,8 +125,9 @@ class MonolingualConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataConfig:
-    """[data]: what to train on. A method takes some of these feeds, most of them the parallel
-    corpus alone.
+    """[data]: what to train on.
+
+    A method takes some of these feeds, most of them the parallel corpus alone.
     """
 
     corpus: Path | None = None
@@ -169,6 +169,7 @@ class DataConfig:
             raise ConfigError(
                 "data: nothing to train on; give corpus, the folder that interlingua prepare wrote"
             )
+        # refuses what is no pair of languages; whether the corpus has it is seen when it is opened
         for name in self.language_pairs:
             named_pair(name)
 

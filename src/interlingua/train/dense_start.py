@@ -1,5 +1,4 @@
-"""A student's new linear layer begins as the least-squares map from its own vectors to its
-teachers'.
+"""A student's new linear layer begins as the least-squares map to its teachers' vectors.
 
 Several teachers joined by their principal components span a space that no encoder starts in: its
 vectors and the targets differ by a rotation at least, which the transformer would have to learn
@@ -43,6 +42,7 @@ def fit_dense(
     training = encoder.training
     encoder.eval()
     device = next(encoder.parameters()).device
+    # Sentences of about one length together.
     chosen = sorted(sentences[:SENTENCES], key=len)
     students = []
     targets = []
@@ -61,14 +61,13 @@ def fit_dense(
 def least_squares(
     x: Float[Tensor, "n d"], y: Float[Tensor, "n e"], *, ridge: float = RIDGE
 ) -> tuple[Float[Tensor, "e d"], Float[Tensor, " e"]]:
-    r"""The affine map from x to y of least squared error, with a penalty where directions of x
-    hardly vary.
+    r"""The affine map from x to y of least squared error, by ridge regression.
 
-    .. math:: W = Y_c^\top X_c (X_c^\top X_c + \lambda \bar v n I)^{-1}, \qquad b = \bar y - W \bar
-    x
+    .. math:: W = Y_c^\top X_c (X_c^\top X_c + \lambda \bar v n I)^{-1},
+              \qquad b = \bar y - W \bar x
 
     *Symbols*: X_c and Y_c are x and y without their means, lambda ``ridge``, v the mean variance of
-    x's dimensions.
+    x's dimensions. The penalty keeps the map small along directions in which x hardly varies.
 
     Args:
         x: one row for each sample.
@@ -83,7 +82,7 @@ def least_squares(
     x_centered = x - x_mean
     y_centered = y - y_mean
     products = x_centered.T @ x_centered
-    penalty = ridge * products.diagonal().mean()
+    penalty = ridge * products.diagonal().mean()  # lambda v n
     regular = products + penalty * torch.eye(len(products), dtype=x.dtype, device=x.device)
     weight = torch.linalg.solve(regular, x_centered.T @ y_centered).T
     return weight, y_mean - weight @ x_mean

@@ -1,4 +1,11 @@
-"""The ten calls that know devices, ranks and precision; Lightning Fabric does the work."""
+"""The ten calls that know devices, ranks and precision; Lightning Fabric does the work.
+
+All processes run the same program and make the same decisions, each on its own part of a step's
+batch. DDP averages their gradients in the backward pass. A loss that compares rows of all processes
+gathers the embeddings with gradients (``all_gather_grad``) and is computed whole by each, which
+makes the average the gradient of one process on the whole batch. With FSDP each process holds a
+shard of every weight, and one copy on the CPU is put together to evaluate and to save.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +44,7 @@ from interlingua.train.launch import find_launch
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
 AGREE_EVERY_STEPS = 8
+"""Steps between two questions of the processes to one another, see ``Engine.any_at``."""
 
 
 class Engine:
@@ -52,6 +60,7 @@ class Engine:
     """
 
     def __init__(self, config: RunConfig) -> None:
+        # Fabric reports each process that it starts; the run's log has what a user needs.
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
         self.device_kind = _device(config.device)
         self.precision: Precision = _precision(config.precision, self.device_kind)
@@ -60,6 +69,7 @@ class Engine:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self._determinism = contextlib.ExitStack()
+        # before anything is multiplied on the GPU, see there
         if config.deterministic and self.device_kind == "cuda":
             self._determinism.enter_context(same_bytes_each_time())
         launch = find_launch(config.devices)
@@ -98,19 +108,17 @@ class Engine:
 
     @property
     def sparse_gradients(self) -> bool:
-        """Whether gradients of embedding tables may be sparse: in one process, on the CPU, where it
-        pays.
-        """
+        """Whether gradients of embedding tables may be sparse: in one process, on the CPU."""
         return self.world_size == 1 and self.device_kind == "cpu"
 
     def resolve_hardware(self, config: TrainConfig) -> TrainConfig:
-        """The config with what depends on the machine written out, so that a run of it repeats this
-        one.
+        """The config with what depends on the machine written out: a run of it repeats this one.
 
-        The size of the validation batches too: a run on another machine is to have comparable
+        The size of the validation batches too, so that a run on another machine has comparable
         losses.
         """
         size = config.data.valid_batch_size or config.run.global_batch_size
+        # "auto" and None become what they are on this machine.
         config = dataclasses.replace(
             config, data=dataclasses.replace(config.data, valid_batch_size=size)
         )
@@ -122,8 +130,7 @@ class Engine:
         )
 
     def setup(self, objective: Objective) -> nn.Module:
-        """The objective as it is called in training: under autocast, its gradients averaged over
-        the processes.
+        """The objective as it is called in training: under autocast, with averaged gradients.
 
         With fsdp its weights are sharded from here on, so an optimizer must be built afterwards.
         """
@@ -139,25 +146,24 @@ class Engine:
 
         The objective itself, or in the main process of a sharded run a whole copy of it on the CPU.
         """
-        return copy.deepcopy(objective).cpu() if self.sharded and self.is_main else objective
+        if self.sharded and self.is_main:
+            return copy.deepcopy(objective).cpu()
+        return objective
 
     def refresh(self, unsharded: Objective, objective: Objective) -> None:
         """Brings the unsharded copy up to date; all processes must call it."""
-        if self.sharded:
-            weights = gathered(objective.state_dict().items(), keep=self.is_main)
-            if self.is_main:
-                unsharded.load_state_dict(weights, strict=False)
+        if not self.sharded:
+            return
+        weights = gathered(objective.state_dict().items(), keep=self.is_main)
+        if self.is_main:
+            unsharded.load_state_dict(weights, strict=False)
 
     def seed(self, seed: int, *purpose: str | int) -> None:
-        """Starts torch's random numbers anew: what is drawn next depends on the arguments and the
-        rank alone.
-        """
+        """Starts torch's random numbers anew, by the arguments and the rank alone."""
         torch.manual_seed(seed_for(seed, *purpose, "rank", self.rank))
 
     def accumulate(self, model: nn.Module, *, more: bool) -> AbstractContextManager[None]:
-        """Spares the processes the averaging of gradients while more micro-batches of the step
-        follow.
-        """
+        """Averages no gradients in this block if more micro-batches of the step follow."""
         return self._fabric.no_backward_sync(cast(Any, model), enabled=more)
 
     def backward(self, loss: Float[Tensor, ""]) -> None:
@@ -165,9 +171,7 @@ class Engine:
         self._fabric.backward(loss)
 
     def clip(self, objective: nn.Module, max_norm: float | None) -> Float[Tensor, ""]:
-        """Norm of all gradients together, which are scaled down to ``max_norm`` if one is given and
-        they exceed it.
-        """
+        """Norm of all gradients together, which are scaled down to ``max_norm`` if it is larger."""
         weights = [weight for weight in objective.parameters() if weight.grad is not None]
         norm = get_total_norm([_numbers(weight.grad) for weight in weights])
         if max_norm is not None:
@@ -176,9 +180,7 @@ class Engine:
 
     @contextmanager
     def alone(self, objective: Objective) -> Iterator[None]:
-        """Lets one process call the objective while the others wait: it gathers nothing from
-        them.
-        """
+        """Lets one process call the objective while the others wait: it gathers nothing."""
         gather = objective.all_gather
         objective.all_gather = _itself
         try:
@@ -198,12 +200,14 @@ class Engine:
         Differentiated through DDP's mean, a loss over the gathered tensors that every rank computes
         whole has the gradient of one process on the concatenated batch.
         """
-        if (
-            tensor.device != self.device and self.world_size > 1
-        ):  # keys of sentences, which are made on the host
+        if tensor.device != self.device and self.world_size > 1:
+            # Keys of sentences are made on the host, and GPUs gather what is on them only.
             return self.all_gather_grad(tensor.to(self.device)).to(tensor.device)
+        # Losses that compare no rows gather too: counts of tokens, which have no gradient.
         self.compares_rows |= tensor.requires_grad
-        gathered: Tensor = _Gather.apply(tensor) if self.world_size > 1 else tensor  # type: ignore[no-untyped-call]
+        if self.world_size == 1:
+            return tensor
+        gathered: Tensor = _Gather.apply(tensor)  # type: ignore[no-untyped-call]
         return gathered
 
     def mean(self, tensor: Tensor) -> Tensor:
@@ -214,19 +218,21 @@ class Engine:
 
     def share(self, value: T) -> T:
         """What the main process has, for all."""
-        return self._fabric.broadcast(value) if self.world_size > 1 else value
+        if self.world_size == 1:
+            return value
+        return self._fabric.broadcast(value)
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is raised in any process."""
-        return (
-            flag
-            if self.world_size == 1
-            else bool(self.mean(torch.tensor(float(flag), device=self.device)) > 0)
-        )
+        if self.world_size == 1:
+            return flag
+        share = self.mean(torch.tensor(float(flag), device=self.device))
+        return bool(share > 0)
 
     def any_at(self, flag: bool, step: int) -> bool:
-        """``any``, but several processes ask one another only every few steps, as each time a GPU
-        has to wait.
+        """``any``, but several processes ask one another only every few steps.
+
+        Each time a GPU has to wait.
         """
         return (self.world_size == 1 or step % AGREE_EVERY_STEPS == 0) and self.any(flag)
 
@@ -245,12 +251,14 @@ class Engine:
         All meet first; but not where one met an error, of which the others may not know.
         """
         self._determinism.close()
-        if self.world_size > 1:
-            if error is None:
-                self.barrier()
-            for model in self._averaged:
-                _let_go(model)
-            dist.destroy_process_group()
+        if self.world_size == 1:
+            return
+        if error is None:
+            self.barrier()
+        # DDP's models hold the group, which can be ended once nothing does.
+        for model in self._averaged:
+            _let_go(model)
+        dist.destroy_process_group()
 
 
 @contextmanager
@@ -276,7 +284,7 @@ def same_bytes_each_time() -> Iterator[None]:
 class _Gather(torch.autograd.Function):
     """Concatenation over the processes.
 
-    A rank's own part gets the sum of what all ranks ask of it.
+    Backward, a rank's own part gets the sum of the gradients that all ranks have for it.
     """
 
     @staticmethod
@@ -291,18 +299,22 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         total = gradients[0].contiguous()
-        dist.all_reduce(total)
+        dist.all_reduce(total)  # a sum, in place
         return total.chunk(dist.get_world_size())[dist.get_rank()]
 
 
 def whole(tensor: Tensor) -> Tensor:
     """A tensor put together from the processes' shards; itself where it is not sharded."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    if isinstance(tensor, DTensor):
+        return tensor.full_tensor()
+    return tensor
 
 
 def local(tensor: Tensor) -> Tensor:
     """This process's shard of a tensor, which may be empty; itself where it is not sharded."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    if isinstance(tensor, DTensor):
+        return tensor.to_local()
+    return tensor
 
 
 def gathered(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, Tensor]:
@@ -326,7 +338,9 @@ def gathered(tensors: Iterable[tuple[str, Tensor]], *, keep: bool) -> dict[str, 
 def _numbers(gradient: Tensor | None) -> Tensor:
     """All that a gradient says, each row of a table once."""
     assert gradient is not None
-    return gradient.coalesce().values() if gradient.is_sparse else gradient
+    if gradient.is_sparse:
+        return gradient.coalesce().values()  # rows that were looked up twice are added up
+    return gradient
 
 
 def _let_go(model: DistributedDataParallel) -> None:
@@ -343,11 +357,10 @@ def _itself(tensor: Tensor) -> Tensor:
 
 
 class _Averaging(DDPStrategy):
-    """DDP that looks for weights without a gradient only where the objective leaves some, as that
-    costs time.
+    """DDP that looks for weights without a gradient only where the objective leaves some.
 
-    Without ids of devices it leaves batches on the host, see ``devices.py``; the model is on its
-    device already.
+    Looking for them takes time in every step. Without ids of devices it leaves batches on the host,
+    see ``devices.py``; the model is on its device already.
     """
 
     def _determine_ddp_device_ids(self) -> None:
@@ -363,19 +376,18 @@ class _Averaging(DDPStrategy):
 
 
 def _strategy(strategy: str, processes: int) -> Any:
+    """Fabric's strategy for what several processes share."""
     if processes == 1:
         return "auto"
     if strategy != "fsdp":
-        # buffers, such as a queue of keys, are the same in all processes, as all do the same to
-        # them
+        # Buffers, such as a queue of keys, need no broadcast: all processes do the same to them.
         return _Averaging(broadcast_buffers=False, gradient_as_bucket_view=True)
     return ModelParallelStrategy(_shard, data_parallel_size=processes, tensor_parallel_size=1)
 
 
 def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """FSDP2: a transformer layer is put together while it computes, everything else while the
-    objective does.
-    """
+    """FSDP2: a transformer layer is whole while it computes, all else while the objective does."""
+    # Layers first: what is sharded already stays a unit of its own in the objective's.
     for module in list(objective.modules()):
         if isinstance(module, Layer):
             fully_shard(module, mesh=mesh["data_parallel"])
@@ -384,12 +396,15 @@ def _shard(objective: nn.Module, mesh: DeviceMesh) -> nn.Module:
 
 
 def _device(device: str) -> Literal["cpu", "cuda"]:
+    """Where to compute: what is requested, or for "auto" a GPU if there is one."""
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
         raise ConfigError(
             "run: device 'cuda' is requested and there is none; use --set run.device=cpu"
         )
-    return "cuda" if available and device != "cpu" else "cpu"
+    if available and device != "cpu":
+        return "cuda"
+    return "cpu"
 
 
 class _Autocast(MixedPrecision):
@@ -415,6 +430,7 @@ def _precision_plugin(precision: Precision, device: str) -> FabricPrecision:
 
 
 def _precision(precision: str, device: str) -> Precision:
+    """The precision to compute in; "auto" takes the fastest that this machine has units for."""
     if precision != "auto":
         return cast(Precision, precision)
     if device == "cuda":

@@ -27,23 +27,18 @@ def exposure_lines(
     rows = exposure_table({name: available.get(name, 0) for name in seen}, shares, total)
     width = max(map(len, seen))
     yield f"{'language pair':<{width}}  {'pairs':>13}  {heading:>13}  {'share':>6}  {'passes':>7}"
-    few = len(rows) <= MOST_ROWS
-    head, middle, tail = (
-        (rows, [], []) if few else (rows[: MOST_ROWS - 3], rows[MOST_ROWS - 3 : -2], rows[-2:])
-    )
-    for row in head:
-        yield _line(row.name, row.available, row.draws, total, width)
-    if middle:
-        name = f"{len(middle)} others"
-        yield _line(
-            name,
-            sum(row.available for row in middle),
-            sum(row.draws for row in middle),
-            total,
-            width,
-        )
-    for row in tail:
-        yield _line(row.name, row.available, row.draws, total, width)
+    lines = [_line(row.name, row.available, row.draws, total, width) for row in rows]
+    if len(rows) <= MOST_ROWS:
+        yield from lines
+        return
+    # The largest, the two smallest, and one line on all between them.
+    first = MOST_ROWS - 3
+    middle = rows[first:-2]
+    available_rows = sum(row.available for row in middle)
+    draws = sum(row.draws for row in middle)
+    yield from lines[:first]
+    yield _line(f"{len(middle)} others", available_rows, draws, total, width)
+    yield from lines[-2:]
 
 
 def _line(name: str, available: int, seen: float, total: float, width: int) -> str:

@@ -1,5 +1,7 @@
-"""The feeds of a run: from the [data] section to sources on disk or in memory, and from those to
-plans of batches.
+"""The feeds of a run: from [data] to sources, and from sources to plans of batches.
+
+Parallel pairs are read from the disk as they are needed. All other feeds are tokenized here and
+held in memory.
 """
 
 from __future__ import annotations
@@ -44,26 +46,21 @@ class TrainingData(NamedTuple):
     def languages(self) -> tuple[str, ...]:
         """Codes of the languages of the parallel text, sorted; none without a corpus."""
         store = self.train.get("parallel")
-        return (
-            ()
-            if store is None
-            else tuple(sorted({code for pair in store.language_pairs for code in pair}))
-        )
+        if store is None:
+            return ()
+        return tuple(sorted({code for pair in store.language_pairs for code in pair}))
 
     @property
     def digest(self) -> str:
         """Identifies the training data and the vocabulary that made their tokens."""
         digests = {name: source.digest for name, source in self.train.items()}
         if digests.keys() == {"parallel"}:
-            return str(digests["parallel"])
-        return hashlib.sha256(
-            repr((sorted(digests.items()), self.vocabulary.digest())).encode()
-        ).hexdigest()
+            return str(digests["parallel"])  # a store's digest covers its vocabulary's
+        content = repr((sorted(digests.items()), self.vocabulary.digest()))
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def digests(self, data: DataConfig) -> dict[str, str]:
-        """Identifies all that a run reads, by the keys of its manifest: what it trains on, what it
-        is measured on.
-        """
+        """Identifies all that a run trains and is measured on, by the keys of its manifest."""
         measured = [f"{name} {source.digest}" for name, source in sorted(self.valid.items())]
         measured += [f"similarity {sha256_file(path)}" for path in data.similarity]
         if data.corpus is not None and (data.corpus / "valid_text").is_dir():
@@ -99,6 +96,8 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
         "questions": data.questions,
         "monolingual": data.monolingual,
     }
+    # What the method needs, then what it would not read: a section that has no effect is refused.
+    # A corpus is left out of the second, as it also holds the vocabulary.
     for feed in feeds:
         if given[feed] is None:
             key = "corpus" if feed == "parallel" else feed
@@ -108,6 +107,7 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
             raise ConfigError(
                 f"data: the method {name} does not read {feed} data; remove data.{feed}"
             )
+    # Classes and scores are both numbers, so the wrong kind would train without an error.
     kind = resolve(METHODS, name).label_kind_for(config.method.options)
     if data.labeled is not None and kind not in (None, data.labeled.kind):
         raise ConfigError(
@@ -121,18 +121,19 @@ def open_data(config: TrainConfig, feeds: Sequence[FeedName]) -> TrainingData:
         train[feed], held_out = _OPEN[feed](config, vocabulary)
         if held_out is not None:
             valid[feed] = held_out
-    if "parallel" in train and hasattr(config.method.options, "pivot"):
+    if "parallel" in train and hasattr(config.method.options, "pivot"):  # e.g. distill, dap
         _need_pivot(config, train["parallel"])
     return TrainingData(vocabulary, train, valid)
 
 
 def _need_pivot(config: TrainConfig, store: TokenStore) -> None:
+    """Refuses pairs without a side in the pivot language, before a batch of a late step does."""
     pivot = language(config.method.options.pivot).code
     chosen = selected(store, config.data.language_pairs)
     wrong = [
         pair
-        for pair, taken in zip(store.language_pairs, chosen, strict=True)
-        if taken and pivot not in pair
+        for pair, is_chosen in zip(store.language_pairs, chosen, strict=True)
+        if is_chosen and pivot not in pair
     ]
     if wrong:
         raise ConfigError(
@@ -168,6 +169,7 @@ def make_plan(
             language_pairs=data.language_pairs,
             max_pairs=data.max_pairs,
         )
+    # Texts in memory were cut as they were read, before there was an encoder.
     if source.longest > max_tokens:
         raise ConfigError(
             f"data.{feed}: a text of {source.longest} tokens, but the encoder takes {max_tokens};"
@@ -183,18 +185,22 @@ def make_plan(
 
 
 def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName, int]:
-    """Rows of a step by feed: the first goes by ``run.global_batch_size``, the others by a size of
-    their own.
+    """Rows of a step by feed.
+
+    The first goes by ``run.global_batch_size``, the others by a size of their own.
     """
     whole = config.run.global_batch_size
-    own = {
-        "parallel": config.data.batch_size or whole,
-        "monolingual": config.data.monolingual.batch_size if config.data.monolingual else whole,
-    }
-    return {feed: whole if place == 0 else own.get(feed, whole) for place, feed in enumerate(feeds)}
+    sizes = dict.fromkeys(feeds, whole)
+    for feed in feeds[1:]:
+        if feed == "parallel":
+            sizes[feed] = config.data.batch_size or whole
+        elif feed == "monolingual" and config.data.monolingual is not None:
+            sizes[feed] = config.data.monolingual.batch_size
+    return sizes
 
 
 def _vocabulary(config: TrainConfig) -> Vocabulary:
+    """The corpus's vocabulary, else that of the pretrained model."""
     if config.data.corpus is not None:
         if not config.data.corpus.is_dir():
             raise DataError(
@@ -221,6 +227,7 @@ def _open_parallel(
         )
     _check_vocabulary(train, vocabulary)
     selected(train, data.language_pairs)  # refuses a corpus that has none of them
+    # Some of them may be missing: one config serves corpora that grow.
     there = {frozenset(pair) for pair in train.language_pairs}
     missing = [name for name in data.language_pairs if named_pair(name) not in there]
     if missing:
@@ -229,21 +236,19 @@ def _open_parallel(
             path,
             missing,
         )
-    valid = TokenStore.open(path / "valid") if (path / "valid").is_dir() else None
-    if valid is not None:
-        _check_vocabulary(valid, vocabulary)
-    wanted = {named_pair(name) for name in data.language_pairs}
-    if valid is None or not any(
-        not wanted or frozenset(pair) in wanted for pair in valid.language_pairs
-    ):
+    if not (path / "valid").is_dir():
         return train, None
-    return train, valid
+    valid = TokenStore.open(path / "valid")
+    _check_vocabulary(valid, vocabulary)
+    # A validation set without any of the chosen pairs is none.
+    chosen = {named_pair(name) for name in data.language_pairs}
+    if any(not chosen or frozenset(pair) in chosen for pair in valid.language_pairs):
+        return train, valid
+    return train, None
 
 
 def _check_vocabulary(store: TokenStore, vocabulary: Vocabulary) -> None:
-    """Raises DataError where ids of a store may mean something else, or nothing, in the
-    vocabulary.
-    """
+    """Refuses a store with ids that may mean something else, or nothing, in the vocabulary."""
     if store.vocabulary_digest != vocabulary.digest() or store.vocabulary_size != vocabulary.size:
         raise DataError(
             "its tokens come from another vocabulary; prepare the corpus again", path=store.path
@@ -271,21 +276,15 @@ def _labeled_rows(
     ]
     if not pairs:
         return None
-    sides = (
-        token_column(
-            [pair.a for pair in pairs],
-            [pair.language_a for pair in pairs],
-            vocabulary,
-            section.max_tokens,
-        ),
-        token_column(
-            [pair.b for pair in pairs],
-            [pair.language_b for pair in pairs],
-            vocabulary,
-            section.max_tokens,
-        ),
+    a = [pair.a for pair in pairs]
+    b = [pair.b for pair in pairs]
+    languages_a = [pair.language_a for pair in pairs]
+    languages_b = [pair.language_b for pair in pairs]
+    return LabeledRows(
+        token_column(a, languages_a, vocabulary, section.max_tokens),
+        token_column(b, languages_b, vocabulary, section.max_tokens),
+        np.asarray([pair.label for pair in pairs], dtype=np.float32),
     )
-    return LabeledRows(*sides, np.asarray([pair.label for pair in pairs], dtype=np.float32))
 
 
 def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source, Source | None]:
@@ -297,14 +296,13 @@ def _open_questions(config: TrainConfig, vocabulary: Vocabulary) -> tuple[Source
 
 
 def _has_two_towers(options: Any) -> bool:
-    """Whether a method's options, or those of a term of a combination, give the questions an
-    encoder of their own.
+    """Whether a method's options give the questions an encoder of their own.
+
+    Of a combination those of one of its terms.
     """
-    terms = (
-        [term.options for term in options.resolved().values()]
-        if hasattr(options, "resolved")
-        else [options]
-    )
+    terms = [options]
+    if hasattr(options, "resolved"):
+        terms = [term.options for term in options.resolved().values()]
     return any(getattr(term, "towers", None) == "separate" for term in terms)
 
 

@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM ask the loop to save and stop; a second one stops at once."""
+"""Ctrl-C and SIGTERM ask the loop to save and stop; a second one stops at once.
+
+SIGTERM is what schedulers of clusters send before they end a job.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,10 @@ class Interrupts:
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Self:
+        # Python lets the main thread alone set handlers.
         if threading.current_thread() is threading.main_thread():
-            self._before = {
-                number: signal.signal(number, self._ask)
-                for number in (signal.SIGINT, signal.SIGTERM)
-            }
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._ask)
         return self
 
     def __exit__(self, *_: object) -> None:

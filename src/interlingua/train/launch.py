@@ -1,5 +1,4 @@
-"""Who starts a run's processes, this command, torchrun or Slurm's srun, and whether that is what
-the run asks for.
+"""Who starts a run's processes: this command, torchrun or Slurm's srun.
 
 A job script of Slurm sets the same variables as its steps do, but only ``srun`` starts processes:
 in the script itself this command starts them, as it does without Slurm. Fabric's own class for
@@ -71,6 +70,7 @@ def find_launch(devices: int) -> Launch:
 
 
 def _of_srun(devices: int) -> Launch:
+    """The launch of a task of srun, with its place passed on in torch's variables."""
     tasks = int(os.environ["SLURM_NTASKS"])
     nodes = int(os.environ.get("SLURM_NNODES", "1"))
     per_node = tasks // nodes
@@ -82,6 +82,8 @@ def _of_srun(devices: int) -> Launch:
     _refuse_other_number(devices, tasks, "srun", "--ntasks")
     node = int(os.environ.get("SLURM_NODEID", "0"))
     local_rank = int(os.environ["SLURM_LOCALID"])
+    # The processes meet on the first host. The port follows from the job's number: all tasks find
+    # the same one without asking, and two jobs on one machine hardly ever do.
     hosts = os.environ.get("SLURM_STEP_NODELIST", os.environ.get("SLURM_NODELIST", "127.0.0.1"))
     port = FIRST_PORT + int(os.environ.get("SLURM_JOB_ID", "0")[-4:])
     os.environ["WORLD_SIZE"] = str(tasks)
@@ -94,6 +96,7 @@ def _of_srun(devices: int) -> Launch:
 
 
 def _refuse_other_number(devices: int, started: int, by: str, option: str) -> None:
+    """Refuses another number of processes than was started; 1, the default, asks for none."""
     if devices not in (1, started):
         raise ConfigError(
             f"run: devices is {devices}, but {by} started {started} processes; leave devices out,"

@@ -1,5 +1,7 @@
-"""The output of a run: progress bar or plain lines, a JSON record per line in metrics.jsonl,
-TensorBoard files.
+"""The output of a run: a bar or plain lines, records in metrics.jsonl, TensorBoard files.
+
+A record is one line of JSON. After a run was killed, records of steps behind its last checkpoint
+are dropped when it goes on, as those steps are made again: the file is that of a run that was not.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class Meter:
     def __init__(self, engine: Engine, checkpoints: Path) -> None:
         self._engine = engine
         self._checkpoints = checkpoints
-        self._late = 1 if engine.device.type == "cpu" else LATE_STEPS
+        self._late = LATE_STEPS
+        if engine.device.type == "cpu":
+            self._late = 1
         self._waiting: list[tuple[int, Sequence[str], Float[Tensor, " k"]]] = []
         self._sums: dict[str, float] = {}
         self._counts: dict[str, int] = {}
@@ -60,9 +64,9 @@ class Meter:
         Raises:
             NotFiniteError: one of them is not finite (on a GPU some steps later).
         """
-        self._waiting.append(
-            (step, tuple(measured), torch.stack([value.float() for value in measured.values()]))
-        )
+        # one tensor a step: one copy from the device, and one average over the processes
+        values = torch.stack([value.float() for value in measured.values()])
+        self._waiting.append((step, tuple(measured), values))
         if len(self._waiting) >= self._late:
             self.flush()
 
@@ -81,6 +85,7 @@ class Meter:
                 # the loss is their sum: name the term, not the sum, where there is one
                 name = next((name for name in wrong if name != "loss"), "loss")
                 raise _not_finite(f"{name} is {read[name]} in step {step + 1}", self._checkpoints)
+            # Counted by name: the gradient's norm, for one, is not measured in every step.
             for name, value in read.items():
                 self._sums[name] = self._sums.get(name, 0.0) + value
                 self._counts[name] = self._counts.get(name, 0) + 1
@@ -88,6 +93,7 @@ class Meter:
     def save(self, state: TrainState) -> None:
         """Writes down what the next record has so far."""
         self.flush()
+        # copies, as the meter goes on counting in its own
         state.sums, state.counts = dict(self._sums), dict(self._counts)
 
     def load(self, state: TrainState) -> None:
@@ -104,8 +110,9 @@ class Meter:
 
 
 def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step: int) -> None:
-    """Looks at all weights before they are evaluated or saved: a loss only tells of those before
-    the step.
+    """Looks at all weights before they are evaluated or saved.
+
+    The loss is of the weights before the step, and does not tell what the step has made of them.
 
     Args:
         objective: with whole or sharded weights; then all processes must call it.
@@ -117,11 +124,12 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
         NotFiniteError: one holds NaN or infinity.
     """
     names = [name for name, _ in objective.named_parameters()]
-    own = [local(weight.detach()) for weight in objective.parameters()]
-    largest = torch._foreach_norm(
-        [part if part.numel() else part.new_zeros(1) for part in own], ord=math.inf
-    )
-    wrong = engine.mean((~torch.stack([norm.float() for norm in largest]).isfinite()).float()) > 0
+    shards = [local(weight.detach()) for weight in objective.parameters()]
+    # A small weight leaves some processes an empty shard, of which there is no largest number.
+    filled = [shard if shard.numel() else shard.new_zeros(1) for shard in shards]
+    # The largest absolute value is NaN or infinite if any value is.
+    largest = torch.stack([norm.float() for norm in torch._foreach_norm(filled, ord=math.inf)])
+    wrong = engine.mean((~largest.isfinite()).float()) > 0
     if wrong.any():
         name = names[int(wrong.int().argmax())]
         raise _not_finite(f"the weight {name} is not finite after step {step}", checkpoints)
@@ -129,8 +137,7 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
 
 @contextlib.contextmanager
 def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
-    """Turns an evaluation's error on vectors that are not finite into one that says what to change
-    in the run.
+    """Turns an evaluation's error on vectors that are not finite into one on the run's settings.
 
     Args:
         checkpoints: where they are, for the message.
@@ -151,7 +158,9 @@ def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
 
 def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
     kept = checkpoints_in(checkpoints)
-    good = f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
+    good = "there is no checkpoint yet"
+    if kept:
+        good = f"the last good checkpoint is {kept[-1]}"
     return NotFiniteError(
         f"{what}; {good};"
         " try a lower optimizer.learning_rate, run.max_grad_norm = 1.0 or run.precision = fp32"
@@ -159,7 +168,9 @@ def _not_finite(what: str, checkpoints: Path) -> NotFiniteError:
 
 
 class RunLog:
-    """Writes records and shows them. Only the main process has one that does anything.
+    """Writes records and shows them.
+
+    Only the main process has one that does anything, see ``SilentLog``.
 
     Args:
         metrics: the file of records.
@@ -188,7 +199,9 @@ class RunLog:
         _drop_records_after(metrics, step)
         # unbuffered: what a full disk did not take is not tried again while the file is closed
         self._file: IO[bytes] = metrics.open("ab", buffering=0)
-        self._board = _summary_writer(tensorboard, step) if tensorboard is not None else None
+        self._board: Any = None
+        if tensorboard is not None:
+            self._board = _summary_writer(tensorboard, step)
         self._started = time.perf_counter()
         self._bar: Progress | None = None
         self._task = TaskID(0)
@@ -222,18 +235,18 @@ class RunLog:
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
         """Records and shows the losses since the last record, learning rate and speed."""
         self._record("train", step, {**losses, **rates})
-        left = (
-            (time.perf_counter() - self._started) / (step - self._first) * (self._max_steps - step)
-        )
-        terms = " + ".join(
+        # at the pace of the steps made now; those before a checkpoint may be another machine's
+        seconds_per_step = (time.perf_counter() - self._started) / (step - self._first)
+        left = seconds_per_step * (self._max_steps - step)
+        terms = [
             f"{name} {value:.3f}"
             for name, value in losses.items()
             if name not in ("loss", "grad_norm")
-        )
-        line = (
-            f"loss {losses['loss']:.3f}{f' = {terms}' if terms else ''} |"
-            f" {rates['pairs_per_second']:,.0f} pairs/s | {duration(left)} left"
-        )
+        ]
+        loss = f"loss {losses['loss']:.3f}"
+        if terms:
+            loss += f" = {' + '.join(terms)}"
+        line = f"{loss} | {rates['pairs_per_second']:,.0f} pairs/s | {duration(left)} left"
         if self._bar is not None:
             self._bar.update(self._task, completed=step, description=line)
         elif self._shown:
@@ -249,17 +262,15 @@ class RunLog:
     ) -> None:
         """Records and shows an evaluation."""
         norms = dict(term_grad_norms or {})
-        measured = {**metrics, "best": best}
-        self._record(
-            "evaluation", step, {**measured, "term_grad_norms": norms} if norms else measured
-        )
+        values: dict[str, Any] = {**metrics, "best": best}
+        if norms:
+            values["term_grad_norms"] = norms
+        self._record("evaluation", step, values)
         shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
         self.say(f"step {step} | {shown}{' | best so far' if best else ''}")
-        if len(norms) > 1:
-            self.say(
-                f"step {step} | gradient norms:"
-                f" {', '.join(f'{k} {norm:.2g}' for k, norm in norms.items())}"
-            )
+        if len(norms) > 1:  # of a single term there is nothing to compare
+            shown = ", ".join(f"{name} {norm:.2g}" for name, norm in norms.items())
+            self.say(f"step {step} | gradient norms: {shown}")
 
     def final(self, step: int, facts: Mapping[str, Any]) -> None:
         """Records how the run ended."""
@@ -275,10 +286,10 @@ class RunLog:
         self._console.print(f"warning: {text}", soft_wrap=True, markup=False, style="yellow")
 
     def _record(self, kind: str, step: int, values: Mapping[str, Any]) -> None:
-        line = (
-            json.dumps(_strict({"kind": kind, "step": step, **values}), ensure_ascii=False) + "\n"
-        ).encode()
+        record = _strict({"kind": kind, "step": step, **values})
+        line = f"{json.dumps(record, ensure_ascii=False)}\n".encode()
         try:
+            # An unbuffered file may take a part of what it is given.
             while line:
                 line = line[self._file.write(line) :]
         except OSError as error:
@@ -287,15 +298,17 @@ class RunLog:
                 " again",
                 path=self._metrics,
             ) from error
-        if self._board is not None:
-            norms = {
-                f"term_grad_norms/{name}": norm
-                for name, norm in values.get("term_grad_norms", {}).items()
-            }
-            for name, value in {**values, **norms}.items():
-                if isinstance(value, int | float):
-                    self._board.add_scalar(f"{kind}/{name}", value, step)
-            self._board.flush()
+        if self._board is None:
+            return
+        # TensorBoard has numbers only: those of the one nested table get names of their own.
+        norms = {
+            f"term_grad_norms/{name}": norm
+            for name, norm in values.get("term_grad_norms", {}).items()
+        }
+        for name, value in {**values, **norms}.items():
+            if isinstance(value, int | float):
+                self._board.add_scalar(f"{kind}/{name}", value, step)
+        self._board.flush()
 
 
 class SilentLog(RunLog):
@@ -333,9 +346,12 @@ def open_log(
     """
     if not engine.is_main:
         return SilentLog()
-    board = folder.tensorboard if config.run.tensorboard else None
     return RunLog(
-        folder.metrics, tensorboard=board, max_steps=config.length, step=step, progress=progress
+        folder.metrics,
+        tensorboard=folder.tensorboard if config.run.tensorboard else None,
+        max_steps=config.length,
+        step=step,
+        progress=progress,
     )
 
 
@@ -353,8 +369,9 @@ def warn(text: str) -> None:
 
 
 def _drop_records_after(metrics: Path, step: int) -> None:
-    """Keeps whole records up to ``step``: what comes after was not in the checkpoint and is
-    computed again.
+    """Keeps whole records up to ``step``.
+
+    What comes after was not in the checkpoint and is computed again.
     """
     if not metrics.exists():
         return
@@ -364,7 +381,7 @@ def _drop_records_after(metrics: Path, step: int) -> None:
         try:
             record = parse_json(line)
         except ValueError:
-            continue
+            continue  # the run was killed in the middle of this line
         if line.endswith("\n") and record["step"] <= step and record["kind"] != "final":
             kept.append(line)
     if "".join(kept) != found:
@@ -384,4 +401,6 @@ def _strict(value: Any) -> Any:
     """With null for NaN and infinity, which JSON has no words for."""
     if isinstance(value, Mapping):
         return {key: _strict(inner) for key, inner in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

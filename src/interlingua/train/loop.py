@@ -81,22 +81,20 @@ def train(
     # Where does it begin, and how long is it?
     given = with_absolute_paths(config)
     folder = RunFolder(given.run.output)
-    with (
-        folder.alone() if is_first_process() else contextlib.nullcontext()
-    ):  # one process locks for all
+    # One process locks the folder for all.
+    with folder.alone() if is_first_process() else contextlib.nullcontext():
         start = folder.start(given, resume, warn)
-        if (
-            resume == "auto"
-            and start.checkpoint is not None
-            and (finished := read_result(folder)) is not None
-        ):
-            return finished
+        if resume == "auto" and start.checkpoint is not None:
+            finished = read_result(folder)
+            if finished is not None:
+                return finished
         data = open_data(given, feeds_of(given.method))
         digests = data.digests(given.data)
         if start.checkpoint is not None and is_first_process():
             RunFolder(start.checkpoint.parent.parent).compare(digests, warn)
         if is_first_process():
             data.verify()
+        # From here on there may be several processes, each of which has come this way.
         with Engine(start.config.run) as engine:
             return _train(
                 engine, given, start, data, digests=digests, evaluate=evaluate, progress=progress
@@ -126,7 +124,9 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
     engine.barrier()
     run, max_steps = config.run, config.length
 
-    # The parts: objective, optimizer, batches, and what the checkpoint remembers of them.
+    # The parts: objective, optimizer, batches, and what the checkpoint remembers of them. Banks are
+    # filled, and the whole copy is made, before ``setup``, which shards the weights; the optimizer
+    # holds on to the weights and is built after it.
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device).train()
     batches = MicroBatches(config, data.train, objective.encoder.max_tokens, engine)
     validation = valid_batches(config, data, batches)
@@ -147,10 +147,13 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
         objective, config.optimizer, sparse_gradients=engine.sparse_gradients
     )
     check_metric(unsharded, validation, engine, evaluate=evaluate, config=run)
+    # A bank's processor time counts as the run's; a checkpoint's figure has it in already.
     state = TrainState(cpu_seconds=bank_seconds)
     if start.checkpoint:
         state = load_checkpoint(start.checkpoint, objective, optimizer)
-    end = state.step if out_of_patience(state, run) else max_steps
+    end = max_steps
+    if out_of_patience(state, run):
+        end = state.step  # the run had stopped early, and only its last model is written again
     peak = peak_learning_rate(config.optimizer, max_steps)
     meter = Meter(engine, folder.checkpoints)
     clock = Clock(state.seconds, state.cpu_seconds, state.tokens)
@@ -191,9 +194,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                 unsharded.save(folder.best)
             norms = term_gradients.measure(unsharded, batch)
             log.evaluation(done, measured.metrics, best=best, term_grad_norms=norms)
-            if (
-                done
-            ):  # before the first step a student may be equal to its teacher, with a gradient of 0
+            # Before the first step a student may be equal to its teacher, with a gradient of 0.
+            if done:
                 for line in term_gradients.warnings(norms):
                     log.warn(line)
             if measured.spread is not None and (warning := measured.spread.warning()):
@@ -201,12 +203,12 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             pace.evaluation_seconds = clock.seconds - began
             return measured.metrics
 
-        if (
-            state.step == 0 and config.encoder.path is not None
-        ):  # training has to be better than what there was
+        # Training has to be better than what there was.
+        if state.step == 0 and config.encoder.path is not None:
             metrics = evaluated(0, batches(0)[0])
             clock.leave_out()
         for step, micro_batches in enumerate(prefetcher, start=state.step):
+            # What is due in this step: all processes decide the same.
             done = step + 1
             seconds = pace.agreed(clock.seconds, engine)
             ends = pace.is_over(seconds)
@@ -219,6 +221,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             )
             set_learning_rate(optimizer, learning_rate)
 
+            # The step: gradients, their norm where it is needed, and the weights.
             losses = gradients(
                 model,
                 objective,
@@ -229,6 +232,8 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                 loss_scale=loss_scale,
             )
             loss_scale.unscale(objective)
+            # In fp16 a norm that is not finite means a loss scale too large: the step is skipped,
+            # and its norm kept from the meter, for which it would be the end of the run.
             finite = True
             if run.max_grad_norm is not None or logs or loss_scale.enabled:
                 grad_norm = engine.clip(objective, run.max_grad_norm)
@@ -242,9 +247,11 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             loss_scale.adapt(finite=finite)
             objective.after_step(step)
 
+            # Known after the first step only: whether the loss compares the rows of a batch.
             if step == first_step and (warning := fewer_negatives(config, batches, engine)):
                 log.warn(warning)
 
+            # Records, evaluation and checkpoint, in this order: a checkpoint holds the evaluation.
             state.step = done
             clock.count(micro_batches, engine.world_size)
             log.advance(done)
@@ -260,17 +267,16 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                 require_finite(objective, engine, folder.checkpoints, done)
                 meter.save(state)
                 loss_scale.save(state)
-                state.seconds, state.cpu_seconds, state.tokens = (
-                    clock.seconds,
-                    clock.cpu_seconds,
-                    clock.tokens,
-                )
+                state.seconds = clock.seconds
+                state.cpu_seconds = clock.cpu_seconds
+                state.tokens = clock.tokens
                 save_checkpoint(
                     folder.checkpoints, objective, optimizer, state, write=engine.is_main
                 )
                 if engine.is_main:
                     rotate(folder.checkpoints, keep=run.save_total_limit, best_step=state.best_step)
                 engine.barrier()
+            # The reasons to end before the last step.
             if interrupted and done < max_steps:
                 return result_of(folder, config, state, clock, batches, metrics, interrupted=True)
             if stop:
@@ -284,7 +290,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                     f"step {done} | the budget of {pace.budget_seconds:,.0f} s is spent: stopping"
                 )
                 break
-            clock.leave_out()
+            clock.leave_out()  # evaluations and checkpoints are no part of the speed
 
         # The end: the last model is saved too, next to the best.
         engine.refresh(unsharded, objective)

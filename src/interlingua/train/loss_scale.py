@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from interlingua.train.checkpoint import TrainState
 
 GROWTH_STEPS = 2_000
+"""Steps in a row with finite gradients, as in ``GradScaler``."""
 
 
 class LossScale:
@@ -32,26 +33,31 @@ class LossScale:
 
     def scale(self, loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
         """The loss to differentiate."""
-        return loss * self.value if self.enabled else loss
+        if not self.enabled:
+            return loss
+        return loss * self.value
 
     @torch.no_grad()
     def unscale(self, objective: nn.Module) -> None:
         """Divides all gradients by the number."""
-        if self.enabled:
-            for weight in objective.parameters():
-                if weight.grad is not None:
-                    weight.grad.mul_(1 / self.value)
-
-    def adapt(self, *, finite: bool) -> None:
-        """Halves the number after a step with a gradient that is not finite, doubles it after many
-        without.
-        """
         if not self.enabled:
             return
-        self._good_steps = self._good_steps + 1 if finite else 0
+        # The number is a power of two, so the product with its inverse is exact.
+        for weight in objective.parameters():
+            if weight.grad is not None:
+                weight.grad.mul_(1 / self.value)
+
+    def adapt(self, *, finite: bool) -> None:
+        """Halves the number after a step that is not finite, doubles it after many that are."""
+        if not self.enabled:
+            return
         if not finite:
             self.value /= 2
-        elif self._good_steps == GROWTH_STEPS:
+            self._good_steps = 0
+            return
+        # Growing back, it finds the largest number that fits as the gradients become smaller.
+        self._good_steps += 1
+        if self._good_steps == GROWTH_STEPS:
             self.value *= 2
             self._good_steps = 0
 

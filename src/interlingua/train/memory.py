@@ -19,8 +19,7 @@ rests for good."""
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Lets glibc keep what is freed, in place of giving it back to the system page by page and
-    asking for it again.
+    """Lets glibc keep what is freed, in place of giving it back to the system.
 
     Each step frees all its activations, gigabytes, and the next one would wait for as many fresh
     pages, cleared by the system. What is free at the end is given back, also where an error is the
@@ -30,6 +29,8 @@ def freed_memory_kept() -> Iterator[None]:
     if library is None:
         yield
         return
+    # No block is a mapping of its own, which would be unmapped when it is freed; and the top of the
+    # heap is never cut off.
     library.mallopt(M_MMAP_MAX, 0)
     library.mallopt(M_TRIM_THRESHOLD, -1)
     try:
@@ -41,7 +42,10 @@ def freed_memory_kept() -> Iterator[None]:
 
 
 def _glibc() -> Any:
+    """The C library if it is glibc, else None: musl has no ``mallopt``."""
     if not sys.platform.startswith("linux"):
         return None
     library = ctypes.CDLL(None)
-    return library if hasattr(library, "gnu_get_libc_version") else None
+    if not hasattr(library, "gnu_get_libc_version"):
+        return None
+    return library

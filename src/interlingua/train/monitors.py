@@ -1,5 +1,8 @@
-"""Has the embedding space collapsed? Three numbers that tell, and the sentence that says what to do
-about it.
+"""Has the embedding space collapsed? Three numbers that tell, and a line on what to do about it.
+
+A loss without negatives is low where all sentences have one embedding, so it does not tell.
+Complete collapse shows in the spread of each dimension and in the cosines of different sentences;
+collapse to a few directions shows in the effective rank.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from torch.nn import functional as F
 STD_FLOOR = 0.1
 RANK_FLOOR = 2.0
 COSINE_CEILING = 0.95
+"""Bounds of a healthy ``Spread``, beyond which there is a warning."""
 
 
 class Spread(NamedTuple):
@@ -63,9 +67,11 @@ def spread(embeddings: Float[Tensor, "n d"]) -> Spread:
         return Spread(math.nan, math.nan, math.nan)
     n, width = unit.shape
     centered = unit - unit.mean(0)
+    # a random unit vector has a deviation of 1 / sqrt(D) in each dimension
     std = centered.pow(2).mean(0).sqrt().mean() * width**0.5
     share = torch.linalg.svdvals(centered)
     share = share / share.sum().clamp_min(torch.finfo(torch.float32).tiny)
     entropy = torch.special.entr(share).sum()
+    # |sum_i u_i|^2 = sum_i |u_i|^2 + sum over i != j of u_i.u_j
     cosine = (unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1))
     return Spread(std.item(), entropy.exp().item(), cosine.item())

@@ -1,5 +1,6 @@
-"""The feed of sentences without translations: normalized and decontaminated as pairs are, and drawn
-by a seed.
+"""The feed of sentences without translations: normalized and decontaminated as pairs are.
+
+A file is read once and in chunks, whatever its size; of what is left a reservoir draws by a seed.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def open_monolingual(section: MonolingualConfig, vocabulary: Vocabulary) -> Toke
     Raises:
         DataError: a file or an evaluation folder can't be used, or nothing of a file is left.
     """
+    # One for all files: it counts what is left out of each evaluation set.
     evaluation = EvaluationKeys.from_folders(section.decontaminate)
     texts: list[str] = []
     languages: list[str] = []
@@ -61,11 +63,10 @@ def drawn_sentences(
         DataError: none is left.
     """
     clean = _clean_sentences(path, section.column, evaluation)
-    texts = (
-        reservoir(clean, section.max_sentences, seed=section.seed)
-        if section.max_sentences
-        else list(clean)
-    )
+    if section.max_sentences:
+        texts = reservoir(clean, section.max_sentences, seed=section.seed)
+    else:
+        texts = list(clean)
     if not texts:
         raise DataError("no sentences in it, or all of them are in evaluation sets", path=path)
     return texts
@@ -74,11 +75,10 @@ def drawn_sentences(
 def _clean_sentences(path: Path, column: str | None, evaluation: EvaluationKeys) -> Iterator[str]:
     for chunk in portions(read_sentences(path, column=column), CHUNK):
         texts = normalize_texts(chunk)
-        known = (
-            evaluation.contaminated_keys(text_keys(texts))
-            if len(evaluation)
-            else np.zeros(len(texts), bool)
-        )
-        yield from (
-            text for text, is_known in zip(texts, known, strict=True) if text and not is_known
-        )
+        # which sentences are in evaluation sets; hashing is spared where there are none
+        known = np.zeros(len(texts), bool)
+        if len(evaluation):
+            known = evaluation.contaminated_keys(text_keys(texts))
+        for text, is_known in zip(texts, known, strict=True):
+            if text and not is_known:
+                yield text

@@ -1,6 +1,7 @@
-"""Optimizers in torch's fused form: one pass over the weights instead of one per operation.
+"""Adam, AdamW and LARS, over the weights that are trained.
 
-And LARS.
+Adam and AdamW are torch's fused ones: one pass over the weights instead of one per operation. LARS,
+which torch does not have, runs each of its operations over all weights of a group at once.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from interlingua.train.row_adamw import RowAdamW
 def build_optimizer(
     module: nn.Module, config: OptimizerConfig, *, sparse_gradients: bool = False
 ) -> torch.optim.Optimizer:
-    """Adam with coupled L2 (weight decay added to the gradient), AdamW or LARS, over the weights
-    that are trained.
+    """Adam with coupled L2 (weight decay added to the gradient), AdamW, or LARS.
 
     Args:
         module: the objective: encoder, heads and whatever else it trains.
@@ -52,8 +52,7 @@ def build_optimizer(
 
 
 class LARS(torch.optim.Optimizer):
-    r"""Layer-wise adaptive rate scaling in BYOL's form (Grill et al. 2020), after You et al.
-    (2017).
+    r"""Layer-wise adaptive rate scaling (You et al. 2017) in BYOL's form (Grill et al. 2020).
 
     For each weight tensor p with gradient g:
 
@@ -94,16 +93,15 @@ class LARS(torch.optim.Optimizer):
                 continue
             updates = [weight.grad for weight in weights]
             if group["weight_decay"]:
-                torch._foreach_add_(updates, weights, alpha=group["weight_decay"])
+                torch._foreach_add_(updates, weights, alpha=group["weight_decay"])  # u
             momenta = [self._momentum(weight) for weight in weights]
             torch._foreach_mul_(momenta, group["momentum"])
             if group["adapted"]:
-                torch._foreach_addcmul_(
-                    momenta, updates, trust_ratios(weights, updates, group["trust_coefficient"])
-                )
+                ratios = trust_ratios(weights, updates, group["trust_coefficient"])  # r
+                torch._foreach_addcmul_(momenta, updates, ratios)  # mu, with r u
             else:
-                torch._foreach_add_(momenta, updates)
-            torch._foreach_add_(weights, momenta, alpha=-group["lr"])
+                torch._foreach_add_(momenta, updates)  # mu, with u
+            torch._foreach_add_(weights, momenta, alpha=-group["lr"])  # p - lr mu
 
     def _momentum(self, weight: Tensor) -> Tensor:
         state = self.state[weight]
@@ -127,25 +125,24 @@ def trust_ratios(
 
 
 def parameter_groups(module: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:
-    """All trained weights in one group, or biases and LayerNorms apart, without weight decay and
-    LARS's scaling.
+    """All trained weights in one group, or biases and LayerNorms in a group of their own.
+
+    Theirs is without weight decay and without LARS's scaling.
     """
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    together = (
-        config.name != "lars" if config.decay_bias_and_norm is None else config.decay_bias_and_norm
-    )
+    together = config.decay_bias_and_norm
+    if together is None:
+        together = config.name != "lars"
     if together:
         return [{"params": trained, "weight_decay": config.weight_decay}]
-    spared = {id(parameter) for parameter in trained if parameter.ndim < 2}
-    apart = {"adapted": False} if config.name == "lars" else {}
-    groups = [
-        {
-            "params": [p for p in trained if id(p) not in spared],
-            "weight_decay": config.weight_decay,
-        },
-        {"params": [p for p in trained if id(p) in spared], "weight_decay": 0.0, **apart},
-    ]
-    return [group for group in groups if group["params"]]
+    # Biases and the weights of LayerNorms are vectors; all other weights are matrices.
+    matrices = [parameter for parameter in trained if parameter.ndim >= 2]
+    vectors = [parameter for parameter in trained if parameter.ndim < 2]
+    decayed: dict[str, Any] = {"params": matrices, "weight_decay": config.weight_decay}
+    spared: dict[str, Any] = {"params": vectors, "weight_decay": 0.0}
+    if config.name == "lars":
+        spared["adapted"] = False
+    return [group for group in (decayed, spared) if group["params"]]
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) -> None:

@@ -1,5 +1,8 @@
-"""A run with a time budget, on a machine that may become slower than it was when the steps were
-counted.
+"""A run with a time budget, on a machine that may have become slower since the steps were counted.
+
+By default all steps are made, however long they take, as only then is the run repeatable. With
+``stop_at_budget`` the run ends in time: where the time runs ahead of the steps, the learning rate
+follows the time, so that it still ends low.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ class Pace:
 
         Every process must call this.
         """
-        return engine.share(seconds) if self.stops else seconds
+        if not self.stops:
+            return seconds
+        return engine.share(seconds)
 
     def is_over(self, seconds: float) -> bool:
         """Whether the step in hand has to be the last one, so that its evaluation still fits in."""
@@ -52,8 +57,9 @@ class Pace:
         return seconds >= self._last_step_at(self.budget_seconds)
 
     def position(self, step: int, seconds: float) -> int:
-        """The step of the learning rate that is due: the present one, or a later one where time
-        runs ahead of steps.
+        """The step of the learning rate that is due.
+
+        The present one, or a later one where time runs ahead of steps.
 
         Args:
             step: from 0.
@@ -61,16 +67,14 @@ class Pace:
         """
         if not self.stops or self.budget_seconds is None:
             return step
-        # The share of the time until the last step, not of the budget: else the rate would end
-        # above its last value.
+        # Of the time until the last step, not of the budget: else the rate would end above its
+        # last value. Never a step back, and never beyond the last step.
         share = seconds / max(self._last_step_at(self.budget_seconds), 1e-9)
         by_time = int(min(share, 1.0) * self.max_steps)
         return min(max(step, by_time), self.max_steps - 1)
 
     def _last_step_at(self, budget_seconds: float) -> float:
-        """Seconds of the run's clock at which the last step begins, so that its evaluation fits
-        in.
-        """
+        """Seconds of the run's clock at which the last step begins, so that its evaluation fits."""
         return budget_seconds - self.spent_before - self.evaluation_seconds
 
     def warning(self, done: int, seconds: float) -> str | None:
@@ -80,16 +84,15 @@ class Pace:
             done: optimizer steps.
             seconds: spent by the whole run.
         """
+        # Called after every step, it answers after one of them.
         if self.budget_seconds is None or done != max(1, round(TELLING_SHARE * self.max_steps)):
             return None
         expected = seconds / done * self.max_steps
         if expected <= LATE * self.budget_seconds:
             return None
-        remedy = (
-            "it will stop at the budget, with fewer steps"
-            if self.stops
-            else "it makes all its steps; run.stop_at_budget=true ends a run in time"
-        )
+        remedy = "it makes all its steps; run.stop_at_budget=true ends a run in time"
+        if self.stops:
+            remedy = "it will stop at the budget, with fewer steps"
         return (
             "the machine is slower than when the steps were counted: this run takes about"
             f" {duration(expected)} instead of {duration(self.budget_seconds)}; {remedy}"

@@ -1,5 +1,7 @@
-"""The feed of questions: files read one question at a time, tokenized, and split into training and
-validation.
+"""The feed of questions: files read one question at a time, tokenized, and split.
+
+A passage that answers several questions, or is the hard negative of others, is held once. Questions
+are held out with all that share their passage, so that none to validate on was trained on.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def open_questions(
             "no question to train on in these languages; see data.questions", path=section.paths[0]
         )
     if not section.held_out:
-        return train.rows(), _Reader(section, vocabulary, two_towers).read_rows(section.valid)
+        rows = train.rows()
+        valid = _Reader(section, vocabulary, two_towers).read(section.valid)
+        return rows, None if valid is None else valid.rows()
     held_out = train.held_out(section.held_out)
     if held_out.all():
         raise ConfigError(
@@ -62,7 +66,9 @@ class _Reader:
 
     def __init__(self, section: QuestionsConfig, vocabulary: Vocabulary, two_towers: bool) -> None:
         self._section = section
-        self._separating = vocabulary if two_towers else None
+        self._separating: Vocabulary | None = None
+        if two_towers:
+            self._separating = vocabulary
         self._questions = ColumnBuilder(vocabulary, section.max_question_tokens)
         self._passages = ColumnBuilder(vocabulary, section.max_passage_tokens)
         self._places: dict[bytes, int] = {}
@@ -79,12 +85,9 @@ class _Reader:
                 self._add(question)
             for reason, count in skipped.items():
                 log.warning("%s: left out %d: %s", path, count, reason)
-        return self if self._positives else None
-
-    def read_rows(self, paths: Sequence[Path]) -> QuestionRows | None:
-        """The questions of files, if there are any."""
-        found = self.read(paths)
-        return None if found is None else found.rows()
+        if not self._positives:
+            return None
+        return self
 
     def rows(self) -> QuestionRows:
         """What was read."""
@@ -100,8 +103,9 @@ class _Reader:
         )
 
     def held_out(self, count: int) -> Bool[np.ndarray, " n"]:
-        """Which questions to hold out: those of whole passages, in the order of the passages'
-        hashes.
+        """Which questions to hold out: those of whole passages, in the order of their hashes.
+
+        At least ``count``, as the last passage brings all its questions.
         """
         order = {place: rank for rank, (_, place) in enumerate(sorted(self._places.items()))}
         ranks = np.asarray([order[place] for place in self._positives])
@@ -111,8 +115,12 @@ class _Reader:
     def _add(self, question: Question) -> None:
         self._questions.add(self._section.question_prompt + question.text, question.language)
         right = self._place(question.positives[0], question.language)
-        listed = question.hard_negatives if self._section.hard_negatives else ()
-        wrong = [passage for passage in listed if passage not in question.positives]
+        wrong: list[Passage] = []
+        if self._section.hard_negatives:  # else they are not even tokenized
+            wrong = [
+                passage for passage in question.hard_negatives if passage not in question.positives
+            ]
+        # Each once, in their order; two passages may be one once their prompt and title are in.
         places = dict.fromkeys(self._place(passage, question.language) for passage in wrong)
         places.pop(right, None)
         self._positives.append(right)
@@ -122,6 +130,7 @@ class _Reader:
         text = self._section.passage_prompt + with_title(
             passage.text, passage.title, self._separating
         )
+        # Hashes in place of the texts, which would take most of the memory.
         key = hashlib.blake2b(f"{language}\0{text}".encode(), digest_size=16).digest()
         if key not in self._places:
             self._places[key] = self._passages.add(text, language)
@@ -129,6 +138,7 @@ class _Reader:
 
 
 def _selected(rows: QuestionRows, chosen: Int64[np.ndarray, " n"]) -> QuestionRows:
+    """Some of the questions, with all passages, which others may share."""
     questions = rows.questions.read(chosen)
     firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
     sequences = np.split(questions.input_ids.numpy(), questions.cu_seqlens.numpy()[1:-1])

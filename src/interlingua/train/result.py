@@ -1,4 +1,8 @@
-"""What a run leaves."""
+"""What a run leaves: its result, and the clock that its figures come from.
+
+The last record of metrics.jsonl holds the result, so that a run that has ended can say so again
+without computing anything.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +96,8 @@ class Clock:
         self.cpu_seconds = cpu_seconds
         self._cpu_mark = time.process_time()
         self._mark = self._started
-        self._total, self._window = Count(), Count()
+        self._total = Count()  # of all steps made now
+        self._window = Count()  # of those since the last record
 
     @property
     def seconds(self) -> float:
@@ -108,13 +113,15 @@ class Clock:
             count.add(pairs, tokens, now - self._mark)
         self._mark = now
         self.tokens += tokens
+        # This process's time stands for all: each computes on as many rows.
         cpu_now = time.process_time()
         self.cpu_seconds += (cpu_now - self._cpu_mark) * world_size
         self._cpu_mark = cpu_now
 
     def leave_out(self) -> None:
         """Forgets the time since ``count``."""
-        self._mark, self._cpu_mark = time.perf_counter(), time.process_time()
+        self._mark = time.perf_counter()
+        self._cpu_mark = time.process_time()
 
     def rates(self) -> dict[str, float]:
         """Pairs and tokens per second since the last call."""
@@ -137,13 +144,13 @@ class Count:
 
     def add(self, pairs: int, tokens: int, seconds: float) -> None:
         """Adds to each."""
-        self.pairs = self.pairs + pairs
-        self.tokens = self.tokens + tokens
-        self.seconds = self.seconds + seconds
+        self.pairs += pairs
+        self.tokens += tokens
+        self.seconds += seconds
 
     def rates(self) -> dict[str, float]:
         """Both per second; 0 where nothing was counted."""
-        seconds = self.seconds or float("inf")
+        seconds = self.seconds or float("inf")  # x / inf = 0
         return {
             "pairs_per_second": self.pairs / seconds,
             "tokens_per_second": self.tokens / seconds,
@@ -162,13 +169,17 @@ def result_of(
 ) -> TrainResult:
     """Puts the result of a run together."""
     rates = clock.total_rates()
+    # A run that goes on with another run's checkpoint has the best model there, not here.
+    best: Path | None = None
+    if state.best_step is not None and folder.best.is_dir():
+        best = folder.best
     return TrainResult(
         run=folder.path,
         step=state.step,
         max_steps=config.length,
         interrupted=interrupted,
         model=None if interrupted else folder.model,
-        best=folder.best if state.best_step is not None and folder.best.is_dir() else None,
+        best=best,
         best_step=state.best_step,
         best_metric=state.best_metric,
         metrics=metrics,
@@ -188,16 +199,19 @@ def read_result(folder: RunFolder) -> TrainResult | None:
 
     None if it has not, or its model is gone.
     """
-    lines = (
-        folder.metrics.read_text(encoding="utf-8").splitlines() if folder.metrics.exists() else []
-    )
-    try:
-        record = parse_json(lines[-1]) if lines else {}
-    except ValueError:
+    if not folder.metrics.exists():
         return None
+    lines = folder.metrics.read_text(encoding="utf-8").splitlines()
+    if not lines:
+        return None
+    try:
+        record = parse_json(lines[-1])
+    except ValueError:
+        return None  # the run was killed in the middle of a line
     if record.pop("kind", None) != "final" or not folder.model.is_dir():
         return None
-    paths = {
-        name: Path(record[name]) for name in ("run", "model", "best") if record[name] is not None
-    }
-    return TrainResult(**{**record, **paths, "already": True})
+    # JSON has the paths as text.
+    for name in ("run", "model", "best"):
+        if record[name] is not None:
+            record[name] = Path(record[name])
+    return TrainResult(**{**record, "already": True})

@@ -1,5 +1,9 @@
-"""AdamW that goes through the rows of a table that were ever looked up, and leaves the others'
-zeros alone.
+"""AdamW over the rows of a table that were ever looked up.
+
+With a vocabulary of 250,000 words most weights of a small model are its table of word embeddings,
+and most rows of it belong to words that the corpus does not have. Their gradient and moments are
+zero in every step, and plain AdamW reads and writes all of them. Here only the rows that have moved
+are gone through, some at a time; the others are decayed, which is one product for the whole table.
 """
 
 from __future__ import annotations
@@ -22,8 +26,7 @@ Group = dict[str, Any]
 
 
 class RowAdamW(torch.optim.AdamW):
-    """AdamW, number for number, at a cost that grows with the rows of its tables that have had a
-    gradient so far.
+    """AdamW, number for number, at a cost that grows with the rows that have had a gradient.
 
     A row that never had one has moments of 0: AdamW decays it and moves it nowhere, which takes one
     product, and neither gradient nor moments. Every row that had one moves on in every step, looked
@@ -45,10 +48,12 @@ class RowAdamW(torch.optim.AdamW):
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Makes a step with the gradients that are there."""
         assert closure is None
+        # Tables are kept from torch's step, which takes weights without a gradient for frozen.
         tables: list[tuple[nn.Parameter, Tensor, Int64[Tensor, " n"], Group]] = []
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is None or not weight.grad.is_sparse:
+                    # a dense step may move any row, so what is known of the rows is out of date
                     self._moving.pop(weight, None)
                     continue
                 gradient = weight.grad.coalesce()
@@ -70,35 +75,36 @@ class RowAdamW(torch.optim.AdamW):
             state["step"] = torch.zeros((), dtype=torch.float32)
             state.update({name: _zeros(weight) for name in _moments(group)})
             self._moving[weight] = state["exp_avg"], torch.zeros(len(weight), dtype=torch.bool)
-        of, moving = self._moving.get(weight, (None, None))
-        if (
-            moving is None or of is not state["exp_avg"]
-        ):  # from a checkpoint, or after dense gradients
+        average, moving = self._moving.get(weight, (None, None))
+        if moving is None or average is not state["exp_avg"]:
+            # From a checkpoint, or after dense gradients: a row that moves has a moment.
             moving = (state["exp_avg"] != 0).any(1) | (state["exp_avg_sq"] != 0).any(1)
             self._moving[weight] = state["exp_avg"], moving
         moving[gradient.indices()[0]] = True
         return moving.nonzero()[:, 0]
 
     def _step_of(self, weight: nn.Parameter, rows: Int64[Tensor, " n"], group: Group) -> None:
+        """AdamW's step of one table: the decay of all rows, and the moments of those that move."""
         state = self.state[weight]
         gradient = weight.grad
         assert gradient is not None
         state["step"] += 1
         if group["weight_decay"]:
             weight.mul_(1 - group["lr"] * group["weight_decay"])
+        # Place of each row of the gradient among the moving rows; both are in ascending order.
         looked_up = torch.searchsorted(rows, gradient.indices()[0])
         slopes = gradient.values()
         whole = [weight.detach(), *(state[name] for name in _moments(group))]
         for first in range(0, len(rows), ROWS_AT_ONCE):
             part = rows[first : first + ROWS_AT_ONCE]
-            here = slice(
-                *torch.searchsorted(looked_up, torch.tensor([first, first + len(part)])).tolist()
-            )
+            # The rows of this part that were looked up in this step; the others' gradient is 0.
+            bounds = torch.tensor([first, first + len(part)])
+            here = slice(*torch.searchsorted(looked_up, bounds).tolist())
             dense = slopes.new_zeros(len(part), slopes.shape[1])
             dense[looked_up[here] - first] = slopes[here]
-            own, average, square, *largest = parts = [
-                tensor.index_select(0, part) for tensor in whole
-            ]
+            parts = [tensor.index_select(0, part) for tensor in whole]
+            own, average, square, *largest = parts
+            # Without weight decay, which all rows have had above.
             torch._fused_adamw_(
                 [own],
                 [dense],
@@ -119,11 +125,14 @@ class RowAdamW(torch.optim.AdamW):
 
 
 def _moments(group: Group) -> tuple[str, ...]:
-    return MOMENTS if group["amsgrad"] else MOMENTS[:2]
+    """Names of the moments that a group's weights have."""
+    if group["amsgrad"]:
+        return MOMENTS
+    return MOMENTS[:2]
 
 
 def _zeros(like: Float32[Tensor, "v d"]) -> Float32[Tensor, "v d"]:
     """Zeros that take memory from when they are first written to, page by page."""
-    return torch.frombuffer(
-        mmap.mmap(-1, like.numel() * like.element_size()), dtype=like.dtype
-    ).view(like.shape)
+    # an anonymous map: torch's own zeros would be written at once
+    memory = mmap.mmap(-1, like.numel() * like.element_size())
+    return torch.frombuffer(memory, dtype=like.dtype).view(like.shape)

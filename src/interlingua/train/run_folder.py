@@ -36,7 +36,8 @@ MAY_CHANGE: dict[str, Any] = {
 """Keys of [run] that don't belong to what is computed, with the value that leaves them to the
 run."""
 DEVICES = "devices"
-"""Rounding apart, what is computed does not depend on it either; each start has its own."""
+"""Rounding apart, what is computed does not depend on it either; each start has a value of its
+own."""
 
 
 class Start(NamedTuple):
@@ -108,6 +109,7 @@ class RunFolder:
                 raise CheckpointError(
                     f"{path}: {problem}; name a folder like RUN/checkpoints/step-00000100"
                 )
+            # The checkpoint may be another run's; a run that is in this folder must be the same.
             if self.manifest.exists():
                 self.continued(config)
             return RunFolder(path.parent.parent).start_at(path, config)
@@ -131,8 +133,7 @@ class RunFolder:
         return Start(self.continued(config), checkpoint, load_train_config(self.config).run.devices)
 
     def continued(self, config: TrainConfig) -> TrainConfig:
-        """The settled config of the run in this folder, after making sure that ``config`` asks for
-        the same.
+        """The settled config of the run in this folder, which ``config`` has to ask for.
 
         It may be the config as first given (``budget_seconds``, "auto") or as settled then
         (``max_steps``, "cpu").
@@ -143,28 +144,28 @@ class RunFolder:
         settled = load_train_config(self.config)
         given = train_config_from(self.read_manifest()["asked"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))
-        unlike = min(
-            (differences(before, config, ignore=ignore) for before in (given, settled)), key=len
-        )
-        if unlike:
+        # The nearer of the two is what the user means; equal to one of them is enough.
+        from_given = differences(given, config, ignore=ignore)
+        from_settled = differences(settled, config, ignore=ignore)
+        changes = min(from_given, from_settled, key=len)
+        if changes:
+            more = " ..." if changes[3:] else ""
             raise ConfigError(
                 f"{self.path} holds a run with another config:"
-                f" {', '.join(unlike[:3])}{' ...' if unlike[3:] else ''} (then, now); set"
+                f" {', '.join(changes[:3])}{more} (then, now); set"
                 " run.output to another folder, or start over with --resume never"
             )
+        # What may change is taken from the new config, unless it leaves the choice to the run.
         values = {key: getattr(config.run, key) for key in MAY_CHANGE}
         changed = {key: value for key, value in values.items() if value != MAY_CHANGE[key]}
         return settled.replace_run(**changed, devices=config.run.devices)
 
     def _refuse_foreign(self) -> None:
         """Raises ConfigError where files would be lost that no run of ours wrote."""
-        for place in (self.path, *self.path.parents):
-            if place.exists():
-                if not place.is_dir():
-                    raise ConfigError(
-                        f"run: output {self.path}: {place} is a file; name another folder"
-                    )
-                break
+        # The nearest that is there of the folder and those above it, in which it would be made.
+        nearest = next((place for place in (self.path, *self.path.parents) if place.exists()), None)
+        if nearest is not None and not nearest.is_dir():
+            raise ConfigError(f"run: output {self.path}: {nearest} is a file; name another folder")
         own = (
             self.config,
             self.manifest,
@@ -183,11 +184,10 @@ class RunFolder:
 
     def is_run(self) -> bool:
         """Whether a run of ours has begun in this folder."""
-        if any(
-            has_format(path, "state.json", CHECKPOINT_FORMAT)
-            for path in checkpoints_in(self.checkpoints)
-        ):
-            return True
+        # A checkpoint of ours is enough, even where the manifest was lost.
+        for path in checkpoints_in(self.checkpoints):
+            if has_format(path, "state.json", CHECKPOINT_FORMAT):
+                return True
         try:
             return self.read_manifest().keys() >= {"asked", "data_digest", "versions"}
         except (CheckpointError, AttributeError):
@@ -205,6 +205,7 @@ class RunFolder:
         """
         manifest = self.read_manifest()
         for key, digest in digests.items():
+            # a manifest of an older version lacks some digests, which are then not compared
             if manifest.get(key, digest) != digest:
                 which = key.removesuffix("_digest").replace("data", "training")
                 raise DataError(
@@ -250,12 +251,13 @@ class RunFolder:
                 "python": platform.python_version(),
                 "machine": f"{platform.system()} {platform.machine()}",
             }
-            # first and in one go: a folder with a manifest is a run's, whatever else is in it
+            # First and in one go: a folder with a manifest is a run's, whatever else is in it.
             with atomic_write(self.manifest) as file:
                 json.dump(record, file, indent=1, ensure_ascii=False)
                 file.write("\n")
         with atomic_write(self.config) as file:
             file.write(settled.to_toml())
+        # what a killed process left under temporary names
         for folder in (self.path, self.checkpoints):
             if folder.is_dir():
                 sweep(folder)

@@ -20,17 +20,19 @@ EMS_RUNS_PER_COSINE = 5
 
 
 def steps_of(value: float, max_steps: int) -> int:
-    """A number of steps, where a value below 1 means that share of the run (at least one step; 0
-    stays 0).
+    """A number of steps, where a value below 1 is a share of the run.
+
+    A share is at least one step; 0 stays 0.
     """
-    if value < 1:
-        return max(1, round(value * max_steps)) if value > 0 else 0
-    return int(value)
+    if value >= 1:
+        return int(value)
+    if value <= 0:
+        return 0
+    return max(1, round(value * max_steps))
 
 
 def due(every: float, done: int, max_steps: int) -> bool:
-    """Whether something that is done every so many steps, and after the last one, is to be done
-    now.
+    """Whether something is due that is done every so many steps, and after the last one.
 
     Args:
         every: steps, or a share of the run.
@@ -58,8 +60,11 @@ def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -
         config: name and warm-up.
         max_steps: N.
     """
-    warmup = max_steps if config.name == "ramp" else steps_of(config.warmup_steps, max_steps)
+    warmup = steps_of(config.warmup_steps, max_steps)
+    if config.name == "ramp":
+        warmup = max_steps
     factor = _warm(step, warmup, config.warmup_start)
+    # EMS multiplies its cosine into the warm-up; the other decays begin behind it.
     if config.name == "ems":
         return factor * (1 + math.cos(math.pi * step / (EMS_RUNS_PER_COSINE * max_steps))) / 2
     if config.name in ("constant", "ramp") or step < warmup:
@@ -68,8 +73,9 @@ def learning_rate_factor(step: int, *, config: ScheduleConfig, max_steps: int) -
 
 
 def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
-    """The learning rate that the factors multiply: as given, or so that its product with the run's
-    length is kept.
+    """The learning rate that the factors multiply.
+
+    As given, or so that its product with the run's length is kept.
     """
     if not config.learning_rate_steps:
         return config.rate
@@ -77,9 +83,7 @@ def peak_learning_rate(config: OptimizerConfig, max_steps: int) -> float:
 
 
 def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
-    """Lines for the user where the run's length decides the peak, and where that is more than LARS
-    bears.
-    """
+    """Lines for the user where the run's length decides the peak."""
     if not config.learning_rate_steps:
         return []
     kept = config.rate * config.learning_rate_steps
@@ -88,6 +92,8 @@ def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
         f"learning rate: learning_rate * steps = {kept:.4g} is kept, so {config.rate:g} of"
         f" {config.learning_rate_steps:,} steps becomes {peak:.4g} in {max_steps:,}"
     ]
+    # LARS's step is this share of a matrix's norm, whatever the gradient: a short run that keeps
+    # the product may ask for more than training bears.
     share = peak * config.trust_coefficient
     if config.name == "lars" and share > LARS_DIVERGES:
         enough = math.ceil(kept * config.trust_coefficient / LARS_DIVERGES)
@@ -100,9 +106,13 @@ def notes(config: OptimizerConfig, max_steps: int) -> list[str]:
 
 
 def _warm(step: int, warmup: int, start: float | None) -> float:
+    """The factor of the warm-up alone, 1 behind it."""
     if not warmup:
         return 1.0
-    return min(1.0, (step + 1) / warmup if start is None else start + (1 - start) * step / warmup)
+    factor = (step + 1) / warmup
+    if start is not None:
+        factor = start + (1 - start) * step / warmup
+    return min(1.0, factor)
 
 
 _DECAYS: dict[str, Callable[[float], float]] = {

@@ -1,5 +1,7 @@
-"""A stage that trains nothing: silver pairs, found by a sentence encoder and scored by a
-cross-encoder.
+"""A stage that trains nothing: it makes silver pairs for the stage after it.
+
+A sentence encoder finds each sentence's neighbors, a cross-encoder scores the pairs (Augmented
+SBERT, Thakur et al. 2021).
 """
 
 from __future__ import annotations
@@ -61,6 +63,7 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
     def embed(texts: Sequence[str], language: str) -> Float32[ndarray, "n d"]:
         return encoder.encode(texts, language=language)
 
+    # With digests, so that the manifest tells which models they were when the paths hold others.
     models = {
         "sentence_encoder": {"path": config.sentence_encoder, "digest": encoder.digest()},
         "cross_encoder": {

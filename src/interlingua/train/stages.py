@@ -1,5 +1,6 @@
-"""Several runs in a row, from one file: a stage names a run's TOML, and a later one may start from
-its model.
+"""Several runs in a row, from one file.
+
+A stage names a run's TOML file, and a later stage may start from its model:
 
     output = "runs/calibrated"
 
@@ -10,8 +11,7 @@ its model.
     [[stage]]
     name = "sts"
     config = "sts.toml"
-    set.encoder.path = "{nli.best}"                # as in the file; {STAGE.best}, {STAGE.model},
-    {STAGE.silver}
+    set.encoder.path = "{nli.best}"                # or {STAGE.model}, {STAGE.silver}
 
 A stage's run lies in ``output/<name>``. ``output/stages.json`` keeps each stage's configuration and
 the digests of what it took from earlier ones: what is done is not repeated, and what has changed
@@ -20,12 +20,12 @@ since is refused.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,9 @@ class StageConfig:
     @property
     def kind(self) -> str:
         """What it does: train, or make silver."""
-        return "train" if self.silver is None else "silver"
+        if self.silver is None:
+            return "train"
+        return "silver"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,13 +119,16 @@ class Stage:
 
     def mapping(self) -> dict[str, Any]:
         """The stage's configuration."""
-        return self.run.to_mapping() if isinstance(self.run, TrainConfig) else to_mapping(self.run)
+        if isinstance(self.run, TrainConfig):
+            return self.run.to_mapping()
+        return to_mapping(self.run)
 
-    def unlike(self, earlier: Mapping[str, Any]) -> list[str]:
+    def differences_from(self, earlier: Mapping[str, Any]) -> list[str]:
         """The keys in which it differs from an earlier configuration."""
         if isinstance(self.run, TrainConfig):
             ignore = frozenset(f"run.{key}" for key in MAY_CHANGE)
             return differences(train_config_from(earlier), self.run, ignore=ignore)
+        # Silver pairs have no keys that may change.
         now = self.mapping()
         return [
             f"{key} ({earlier.get(key)}, {now.get(key)})"
@@ -161,31 +166,33 @@ def load_stages(path: PathLike, *, overrides: Sequence[str] = ()) -> tuple[Path,
         if override.partition("=")[0].strip() == "output":
             apply_override(table, override)
         elif first.strip() in stages:
-            entry = stages[first.strip()]
-            apply_override(
-                entry if rest.startswith("silver.") else entry.setdefault("set", {}), rest
-            )
+            # A stage's own table holds silver; keys of its run's file stand in ``set``.
+            changed = stages[first.strip()]
+            if not rest.startswith("silver."):
+                changed = changed.setdefault("set", {})
+            apply_override(changed, rest)
         else:
             apply_override(table.setdefault("set", {}), override)
     config = from_mapping(StagesConfig, table, where=str(path))
     output = config.output.absolute()
     ready: list[Stage] = []
+    # Filled as the stages are read: a reference can name an earlier stage only.
     kinds: dict[str, str] = {}
     for stage in config.stage:
         inputs: list[Path] = []
         where = f"{path}: stage {stage.name}"
+        run: TrainConfig | SilverConfig
         if stage.silver is not None:
             table = _resolved(to_mapping(stage.silver), output, kinds, inputs, where)
-            ready.append(
-                Stage(stage.name, from_mapping(SilverConfig, table, where=where), tuple(inputs))
-            )
+            run = from_mapping(SilverConfig, table, where=where)
         else:
             assert stage.config is not None
+            # The run's file, what is set for all runs, what is set for this one, in this order.
             table = _changed(load_toml(stage.config), config.set)
             table = _resolved(_changed(table, stage.set), output, kinds, inputs, where)
             table.setdefault("run", {})["output"] = str(output / stage.name)
             run = with_absolute_paths(train_config_from(table, where=f"{where}: {stage.config}"))
-            ready.append(Stage(stage.name, run, tuple(inputs)))
+        ready.append(Stage(stage.name, run, tuple(inputs)))
         kinds[stage.name] = stage.kind
     return output, ready
 
@@ -219,15 +226,19 @@ def run_stages(
             f"--resume {resume}: stages go on by themselves; give auto, or never to start all over"
         )
     main = is_first_process()
-    lock = (
-        exclusive(output, remedy="set output to another folder")
-        if main
-        else contextlib.nullcontext()
+    run = partial(
+        _run_stages,
+        output,
+        stages,
+        evaluator=evaluator,
+        resume=resume,
+        progress=progress,
+        main=main,
     )
-    with lock:
-        return _run_stages(
-            output, stages, evaluator=evaluator, resume=resume, progress=progress, main=main
-        )
+    if not main:  # one process locks for all
+        return run()
+    with exclusive(output, remedy="set output to another folder"):
+        return run()
 
 
 def _run_stages(
@@ -239,12 +250,16 @@ def _run_stages(
     progress: bool,
     main: bool,
 ) -> list[TrainResult]:
-    record = _read_record(output) if resume == "auto" else {}
+    record: dict[str, Any] = {}
+    if resume == "auto":
+        record = _read_record(output)
+    # Before any stage is run: a change of the last one is reported at once, not after hours.
     _refuse_other_configs(output, stages, record)
     results: list[TrainResult] = []
     for number, stage in enumerate(stages, 1):
         before = record.get(stage.name)
         inputs = {str(path): _digest(path) for path in stage.inputs} if main else {}
+        # An input that has changed makes a stage that is done, or begun, another one.
         if main and before is not None and before["inputs"] != inputs:
             changed = next(path for path in inputs if before["inputs"].get(path) != inputs[path])
             raise ConfigError(
@@ -255,6 +270,7 @@ def _run_stages(
             _tell(f"stage {number} of {len(stages)}: {stage.name} is done", show=main and progress)
             continue
         _tell(f"stage {number} of {len(stages)}: {stage.name}", show=main and progress)
+        # Written before the work begins, so that a stage that is stopped is known to have begun.
         if main:
             record[stage.name] = {"asked": stage.mapping(), "inputs": inputs, "done": False}
             _write_record(output, record)
@@ -263,7 +279,7 @@ def _run_stages(
                 train(stage.run, evaluate=evaluator(stage.run), resume=resume, progress=progress)
             )
             if results[-1].interrupted:
-                break
+                break  # later stages would start from a model that is not there
         elif main:
             report = silver(stage.run, output / stage.name)
             _tell(f"{report.pairs:,} silver pairs of {report.sentences:,} sentences", show=progress)
@@ -275,10 +291,13 @@ def _run_stages(
 
 def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping[str, Any]) -> None:
     for stage in stages:
-        if stage.name in record and (unlike := stage.unlike(record[stage.name]["asked"])):
+        if stage.name not in record:
+            continue
+        changes = stage.differences_from(record[stage.name]["asked"])
+        if changes:
             raise ConfigError(
                 f"{output}: stage {stage.name} was begun with another config:"
-                f" {', '.join(unlike[:3])} (then, now); set output to another folder, or start all"
+                f" {', '.join(changes[:3])} (then, now); set output to another folder, or start all"
                 " over with --resume never"
             )
 
@@ -290,18 +309,17 @@ def _changed(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     """
     table = copy.deepcopy(table)
     if "path" in changes and "preset" in table:
+        # [encoder] of a model has none of the sizes that a preset may be given.
         table = {key: value for key, value in table.items() if key == "pooling"}
     for key, value in changes.items():
         old = table.get(key)
-        table[key] = (
-            _changed(old, value) if isinstance(value, Mapping) and isinstance(old, dict) else value
-        )
-    lengths = [key for key in LENGTHS if key in changes]
-    return {
-        key: value
-        for key, value in table.items()
-        if not lengths or key not in LENGTHS or key in lengths
-    }
+        if isinstance(value, Mapping) and isinstance(old, dict):
+            value = _changed(old, value)
+        table[key] = value
+    if any(key in changes for key in LENGTHS):
+        replaced = [key for key in LENGTHS if key not in changes]
+        table = {key: value for key, value in table.items() if key not in replaced}
+    return table
 
 
 def _resolved(
@@ -315,6 +333,7 @@ def _resolved(
     if not isinstance(value, str) or (match := REFERENCE.fullmatch(value)) is None:
         return value
     stage, product = match.groups()
+    # The path is known before the stage has run; whether it is there is seen when it is due.
     if stage not in kinds:
         raise ConfigError(
             f"{where}: {value} names no earlier stage{did_you_mean(stage, list(kinds))}"
@@ -322,7 +341,8 @@ def _resolved(
     if product not in PRODUCTS[kinds[stage]]:
         offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])
         raise ConfigError(f"{where}: {value} is nothing that the stage leaves; there is: {offered}")
-    path = output / stage / ("silver.tsv" if product == "silver" else product)
+    files = {"silver": "silver.tsv"}  # the others are folders of their own names
+    path = output / stage / files.get(product, product)
     inputs.append(path)
     return str(path)
 
@@ -332,15 +352,17 @@ def _digest(path: Path) -> str:
         raise CheckpointError(
             f"{path}: an earlier stage should have left it; start all over with --resume never"
         )
-    return sha256_tree(path) if path.is_dir() else sha256_file(path)
+    if path.is_dir():
+        return sha256_tree(path)
+    return sha256_file(path)
 
 
 def _read_record(output: Path) -> dict[str, Any]:
     path = output / STATE_FILE
+    if not path.exists():
+        return {}
     try:
-        record: dict[str, Any] = (
-            parse_json(path.read_text(encoding="utf-8")) if path.exists() else {}
-        )
+        record: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise CheckpointError(f"{path}: damaged; start all over with --resume never") from error
     return record

@@ -1,5 +1,7 @@
-"""Token vectors trained on parallel text: from a transformer's vectors of single tokens, by any
-method of [method].
+"""Token vectors trained on parallel text, by any method of [method].
+
+They start as a transformer's vectors of single tokens. A sentence is then embedded by the vectors
+of its tokens, without any layer.
 """
 
 from __future__ import annotations
@@ -52,16 +54,16 @@ class WithPrompt:
 
     def encode(self, texts: Any, *, prompt: str | None = None, **options: Any) -> Any:
         """See ``Encoder.encode``."""
-        return self.encoder.encode(
-            texts, prompt=self.prompt if prompt is None else prompt, **options
-        )
+        if prompt is None:
+            prompt = self.prompt
+        return self.encoder.encode(texts, prompt=prompt, **options)
 
 
 def usual_prompt(encoder: Encoder) -> str | None:
-    """The prompt for texts that are compared with one another: the query's, where the model has
-    one.
-    """
-    return QUERY_PROMPT if QUERY_PROMPT in encoder.settings.prompts else None
+    """The prompt for texts that are compared with one another: the query's, if there is one."""
+    if QUERY_PROMPT in encoder.settings.prompts:
+        return QUERY_PROMPT
+    return None
 
 
 def static_config(
@@ -91,10 +93,9 @@ def static_config(
     table["encoder"] = {"path": str(start)}
     table["run"]["output"] = str(output)
     if not retrieval:
-        table["run"]["metric_for_best_model"], table["run"]["greater_is_better"] = (
-            "valid_loss",
-            False,
-        )
+        table["run"]["metric_for_best_model"] = "valid_loss"
+        table["run"]["greater_is_better"] = False
+    # Overrides are read into a table of their own: what they set decides what of the recipe stays.
     sections: dict[str, Any] = {}
     for override in overrides:
         apply_override(sections, override)
@@ -103,6 +104,7 @@ def static_config(
             raise ConfigError(
                 f"--set {section}: expected SECTION.KEY=VALUE, e.g. run.max_steps=500"
             )
+        # Another method would refuse the recipe's options, and two lengths contradict each other.
         if section == "method" and values.get("name", "infonce") != "infonce":
             table["method"] = {}
         if section == "run" and any(key in values for key in LENGTHS):
@@ -121,8 +123,7 @@ def train_static(
     evaluate: Evaluate | None = None,
     progress: bool = True,
 ) -> TrainResult:
-    """Distils token vectors of the corpus's vocabulary from a transformer and trains them on the
-    corpus.
+    """Distils token vectors from a transformer and trains them on a corpus.
 
     Args:
         teacher: the transformer.
@@ -143,12 +144,12 @@ def train_static(
     start = Path(work) / "start"
     run = Path(work) / "run"
     config = static_config(start, corpus, run, retrieval=evaluate is not None, overrides=overrides)
+    # Made once; the same call later goes on with the vectors that are there.
     if not (start / "model.safetensors").is_file():
         vocabulary = Vocabulary.load(corpus / "vocabulary")
         store = TokenStore.open(corpus / "train")
         store.verify()
         counts = store.token_counts()
-        static_start(WithPrompt(teacher, usual_prompt(teacher)), vocabulary, counts, dim=dim).save(
-            start
-        )
+        prompted = WithPrompt(teacher, usual_prompt(teacher))
+        static_start(prompted, vocabulary, counts, dim=dim).save(start)
     return train(config, evaluate=evaluate, progress=progress)

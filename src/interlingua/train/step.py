@@ -1,4 +1,4 @@
-"""One step's gradients."""
+"""One step's gradients: forward and backward over its micro-batches and the parts of the loss."""
 
 from __future__ import annotations
 
@@ -41,16 +41,17 @@ def gradients(
         the loss and its terms, mean over the micro-batches.
     """
     count = len(batches)
-    parts: tuple[str | None, ...] = objective.parts or (None,)
+    loss_scale = loss_scale or LossScale(enabled=False)
+    parts: tuple[str | None, ...] = objective.parts or (None,)  # None: the whole loss
     measured: dict[str, Tensor] = {}
     for place, batch in enumerate(batches):
         engine.seed(seed, "step", step, "micro-batch", place)
         for part in parts:
+            # The processes average their gradients in the last backward pass of the step alone.
             last = part == parts[-1] and place + 1 == count
             with engine.accumulate(model, more=not last):
                 output = model(batch) if part is None else model(batch, part=part)
-                loss = output.loss / count
-                engine.backward(loss if loss_scale is None else loss_scale.scale(loss))
+                engine.backward(loss_scale.scale(output.loss / count))
             for name, value in {"loss": output.loss, **output.terms}.items():
                 share = value.detach() / count
                 measured[name] = measured[name] + share if name in measured else share

@@ -1,5 +1,7 @@
-"""A commented TOML to begin with: every key of a run with its meaning and default, taken from where
-it is declared.
+"""A commented TOML to begin with: every key of a run with its meaning and default.
+
+Both are taken from where the key is declared: Python drops the text under a field, so it is read
+from the source.
 """
 
 from __future__ import annotations
@@ -72,8 +74,7 @@ RECIPES: dict[str, tuple[str, Values]] = {
 
 
 def template(recipe: str) -> str:
-    """The TOML of a kind of run: what it sets as it is, every other key as a comment with its
-    default.
+    """The TOML of a kind of run: what it sets, and every other key as a comment with its default.
 
     Args:
         recipe: ems, mexma or finetune.
@@ -110,29 +111,25 @@ def template(recipe: str) -> str:
 def field_texts(cls: type) -> dict[str, str]:
     """What stands under each field of a dataclass, and of those that it inherits from."""
     found: dict[str, str] = {}
+    # From the base to the class itself: its texts take the place of inherited ones.
     for base in reversed(cls.__mro__[:-1]):
         declared = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
         assert isinstance(declared, ast.ClassDef)
         for field, text in itertools.pairwise(declared.body):
-            if (
-                isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(text, ast.Expr)
-            ):
-                found[field.target.id] = " ".join(
-                    ast.literal_eval(text.value).replace("``", "`").split()
-                )
+            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+                continue
+            if isinstance(text, ast.Expr):
+                words = ast.literal_eval(text.value).replace("``", "`").split()
+                found[field.target.id] = " ".join(words)
     return found
 
 
 def _section(schema: type, values: Mapping[str, Any]) -> Iterator[str]:
     texts = field_texts(schema)
     for field in dataclasses.fields(schema):
-        default = (
-            field.default
-            if field.default_factory is dataclasses.MISSING
-            else field.default_factory()
-        )
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
         if field.name == "options" or dataclasses.is_dataclass(default):
             continue  # a section of its own, which the reference shows
         yield ""
@@ -148,5 +145,6 @@ def _section(schema: type, values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _assignment(name: str, value: Any) -> str:
+    # a config of this key alone, so that the value is written as a run's own file has it
     made = dataclasses.make_dataclass("Line", [name])(value)
     return config_to_toml(made).strip()

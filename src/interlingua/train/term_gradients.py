@@ -1,5 +1,4 @@
-"""How strongly each term of a loss pulls at the weights: the norm of its gradient, on one
-micro-batch.
+"""How strongly each term of a loss pulls at the weights: the norm of its gradient.
 
 The value of a term says little about that: a term may be large and flat. Here the loss is computed
 once more, without dropout, and each of its terms is differentiated by itself. Nothing of the run is
@@ -54,28 +53,30 @@ class TermGradients:
         if not self._engine.is_main:
             return {}
         weights = [weight for weight in objective.parameters() if weight.requires_grad]
+        # The CPU's random numbers are put back in any case, a GPU's where it is named.
         devices = [self._engine.device] if self._engine.device.type == "cuda" else []
         training = objective.training
         objectives = [module for module in objective.modules() if isinstance(module, Objective)]
         norms: dict[str, float] = {}
         objective.eval()
-        for one in objectives:  # a sum of methods has several
-            one.keeps_graph = True
+        # A sum of methods has several objectives, each with terms of its own.
+        for module in objectives:
+            module.keeps_graph = True
         with torch.random.fork_rng(devices), self._engine.alone(objective):
             for part in objective.parts or (None,):
                 with self._engine.autocast():
                     output = objective(batch) if part is None else objective(batch, part=part)
                 for name, term in output.terms.items():
+                    # fp16: scaled up for the backward pass, and the norm down again
                     scaled = self._loss_scale.scale(term)
                     norms[name] = _gradient_norm(scaled, weights) / self._loss_scale.value
-        for one in objectives:
-            one.keeps_graph = False
+        for module in objectives:
+            module.keeps_graph = False
         objective.train(training)
         return norms
 
     def warnings(self, norms: Mapping[str, float]) -> list[str]:
-        """A line on each term, not reported before, with a gradient a thousand times below the
-        largest.
+        """A line on each term with a gradient a thousand times below the largest, once.
 
         Args:
             norms: see ``measure``; one that is not finite is left to the checks of the loss.
@@ -94,13 +95,17 @@ class TermGradients:
 
 
 def _gradient_norm(term: Tensor, weights: list[torch.nn.Parameter]) -> float:
+    """Norm over all weights together; 0 where the term reaches none."""
     if not term.requires_grad:
         return 0.0
     found = torch.autograd.grad(term, weights, retain_graph=True, allow_unused=True)
     gradients = [gradient for gradient in found if gradient is not None]
-    # a row of a table may stand in a sparse gradient several times
-    dense = [
-        gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients
-    ]
-    norms = [torch.linalg.vector_norm(gradient.float()) for gradient in dense if gradient.numel()]
-    return float(torch.linalg.vector_norm(torch.stack(norms))) if norms else 0.0
+    norms = []
+    for gradient in gradients:
+        # a row of a table may stand in a sparse gradient several times
+        values = gradient.coalesce().values() if gradient.is_sparse else gradient
+        if values.numel():
+            norms.append(torch.linalg.vector_norm(values.float()))
+    if not norms:
+        return 0.0
+    return float(torch.linalg.vector_norm(torch.stack(norms)))

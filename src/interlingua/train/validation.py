@@ -1,5 +1,7 @@
-"""What is measured now and then: loss on fixed batches, collapse, and whatever else the caller
-wants measured.
+"""What is measured now and then: loss on fixed batches, collapse, and the caller's own metrics.
+
+The main process measures alone, on batches that depend neither on the number of processes nor on
+the size of a micro-batch, so that the curves of two runs can be compared.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from interlingua.batches.feeds import token_batches
+from interlingua.batches.feeds import FeedName, Plan, token_batches
 from interlingua.corpus.sampling import Caps
 from interlingua.errors import ConfigError
 from interlingua.methods.objective import Objective
@@ -24,6 +26,7 @@ from interlingua.train.monitors import Spread, spread
 
 Evaluate = Callable[[Any, int], dict[str, float]]
 SPREAD_SENTENCES = 512
+"""Of the validation set, that the spread of the embeddings is measured on."""
 
 
 class Measured(NamedTuple):
@@ -34,10 +37,9 @@ class Measured(NamedTuple):
 
 
 def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches) -> list[Any]:
-    """The fixed validation batches: whole ones, as in-batch negatives make losses of different
-    sizes incomparable.
+    """The fixed validation batches, the same on any number of processes and with any micro-batch.
 
-    They are the same on any number of processes and with any micro-batch.
+    Whole ones, as in-batch negatives make losses of batches of different sizes incomparable.
 
     Args:
         config: says how many rows to use, at most, and the size of a batch; smaller only where
@@ -47,25 +49,26 @@ def valid_batches(config: TrainConfig, data: TrainingData, batches: MicroBatches
         batches: the training batches, with the other feeds' rows in the same proportion.
     """
     main = next(iter(data.train))
-    available = len(data.valid[main]) if main in data.valid else 0
-    count = min(config.data.valid_pairs, available)
+    count = min(config.data.valid_pairs, len(data.valid.get(main, ())))
     if count < 2:
-        return []
+        return []  # a single row has nothing to be compared with
     size = min(config.data.valid_batch_size or config.run.global_batch_size, count)
+    # As the rows are there, not as training mixes them.
     unmixed = dataclasses.replace(config.data, temperature=1.0, caps=Caps())
-    plans = {
-        feed: make_plan(
+    plans: dict[FeedName, Plan] = {}
+    for feed, plan in batches.plans.items():
+        batch_size = size
+        if feed != main:
+            # in the same proportion to the main feed's as in training
+            batch_size = max(1, plan.global_batch_size * size // config.run.global_batch_size)
+        plans[feed] = make_plan(
             feed,
             data.valid.get(feed, data.train[feed]),
             unmixed,
-            batch_size=size
-            if feed == main
-            else max(1, plan.global_batch_size * size // config.run.global_batch_size),
+            batch_size=batch_size,
             max_tokens=batches.max_tokens,
             seed=0,
         )
-        for feed, plan in batches.plans.items()
-    }
     return [batch_of(plans, step) for step in range(count // size)]
 
 
@@ -93,10 +96,10 @@ def measure(
     if engine.is_main:
         objective.eval()
         with engine.alone(objective):
-            metrics, lying = _on_batches(objective, batches, engine)
+            metrics, found = _on_batches(objective, batches, engine)
         if evaluate is not None:
             metrics |= evaluate(objective.evaluated, step)
-        measured = Measured(metrics, lying)
+        measured = Measured(metrics, found)
         objective.train()
     shared = engine.share(measured)
     assert shared is not None
@@ -111,8 +114,7 @@ def check_metric(
     evaluate: Evaluate | None,
     config: RunConfig,
 ) -> None:
-    """Makes sure, before the first step, that what decides on the best model is going to be
-    measured.
+    """Makes sure, before the first step, that what decides on the best model will be measured.
 
     Args:
         objective: is run on one batch unless the name tells enough.
@@ -147,11 +149,19 @@ def update_best(state: TrainState, metrics: dict[str, float], config: RunConfig)
     if name not in metrics:
         raise _unmeasured(name, metrics)
     value = metrics[name]
+    greater_is_better = config.greater_is_better
+    if greater_is_better is None:
+        greater_is_better = not name.endswith("loss")
     best = state.best_metric
-    greater = (
-        not name.endswith("loss") if config.greater_is_better is None else config.greater_is_better
-    )
-    better = math.isfinite(value) and (best is None or (value > best if greater else value < best))
+    # Strictly: of equal evaluations the first stays the best.
+    if not math.isfinite(value):
+        better = False
+    elif best is None:
+        better = True
+    elif greater_is_better:
+        better = value > best
+    else:
+        better = value < best
     if better:
         state.best_metric = value
         state.best_step = state.step
@@ -183,13 +193,12 @@ def _on_batches(
     for batch in batches:
         with engine.autocast():
             output = objective(batch)
+            # of the first side only: translations of one another are meant to be close
             if sum(map(len, embeddings)) < SPREAD_SENTENCES:
                 embeddings.append(objective.encoder(next(token_batches(batch))).float())
         for name, value in {"loss": output.loss, **output.terms}.items():
             sums[f"valid_{name}"] = sums.get(f"valid_{name}", 0.0) + value.item()
-    lying = spread(torch.cat(embeddings)[:SPREAD_SENTENCES])
-    means = {name: value / len(batches) for name, value in sums.items()}
-    return {
-        **means,
-        **{f"embedding_{name}": value for name, value in lying._asdict().items()},
-    }, lying
+    measured = {name: value / len(batches) for name, value in sums.items()}
+    found = spread(torch.cat(embeddings)[:SPREAD_SENTENCES])
+    measured |= {f"embedding_{name}": value for name, value in found._asdict().items()}
+    return measured, found
