@@ -43,10 +43,10 @@ class Matrix:
     @property
     def values(self) -> Float32[ndarray, "out in"]:
         """The matrix itself."""
-        stacked = np.concatenate(list(self.parts.values()))
-        if self.row_scales is None:
-            return stacked
-        return stacked * self.row_scales[:, None]
+        stacked: Float32[ndarray, "out in"] = np.concatenate(list(self.parts.values()))
+        if self.row_scales is not None:
+            stacked = stacked * self.row_scales[:, None]
+        return stacked
 
 
 class Weights(Protocol):
