@@ -237,7 +237,9 @@ def measure(
                 place = int(np.nan_to_num(cosines, nan=-1.0).argmin())
                 low = Lowest(float(cosines[place]), texts[place], prompt)
                 known = lowest[runtime.name].setdefault(language, low)
-                if not known.cosine <= low.cosine:
+                # NaN compares with nothing: a known one stays, and a new one takes the place.
+                is_known_nan = np.isnan(known.cosine)
+                if not is_known_nan and not known.cosine <= low.cosine:
                     lowest[runtime.name][language] = low
     count = sum(map(len, samples.values()))
     return Verification(
