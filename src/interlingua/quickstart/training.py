@@ -67,6 +67,8 @@ def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
         run=RunConfig(
             output=output,
             budget_seconds=length.budget_seconds,
+            # The steps that the budget bears are estimated; a machine that becomes slower stops
+            # before the last of them.
             stop_at_budget=length.budget_seconds is not None,
             max_steps=length.max_steps,
             global_batch_size=256,
