@@ -171,5 +171,7 @@ def _evaluation_mode(encoder: Encoder | None) -> Iterator[None]:
         yield
         return
     encoder.eval()
-    yield
-    encoder.train()
+    try:
+        yield
+    finally:
+        encoder.train()

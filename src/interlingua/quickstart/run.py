@@ -273,8 +273,10 @@ def _errors_only() -> Iterator[None]:
     logger = logging.getLogger("interlingua")
     level = logger.level
     logger.setLevel(logging.ERROR)
-    yield
-    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextlib.contextmanager
