@@ -193,6 +193,7 @@ def debias_model(
             f"{model}: its vectors are shifted by language already; debias the model it was made"
             " from"
         )
+    # One block of vectors for each prompt, of the same sentences in the same order.
     vectors = []
     for prompt in options.prompts:
         before = prompt_text(encoder, prompt)
@@ -208,6 +209,7 @@ def debias_model(
             vectors.append(_embed(cached, read, progress))
     fitted = _fit(vectors, read, options)
     report = DebiasReport(output=Path(output), fitted=fitted, languages=read.codes)
+    # Of an encoder of another backend only the way to load it is written.
     base = described_base(model, backend, backend_options or {}, dtype=dtype)
     with atomic_directory(output, overwrite=overwrite, ours=is_ours) as folder:
         _write(folder, own, base, report)

@@ -129,6 +129,7 @@ def fit_and_measure(
     fit = data.where(~held)
     rest = data.where(held)
     _require_both_parts(data, fit, rest)
+    # The panel's work grows with the square of its sentences.
     rest = rest.where(_sample(rest.languages, MOST_MEASURED, seed))
     estimated_on = [fit, *(one.where(~held) for one in also)]
     # A generator: the blocks are copies, and one at a time is enough.
@@ -153,6 +154,7 @@ def fit_and_measure(
             )
         # Of equal ones the smallest rank, which takes the least out of the vectors.
         rank = max(ranks, key=lambda r: (ranks[r].mixed_pool, ranks[r].own_pool, -r))
+    # Both panels compare with the means of the other part, mapped in the same way.
     language_map = fit_language_map(statistics, method, rank)
     mapped = language_map.apply(rest.vectors, rest.languages, normalize=normalize)
     fit_mapped = language_map.apply(fit.vectors, fit.languages, normalize=normalize)

@@ -69,6 +69,7 @@ def debias_index(
     if labels is not None:
         languages = _labels(Path(labels), len(table))
     report: DebiasReport | None = None
+    # A map that is given, or one that is estimated from these vectors.
     if language_map is not None:
         found = read_map(language_map)
         if len(found.bias) != table.shape[1]:
@@ -87,9 +88,11 @@ def debias_index(
         # A sample is enough for the estimate, and all of the file may not fit into memory.
         rows = _drawn(languages, options)
         drawn = [languages[row] for row in rows]
+        # Rows in the order of the file, which is read through memory mapping.
         fitted = debias_vectors(np.asarray(table[rows], dtype=np.float32), drawn, options=options)
         found = fitted.language_map
         report = DebiasReport(output=Path(output), fitted=fitted, languages=found.languages)
+    # In blocks to the disk: neither the vectors nor the mapped ones are ever whole in memory.
     with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
         collect(_mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE)
         write_map(found, folder / MAP_FILE)
@@ -112,6 +115,7 @@ def _mapped(
     """The mapped vectors in blocks of ``BLOCK_ROWS``, of length 1."""
     for start in range(0, len(table), BLOCK_ROWS):
         block = np.asarray(table[start : start + BLOCK_ROWS], dtype=np.float32)
+        # NaN would pass through the map without a sign of it.
         if not np.isfinite(block).all():
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
             raise DataError(f"vector {start + row + 1:,} is not finite; embed its text again")

@@ -48,6 +48,7 @@ def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:
 
 def skewness(counts: Int64[ndarray, "*shape"]) -> float:
     """The third standardized moment, E((N - mean)^3) / sd^3; 0 where all counts are equal."""
+    # m3 / m2^1.5, of the central moments m.
     centered = np.asarray(counts, np.float64) - np.mean(counts)
     variance = np.mean(centered**2)
     if variance <= 0:

@@ -239,6 +239,7 @@ def read_analysis(path: PathLike) -> Analysis:
     path = Path(path)
     try:
         content = parse_json(read_json_text(path))
+        # Keys are taken out one after another; what is left must be the fields of Analysis.
         if content.pop("format") != FORMAT:
             raise ValueError(f"format is not {FORMAT}")
         content["task"] = content.pop("analysis")

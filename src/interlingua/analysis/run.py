@@ -49,6 +49,7 @@ def build_analyses(
     chosen = list(names or DEFAULT)
     options_of = settings_table(settings)
     labels = [ANALYSES.label(name) for name in chosen]
+    # An option of an analysis that is not run would be ignored without a word.
     for name in options_of:
         if name not in labels:
             raise ConfigError(
@@ -107,6 +108,7 @@ def analyse(
         TaskError: the encoder gave no usable vectors.
     """
     model = model or describe(encoder)
+    # A prompt other than the model's own makes other numbers, so files have to name it.
     if prompt is not None:
         model = dataclasses.replace(model, overrides=(*model.overrides, f"prompt={prompt!r}"))
     before = prompt_text(encoder, prompt)
@@ -122,12 +124,14 @@ def analyse(
         CachedEncoder(encoder, prompt=prompt, batch_tokens=batch_tokens, **kept) as cached,
         _evaluation_mode(own),
     ):
+        # One cache for all: analyses of the same texts embed them once.
         subject = Subject(cached, model, before, own, batch_tokens)
         for analysis in analyses:
             if skip_unfit and (reason := analysis.unfit(subject)):
                 log.warning("%s: %s is left out: %s", model.name, analysis.name, reason)
                 continue
             result = _run(analysis, subject, cached, Path(data), progress)
+            # At once, so that a later analysis that fails costs nothing of this one.
             if output is not None:
                 write_analysis(result, output)
             found.append(result)

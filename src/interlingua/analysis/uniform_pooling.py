@@ -64,6 +64,7 @@ class UniformPooling:
                 batch_tokens=subject.batch_tokens,
                 progress=tell,
             )
+        # Pairs of one task's results, with CLS first.
         results = list(zip(*(scored[pooling] for pooling in ways), strict=True))
         measures = [measure for cls, uniform in results for measure in compared(cls, uniform)]
         notes = [NOTE]
@@ -124,6 +125,7 @@ def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
 
 def _with_pooling(encoder: Encoder, pooling: PoolingMode) -> Any:
     """The same weights and vocabulary, read in another way."""
+    # Special tokens count, as the paper's seem to, whatever the model's own setting is.
     settings = dataclasses.replace(encoder.settings, pooling=pooling, include_special=True)
     after_pooling = (encoder.post_pooling, encoder.language_shift)
     other = Encoder(encoder.backbone, encoder.vocabulary, settings, *after_pooling).eval()

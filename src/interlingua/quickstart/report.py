@@ -104,6 +104,7 @@ def write_html(findings: Findings, path: Path) -> None:
 
 def headline(findings: Findings) -> str:
     """The result in one sentence."""
+    # Across scripts, where nothing but what was learned can match.
     other = findings.average("sentences", "other")
     if other is None:
         return f"An encoder of {findings.languages} languages, trained from scratch"
@@ -145,6 +146,7 @@ def _averages(findings: Findings) -> list[tuple[Any, ...]]:
     """The rows of the table of averages."""
     rows = []
     for average in findings.averages:
+        # Markup, as the template escapes plain text.
         model = Markup("<b>{:.3f}</b>").format(average.model)
         measures = (f"{average.tfidf:.3f}", f"{average.ratio:.1f}x", f"{average.random:.3f}")
         rows.append((average.kind, SCRIPTS[average.script], model, *measures, average.languages))

@@ -134,6 +134,7 @@ def _quickstart(settings: Settings, console: Console) -> Findings:
         seconds=dict(watch.seconds),
         sources=sources,
         unavailable=unavailable,
+        # English is one of them, and stands on the other side of every pair.
         languages=len(manifest.languages) - 1,
         training_pairs=manifest.train,
         steps=result.step,
@@ -193,6 +194,7 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
 
 
 def _collect(sources: Sequence[Source], output: Path) -> dict[str, dict[str, Path]]:
+    # An earlier run may have had sources that this one has not.
     shutil.rmtree(output / "collected", ignore_errors=True)
     with _bar("reading") as progress:
         return collect(sources, output / "collected", progress=progress)
@@ -205,6 +207,7 @@ def _prepare(
         bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE, max_tokens=MAX_TOKENS
     )
     manifest = prepare(config, overwrite=True)
+    # Prepare holds sentences and names out together; they are scored apart.
     shutil.rmtree(output / "heldout", ignore_errors=True)
     folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
     if "sentences" not in folders:
@@ -216,6 +219,7 @@ def _prepare(
 
 def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult:
     seconds = seconds_left - min(MEASURE_SECONDS, MEASURE_SHARE * settings.budget_seconds)
+    # A number of steps overrules the budget.
     if settings.steps is None and seconds < MIN_TRAIN_SECONDS:
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for"
@@ -228,6 +232,7 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
         result = train(recipe(output / "corpus", output / "run", length), resume="never")
     # Its message names the key of a config, which the user of this command has not written.
     except BudgetError as error:
+        # What the other parts take, and one step.
         enough = settings.budget_seconds - seconds + error.needed_seconds
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {seconds:.0f} s for training,"

@@ -94,6 +94,7 @@ def score(
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():
         model = describe(encoder, name=name)
+        # The task gives both directions of P@1 for each language.
         results = evaluate(
             encoder, ["tatoeba"], folder, output=output, model=model, progress=progress
         )
@@ -104,6 +105,7 @@ def score(
 def averages(scores: Sequence[LanguageScore]) -> list[Average]:
     """Sentences first, other scripts first; a group without languages is left out."""
     found = []
+    # In the order in which tables show them.
     kinds: tuple[Kind, ...] = ("sentences", "names")
     scripts: tuple[Script, ...] = ("other", "latin")
     for kind in kinds:
@@ -131,6 +133,7 @@ def _average(script: Script, kind: Kind, group: Sequence[LanguageScore]) -> Aver
 
 def _baseline_scores(result: TaskResult, kind: Kind, folder: Path) -> list[LanguageScore]:
     """The task's own scores of each language next to those of the baselines."""
+    # The task names its subsets by the files.
     files = {file.name: file for file in pair_files(folder)}
     scores = []
     for subset in result.subsets:

@@ -29,6 +29,7 @@ def show_sources(
     for source in sources:
         table.add_row(*source_cells(source))
     console.print(table)
+    # Messages of pip may hold square brackets, which rich would take for its own.
     for name, why in unavailable.items():
         console.print(f"not available: {name} ({why})", markup=False)
 
