@@ -128,7 +128,7 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
     Raises:
         ConfigError: see ``load_config``.
     """
-    # The extras keep Annotated, by which a PathText is told from any other text.
+    # The extras keep Annotated, by which a PathText differs from any other text.
     hints = typing.get_type_hints(cls, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
@@ -193,7 +193,7 @@ def _absolute(hint: Any, value: Any) -> Any:
     if isinstance(value, Path):
         return value.absolute()
     if isinstance(value, tuple):
-        # The type of the items; of tuple[X, ...] | None it is the tuple's, whose arguments hold X
+        # The type of the items; of tuple[X, ...] | None it is the tuple's, and its arguments hold X
         # as well. A bare tuple has none.
         inner = (*typing.get_args(hint), None)[0]
         return tuple(_absolute(inner, item) for item in value)
@@ -398,7 +398,7 @@ def _convert_union(arguments: tuple[Any, ...], value: Any, where: str) -> Any:
             return _convert(argument, value, where)
         except ConfigError as error:
             complaints.append(error)
-    # The first type is the main one, by which the user is told what is expected.
+    # The first type is the main one, which the message names as expected.
     raise complaints[0]
 
 

@@ -66,7 +66,7 @@ def line_limit(characters: int) -> Iterator[None]:
     The default changes nothing.
     """
     before = os.environ.get(LINE_VARIABLE)
-    # The default stands for "not asked for", and the user's own variable stays in force.
+    # The default stands for "not given", and the user's own variable stays in force.
     if characters != MAX_LINE_CHARACTERS:
         set_max_line_characters(characters)
     try:

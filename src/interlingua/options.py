@@ -1,4 +1,4 @@
-"""The options of a verb, declared once: a frozen dataclass whose fields carry help, group and unit.
+"""The options of a verb, declared once: fields of a frozen dataclass with help, group and unit.
 
 The command line, its ``--help``, the Python function of the verb and docs/reference are all made
 from that dataclass. A field that is made by ``argument`` is positional, one that is made by
@@ -124,7 +124,7 @@ class Options:
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
         """The first argument where it was left out, so that ``first`` is the second one.
 
-        A class whose first argument can be left out overrides this; here nothing is.
+        Where the first argument can be left out, the class overrides this; here nothing is.
 
         Args:
             first: the first positional value; None = there is none.

@@ -117,7 +117,7 @@ class OnRay:
             needs = {"num_gpus": 1}
             at_once = self.gpus
         remote = self.ray.remote(**needs, max_retries=RETRIES)(_with_threads)
-        # Twice as many, so that a worker has its next task before the caller has asked for the
+        # Twice as many, so that a worker has its next task before the caller has taken the
         # result of the last one; not all, as each carries its texts.
         ahead = 2 * at_once
         waiting: deque[Any] = deque()
@@ -159,7 +159,7 @@ def _with_threads(function: Callable[..., Result], cores: int, *task: Any) -> Re
     torch.set_num_threads(cores)
     try:
         return function(*task)
-    # An error whose class takes more than a text can't be unpickled there; its text always can.
+    # An error of a class that takes more than a text can't be unpickled there; its text always can.
     except InterlinguaError as error:
         raise InterlinguaError(str(error)) from None
 

@@ -164,7 +164,7 @@ class TokenMatching:
                 path=texts.folder,
             )
         queries = Token(np.full(len(lines), own), lines, places)
-        # The search: one neighbor more than asked for, as the query itself is among them.
+        # The search: one neighbor more than requested, as the query itself is among them.
         best = no_neighbors(len(vectors))
         done = 0
         for number, (language, text) in enumerate(texts.lines.items()):

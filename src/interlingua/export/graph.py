@@ -96,7 +96,7 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
         x = run_layer(layer.spec, steps, x)
     if backbone.final_norm is not None:
         x = _norm(graph, x, backbone.final_norm, "final_norm")
-    # Back to (batch, length, D), whose first two are known only when the graph runs.
+    # Back to (batch, length, D); the first two are known only when the graph runs.
     shape = graph.add("Shape", "input_ids")
     shape = graph.add("Concat", shape, graph.constant(np.array([width])), axis=0)
     return graph.add("Reshape", x, shape)
@@ -329,7 +329,7 @@ def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "
         kept = graph.add("Cast", column, to=BOOL)
         lowest = graph.constant(np.finfo(np.float32).min)
         largest = graph.add("ReduceMax", graph.add("Where", kept, states, lowest), axis, keepdims=0)
-        # Times 0 for a text without tokens, whose largest number is the lowest there is.
+        # Times 0 for a text without tokens: its largest number is the lowest there is.
         return graph.add("Mul", largest, graph.add("ReduceMax", column, axis, keepdims=0))
     # The place of the first token: 0, unless padding stands on the left.
     first = graph.add("ArgMax", mask, axis=1, keepdims=1)

@@ -109,7 +109,7 @@ class Graph:
         ]
         constants += self._external.values()
         graph = helper.make_graph(self._nodes, "encoder", inputs, [output], constants)
-        # Operators that are not ONNX's own belong to a domain, whose version has to be named.
+        # Operators that are not ONNX's own belong to a domain; its version has to be named.
         foreign = {node.domain for node in self._nodes if node.domain}
         opsets = [
             helper.make_opsetid("", OPSET),

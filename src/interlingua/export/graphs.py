@@ -174,7 +174,7 @@ def write_graphs(
         save_onnx(build_graph(encoder, Int8Weights()), folder / ONNX_FILES["onnx int8"])
     if "onnx" not in kinds and "openvino" not in kinds:
         return
-    # OpenVINO's files are made from the ONNX graph, which goes again if it was not asked for.
+    # OpenVINO's files are made from the ONNX graph, which goes again if it was not requested.
     graph = folder / ONNX_FILES["onnx"]
     save_onnx(build_graph(encoder, FloatWeights(dtype)), graph)
     if "openvino" in kinds:

@@ -256,7 +256,7 @@ def _download(package: Package, cache: Path) -> Path | str:
                 return wheel
             errors = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR")]
             last = (errors or ["pip fetched no wheel"])[-1].removeprefix("ERROR: ")
-            # What was said of the checked release tells more than what follows.
+            # What pip reports of the checked release tells more than what follows.
             complaint = complaint or last
     return complaint
 

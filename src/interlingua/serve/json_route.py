@@ -90,7 +90,7 @@ class DirectRoutes:
         scope["route"] = route
         try:
             response = await handle(Request(scope, receive))
-            # What the service has noted for the log is told to the client too.
+            # What the service has noted for the log goes to the client too.
             done = scope.get("state", {}).get("log", {})
             if "texts" in done:
                 response.headers["x-truncated-texts"] = str(done.get("truncated", 0))

@@ -1,6 +1,6 @@
 """Which tokens of two sentences mean the same, by last-layer states: MEXMA (Janeiro et al. 2024).
 
-The tokens of a translation are near to each other in a model whose states know little of languages.
+The tokens of a translation are near to each other where states know little of languages.
 """
 
 from __future__ import annotations
