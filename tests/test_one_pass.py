@@ -126,7 +126,7 @@ def test_functions_are_compiled_while_the_switch_is_on(monkeypatch):
     switch.set(on=True, device=CPU)
     assert (twice(3), twice(4)) == (6, 8)
     switch.set(on=False, device=CPU)
-    assert (twice(3), made) == (6, ["_tried", "twice"])
+    assert (twice(3), made) == (6, ["_probe", "twice"])
 
 
 def test_a_machine_that_can_t_compile(monkeypatch):

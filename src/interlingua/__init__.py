@@ -1,6 +1,4 @@
-"""interlingua: language-agnostic sentence embeddings, from parallel text to a trained and measured
-encoder.
-"""
+"""Language-agnostic sentence embeddings, from parallel text to a trained and measured encoder."""
 
 from __future__ import annotations
 
@@ -8,6 +6,7 @@ import importlib
 import operator
 from typing import TYPE_CHECKING, Any
 
+# Type checkers see plain imports; at run time __getattr__ below does the same on first use.
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder as Encoder
     from interlingua.encoder.encoder import load as load
@@ -86,6 +85,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    # Importing such a package is enough: it makes itself callable, see callable_package.
     if name in _PACKAGES:
         return importlib.import_module(f"interlingua.{name}")
     if name in _HOMES:

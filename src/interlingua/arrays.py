@@ -1,6 +1,7 @@
-"""Arrays in ``.npy`` and ``.npz`` files of strangers, where whatever is wrong is one line.
+"""Arrays of strangers' ``.npy`` and ``.npz`` files, and rows of vectors scaled to length 1.
 
-Rows of length 1.
+Whatever is wrong with such a file ends as a ``DataError`` of one line. Pickles are never read, as
+they would run code.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def map_array(path: PathLike) -> np.ndarray[Any, Any]:
         DataError: it is missing, or no array that can be mapped.
     """
     try:
-        with open(path, "rb") as file:  # numpy would leave a damaged archive open
+        # numpy opens an archive whatever mmap_mode says, and leaves a damaged one open.
+        with open(path, "rb") as file:
             if file.read(len(ARCHIVE)) == ARCHIVE:
                 raise ValueError("it is an archive of arrays")
         found: np.ndarray[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -38,9 +40,8 @@ def map_array(path: PathLike) -> np.ndarray[Any, Any]:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
-    except (
-        Exception
-    ) as error:  # numpy parses the header as Python: SyntaxError, TypeError, MemoryError and more
+    # numpy parses the header as Python, which raises SyntaxError, TypeError, MemoryError and more.
+    except Exception as error:
         raise DataError(
             f"is no array that can be mapped ({_reason(error)}); save it with numpy.save", path=path
         ) from error
@@ -64,13 +65,15 @@ def arrays_of(path: PathLike) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
-    except Exception as error:  # see above, and all that zipfile and zlib raise
+    # What map_array meets, and all that zipfile and zlib raise.
+    except Exception as error:
         raise DataError(
             f"can't be read as arrays ({_reason(error)}); write it again", path=path
         ) from error
 
 
 def _check_members(path: PathLike) -> None:
+    """Refuses an archive by its table of contents, before anything is unpacked."""
     with zipfile.ZipFile(Path(path)) as archive:
         members = archive.infolist()
     if len(members) > limits.MAX_MEMBERS:
@@ -86,6 +89,7 @@ def _check_members(path: PathLike) -> None:
 
 
 def _reason(error: Exception) -> str:
+    """An error on one line, cut, as it may quote the file."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
@@ -100,17 +104,16 @@ def normalize_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
-    """As ``normalize_rows``, of vectors from elsewhere.
+    """A copy with rows of length 1, of vectors from elsewhere, which may hold anything.
 
-    One that is not finite or too long for float32 becomes NaN.
-
-    The lengths are taken in float64, in which no square of a float32 is too large.
+    A row that is not finite or too long for float32 becomes NaN; a row of zeros stays. The lengths
+    are taken in float64, in which no square of a float32 is too large.
     """
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # some bytes that mean NaN are reported by numpy
+    # numpy warns of some of the bit patterns that mean NaN when it converts them.
+    with np.errstate(over="ignore", invalid="ignore"):
         wide = np.asarray(vectors, dtype=np.float64)
         lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
+    # Dividing by NaN marks the whole row, which the caller can then count.
     lengths[lengths > np.finfo(np.float32).max] = np.nan
     return np.asarray(wide / lengths, dtype=np.float32)

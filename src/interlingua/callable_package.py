@@ -1,9 +1,8 @@
-"""Packages that are functions too: ``interlingua.train(...)`` is a verb, and
-``interlingua.train.loop`` a module.
+"""Packages that are functions too.
 
-Python sets a package as an attribute of its parent when anything in it is imported. So a function
-of the same name would be there or not, depending on what was imported before. A package that can be
-called is always both.
+``interlingua.train(...)`` is a verb, and ``interlingua.train.loop`` a module. Python sets a package
+as an attribute of its parent when anything in it is imported. So a function of the same name would
+be there or not, depending on what was imported before. A package that can be called is always both.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ class CallablePackage(ModuleType):
     @property
     def verb(self) -> Any:
         """The function."""
+        # Imported at the call: the verbs import these packages, so the other way round is a circle.
         name = self.__name__.rpartition(".")[2]
         return getattr(importlib.import_module(f"interlingua.verbs.{name}"), name)
 
@@ -39,4 +39,6 @@ def make_callable(package: str) -> None:
     Args:
         package: full name of a package that is being imported.
     """
+    # Only the class of a module decides whether it can be called; a module's own __call__ is not
+    # looked up.
     sys.modules[package].__class__ = CallablePackage

@@ -23,7 +23,7 @@ def zstandard_library() -> Any:
 
 
 class ZstandardReader(io.RawIOBase):
-    """Decompresses Zstandard frames.
+    """Decompresses a file of Zstandard frames, one after the other.
 
     Unlike the library's own stream it notices when the last one is cut short.
     """
@@ -40,15 +40,15 @@ class ZstandardReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fills a buffer as far as the bytes unpacked now go."""
+        # A block may unpack to nothing, as a header does; a reader takes 0 bytes for the end.
         while not self._ready:
-            rest = self._frame.unused_data if self._frame is not None and self._frame.eof else b""
-            # Small blocks: each may grow thirty thousand times before its size is known.
-            packed = rest or self._raw.read(1 << 11)
+            is_between_frames = self._frame is None or self._frame.eof
+            packed = self._next_packed()
             if not packed:
-                if self._frame is not None and not self._frame.eof:
+                if not is_between_frames:
                     raise EOFError("the last Zstandard frame has no end")
                 return 0
-            if self._frame is None or self._frame.eof:
+            if is_between_frames:
                 self._frame = self._library.ZstdDecompressor().decompressobj()
             try:
                 self._ready = memoryview(self._frame.decompress(packed))
@@ -58,6 +58,15 @@ class ZstandardReader(io.RawIOBase):
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
         return count
+
+    def _next_packed(self) -> bytes:
+        """What was read behind the end of a frame, or else the next bytes of the file."""
+        if self._frame is not None and self._frame.eof:
+            rest: bytes = self._frame.unused_data
+            if rest:
+                return rest
+        # Small blocks: each may grow thirty thousand times before its size is known.
+        return self._raw.read(1 << 11)
 
     def close(self) -> None:
         """Closes the file, too."""

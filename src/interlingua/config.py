@@ -35,6 +35,8 @@ MAX_WHOLE_NUMBER = 2**63 - 1
 """What torch, numpy and the files of a run hold."""
 MAX_KEY_PARTS = 100
 """Of a dotted key; Python's parser takes time that grows with their square."""
+# Possessive quantifiers (++, *+) give nothing back, so that a hostile file can't make the search
+# itself take long.
 _PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
 _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_KEY_PARTS}}}")
 
@@ -76,9 +78,9 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
     """
     try:
         with open(path, "rb") as file:
-            text = read_document(file, path, MAX_CONFIG_BYTES).decode(
-                "utf-8-sig"
-            )  # Windows' editors write a BOM
+            content = read_document(file, path, MAX_CONFIG_BYTES)
+        # Editors on Windows put a byte-order mark in front.
+        text = content.decode("utf-8-sig")
         table: dict[str, Any] = _with_folder(parse_toml(text), Path(path).parent)
     except FileNotFoundError as error:
         raise ConfigError(f"{os.fspath(path)}: no such file; check the path") from error
@@ -86,8 +88,10 @@ def load_toml(path: str | os.PathLike[str], *, overrides: Sequence[str] = ()) ->
         raise ConfigError(f"{os.fspath(path)}: can't be read: {error.strerror or error}") from error
     except DataError:
         raise
-    except ValueError as error:  # TOML's own, or bytes that are not UTF-8
+    # TOML's own error, or bytes that are not UTF-8.
+    except ValueError as error:
         raise ConfigError(f"{os.fspath(path)}: not valid TOML: {error}") from error
+    # Overrides stay plain texts: a path that was typed starts at the working directory.
     for override in overrides:
         apply_override(table, override)
     return table
@@ -124,27 +128,34 @@ def from_mapping(cls: type[T], table: Mapping[str, Any], *, where: str = "config
     Raises:
         ConfigError: see ``load_config``.
     """
+    # The extras keep Annotated, by which a PathText differs from any other text.
     hints = typing.get_type_hints(cls, include_extras=True)
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in fields:
-            meant = getattr(cls, "MEANT_BY", {}).get(key)
-            hint = (
-                did_you_mean(key, list(fields)) if meant is None else f"; did you mean {meant!r}?"
-            )
+            hint = _hint_for(cls, key, list(fields))
             raise ConfigError(f"{where}: unknown key {key!r}{hint}")
         values[key] = _convert(hints[key], value, f"{where}: {key}")
     for name, field in fields.items():
-        required = (
+        is_required = (
             field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         )
-        if required and name not in values:
+        if is_required and name not in values:
             raise ConfigError(f"{where}: the key {name!r} is missing")
+    # The dataclass checks its own values, and knows neither the file nor its section.
     try:
         return cls(**values)
     except ConfigError as error:
         raise ConfigError(f"{where}: {_without_place(str(error), where)}") from error
+
+
+def _hint_for(cls: type, key: str, fields: list[str]) -> str:
+    """The key that an unknown one stands for: by the class's own table, or else by its letters."""
+    meant = getattr(cls, "MEANT_BY", {}).get(key)
+    if meant is None:
+        return did_you_mean(key, fields)
+    return f"; did you mean {meant!r}?"
 
 
 def config_to_toml(config: Any) -> str:
@@ -165,10 +176,10 @@ def to_mapping(config: Any) -> dict[str, Any]:
 
 
 def with_absolute_paths(config: T) -> T:
-    """The same dataclass with absolute paths, so that it means the same from any working directory
-    and in any file.
+    """The same dataclass with absolute paths.
 
-    A ``PathText`` that names a model of a hub or of a package, or an address, stays as it is.
+    So it means the same from any working directory and in any file. A ``PathText`` that names a
+    model of a hub or of a package, or an address, stays as it is.
     """
     hints = typing.get_type_hints(type(config), include_extras=True)
     fields = [field.name for field in dataclasses.fields(config) if field.init]  # type: ignore[arg-type]
@@ -182,17 +193,17 @@ def _absolute(hint: Any, value: Any) -> Any:
     if isinstance(value, Path):
         return value.absolute()
     if isinstance(value, tuple):
+        # The type of the items; of tuple[X, ...] | None it is the tuple's, and its arguments hold X
+        # as well. A bare tuple has none.
         inner = (*typing.get_args(hint), None)[0]
         return tuple(_absolute(inner, item) for item in value)
+    # The second case is PathText | None.
     is_path_text = hint == PathText or PathText in typing.get_args(hint)
-    if (
-        is_path_text
-        and value
-        and not _is_elsewhere(value)
-        and not _is_installed_model(value, value)
-    ):
-        return os.path.abspath(os.path.expanduser(value))
-    return value
+    if not is_path_text or not value:
+        return value
+    if _is_elsewhere(value) or _is_installed_model(value, value):
+        return value
+    return os.path.abspath(os.path.expanduser(value))
 
 
 def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
@@ -238,11 +249,9 @@ def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
 def _changed(config: Any, names: Sequence[str]) -> Iterator[str]:
     """Those of the fields that have another value than their default."""
     for field in dataclasses.fields(config):
-        default = (
-            field.default
-            if field.default_factory is dataclasses.MISSING
-            else field.default_factory()
-        )
+        default = field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
         if field.name in names and getattr(config, field.name) != default:
             yield field.name
 
@@ -261,9 +270,11 @@ def check_bounds(config: Any, section: str, bounds: Mapping[str, tuple[float, fl
     """
     place = f"{section}: " if section else ""
     for name, (low, high) in bounds.items():
-        value = getattr(config, name, None)
-        values = value if isinstance(value, tuple) else (value,)
-        for number in values:
+        numbers = getattr(config, name, None)
+        if not isinstance(numbers, tuple):
+            numbers = (numbers,)
+        for number in numbers:
+            # Written so that NaN, which compares as neither, is refused as well.
             if number is not None and not low <= number <= high:
                 raise ConfigError(
                     f"{place}{name} is {number:.15g}, expected {low:.15g} to {high:.15g}"
@@ -279,6 +290,7 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {override!r}: expected section.key=value")
+    # What is no TOML is a bare string, so that a shell's user need not quote twice.
     try:
         value = parse_toml(f"value = {text.strip()}")["value"]
     except ValueError:
@@ -292,16 +304,30 @@ def apply_override(table: dict[str, Any], override: str) -> None:
 
 
 def _without_place(message: str, where: str) -> str:
-    """What a section says of itself when no file is known, without the section's name, which
-    ``where`` ends with.
-    """
+    """A section's message without the section's name, which ``where`` already ends with."""
     sections = where.split(": ")
+    # A section may call itself by its own name or with those around it: "optim", "train.optim".
     names = {".".join(sections[start:]) for start in range(len(sections))}
     place, colon, rest = message.partition(": ")
-    return rest if colon and place in names else message
+    if colon and place in names:
+        return rest
+    return message
+
+
+def _convert_literal(arguments: tuple[Any, ...], value: Any, where: str) -> Any:
+    text = str(value) if isinstance(value, str) else ""
+    if value not in arguments:
+        allowed = tuple(str(argument) for argument in arguments)
+        hint = did_you_mean(text, allowed)
+        raise ConfigError(f"{where}: {_short(value)} is not one of {', '.join(allowed)}{hint}")
+    # A text leaves its file's folder behind here; a number or a boolean stays what it is.
+    if isinstance(value, str):
+        return text
+    return value
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
+    """A value of a TOML file as what a field's type hint asks for."""
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
     if hint is Any:
@@ -309,11 +335,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if origin in (Union, types.UnionType):
         return _convert_union(arguments, value, where)
     if origin is Literal:
-        if value not in arguments:
-            allowed = tuple(str(argument) for argument in arguments)
-            hint = did_you_mean(value if isinstance(value, str) else "", allowed)
-            raise ConfigError(f"{where}: {_short(value)} is not one of {', '.join(allowed)}{hint}")
-        return str(value) if isinstance(value, str) else value
+        return _convert_literal(arguments, value, where)
     if origin is tuple and isinstance(value, list):
         return _convert_tuple(arguments, value, where)
     if origin in (dict, Mapping) and isinstance(value, Mapping):
@@ -332,12 +354,18 @@ def _convert_text(hint: Any, value: str, where: str) -> str | Path:
         return Path(_from_folder(_expand(value, where), value))
     if hint is str:
         return str(value)
-    return _from_folder(os.path.expanduser(value), value) if value else ""
+    # An empty PathText means none; it must not become the folder of the file.
+    if not value:
+        return ""
+    # Variables are not expanded: what it names need not be a path.
+    return _from_folder(os.path.expanduser(value), value)
 
 
 def _convert_number(hint: Any, value: Any, where: str) -> float | int | bool:
+    # A whole number will do for a float. A boolean, which Python counts as an int, will not.
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if not abs(value) <= sys.float_info.max:  # nor is it if it is no number
+        # Written so that NaN is refused as well.
+        if not abs(value) <= sys.float_info.max:
             raise ConfigError(f"{where}: {_short(value)} is not a finite number")
         return float(value)
     if type(value) is not hint:
@@ -350,29 +378,34 @@ def _convert_number(hint: Any, value: Any, where: str) -> float | int | bool:
 
 def _short(value: Any) -> str:
     """How a value is written, cut."""
+    # Python refuses to write an int of more than 4,300 digits, so they are counted by the bits.
     if isinstance(value, int) and abs(value) > MAX_WHOLE_NUMBER:
         return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
     text = repr(value)
-    return text if len(text) <= 100 else f"{text[:100]}..."
+    if len(text) <= 100:
+        return text
+    return f"{text[:100]}..."
 
 
 def _convert_union(arguments: tuple[Any, ...], value: Any, where: str) -> Any:
+    """As the first type of the union that takes the value."""
     complaints = []
     for argument in arguments:
+        # TOML has no null, so no value of a file is None.
         if argument is type(None):
             continue
         try:
             return _convert(argument, value, where)
         except ConfigError as error:
             complaints.append(error)
+    # The first type is the main one, which the message names as expected.
     raise complaints[0]
 
 
 def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> tuple[Any, ...]:
+    # tuple[X, ...] is as long as the list, and all of one type.
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return tuple(
-            _convert(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(value)
-        )
+        arguments = (arguments[0],) * len(value)
     if len(arguments) != len(value):
         raise ConfigError(f"{where}: expected {len(arguments)} values, got {len(value)}")
     return tuple(
@@ -386,12 +419,15 @@ def _from_folder(path: str, value: str) -> str:
 
     What is no path of this machine stays.
     """
-    if not isinstance(value, FileText) or value.startswith("$"):  # it was typed in the shell
+    # Typed in the shell, or the value of a variable, which was set there.
+    if not isinstance(value, FileText) or value.startswith("$"):
         return str(path)
     if _is_elsewhere(path) or os.path.isabs(path):
         return str(path)
     here = os.path.normpath(value.folder / path)
-    return str(path) if _is_installed_model(path, here) else here
+    if _is_installed_model(path, here):
+        return str(path)
+    return here
 
 
 def _is_installed_model(name: str, here: str) -> bool:
@@ -409,6 +445,7 @@ def _is_elsewhere(path: str) -> bool:
 
 def _expand(value: str, where: str) -> str:
     expanded = os.path.expanduser(os.path.expandvars(value))
+    # expandvars leaves a variable that is not set as it is; a folder called $X must not be made.
     if "$" in expanded:
         variable = expanded[expanded.index("$") :].split("/")[0]
         raise ConfigError(
@@ -419,12 +456,17 @@ def _expand(value: str, where: str) -> str:
 
 
 def _name(hint: Any) -> str:
+    """What messages call a type."""
     if dataclasses.is_dataclass(hint):
         return "a section"
-    return getattr(hint, "__name__", str(hint)) if typing.get_origin(hint) is None else str(hint)
+    # list[int] has a __name__ too, which is list alone.
+    if typing.get_origin(hint) is not None:
+        return str(hint)
+    return getattr(hint, "__name__", str(hint))
 
 
 def _plain(value: Any) -> Any:
+    """A value as TOML can hold it, which has no null: what is None is left out."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
         return {name: _plain(item) for name, item in pairs if item is not None}
@@ -432,54 +474,63 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return os.fspath(value) if isinstance(value, Path) else value
+    if isinstance(value, Path):
+        return os.fspath(value)
+    return value
 
 
 def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> None:
+    """Adds the lines of a table: its values first, as in TOML a header ends the table before it."""
     sections = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     lists = {key: value for key, value in table.items() if _is_list_of_tables(value)}
-    if path and (len(sections) + len(lists) < len(table) or not table):
+    values = {k: v for k, v in table.items() if k not in sections and k not in lists}
+    # [a] is not needed before [a.b], but for an empty table it is all there is.
+    if path and (values or not table):
         lines += ["", f"[{'.'.join(map(_key, path))}]"]
-    lines += [
-        f"{_key(k)} = {_literal(v)}"
-        for k, v in table.items()
-        if k not in sections and k not in lists
-    ]
+    lines += [f"{_key(k)} = {_literal(v)}" for k, v in values.items()]
     for key, value in sections.items():
         _write_table(value, (*path, key), lines)
     for key, items in lists.items():
+        header = ".".join(map(_key, (*path, key)))
         for item in items:
-            lines += ["", f"[[{'.'.join(map(_key, (*path, key)))}]]"]
+            lines += ["", f"[[{header}]]"]
             lines += [f"{_key(k)} = {_literal(v)}" for k, v in item.items()]
 
 
 def _is_list_of_tables(value: Any) -> bool:
-    return (
-        isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
-    )
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(item, Mapping) for item in value)
 
 
 def _key(key: str) -> str:
-    return (
-        key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _literal(key)
-    )
+    """A key, in quotes unless TOML takes it bare: ASCII letters, digits, dashes, underscores."""
+    if key.replace("_", "").replace("-", "").isalnum() and key.isascii():
+        return key
+    return _literal(key)
 
 
 def _literal(value: Any) -> str:
+    """A value as it is written in TOML, on one line."""
+    # Before int, of which bool is a subclass.
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return str(value).lower()
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, str):
-        escaped = "".join(
-            c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}"
-            for c in value.replace("\\", "\\\\").replace('"', '\\"')
-        )
-        return f'"{escaped}"'
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(map(_escape_control, quoted)) + '"'
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_key(str(k))} = {_literal(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_literal(item) for item in value) + "]"
     raise TypeError(f"{type(value).__name__} can't be written as TOML")
+
+
+def _escape_control(character: str) -> str:
+    """A control character as its code, as TOML allows none of them in a text."""
+    if character >= " " and character != "\x7f":
+        return character
+    return f"\\u{ord(character):04x}"

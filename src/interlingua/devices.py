@@ -19,8 +19,7 @@ def gathered(x: Shaped[Tensor, n * d], rows: Int64[Tensor, " m"]) -> Shaped[Tens
 
 
 def on_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on a device; from the host to a GPU by way of page-locked memory, without waiting
-    for the GPU.
+    """The tensor on a device, without waiting for a GPU.
 
     Args:
         tensor: on any device.
@@ -28,6 +27,8 @@ def on_device(tensor: Tensor, device: torch.device) -> Tensor:
     """
     if tensor.device == device:
         return tensor
+    # Only from page-locked memory does a copy to the GPU run while the host goes on.
     if tensor.device.type == "cpu" and device.type == "cuda":
         tensor = tensor.pin_memory()
+    # A copy to the host has to wait, as the host reads its bytes at once.
     return tensor.to(device, non_blocking=device.type != "cpu")

@@ -3,9 +3,11 @@
 InterlinguaError
 ├── ConfigError(ValueError)          a setting is unknown, contradictory or out of range
 ├── DataError(ValueError)            a file is missing, broken, misaligned or empty
-(``path:line: ...``) ├── CheckpointError                  a model or checkpoint can't be read or
-written ├── MissingExtraError(ImportError)   an optional dependency is not installed └── TaskError
-an evaluation can't be run as requested
+│   ├── DamagedFileError             it is cut short or damaged in the middle
+│   └── LanguageAbsentError          it has nothing in a requested language
+├── CheckpointError                  a model or checkpoint can't be read or written
+├── MissingExtraError(ImportError)   an optional dependency is not installed
+└── TaskError                        an evaluation can't be run as requested
 
 A message is one line: what is wrong, what was found, what was expected, what to do about it.
 """
@@ -16,7 +18,7 @@ import os
 
 
 class InterlinguaError(Exception):
-    """Base of all errors that are the user's to mend.
+    """Base of all errors that are caused by user input.
 
     The command line prints them in one line and exits with 2.
     """
@@ -44,14 +46,16 @@ class DataError(InterlinguaError, ValueError):
         self.path = path
         self.line = line
         self.problem = message
-        place = (
-            ""
-            if path is None
-            else f"{os.fspath(path)}: "
-            if line is None
-            else f"{os.fspath(path)}:{line}: "
-        )
-        super().__init__(f"{place}{message}")
+        super().__init__(f"{_place(path, line)}{message}")
+
+
+def _place(path: str | os.PathLike[str] | None, line: int | None) -> str:
+    """How a message begins, in the form of compilers, which editors turn into a link."""
+    if path is None:
+        return ""
+    if line is None:
+        return f"{os.fspath(path)}: "
+    return f"{os.fspath(path)}:{line}: "
 
 
 class DamagedFileError(DataError):

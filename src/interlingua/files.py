@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO, cast
+from typing import IO, Any, BinaryIO, TextIO
 
 from interlingua.compression import ZstandardReader, zstandard_library
 from interlingua.errors import ConfigError, DamagedFileError, DataError
@@ -25,7 +25,7 @@ COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
 def stem_and_suffix(path: PathLike) -> tuple[str, str]:
-    """Splits a name into what stands before its format suffix and that suffix, compression removed.
+    """Splits a name into its stem and the suffix of its format, without that of a compression.
 
     Returns:
         ``("news", ".tsv")`` for ``news.tsv.gz``; the suffix is lower case.
@@ -51,24 +51,31 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
         DataError: the disk is full or the folder can't be written; the old file, if any, is
             untouched.
     """
-    text = {} if "b" in mode else {"encoding": encoding, "newline": "\n"}
+    text: Any = {}
+    if "b" not in mode:
+        text = {"encoding": encoding, "newline": "\n"}
     temporary: Temporary | None = None
     try:
+        # A pipe or a device can't be replaced by a rename.
         if is_special(path):
-            with open(path, mode, **cast(Any, text)) as file:
+            with open(path, mode, **text) as file:
                 yield file
             return
         target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent, target.name)
         temporary = Temporary(target)
-        with os.fdopen(os.dup(temporary.handle), mode, **cast(Any, text)) as file:
+        # A copy of the handle: the file is closed before the rename, the lock stays until after it.
+        with os.fdopen(os.dup(temporary.handle), mode, **text) as file:
             yield file
             file.flush()
+            # The bytes are on the disk before the name is, or a power cut could leave an empty
+            # file under it.
             os.fsync(file.fileno())
         temporary.path.chmod(usual_mode())
         temporary.path.replace(target)
         sync_folder(target.parent)
+    # Who reads our output went away: no fault of the disk, and the command line ends quietly.
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -85,8 +92,7 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
 def atomic_directory(
     path: PathLike, *, overwrite: bool = False, ours: Callable[[Path], bool] | None = None
 ) -> Iterator[Path]:
-    """Fills a folder under a temporary name next to ``path`` and renames it when the block ends
-    well.
+    """Fills a folder under a temporary name and renames it when the block ends without an error.
 
     Args:
         path: the final name.
@@ -99,8 +105,10 @@ def atomic_directory(
         ConfigError: ``path`` is a folder, but not ``ours``.
     """
     target = Path(os.path.realpath(path))
-    with contextlib.suppress(OSError):  # no such folder yet, or one that can't be read
-        sweep(target.parent, target.name)  # may give a folder back that a killed run moved aside
+    # First, as it may give a folder back that a killed run moved aside. There may be no such folder
+    # yet, or one that can't be read.
+    with contextlib.suppress(OSError):
+        sweep(target.parent, target.name)
     if target.exists() and not target.is_dir():
         raise DataError(
             "a file of that name is there; remove it or choose another place", path=path
@@ -117,11 +125,13 @@ def atomic_directory(
         temporary = Temporary(target, folder=True)
         temporary.path.chmod(0o777 & ~_umask())
         yield temporary.path
+        # All of it is on the disk before the folder gets its name.
         for inner in (temporary.path, *temporary.path.rglob("*")):
             if inner.is_dir():
                 sync_folder(inner)
             elif inner.is_file():
                 sync_file(inner)
+        # The next step would replace what another process has put there since the check above.
         if not overwrite and target.exists():
             raise DataError(
                 "another process has made it meanwhile; choose another place", path=path
@@ -145,10 +155,12 @@ def has_format(folder: Path, name: str, format: str) -> bool:
         name: of the file.
         format: what its key ``format`` holds, as ``"interlingua-corpus-1"``.
     """
+    # RecursionError: JSON of another origin may be nested as deep as it likes.
     try:
         found = json.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return False
+    # "interlingua-corpus-1" without its version.
     kind = format.rpartition("-")[0]
     return isinstance(found, dict) and str(found.get("format")).rpartition("-")[0] == kind
 
@@ -182,11 +194,15 @@ def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") 
     """
     try:
         with open_bytes(path) as raw:
-            stream = guard_lines(raw, path) if in_lines else raw
+            stream: Any = raw
+            if in_lines:
+                stream = guard_lines(raw, path)
+            # newline="\n": the default would also end lines at a lone carriage return.
             with io.TextIOWrapper(
                 stream, encoding="utf-8-sig", errors=errors, newline="\n"
             ) as text:
                 yield text
+    # The decoder works on blocks and knows no lines, so the file is read again to find the line.
     except UnicodeDecodeError as error:
         line = _line_of_bad_byte(path)
         raise DataError(
@@ -217,6 +233,7 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
             stream = io.BufferedReader(ZstandardReader(path), 1 << 17)
         else:
             stream = open(path, "rb")  # noqa: SIM115
+        # A small file may unpack to more than memory holds.
         if suffix in COMPRESSIONS and os.fspath(path) != "-":
             stream = guard_expansion(stream, path, os.path.getsize(path))
     except FileNotFoundError as error:
@@ -225,6 +242,7 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path and its rights", path=path
         ) from error
+    # Damage shows only while the file is read, in the caller's block.
     try:
         with stream:
             yield stream
@@ -241,6 +259,7 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
     with atomic_write(path, "wb") as raw:
         binary: Any = raw
         if suffix == ".gz":
+            # Without the time, so that the same text gives the same bytes.
             binary = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0)
         elif suffix == ".xz":
             binary = lzma.LZMAFile(raw, mode="wb")  # noqa: SIM115
@@ -249,14 +268,15 @@ def open_text_writer(path: PathLike) -> Iterator[TextIO]:
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
         yield text
         text.flush()
+        # Detached, or the wrapper would close the file, which atomic_write has yet to sync.
         text.detach()
+        # Writes the end of the compressed stream, and leaves the file itself open.
         if binary is not raw:
             binary.close()
 
 
 class Journal:
-    """The finished steps of a long run, a line each, so that a run that was killed goes on behind
-    them.
+    """The finished steps of a long run, a line each, behind which a killed run goes on.
 
     What a step makes is put on the disk before its line is added. A line without its end was cut by
     a kill and counts as none, so its step is done again; a step that is done twice must change
@@ -270,13 +290,15 @@ class Journal:
         self.path = Path(path)
 
     def read(self) -> list[str]:
-        """The whole lines; bytes that are no UTF-8 are replaced, so that a damaged line matches
-        nothing.
+        """The whole lines.
+
+        Bytes that are no UTF-8 are replaced, so that a damaged line matches nothing.
         """
         try:
             content = self.path.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return []
+        # Behind the last line feed is nothing, or a line that was cut.
         return content.split("\n")[:-1]
 
     def add(self, line: str) -> None:
@@ -303,11 +325,12 @@ class Journal:
 
 def count_lines(path: PathLike) -> int:
     """Lines of a file, plain or compressed, by their ends."""
+    # A last line without a line feed counts too; an empty file has none.
     count = 0
     last = b"\n"
     with open_bytes(path) as file:
         while chunk := file.read(1 << 20):
-            count = count + chunk.count(b"\n")
+            count += chunk.count(b"\n")
             last = chunk[-1:]
     return count + (last != b"\n")
 
@@ -325,12 +348,11 @@ def sha256_file(path: PathLike) -> str:
 
 
 def sha256_tree(folder: PathLike) -> str:
-    """Hex SHA-256 over the relative names and bytes of all files below a folder, in sorted
-    order.
-    """
+    """Hex SHA-256 over the relative names and bytes of all files below a folder, sorted."""
     digest = hashlib.sha256()
     root = Path(folder)
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
+        # No name holds a zero byte, so that no other tree gives the same lines.
         digest.update(f"{file.relative_to(root).as_posix()}\0{sha256_file(file)}\n".encode())
     return digest.hexdigest()
 
@@ -353,7 +375,8 @@ def open_raw(path: PathLike) -> Iterator[io.BufferedReader]:
 
 
 def _line_of_bad_byte(path: PathLike) -> int | None:
-    if os.fspath(path) == "-":  # what has been read is gone
+    # What has been read of standard input is gone.
+    if os.fspath(path) == "-":
         return None
     with open_bytes(path) as raw:
         for number, line in enumerate(raw, 1):
@@ -370,6 +393,7 @@ def usual_mode() -> int:
 
 
 def _umask() -> int:
+    # There is no call that only reads it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,5 +1,4 @@
-r"""JSON of strangers: what Python's own parser lets through or falls over is an ordinary error
-here.
+r"""JSON of strangers: what Python's own parser lets through or fails at is an ordinary error.
 
 That is: nesting so deep that it overflows the stack, whole numbers of hundreds of digits, which no
 float holds, and ``\ud800``, half of a pair of UTF-16, which is no character and can't be written as
@@ -43,6 +42,7 @@ def parse_json(text: str) -> Any:
         ValueError: it is no JSON, nested too deeply, or holds a number or a text that can't be
             used.
     """
+    # JSON has no byte-order mark, but editors on Windows write one.
     try:
         value = _DECODER.decode(text.removeprefix("\ufeff"))
     except RecursionError:
@@ -66,17 +66,21 @@ def parse_json_value(text: str, start: int) -> tuple[Any, int]:
 
 
 def check_value(value: Any, text: str) -> None:
-    """Refuses what was parsed from a text if it is nested too deeply or holds half a surrogate
-    pair.
+    """Refuses a parsed value that is nested too deeply or holds half a surrogate pair.
+
+    Args:
+        value: what was parsed.
+        text: what it was parsed from.
 
     Raises:
-        ValueError: it is.
+        ValueError: it is or does.
     """
     # Only an escape can bring a surrogate, and only brackets nesting: most texts need no walk.
     may_be_deep = text.count("[") + text.count("{") > MAX_DEPTH
     may_be_broken = "\\ud" in text or "\\uD" in text
     if not may_be_deep and not may_be_broken:
         return
+    # The walk itself refuses what is too deep.
     for item in _texts(value):
         if not item.isascii():
             refuse_surrogates(item)
@@ -122,6 +126,7 @@ def load_json(path: str | os.PathLike[str]) -> Any:
         raise DataError(
             f"not JSON ({error.msg}); mend it or fetch it again", path=path, line=error.lineno
         ) from error
+    # The error knows the byte's place in the file; its line is the line feeds before it, plus one.
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
@@ -133,7 +138,7 @@ def load_json(path: str | os.PathLike[str]) -> Any:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in a value, keys too, without calling itself."""
+    """All texts in a value, keys too, level by level, without calling itself."""
     level = [value]
     depth = 0
     while level:

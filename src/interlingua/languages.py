@@ -51,9 +51,7 @@ class Language:
 
 
 class LanguageTag(NamedTuple):
-    """A language with the region its code named, which decides nothing but may be worth
-    reporting.
-    """
+    """A language with the region its code named, which decides nothing but may be reported."""
 
     language: Language
     region: str | None
@@ -87,7 +85,11 @@ def parse(code_or_name: str) -> LanguageTag:
 
 
 def find(code_or_name: str) -> LanguageTag | None:
-    """Like ``parse``, or None where nothing is called so, which is found out fast."""
+    """Like ``parse``, or None where nothing is called so, which is found out fast.
+
+    In this order: the whole of it in the table, its language with its region (``zh-TW`` is another
+    script than ``zh``), its language alone; then, where it names a script, that language in it.
+    """
     if len(code_or_name) > MAX_NAME_CHARACTERS:
         return None
     index = _index()
@@ -96,22 +98,32 @@ def find(code_or_name: str) -> LanguageTag | None:
     exact = index.get(key)
     if exact is not None:
         return LanguageTag(exact, region)
-    by_region = index.get(f"{base}-{region.lower()}") if region else None
-    language = (
-        by_region
-        if by_region and (script is None or script == by_region.script)
-        else index.get(base)
-    )
+    language = _by_region(base, region, script)
+    if language is None:
+        language = index.get(base)
+    # A base of more than three letters is a name, which takes no subtags.
     if language is None or len(base) > 3 or others:
         return None
     if script is None or script == language.script:
         return LanguageTag(language, region)
-    written = index.get(f"{base}-{script.lower()}") or index.get(
-        f"{language.iso3}-{script.lower()}"
-    )
+    # By the code itself, or else by the three letters of the language that it stands for.
+    written = index.get(f"{base}-{script.lower()}")
+    if written is None:
+        written = index.get(f"{language.iso3}-{script.lower()}")
+    # Any language may be written in any script that is one.
     if written is None and script not in scripts():
         return None
     return LanguageTag(written or _in_script(language, script), region)
+
+
+def _by_region(base: str, region: str | None, script: str | None) -> Language | None:
+    """The language that the table has for a region, unless the code asks for another script."""
+    if region is None:
+        return None
+    language = _index().get(f"{base}-{region.lower()}")
+    if language is None or script not in (None, language.script):
+        return None
+    return language
 
 
 @functools.cache
@@ -127,19 +139,20 @@ def scripts() -> frozenset[str]:
 
 
 def _in_script(language: Language, script: str) -> Language:
+    """A language in a script that the table does not have for it."""
+    # The name may end with the usual script in parentheses, which it is not written in here.
     name = language.name.partition(" (")[0]
-    return replace(
-        language, code=f"{language.iso3}_{script}", name=f"{name} ({script})", script=script
-    )
+    code = f"{language.iso3}_{script}"
+    return replace(language, code=code, name=f"{name} ({script})", script=script)
 
 
 @functools.cache
 def _table() -> tuple[tuple[Language, tuple[str, ...]], ...]:
-    text = (importlib.resources.files("interlingua") / "data" / "languages.tsv").read_text(
-        encoding="utf-8"
-    )
+    """The languages with their aliases."""
+    file = importlib.resources.files("interlingua") / "data" / "languages.tsv"
     rows = []
-    for line in text.splitlines()[1:]:
+    # The first line names the columns.
+    for line in file.read_text(encoding="utf-8").splitlines()[1:]:
         code, iso3, iso1, name, script, family, aliases = line.split("\t")
         language = Language(code, iso3, iso1 or None, name, script, family)
         rows.append((language, tuple(filter(None, aliases.split(",")))))
@@ -148,9 +161,10 @@ def _table() -> tuple[tuple[Language, tuple[str, ...]], ...]:
 
 @functools.cache
 def _index() -> dict[str, Language]:
+    """Languages by all that they are called; what is put in first stays."""
     index: dict[str, Language] = {}
-    # codes before aliases before names ("ga" is Irish, though a language is named Ga); a bare code
-    # is the usual script
+    # Codes before aliases before names: "ga" is Irish, though a language is named Ga. The usual
+    # script of a language stands first in the table, so a bare code means that one.
     for language, _ in _table():
         for code in (language.code, language.iso3, language.iso1):
             if code is not None:
@@ -164,12 +178,17 @@ def _index() -> dict[str, Language]:
 
 
 def _key(name: str) -> str:
+    """How a code or name stands in the index, whatever its case, dashes and spaces."""
     text = unicodedata.normalize("NFKC", name).strip().casefold().replace("_", "-")
-    return text.partition(".")[0] if text.endswith(("utf-8", "utf8")) else " ".join(text.split())
+    # A locale of the system, pt_BR.UTF-8.
+    if text.endswith(("utf-8", "utf8")):
+        return text.partition(".")[0]
+    return " ".join(text.split())
 
 
 def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
     """Splits a BCP-47 tag or a locale; what is no script, region or variant comes back last."""
+    # A locale puts the script behind an @, as in sr@latin; BCP-47 among the subtags.
     tag, _, modifier = key.partition("@")
     base, *rest = tag.split("-")
     script = _SCRIPT_OF_VARIANT.get(modifier)
@@ -182,11 +201,14 @@ def _subtags(key: str) -> tuple[str, str | None, str | None, list[str]]:
             region = part.upper()
         elif part in _SCRIPT_OF_VARIANT:
             script = _SCRIPT_OF_VARIANT[part]
-        elif not 5 <= len(part) <= 8 and not (
-            len(part) == 4 and part[0].isdigit()
-        ):  # variants, nedis and 1996
+        elif not _is_variant(part):
             others.append(part)
     return base, script, region, others
+
+
+def _is_variant(part: str) -> bool:
+    """Whether a subtag has the form of a BCP-47 variant, as nedis and 1996 have."""
+    return 5 <= len(part) <= 8 or (len(part) == 4 and part[0].isdigit())
 
 
 def _unknown(name: str) -> DataError:
@@ -196,11 +218,8 @@ def _unknown(name: str) -> DataError:
             " eng_Latn"
         )
     near = difflib.get_close_matches(_key(name), list(_index()), n=1, cutoff=0.6)
-    hint = ""
+    hint = "; use a code such as eng_Latn, en, eng, pt-BR, or an English name"
     if near:
         language = _index()[near[0]]
         hint = f"; did you mean {language.code} ({language.name})?"
-    return DataError(
-        "unknown language"
-        f" {name!r}{hint or '; use a code such as eng_Latn, en, eng, pt-BR, or an English name'}"
-    )
+    return DataError(f"unknown language {name!r}{hint}")

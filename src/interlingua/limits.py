@@ -1,5 +1,4 @@
-"""How much of a stranger's file is taken: characters of a line, growth of compressed files, sizes
-of documents.
+"""Limits on files of strangers: characters of a line, growth when unpacked, size of a document.
 
 A file that streams by needs memory for its longest line, and one that is compressed may be a
 thousand times as large as it looks. So bytes pass a guard on their way from the disk to the reader:
@@ -34,7 +33,7 @@ LINE_VARIABLE = "INTERLINGUA_MAX_LINE"
 too."""
 EXPANSION_VARIABLE = "INTERLINGUA_MAX_EXPANSION"
 _CONTINUATION = bytes(range(0x80, 0xC0))
-"""Bytes that go on with a character of UTF-8."""
+"""Bytes that go on with a character of UTF-8; without them every byte is a character."""
 
 
 def max_line_characters() -> int:
@@ -67,6 +66,7 @@ def line_limit(characters: int) -> Iterator[None]:
     The default changes nothing.
     """
     before = os.environ.get(LINE_VARIABLE)
+    # The default stands for "not given", and the user's own variable stays in force.
     if characters != MAX_LINE_CHARACTERS:
         set_max_line_characters(characters)
     try:
@@ -81,6 +81,7 @@ def _from_environment(variable: str, default: int) -> int:
     text = os.environ.get(variable)
     if text is None:
         return default
+    # isdigit alone takes digits of all scripts; numbers of 19 digits may not fit into 63 bits.
     if not text.isascii() or not text.isdigit() or not 0 < len(text) < 19 or int(text) < 1:
         raise ConfigError(
             f"{variable} is {text[:40]!r}, expected a positive whole number; set it anew or unset"
@@ -115,6 +116,7 @@ class _Guard(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        # read1 gives what one read brings, so that a pipe is passed on as it comes.
         data: bytes = self._stream.read1(len(buffer))
         self._look(data)
         buffer[: len(data)] = data
@@ -140,9 +142,11 @@ class _LineGuard(_Guard):
     def _look(self, data: bytes) -> None:
         first = data.find(b"\n")
         last = data.rfind(b"\n")
-        self._add(data if first < 0 else data[:first])
         if first < 0:
+            self._add(data)
             return
+        # The end of the line that earlier blocks began.
+        self._add(data[:first])
         # A line inside of this block can only be too long where the limit is below the block's
         # size.
         if len(data) > self._limit and last > first:
@@ -153,13 +157,15 @@ class _LineGuard(_Guard):
             self._line += 1
         else:
             self._line += data.count(b"\n")
+        # The beginning of a line that goes on in the next block.
         self._characters = 0
         self._add(data[last + 1 :])
 
     def _add(self, part: bytes) -> None:
-        self._characters += (
-            len(part) if part.isascii() else len(part.translate(None, _CONTINUATION))
-        )
+        """Counts the characters of a part of a line, without decoding it."""
+        if not part.isascii():
+            part = part.translate(None, _CONTINUATION)
+        self._characters += len(part)
         if self._characters > self._limit:
             refuse_long(self._characters, "this line", path=self._path, line=self._line)
 
@@ -175,6 +181,7 @@ class _ExpansionGuard(_Guard):
 
     def _look(self, data: bytes) -> None:
         self._bytes += len(data)
+        # A tiny file may grow by a large factor and still be small, hence the free bytes.
         if self._bytes > max(FREE_EXPANSION_BYTES, self._times * self._packed):
             raise DataError(
                 f"its {self._packed:,} bytes grow to more than"
@@ -216,9 +223,11 @@ def read_document(stream: IO[bytes], path: Any, limit: int | None = None) -> byt
     Raises:
         DataError: it is larger.
     """
+    # Looked up at the call, so that tests and programs may set another one.
     most = MAX_DOCUMENT_BYTES if limit is None else limit
     parts: list[bytes] = []
     size = 0
+    # In blocks: a device such as /dev/zero has no size to ask for, and no end.
     while block := stream.read(1 << 20):
         parts.append(block)
         size += len(block)

@@ -61,7 +61,8 @@ def exclusive(
     """
     path = folder / name
     is_new = not folder.exists()
-    kind = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
+    kind = _flock_kind(shared=shared, wait=wait)
+    # Again, until the file that is locked is also the one that has the name.
     while True:
         handle = _open(path)
         try:
@@ -81,14 +82,17 @@ def exclusive(
                 "%s: the file system has no locks; make sure that no other run uses this folder",
                 folder,
             )
+        # A file of the user's must be neither written over nor removed.
         if not _BEGINNING.startswith(os.pread(handle, len(_BEGINNING), 0)):
             os.close(handle)
             raise DataError(
                 "a file that is no lock has the lock's name; remove it or choose another place",
                 path=path,
             )
-        if _has_name(handle, path):  # not a file that its holder removed before this one was locked
+        if _has_name(handle, path):
             break
+        # Its holder removed it between our opening and our locking it; a lock on it keeps no one
+        # out.
         os.close(handle)
     owner = os.getpid()
     _held.add(handle)
@@ -96,18 +100,29 @@ def exclusive(
         _write_holder(handle, shared=shared)
         yield
     finally:
+        # A child by fork leaves this block too, and must not end its parent's lock.
         if os.getpid() == owner:
             _release(handle, path, kind)
-            if is_new:  # a run that was refused before it began leaves nothing
+            # A run that was refused before it began leaves nothing; rmdir fails where a file is.
+            if is_new:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
 
 
+def _flock_kind(*, shared: bool, wait: bool) -> int:
+    """The bits that ``flock`` takes."""
+    kind = fcntl.LOCK_EX
+    if shared:
+        kind = fcntl.LOCK_SH
+    if not wait:
+        kind |= fcntl.LOCK_NB
+    return kind
+
+
 def _open(path: Path) -> int:
     try:
-        with contextlib.suppress(
-            FileNotFoundError
-        ):  # another run may remove its empty folder in between
+        # Once more if another run removes its empty folder between mkdir and open.
+        with contextlib.suppress(FileNotFoundError):
             return _make(path)
         return _make(path)
     except OSError as error:
@@ -118,6 +133,7 @@ def _open(path: Path) -> int:
 
 def _make(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
+    # Never truncated on opening, as it names its holder; never through a link of someone else's.
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
 
 
@@ -131,7 +147,8 @@ def _has_name(handle: int, path: Path) -> bool:
 def _write_holder(handle: int, *, shared: bool) -> None:
     since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     line = f"process {os.getpid()} on {os.uname().nodename} since {since}\n"
-    with contextlib.suppress(OSError):  # the lock holds on a full disk too
+    # The lock holds without its line, on a full disk.
+    with contextlib.suppress(OSError):
         if not shared:
             os.ftruncate(handle, 0)
         os.write(handle, line.encode())
@@ -141,9 +158,12 @@ def _holder(handle: int) -> str:
     """Who holds the lock, as its file tells; of several the last one that lives."""
     found = list(_HOLDER.finditer(os.pread(handle, 1 << 16, 0).decode(errors="replace")))
     for match in reversed(found):
+        # Whether a process of another machine lives can't be seen from here.
         if match["host"] != os.uname().nodename or _is_alive(int(match["pid"])):
             return match[0]
-    return found[-1][0] if found else "another process"
+    if not found:
+        return "another process"
+    return found[-1][0]
 
 
 def _remove_holder(handle: int) -> None:
@@ -151,8 +171,9 @@ def _remove_holder(handle: int) -> None:
     own = f"process {os.getpid()} on {os.uname().nodename} since ".encode()
     lines = os.pread(handle, 1 << 16, 0).splitlines(keepends=True)
     own_line = next((line for line in lines if line.startswith(own)), None)
+    # One line, as this process may hold the lock several times.
     if own_line is not None:
-        lines.remove(own_line)  # one of them, if this process has several
+        lines.remove(own_line)
         os.ftruncate(handle, 0)
         os.write(handle, b"".join(lines))
 
@@ -162,6 +183,7 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
+    # A process of another user.
     except PermissionError:
         pass
     return True
@@ -170,7 +192,8 @@ def _is_alive(pid: int) -> bool:
 def _release(handle: int, path: Path, kind: int) -> None:
     """Removes the lock file while no other process can hold it, then gives up the lock."""
     try:
-        if not kind & fcntl.LOCK_EX:  # the last one of several that share it removes it
+        # The last one of several that share the lock removes the file: only it gets it alone.
+        if not kind & fcntl.LOCK_EX:
             _remove_holder(handle)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _has_name(handle, path):
@@ -183,7 +206,7 @@ def _release(handle: int, path: Path, kind: int) -> None:
 
 
 def _forget() -> None:
-    """In a child by fork."""
+    """Closes all locks in a child by fork, which leaves those of its parent as they are."""
     for handle in _held:
         os.close(handle)
     _held.clear()

@@ -1,10 +1,9 @@
-"""Elementwise work between two matrix products, in one pass over memory by ``torch.compile``, where
-a run asks for it.
+"""Elementwise work between two matrix products, in one pass over memory by ``torch.compile``.
 
 torch runs each operation by itself, and each reads and writes all of its elements. On a GPU that
 takes about as long as the products do. The functions that are marked ``one_pass`` are compiled into
-one kernel each once ``switch`` is on. The switch is one for the whole process, as the backward pass
-runs in threads of torch's own.
+one kernel each once ``switch`` is on, which a run asks for. The switch is one for the whole
+process, as the backward pass runs in threads of torch's own.
 """
 
 from __future__ import annotations
@@ -44,11 +43,13 @@ class Switch:
         """
         if on and not self.is_on:
             try:
-                # gradients of single terms go backward more than once, where donated buffers allow
-                # one pass
+                # Gradients of single terms go backward more than once; donated buffers allow one
+                # pass.
                 config: Any = import_module("torch._functorch.config")
                 config.donated_buffer = False
-                torch.compile(_tried)(torch.ones(8, device=device))
+                # A real compilation, as only that shows whether there is a compiler.
+                torch.compile(_probe)(torch.ones(8, device=device))
+            # torch wraps what its compilers raise in errors of many kinds.
             except Exception as error:
                 needed = "Triton" if device.type == "cuda" else "a C++ compiler"
                 reason = str(error).strip().partition("\n")[0]
@@ -64,14 +65,18 @@ switch = Switch()
 
 def one_pass(function: Callable[P, R]) -> Callable[P, R]:
     """Marks a function of tensors: its operations may run as one, in other roundings."""
+    # On the first use, as torch.compile imports much. Batches differ in length at every step, and
+    # sizes that are not dynamic would be compiled anew for each.
     compiled = functools.cache(lambda: torch.compile(function, dynamic=True))
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        return compiled()(*args, **kwargs) if switch.is_on else function(*args, **kwargs)
+        if switch.is_on:
+            return compiled()(*args, **kwargs)
+        return function(*args, **kwargs)
 
     return run
 
 
-def _tried(x: torch.Tensor) -> torch.Tensor:
+def _probe(x: torch.Tensor) -> torch.Tensor:
     return x.exp() + 1

@@ -1,5 +1,4 @@
-"""The options of a verb, declared once: on a frozen dataclass, each field with its help text, group
-and unit.
+"""The options of a verb, declared once: fields of a frozen dataclass with help, group and unit.
 
 The command line, its ``--help``, the Python function of the verb and docs/reference are all made
 from that dataclass. A field that is made by ``argument`` is positional, one that is made by
@@ -106,8 +105,10 @@ def _field(default: Any, declaration: Declaration) -> Any:
 
 def listed(names: Names | None) -> list[str] | None:
     """Names as a list, or None where there are none given."""
+    if names is None:
+        return None
     if not isinstance(names, str):
-        return None if names is None else list(names)
+        return list(names)
     return [part.strip() for part in names.split(",") if part.strip()]
 
 
@@ -121,8 +122,9 @@ class Options:
 
     @classmethod
     def left_out(cls, first: Any, given: Mapping[str, Any]) -> Any:
-        """What stands for the first argument where it was left out, so that ``first`` is the second
-        one.
+        """The first argument where it was left out, so that ``first`` is the second one.
+
+        Where the first argument can be left out, the class overrides this; here nothing is.
 
         Args:
             first: the first positional value; None = there is none.
@@ -140,6 +142,7 @@ def _check_range(name: str, value: Any, declaration: Declaration) -> None:
     Raises:
         ConfigError: it is outside.
     """
+    # A boolean is an int to Python, but has no range.
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     if declaration.minimum is not None and value < declaration.minimum:
@@ -155,10 +158,12 @@ def declaration_of(field: dataclasses.Field[Any]) -> Declaration:
 
 
 def declared(options: type) -> list[tuple[dataclasses.Field[Any], Declaration]]:
-    """The fields of an options dataclass with their declarations: arguments first, then options by
-    group.
+    """The fields of an options dataclass with their declarations.
+
+    Arguments come first, then options by group.
     """
     fields = [(field, declaration_of(field)) for field in dataclasses.fields(options)]
+    # The sort is stable: within a group the order of the dataclass stays.
     return sorted(fields, key=lambda pair: (not pair[1].is_argument, GROUPS.index(pair[1].group)))
 
 
@@ -183,10 +188,11 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
     """
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = options(*_completed(options, args, kwargs), **kwargs)
-        with line_limit(getattr(given, "max_line", MAX_LINE_CHARACTERS)):
-            return run(given)
+        values = options(*_completed(options, args, kwargs), **kwargs)
+        with line_limit(getattr(values, "max_line", MAX_LINE_CHARACTERS)):
+            return run(values)
 
+    # What help() and editors show is the verb, not this wrapper.
     made: Any = call
     made.__name__ = made.__qualname__ = name
     made.__module__ = run.__module__
@@ -199,20 +205,22 @@ def function_of(options: Callable[P, T], run: Callable[[T], R], name: str) -> Ca
 
 
 def _completed(options: Any, arguments: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
-    """The positional arguments, with the first one where it was left out.
-
-    None in its place was given.
-    """
-    if arguments and arguments[0] is None:
+    """The positional arguments, with the first one put in where it was left out."""
+    first = None
+    if arguments:
+        first = arguments[0]
+        # None stands in the first place by the caller's will: nothing was left out.
+        if first is None:
+            return arguments
+    in_front = options.left_out(first, given)
+    if in_front is None:
         return arguments
-    in_front = options.left_out(arguments[0] if arguments else None, given)
-    return arguments if in_front is None else (in_front, *arguments)
+    return (in_front, *arguments)
 
 
 def _docstring(options: Any, run: Callable[..., Any]) -> str:
-    """The docstring of the function that runs a verb, with the options in place of its own
-    arguments.
-    """
+    """The docstring of a verb: that of ``run``, with the options in place of its own arguments."""
+    # The paragraph of Args describes the one options object; what follows it is kept.
     summary, _, rest = inspect.cleandoc(run.__doc__ or "").partition("\n\nArgs:\n")
     after = rest.partition("\n\n")[2]
     lines = []

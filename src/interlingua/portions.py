@@ -10,15 +10,17 @@ T = TypeVar("T")
 
 
 def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of so many items, in order.
+    """Lists of ``size`` items, in order.
 
     The last one may be shorter. No more than one is in memory.
     """
-    left = iter(items)
-    while portion := list(itertools.islice(left, size)):
+    # One iterator for all of them: each islice goes on where the one before stopped.
+    remaining = iter(items)
+    while portion := list(itertools.islice(remaining, size)):
         yield portion
 
 
 def ceil_div(n: int, m: int) -> int:
-    """N / m, rounded up."""
+    """``n`` / ``m``, rounded up."""
+    # // rounds down, so the negative is divided and negated again; floats are not exact.
     return -(-n // m)

@@ -7,27 +7,30 @@ from collections.abc import Mapping
 
 
 def is_first_process(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process, of those that torchrun, srun or training itself started, is the one
-    that talks.
+    """Whether this process is the one that talks.
+
+    The processes may be started by torchrun, by srun or by training itself.
     """
-    rank = (
-        environ.get("SLURM_PROCID", "0")
-        if is_task_of_srun(environ)
-        else environ.get("LOCAL_RANK", "0")
-    )
-    return int(environ.get("RANK", rank)) == 0
+    # torchrun and training set RANK, the number over all machines; it is the one that counts.
+    rank = environ.get("RANK")
+    if rank is None:
+        rank = _number_by_launcher(environ, slurm="SLURM_PROCID")
+    return int(rank) == 0
 
 
 def is_first_on_machine(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether of the processes on this machine this is the one that reports an error, which all of
-    them meet.
+    """Whether of the processes on this machine this is the one that reports a common error."""
+    return int(_number_by_launcher(environ, slurm="SLURM_LOCALID")) == 0
+
+
+def _number_by_launcher(environ: Mapping[str, str], *, slurm: str) -> str:
+    """The number of this process from srun's own variable, or else the one on this machine.
+
+    A process that nothing started is the first.
     """
-    rank = (
-        environ.get("SLURM_LOCALID", "0")
-        if is_task_of_srun(environ)
-        else environ.get("LOCAL_RANK", "0")
-    )
-    return int(rank) == 0
+    if is_task_of_srun(environ):
+        return environ.get(slurm, "0")
+    return environ.get("LOCAL_RANK", "0")
 
 
 def is_task_of_srun(environ: Mapping[str, str] = os.environ) -> bool:

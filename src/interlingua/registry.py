@@ -1,8 +1,7 @@
 """What can be named in a config or on the command line, and where it is.
 
-Nothing registers itself on import.
-
-A name stands for a class in one of three ways. The library's own classes have short names, in the
+Nothing registers itself on import, so the tables can be read without importing what they name. A
+name stands for a class in one of three ways. The library's own classes have short names, in the
 tables below. A package that is installed adds names by entry points, for each table in a group of
 its own. Any other class is named by its place, ``package.module:Class``. ``resolve`` imports the
 class, and only then is the code of a package run.
@@ -47,15 +46,18 @@ class Registry(dict[str, str]):
         return list(dict.fromkeys([*self, *(entry.name for entry in installed(self.group))]))
 
     def is_place(self, name: str) -> bool:
-        """Whether it is ``package.module:Class``, and not one of these names with something behind
-        it.
+        """Whether it is ``package.module:Class``, and not a known name with an argument.
+
+        Such a one is ``mteb:STS17``.
         """
         start, colon, _ = name.partition(":")
         return bool(colon) and start not in self.names
 
     def label(self, name: str) -> str:
         """What options are set under: the name, or of a place the class."""
-        return name.rpartition(":")[2] if self.is_place(name) else name
+        if self.is_place(name):
+            return name.rpartition(":")[2]
+        return name
 
 
 METHODS = Registry(
@@ -269,6 +271,7 @@ def installed_model_entry(name: str) -> EntryPoint | None:
 
     None if none does, or if it is no name but a path.
     """
+    # A path has no entry point, and needs no look-up in all installed packages.
     if os.path.basename(name) != name:
         return None
     return next((entry for entry in installed(MODELS) if entry.name == name), None)
@@ -288,17 +291,20 @@ def resolve(registry: Registry, name: str) -> Any:
         ConfigError: there is no such name, and the nearest one is offered; or the class can't be
             imported, or is of another kind.
     """
+    # The library's own names come first: no installed package can take their place.
     if name in registry:
         module, _, attribute = registry[name].partition(":")
         return getattr(importlib.import_module(module), attribute)
-    place = name if registry.is_place(name) else _installed_place(registry, name)
+    place = name
+    if not registry.is_place(name):
+        place = _installed_place(registry, name)
     try:
         found = load(place)
     except ConfigError as error:
         start = name.partition(":")[0]
         if not difflib.get_close_matches(start[:100], registry.names, n=1, cutoff=0.6):
             raise
-        # a wrong name with something behind it, such as mtab:STS17
+        # A misspelt name with an argument, such as mtab:STS17, looks like a place.
         raise ConfigError(
             f"unknown {registry.kind} {start!r}{did_you_mean(start, registry.names)}"
         ) from error
@@ -316,6 +322,8 @@ def resolve(registry: Registry, name: str) -> Any:
 
 
 def _installed_place(registry: Registry, name: str) -> str:
+    """Where an installed package has the class of a name."""
+    # A package that is found twice on sys.path gives one place.
     places = {entry.value for entry in installed(registry.group) if entry.name == name}
     if len(places) > 1:
         raise ConfigError(
@@ -328,8 +336,9 @@ def _installed_place(registry: Registry, name: str) -> str:
 
 
 def load(place: str) -> Any:
-    """Imports what is at ``package.module:Class`` or ``module:function``, in the working directory
-    too.
+    """Imports what is at ``package.module:Class`` or ``module:function``.
+
+    A module in the working directory is found too.
 
     Raises:
         ConfigError: there is no such module, or nothing of that name in it, or its own code fails.
@@ -337,15 +346,15 @@ def load(place: str) -> Any:
     module, _, attribute = place.partition(":")
     if not (module and attribute):
         raise ConfigError(f"{place!r}: expected package.module:Class")
+    # Behind all that is installed, so that no file there is taken for an installed package.
     if os.getcwd() not in sys.path:
-        sys.path.append(
-            os.getcwd()
-        )  # behind all that is installed, so that no file there is taken for a package
+        sys.path.append(os.getcwd())
     try:
         imported = importlib.import_module(module)
     except InterlinguaError:
         raise
-    except Exception as error:  # whatever the code of a module raises
+    # A module's own code may raise anything.
+    except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigError(
             f"{place!r} can't be imported ({reason}); check the spelling and what is installed"
@@ -353,6 +362,7 @@ def load(place: str) -> Any:
     try:
         return getattr(imported, attribute)
     except AttributeError as error:
+        # Only what the module defines is offered, not what it imports.
         own = [
             name
             for name, value in vars(imported).items()
@@ -365,11 +375,15 @@ def load(place: str) -> Any:
 
 def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
     """The tail of an error message: the nearest known name, or all of them where none is near."""
+    near: list[str] = []
     # The comparison takes time by the square of the length, and no name is that long.
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6) if len(name) <= 100 else []
+    if len(name) <= 100:
+        near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     if near:
         return f"; did you mean {near[0]!r}?"
-    return f"; known: {', '.join(sorted(known))}" if known else ""
+    if not known:
+        return ""
+    return f"; known: {', '.join(sorted(known))}"
 
 
 def check_choice(option: str, value: str | None, choices: Collection[str]) -> None:

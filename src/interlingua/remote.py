@@ -1,7 +1,8 @@
-"""Files elsewhere, ``s3://bucket/name``, ``gs://bucket/name``, ``memory://name``: fetched to be
-read, sent when whole.
+"""Files elsewhere, such as ``s3://bucket/name``: fetched to be read, sent when whole.
 
-All that fsspec knows will do; ``file://`` and names without ``://`` are this machine's.
+All that fsspec knows will do, ``gs://`` and ``memory://`` too; ``file://`` and names without
+``://`` are this machine's. Nothing is read or written in place over the network, so the rest of the
+library knows only files of this machine.
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ def name_of(path: PathLike) -> str:
 
 
 def expand(pattern: PathLike) -> list[str]:
-    """The files that a name stands for, in the order of their names: several if it has ``*``, ``?``
-    or ``[``.
+    """The files that a name stands for, in the order of their names.
+
+    They are several if it has ``*``, ``?`` or ``[``.
 
     Raises:
         DataError: nothing is called so.
     """
     name = os.fspath(pattern).removeprefix("file://")
+    # A file here may have such a mark in its name, as in "news [2024].txt".
     if not any(mark in name for mark in WILD) or (not is_remote(name) and os.path.exists(name)):
         return [name]
     if not is_remote(name):
@@ -57,8 +60,7 @@ def expand(pattern: PathLike) -> list[str]:
 
 
 def fetch(path: PathLike, folder: Path) -> Path:
-    """A file of this machine with the same bytes: the file itself, or a copy in the folder, made
-    once.
+    """A file of this machine with the same bytes: the file itself, or a copy that is made once.
 
     Args:
         path: anywhere.
@@ -71,12 +73,14 @@ def fetch(path: PathLike, folder: Path) -> Path:
     name = os.fspath(path).removeprefix("file://")
     if not is_remote(name):
         return Path(name)
+    # Two folders elsewhere may have a file of the same name; the suffix stays, as it is the format.
     copy = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}-{name_of(name)}"
     mark = copy.with_name(f"{copy.name}.state")
     found = state(name)
     if copy.is_file() and mark.is_file() and mark.read_text(encoding="utf-8") == found:
         return copy
     files, inner = filesystem(name)
+    # The mark goes before the copy changes and comes after it, so that no other copy ever has it.
     mark.unlink(missing_ok=True)
     with (
         _errors_in_one_line(name),
@@ -90,8 +94,7 @@ def fetch(path: PathLike, folder: Path) -> Path:
 
 
 def state(path: PathLike) -> str:
-    """What changes when the file does: of its size and time of change, or what the store has for
-    that.
+    """What changes when the file does: made of its size and time, or what the store has for that.
 
     Raises:
         DataError: there is no such file, or it can't be reached.
@@ -110,12 +113,11 @@ def exists(path: PathLike) -> bool:
 
 @contextlib.contextmanager
 def destination(path: PathLike, folder: Path) -> Iterator[Path]:
-    """Where to write what is to be at ``path``: there, or in the folder, from where it is sent at
-    the end.
+    """Where to write what is to be at ``path``: there, or in a folder from which it is sent.
 
     Args:
         path: anywhere.
-        folder: for what is not sent yet.
+        folder: for what is not sent yet; it is sent when the block ends.
 
     Raises:
         DataError: it can't be sent; what was made is kept in the folder.
@@ -124,7 +126,8 @@ def destination(path: PathLike, folder: Path) -> Iterator[Path]:
     if not is_remote(name):
         yield Path(name)
         return
-    files, inner = filesystem(name)  # before the work
+    # Before the work: a package that is missing must not cost the user hours.
+    files, inner = filesystem(name)
     made = folder / name_of(name)
     yield made
     with _errors_in_one_line(name, f"; what was made is kept in {made}"):
@@ -145,10 +148,8 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
     read = {_place(path) for path in inputs if path is not None}
     written = set[str]()
     for output in outputs:
-        if output is None or not (
-            is_remote(output) or os.path.isfile(output) or not os.path.exists(output)
-        ):
-            continue  # a pipe or a device, into which all may go
+        if output is None or _is_pipe_or_device(output):
+            continue
         place = _place(output)
         if place in read:
             raise ConfigError(
@@ -157,6 +158,11 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
         if place in written:
             raise ConfigError(f"{os.fspath(output)} is to be written twice; name two files")
         written.add(place)
+
+
+def _is_pipe_or_device(path: PathLike) -> bool:
+    """Whether it is there and no file, so that several outputs may go into it."""
+    return not is_remote(path) and os.path.exists(path) and not os.path.isfile(path)
 
 
 def check_writable(path: PathLike) -> None:
@@ -174,14 +180,17 @@ def check_writable(path: PathLike) -> None:
         files, inner = filesystem(path)
         with _errors_in_one_line(path):
             files.pipe_file(f"{inner}.probe", b"")
-        with contextlib.suppress(Exception):  # who may write need not be allowed to remove
+        # Who may write need not be allowed to remove.
+        with contextlib.suppress(Exception):
             files.rm_file(f"{inner}.probe")
         return
     if is_special(os.fspath(path).removeprefix("file://")):
         return
+    # The folders that are missing will be made in the nearest one that is there.
     folder = os.path.dirname(_place(path))
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
+    # Trying is the only sure test: permission bits say nothing of a read-only file system.
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -192,8 +201,11 @@ def check_writable(path: PathLike) -> None:
 
 
 def _place(path: PathLike) -> str:
+    """One text per file, by which two names of the same file are recognized."""
     name = os.fspath(path).removeprefix("file://")
-    return name if is_remote(name) else os.path.realpath(name)
+    if is_remote(name):
+        return name
+    return os.path.realpath(name)
 
 
 def filesystem(path: PathLike) -> tuple[Any, str]:
@@ -205,6 +217,7 @@ def filesystem(path: PathLike) -> tuple[Any, str]:
     """
     import fsspec
 
+    # Its ImportError names the package in words of its own, which differ by protocol.
     try:
         found: tuple[Any, str] = fsspec.core.url_to_fs(os.fspath(path))
     except ImportError as error:

@@ -34,6 +34,9 @@ class Expected(NamedTuple):
 class Steps:
     """Estimates, from the steps of a run that are done, how long the others take.
 
+    What the step at work still takes follows from its own speed. A step to come takes its size
+    times the seconds of a unit, which are given, or are measured at an earlier step of its kind.
+
     Args:
         show: see ``Shown``.
         clock: seconds.
@@ -62,6 +65,7 @@ class Steps:
         self.show(what, done, total, self._left(done, total))
 
     def _left(self, done: int, total: int) -> float | None:
+        """Seconds to the end of the run; None while any of its steps has no estimate."""
         own = self._own(done, total)
         others = [
             self._seconds(what, step) for what, step in self.to_come.items() if what != self.now
@@ -71,32 +75,50 @@ class Steps:
         return own + sum(seconds for seconds in others if seconds is not None)
 
     def _own(self, done: int, total: int) -> float | None:
+        """Seconds to the end of the step at work."""
         step = self.to_come.get(self.now)
+        # A step that goes on from an earlier run begins at self.first; until it has moved there is
+        # no speed to go by.
         if done <= self.first or not total:
-            expected = None if step is None else self._seconds(self.now, step)
-            return expected if expected is None or not total else expected * (1 - done / total)
+            return self._own_by_plan(step, done, total)
         elapsed = self.clock() - self.began
+        # Seconds per unit of size, for the steps to come of the same kind.
         if step is not None and step.each is None:
             self.speeds[_kind(self.now)] = elapsed / (step.size * (done - self.first) / total)
         return elapsed * (total - done) / (done - self.first)
 
+    def _own_by_plan(self, step: Expected | None, done: int, total: int) -> float | None:
+        if step is None:
+            return None
+        seconds = self._seconds(self.now, step)
+        if seconds is None or not total:
+            return seconds
+        return seconds * (1 - done / total)
+
     def _seconds(self, what: str, step: Expected) -> float | None:
-        each = self.speeds.get(_kind(what)) if step.each is None else step.each
-        return None if each is None else step.size * each
+        """Seconds that the whole of a step takes."""
+        each = step.each
+        if each is None:
+            each = self.speeds.get(_kind(what))
+        if each is None:
+            return None
+        return step.size * each
 
 
 def _kind(what: str) -> str:
+    """The first word of a step's name, as the others say of which file or language it is."""
     return what.partition(" ")[0]
 
 
 def duration(seconds: float) -> str:
-    """``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``: the one way in which times are
-    shown.
-    """
+    """A time in words: ``0.3 s``, ``45 s``, ``12.0 min``, ``3.4 h``, ``2.1 days``."""
+    # A unit is used from two of it on, so 90 seconds stay seconds.
     for unit_seconds, name in ((86_400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * unit_seconds:
             return f"{seconds / unit_seconds:.1f} {name}"
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s"
 
 
 def time_left(done: float, total: float | None, seconds: float) -> str:
@@ -107,7 +129,7 @@ def time_left(done: float, total: float | None, seconds: float) -> str:
 
 
 def size_text(count: float) -> str:
-    """``1.5 GiB``."""
+    """A number of bytes in words: ``1.5 GiB``."""
     for power, name in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
         if count >= 2 ** (10 * power):
             return f"{count / 2 ** (10 * power):.1f} {name}"
@@ -117,7 +139,10 @@ def size_text(count: float) -> str:
 def peak_rss_bytes() -> int:
     """The most memory that this process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    # In bytes on macOS, in KiB on Linux.
+    if sys.platform == "darwin":
+        return peak
+    return peak * 1024
 
 
 def silent(*state: object) -> None:

@@ -1,5 +1,4 @@
-"""Temporary files and folders: made, recognized when their process was killed, and put in the place
-of what was there.
+"""Temporary files and folders: made, put in the place of what was there, swept after a kill.
 
 A temporary name tells the machine and the process that made it, and the process holds a lock
 (``flock``) on what is behind the name. The lock ends with the process, however that ends. So
@@ -54,6 +53,7 @@ class Temporary:
     """Those of this process that are being written."""
 
     def __init__(self, target: Path, *, folder: bool = False) -> None:
+        # Again, until what was made still has its name after it was locked.
         while True:
             if folder:
                 name = tempfile.mkdtemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent)
@@ -64,7 +64,8 @@ class Temporary:
                 )
             if _lock(self.handle, name):
                 break
-            os.close(self.handle)  # another process swept it before it was locked
+            # Another process swept it before it was locked.
+            os.close(self.handle)
         self.path = Path(name)
         self.here.add(self.path)
 
@@ -85,15 +86,19 @@ def sweep(folder: Path, name: str | None = None) -> None:
         name: of what was to be written; default: anything.
     """
     with os.scandir(os.path.realpath(folder)) as entries:
-        left = [
+        leftovers = [
             (Path(entry.path), match) for entry in entries if (match := _NAME.fullmatch(entry.name))
         ]
-    for path, match in left:
+    for path, match in leftovers:
         pid = int(match["pid"])
-        is_wanted = name in (None, match["name"]) and match["host"] == _host()
-        if not is_wanted or path in Temporary.here or (pid != os.getpid() and _is_alive(pid)):
+        is_requested = name in (None, match["name"]) and match["host"] == _host()
+        if not is_requested or path in Temporary.here:
+            continue
+        # A file of this process's number that is not in here was left by a dead one of the same.
+        if pid != os.getpid() and _is_alive(pid):
             continue
         target = path.with_name(match["name"])
+        # Killed between the two renames of _step_aside, so the old folder is all there is.
         if match["kind"] == "old" and not target.exists():
             _if_abandoned(path, functools.partial(_give_back, target=target))
         else:
@@ -127,17 +132,12 @@ def exchange(one: Path, other: Path) -> bool:
     rename = _renameat2()
     if rename is None:
         return False
-    if (
-        rename(
-            _AT_WORKING_DIRECTORY,
-            os.fsencode(one),
-            _AT_WORKING_DIRECTORY,
-            os.fsencode(other),
-            _EXCHANGE,
-        )
-        == 0
-    ):
+    first = (_AT_WORKING_DIRECTORY, os.fsencode(one))
+    second = (_AT_WORKING_DIRECTORY, os.fsencode(other))
+    status = rename(*first, *second, _EXCHANGE)
+    if status == 0:
         return True
+    # Older kernels do not know the call, some file systems not the exchange.
     number = ctypes.get_errno()
     if number in _NOT_POSSIBLE:
         return False
@@ -154,10 +154,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def _step_aside(source: Path, target: Path) -> None:
+    """Replaces a folder in two renames, between which there is none of its name."""
     old = Path(tempfile.mkdtemp(prefix=_prefix(target), suffix=".old", dir=target.parent))
     Temporary.here.add(old)
     handle = os.open(target, os.O_RDONLY)
     try:
+        # The lock is on the folder itself and goes along with it to its other name.
         _lock(handle, target)
         target.rename(old)
         try:
@@ -165,7 +167,8 @@ def _step_aside(source: Path, target: Path) -> None:
         except OSError:
             old.rename(target)
             raise
-        sync_folder(target.parent)  # the new one is there for good before the older one goes
+        # The new one is there for good before the older one goes.
+        sync_folder(target.parent)
         shutil.rmtree(old, ignore_errors=True)
     finally:
         os.close(handle)
@@ -174,6 +177,7 @@ def _step_aside(source: Path, target: Path) -> None:
 
 @functools.cache
 def _renameat2() -> Callable[..., int] | None:
+    """The function of the C library, which Python has no name for."""
     if not sys.platform.startswith("linux"):
         return None
     found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
@@ -182,9 +186,10 @@ def _renameat2() -> Callable[..., int] | None:
 
 def _lock(handle: int, name: str | Path) -> bool:
     """Locks what was just made; false if it lost its name before the lock was there."""
+    # On a file system without locks nothing can be taken away between.
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError:  # a file system without locks
+    except OSError:
         return True
     try:
         return os.path.samestat(os.fstat(handle), os.stat(name))
@@ -203,7 +208,8 @@ def _if_abandoned(path: Path, action: Callable[[Path], None]) -> None:
         is_abandoned = True
     except BlockingIOError:
         is_abandoned = False
-    except OSError:  # a file system without locks: by age
+    # A file system without locks, where only the age tells.
+    except OSError:
         is_abandoned = time.time() - _last_change(path) > A_DAY
     try:
         if is_abandoned:
@@ -238,17 +244,20 @@ def _prefix(target: Path) -> str:
 
 
 def _host() -> str:
-    """Of this machine, short: on a disk that several share, only they know which of their processes
-    live.
+    """A short mark of this machine.
+
+    On a disk that several machines share, only each itself knows which of its processes live.
     """
     return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 
 
 def _is_alive(pid: int) -> bool:
+    # Signal 0 is not sent; only whether it could be is checked.
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # of another user
+    # A process of another user.
+    except PermissionError:
         pass
     return True

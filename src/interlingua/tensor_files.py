@@ -1,6 +1,4 @@
-"""Writing safetensors files: a full disk is an OSError, as with any other file, and who may read
-them is usual.
-"""
+"""Writing safetensors files with the errors and the rights of any other file."""
 
 from __future__ import annotations
 
@@ -33,12 +31,17 @@ def write_safetensors(
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    header = None
+    if metadata is not None:
+        header = dict(metadata)
     try:
-        save_file(dict(tensors), path, metadata=None if metadata is None else dict(metadata))
+        save_file(dict(tensors), path, metadata=header)
+    # The library, written in Rust, gives the number of a system's error only in its text.
     except SafetensorError as error:
         found = re.search(r"\(os error (\d+)\)", str(error))
         if found is None:
             raise
         number = int(found[1])
         raise OSError(number, os.strerror(number), os.fspath(path)) from error
-    path.chmod(usual_mode())  # safetensors lets only its owner read it
+    # safetensors lets only its owner read the file.
+    path.chmod(usual_mode())

@@ -1,5 +1,4 @@
-"""Work that is shared out: functions of tasks, done here one after the other or on the machines of
-a Ray cluster.
+"""Work that is shared out: tasks done here one after the other, or on a Ray cluster's machines.
 
 Texts and vectors travel with the tasks, so machines need no disk in common, and what is made is
 written by the one that began. If its process or machine dies, a task is done again somewhere else.
@@ -51,8 +50,9 @@ class Workers(Protocol):
         ...
 
     def share(self, value: Any) -> Any:
-        """A value that goes into several tasks as an argument of its own, sent to each machine
-        once.
+        """A value that goes into several tasks, sent to each machine once.
+
+        It has to be an argument of its own, not a part of one.
         """
         ...
 
@@ -111,11 +111,15 @@ class OnRay:
         Raises:
             InterlinguaError: as the function does, or a task's processes have died too often.
         """
-        needs: dict[str, int] = (
-            {"num_gpus": 1} if encodes and self.gpus else {"num_cpus": self.cores}
-        )
+        needs = {"num_cpus": self.cores}
+        at_once = self.slots
+        if encodes and self.gpus:
+            needs = {"num_gpus": 1}
+            at_once = self.gpus
         remote = self.ray.remote(**needs, max_retries=RETRIES)(_with_threads)
-        ahead = 2 * (self.gpus if encodes and self.gpus else self.slots)
+        # Twice as many, so that a worker has its next task before the caller has taken the
+        # result of the last one; not all, as each carries its texts.
+        ahead = 2 * at_once
         waiting: deque[Any] = deque()
         for task in tasks:
             waiting.append(remote.remote(function, self.cores, *task))
@@ -132,10 +136,12 @@ class OnRay:
         errors = self.ray.exceptions
         try:
             return self.ray.get(reference)
+        # The function itself failed.
         except errors.RayTaskError as error:
             if isinstance(error.cause, InterlinguaError):
                 raise InterlinguaError(str(error.cause)) from None
             raise
+        # Its process or its machine died.
         except errors.RayError as error:
             reason = str(error).strip().splitlines()[0]
             raise InterlinguaError(
@@ -149,10 +155,12 @@ def _with_threads(function: Callable[..., Result], cores: int, *task: Any) -> Re
     """A task as the other machine does it."""
     import torch
 
+    # Or torch would take a thread for each core of the machine.
     torch.set_num_threads(cores)
     try:
         return function(*task)
-    except InterlinguaError as error:  # of the kinds of errors not all can be sent
+    # An error of a class that takes more than a text can't be unpickled there; its text always can.
+    except InterlinguaError as error:
         raise InterlinguaError(str(error)) from None
 
 
@@ -174,13 +182,18 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
         yield None
         return
     ray = _ray()
-    begins = not ray.is_initialized()
-    if begins:
-        started: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {}
+    # A connection that the caller's own program has made is used, and left open.
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+        # A cluster that is there already takes no options of its start.
+        if address == LOCAL:
+            options["include_dashboard"] = False
         try:
-            with warnings.catch_warnings():  # the error says the same
+            # What Ray warns of before it fails is in the error too.
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                ray.init(address=address, log_to_driver=False, logging_level="error", **started)
+                ray.init(address=address, **options)
         except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             raise ConfigError(
                 f"no Ray cluster answers at {address!r} ({_reason(error)}); start one with ray"
@@ -190,20 +203,23 @@ def connected(address: str | None, *, cores: int = 1) -> Iterator[OnRay | None]:
     try:
         yield OnRay(cores)
     finally:
-        if begins:
+        if is_ours:
             ray.shutdown()
 
 
 def _reason(error: Exception) -> str:
-    """What an error says in one line: a server's traceback comes as text, and says it in its last
-    one.
-    """
+    """What an error says, in one line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[-1 if "Traceback" in lines[0] else 0].strip()[:150]
+    line = lines[0]
+    # A server's traceback comes as text, and says what happened in its last line.
+    if "Traceback" in line:
+        line = lines[-1]
+    return line.strip()[:150]
 
 
 def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # sends no usage statistics
+    # Ray would send usage statistics to its makers; read when it is imported.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
     except ImportError as error:

@@ -10,7 +10,7 @@ from interlingua.analysis.record import read_analyses
 from interlingua.analysis.run import DEFAULT, analyse, build_analyses, states_of
 from interlingua.analysis.word_order import WordOrder
 from interlingua.encoder.backends.own import OwnEncoder
-from interlingua.errors import ConfigError, TaskError
+from interlingua.errors import ConfigError, DataError, TaskError
 from interlingua.registry import ANALYSES, resolve
 from tests.analysis.conftest import Fixed, random_vectors
 
@@ -97,6 +97,13 @@ def test_dropout_is_off_meanwhile(folder, framed_encoder):
     first, second = (analyse(framed_encoder, settings, folder)[0] for _ in range(2))
     assert framed_encoder.training
     assert first.measures == second.measures
+
+
+def test_dropout_is_back_after_an_error(tmp_path, framed_encoder):
+    framed_encoder.train()
+    with pytest.raises(DataError, match="missing"):
+        analyse(framed_encoder, build_analyses(["token_matching"]), tmp_path / "missing")
+    assert framed_encoder.training
 
 
 def test_the_model_behind(framed_encoder):

@@ -122,6 +122,20 @@ def test_a_vector_of_nan_is_no_agreement(encoder, model):
     assert [(name, language) for name, language, _ in found.failures()] == [("broken", "eng_Latn")]
 
 
+def test_nan_with_one_prompt_is_not_hidden_by_the_next(encoder):
+    class BrokenWithoutPrompt:
+        name, tolerance = "broken", 1e-5
+
+        def encode(self, texts, *, prompt):
+            vectors = encoder.encode(texts, prompt=prompt)
+            return vectors if prompt else np.full_like(vectors, np.nan)
+
+    encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "ask: "})
+    samples = {"eng_Latn": ["a cat", "a dog"]}
+    found = measure(encoder, [BrokenWithoutPrompt()], samples, (None, "query"))
+    assert [low.prompt for _, _, low in found.failures()] == [None]
+
+
 def test_texts_of_files_join_the_sample_by_language(tmp_path, monkeypatch):
     monkeypatch.setattr(verify_module, "MOST_TEXTS", 3)
     (tmp_path / "ru.txt").write_text("один\nдва\n", encoding="utf-8")

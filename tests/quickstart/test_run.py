@@ -1,6 +1,7 @@
 import dataclasses
 import io
 import json
+import logging
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ from rich.console import Console
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
-from interlingua.quickstart.run import Settings, quickstart
+from interlingua.quickstart.run import Settings, _errors_only, quickstart
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.train.budget import Fitted
 from interlingua.train.config import load_train_config
@@ -193,3 +194,11 @@ def test_one_quickstart_in_a_folder_at_a_time(tmp_path):
     lock = exclusive(tmp_path / "out", remedy="x")
     with lock, pytest.raises(ConfigError, match=r"out is in use by process .* --output"):
         quickstart(settings, console=Console(quiet=True))
+
+
+def test_warnings_are_back_after_an_error():
+    logger = logging.getLogger("interlingua")
+    level = logger.level
+    with pytest.raises(DataError), _errors_only():
+        raise DataError("broken")
+    assert logger.level == level

@@ -1,3 +1,1 @@
-"""Why an encoder is as good as it is: how its space treats languages, what its tokens and its
-attention hold.
-"""
+"""Why an encoder is as good as it is: its languages, its tokens and its attention, looked into."""

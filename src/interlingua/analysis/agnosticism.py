@@ -1,5 +1,7 @@
-"""The language-agnosticism panel: how much of the language is left in an encoder's space, and what
-it does there.
+"""The language-agnosticism panel: how much of the language is left in an encoder's space.
+
+The texts are line-aligned, so line i means the same in all languages, and whatever differs between
+languages on average is the language itself.
 """
 
 from __future__ import annotations
@@ -25,8 +27,7 @@ STAGES = 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agnosticism:
-    """Language probe, language bias, hubness, isotropy and language gap of the same vectors of
-    line-aligned texts.
+    """Language probe, language bias, hubness, isotropy and language gap of the same vectors.
 
     Each measure stands in a file of its own. Memory holds one language's vectors, tiles of
     similarities and some flags per sentence and language; the vectors of all languages are in a
@@ -53,18 +54,17 @@ class Agnosticism:
         texts = read_parallel(data, self.languages)
         languages = texts.languages
         work = len(texts.languages) * texts.sentences
+
+        def second_stage(label: str, done: int, _: int) -> None:
+            progress(label, work + done, STAGES * work)
+
+        def third_stage(label: str, done: int, _: int) -> None:
+            progress(label, 2 * work + done, STAGES * work)
+
         vectors = unit_vectors(subject.embeds, texts, progress=progress, of_all=STAGES * work)
-        pool = search_pool(
-            vectors,
-            k=self.k,
-            progress=lambda label, done, _: progress(label, work + done, STAGES * work),
-        )
-        probe = language_identification(
-            vectors,
-            languages,
-            l2=self.l2,
-            progress=lambda label, done, _: progress(label, 2 * work + done, STAGES * work),
-        )
+        # One pass over all pairs of sentences serves bias, hubness and the accuracies.
+        pool = search_pool(vectors, k=self.k, progress=second_stage)
+        probe = language_identification(vectors, languages, l2=self.l2, progress=third_stage)
         measures = [
             probe,
             *language_bias(pool, languages),

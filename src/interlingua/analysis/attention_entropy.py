@@ -1,5 +1,7 @@
-"""How evenly the first token looks at the sentence: MEXMA (Janeiro et al. 2024), section 5.6 and
-appendix G.
+"""How evenly the first token looks at the sentence: MEXMA (Janeiro et al. 2024), section 5.6.
+
+A model that pools by its first token reads the sentence through that token's attention in the last
+layer. High entropy means that all words are looked at, low entropy that few are (appendix G).
 """
 
 from __future__ import annotations
@@ -38,8 +40,7 @@ FIRST_SHOWN = "eng_Latn"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttentionEntropy:
-    """Entropy, in nats, of the attention that the first token (``<s>``, ``[CLS]``) pays to its
-    sentence.
+    """Entropy in nats of the attention that the first token, ``<s>`` or ``[CLS]``, pays.
 
     Of the last layer: -sum p ln p per head, then the mean over heads and sentences; the paper says
     neither the unit nor how heads are joined. It prints 2.5 for MEXMA and 3.4 for LaBSE, without
@@ -70,6 +71,7 @@ class AttentionEntropy:
             )
         texts = read_parallel(data, self.languages, at_least=1)
         found = np.zeros((len(MEASURES), len(texts.languages), texts.sentences))
+        # The number of heads is known with the first batch.
         by_head: Any = 0.0
         for number, (language, lines) in enumerate(texts.lines.items()):
             ids = token_ids(encoder, lines, language=language, prompt=subject.prompt)
@@ -82,28 +84,22 @@ class AttentionEntropy:
                 found[:, number, first : first + batch.batch_size] = values.cpu().numpy()
                 check_finite(values.cpu().numpy(), first)
                 by_head = by_head + of_heads.sum(dim=0).cpu().double().numpy()
-            progress(
-                language, (number + 1) * texts.sentences, len(texts.languages) * texts.sentences
-            )
+            done = (number + 1) * texts.sentences
+            progress(language, done, len(texts.languages) * texts.sentences)
+        # Sums over all sentences of all languages, as means; heads are counted from 1.
         heads = by_head / found[0].size
+        entropy_of_head = {str(head + 1): float(value) for head, value in enumerate(heads)}
+        measures = []
+        for (name, meaning), by_line in zip(MEASURES.items(), found, strict=True):
+            unit = "share" if "_on_" in name else "nats"
+            measures.append(
+                mean_measure(name, by_line, texts.languages, unit=unit, definition=meaning)
+            )
         return of_texts(
             self,
             texts,
-            measures=tuple(
-                mean_measure(
-                    name,
-                    values,
-                    texts.languages,
-                    unit="share" if "_on_" in name else "nats",
-                    definition=meaning,
-                )
-                for (name, meaning), values in zip(MEASURES.items(), found, strict=True)
-            ),
-            tables={
-                "attention_entropy_by_head": {
-                    str(head + 1): float(value) for head, value in enumerate(heads)
-                }
-            },
+            measures=measures,
+            tables={"attention_entropy_by_head": entropy_of_head},
             examples=tuple(_examples(encoder, texts, subject.prompt, self.examples)),
             notes=_notes(subject),
         )
@@ -125,17 +121,21 @@ def sentence_values(
     """
 
     def summed(values: Float[Tensor, "t h"]) -> Float[Tensor, "b h"]:
+        """Sums over the tokens of each sentence."""
         return values.new_zeros(sentences, values.shape[1]).index_add(0, sentence, values)
 
+    # entr(p) is -p ln p, and 0 at 0.
     heads = summed(torch.special.entr(weights))
+    # The attention to text alone, scaled to sum to 1 again; a head may pay none at all.
     of_text = weights * ~special[:, None]
     mass = summed(of_text).clamp_min(torch.finfo(weights.dtype).tiny)
     without = summed(torch.special.entr(of_text / mass[sentence]))
+    # The entropy of n equal weights is ln n.
     lengths = torch.bincount(sentence, minlength=sentences)
+    uniform = lengths.to(heads.dtype).log()
     on_special = summed(weights * special[:, None])
-    return torch.stack(
-        [heads.mean(1), without.mean(1), lengths.to(heads.dtype).log(), on_special.mean(1)]
-    ), heads
+    values = torch.stack([heads.mean(1), without.mean(1), uniform, on_special.mean(1)])
+    return values, heads
 
 
 def _notes(subject: Subject) -> tuple[str, ...]:
@@ -151,9 +151,11 @@ def _notes(subject: Subject) -> tuple[str, ...]:
 def _examples(
     encoder: Encoder, texts: ParallelTexts, prompt: str, count: int
 ) -> list[Mapping[str, Any]]:
-    """Some short lines in some languages: every token's attention, mean over heads and of each
-    head.
+    """The attention to every token of some short lines in some languages.
+
+    The mean over heads, and that of each head.
     """
+    # False sorts before True, so that English comes first and the others keep their order.
     languages = sorted(texts.languages, key=lambda code: code != FIRST_SHOWN)[:SHOWN_LANGUAGES]
     lines = texts.lines[languages[0]]
     short = [number for number, line in enumerate(lines) if len(line) <= SHOWN_CHARACTERS] or [0]
@@ -169,11 +171,13 @@ def _examples(
             spans = _as_many(spelled.spans, len(ids[0]))
             tokens = []
             for index, own, span, of_heads in zip(ids[0], special, spans, weights, strict=True):
+                # A special token stands for no part of the text and is shown by its name.
+                text: str | None = spelled.text[slice(*span)]
+                if own:
+                    text = encoder.vocabulary.tokenizer.id_to_token(index)
                 tokens.append(
                     {
-                        "text": encoder.vocabulary.tokenizer.id_to_token(index)
-                        if own
-                        else spelled.text[slice(*span)],
+                        "text": text,
                         "special": own,
                         "weight": round(float(of_heads.mean()), 4),
                         "heads": [round(float(weight), 3) for weight in of_heads],
@@ -184,5 +188,7 @@ def _examples(
 
 
 def _as_many(spans: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """Of a text that was cut, the spans of what is left; its closing tokens have none."""
-    return spans if len(spans) == count else [*spans[: count - 1], (0, 0)]
+    """The spans of what is left of a text that was cut; its closing token has none."""
+    if len(spans) == count:
+        return spans
+    return [*spans[: count - 1], (0, 0)]

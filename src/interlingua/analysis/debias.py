@@ -1,5 +1,4 @@
-"""``interlingua debias``: takes the language out of an encoder's vectors, or out of vectors that
-are stored already.
+"""``interlingua debias``: takes the language out of an encoder's vectors, or of stored ones.
 
 The texts are embedded, a map is estimated on one part of them (``encoder/language_maps.py``) and
 measured on the other (``analysis/debias_fit.py``). What is written depends on what was given:
@@ -115,6 +114,10 @@ class DebiasReport:
         """For ``debias.json``; NaN, where there were no translations, as null."""
         found = self.fitted
         language_map = self.fitted.language_map
+        ranks = {
+            str(rank): {"own_pool": pool.own_pool, "mixed_pool": pool.mixed_pool}
+            for rank, pool in found.ranks.items()
+        }
         return {
             "interlingua": __version__,
             "method": language_map.method,
@@ -123,10 +126,7 @@ class DebiasReport:
             "sentences": {"estimated_on": found.fitted, "held_out": found.held_out},
             "before": panel_values(found.before),
             "after": panel_values(found.after),
-            "ranks": {
-                str(rank): {"own_pool": pool.own_pool, "mixed_pool": pool.mixed_pool}
-                for rank, pool in found.ranks.items()
-            },
+            "ranks": ranks,
         }
 
 
@@ -179,6 +179,7 @@ def debias_model(
     """
     options = options or DebiasOptions()
     read = options.read([Path(path) for path in texts])
+    # Before the model is loaded and the texts are embedded, which may take hours.
     if Path(output).exists() and not overwrite:
         raise DataError(
             "already there; remove it, choose another place or overwrite it", path=output
@@ -192,27 +193,29 @@ def debias_model(
             f"{model}: its vectors are shifted by language already; debias the model it was made"
             " from"
         )
+    # One block of vectors for each prompt, of the same sentences in the same order.
     vectors = []
     for prompt in options.prompts:
         before = prompt_text(encoder, prompt)
+        # Without a cache the vectors are kept only until the run ends, so that one that was
+        # stopped goes on.
+        kept: dict[str, Any]
         if cache is None:
-            kept: dict[str, Any] = {
-                "unfinished": unfinished_file(info, encoder, before, Path(output).parent)
-            }
+            file = unfinished_file(info, encoder, before, Path(output).parent)
+            kept = {"unfinished": file}
         else:
             kept = {"kept": kept_folder(info, encoder, before, Path(cache))}
         with CachedEncoder(encoder, prompt=prompt, **kept) as cached:
             vectors.append(_embed(cached, read, progress))
-    report = DebiasReport(
-        output=Path(output), fitted=_fit(vectors, read, options), languages=read.codes
-    )
+    fitted = _fit(vectors, read, options)
+    report = DebiasReport(output=Path(output), fitted=fitted, languages=read.codes)
+    # Of an encoder of another backend only the way to load it is written.
     base = described_base(model, backend, backend_options or {}, dtype=dtype)
     with atomic_directory(output, overwrite=overwrite, ours=is_ours) as folder:
         _write(folder, own, base, report)
         record = {"model": model, "prompts": list(options.prompts), **report.record()}
-        (folder / RECORD_FILE).write_text(
-            json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        (folder / RECORD_FILE).write_text(text, encoding="utf-8")
     return report
 
 
@@ -237,6 +240,7 @@ def debias_vectors(
         raise DataError(
             f"{len(vectors):,} vectors and {len(languages):,} languages; each vector needs one"
         )
+    # Nothing is known of translations here, so each vector is a group of its own.
     data = LabeledVectors(
         vectors=normalize_rows(np.asarray(vectors, dtype=np.float32)),
         languages=list(languages),
@@ -261,22 +265,23 @@ def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
         language_map: estimated on the encoder's vectors of length 1.
     """
     layers = [*encoder.post_pooling]
-    if encoder.dim < encoder.full_dim:  # the map is of cut vectors, so they are cut before it
+    # The map is of cut vectors, so they are cut before it, by a layer that keeps the first rows.
+    if encoder.dim < encoder.full_dim:
         layers.append(Dense.of(np.eye(encoder.dim, encoder.full_dim), np.zeros(encoder.dim)))
     layers.append(Normalize())
+    # A shift differs by language, which no layer knows; the other maps are one affine layer.
     shift = None
     if language_map.shifts is None:
         layers.append(Dense.of(language_map.weight, language_map.bias))
     else:
         shift = LanguageShift(language_map.languages, torch.from_numpy(language_map.shifts))
+    dims = tuple(dim for dim in encoder.settings.matryoshka_dims if dim <= encoder.dim)
     settings = dataclasses.replace(
         encoder.settings,
         normalize=True,
         truncate_dim=None,
         int8_ranges={},
-        matryoshka_dims=tuple(
-            dim for dim in encoder.settings.matryoshka_dims if dim <= encoder.dim
-        ),
+        matryoshka_dims=dims,
     )
     return Encoder(
         encoder.backbone, encoder.vocabulary, settings, PostPooling(layers), shift
@@ -296,8 +301,10 @@ def _embed(
     cached: CachedEncoder, texts: LanguageTexts, progress: Progress
 ) -> Float32[ndarray, "n d"]:
     """Vectors of length 1 of all texts, a language at a time."""
+    # The width is known with the first vectors.
     made: Float32[ndarray, "n d"] | None = None
     done = 0
+    # A language at a time, as some vocabularies segment words by language.
     for language in texts.codes:
         rows = texts.rows_of(language)
         found = normalize_rows(cached.encode([texts.texts[row] for row in rows], language=language))

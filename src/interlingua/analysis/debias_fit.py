@@ -1,5 +1,4 @@
-"""Choosing a language map: statistics from one part of the vectors, the rank and the panel from the
-other.
+"""Choosing a language map: estimated on one part of the vectors, measured on the other.
 
 The panel says how much of the language is left, before and after, on sentences that the map was not
 estimated on. With translations among them the rank is chosen by retrieval from the mixed pool;
@@ -130,40 +129,40 @@ def fit_and_measure(
     fit = data.where(~held)
     rest = data.where(held)
     _require_both_parts(data, fit, rest)
+    # The panel's work grows with the square of its sentences.
     rest = rest.where(_sample(rest.languages, MOST_MEASURED, seed))
     estimated_on = [fit, *(one.where(~held) for one in also)]
+    # A generator: the blocks are copies, and one at a time is enough.
     blocks = (
         (language, one.vectors[_rows(one.languages, language)])
         for one in estimated_on
         for language in sorted(set(fit.languages))
     )
     statistics = language_statistics(blocks, need_covariance=method == "erase")
+    # Files of equally many lines need not be translations; then each sentence is on its own.
     if rest.has_translations and not _are_translations(rest):
         rest = LabeledVectors(
             vectors=rest.vectors, languages=rest.languages, groups=np.arange(len(rest.groups))
         )
     ranks: dict[int, PoolMeasures] = {}
     if rank is None and method in ("project", "erase") and rest.has_translations:
-        for tried in ranks_to_try(len(statistics.languages)):
-            mapped = fit_language_map(statistics, method, tried).apply(
-                rest.vectors, normalize=normalize
-            )
-            ranks[tried] = measure_pool(
+        for candidate in ranks_to_try(len(statistics.languages)):
+            candidate_map = fit_language_map(statistics, method, candidate)
+            mapped = candidate_map.apply(rest.vectors, normalize=normalize)
+            ranks[candidate] = measure_pool(
                 normalize_rows(mapped), _numbers(rest.languages), rest.groups
             )
-        rank = max(
-            ranks, key=lambda tried: (ranks[tried].mixed_pool, ranks[tried].own_pool, -tried)
-        )
+        # Of equal ones the smallest rank, which takes the least out of the vectors.
+        rank = max(ranks, key=lambda r: (ranks[r].mixed_pool, ranks[r].own_pool, -r))
+    # Both panels compare with the means of the other part, mapped in the same way.
     language_map = fit_language_map(statistics, method, rank)
     mapped = language_map.apply(rest.vectors, rest.languages, normalize=normalize)
     fit_mapped = language_map.apply(fit.vectors, fit.languages, normalize=normalize)
+    rest_mapped = LabeledVectors(vectors=mapped, languages=rest.languages, groups=rest.groups)
     return FittedMap(
         language_map=language_map,
         before=panel(rest, language_means(fit.vectors, fit.languages)),
-        after=panel(
-            LabeledVectors(vectors=mapped, languages=rest.languages, groups=rest.groups),
-            language_means(fit_mapped, fit.languages),
-        ),
+        after=panel(rest_mapped, language_means(fit_mapped, fit.languages)),
         fitted=len(fit.languages),
         held_out=len(rest.languages),
         ranks=ranks,
@@ -178,17 +177,20 @@ def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
         means: of each language, sorted by code, of other sentences mapped in the same way.
     """
     numbers = _numbers(data.languages)
-    distances = (means**2).sum(
-        axis=1
-    ) - 2 * data.vectors @ means.T  # squared, without the vectors' own lengths
+    # |x - m|^2 without |x|^2, which is the same for all means of a row.
+    distances = (means**2).sum(axis=1) - 2 * data.vectors @ means.T
+    # Every language weighs the same, however many sentences it has.
     own_means = language_means(data.vectors, data.languages)
     center = own_means.mean(axis=0)
     between = ((own_means - center) ** 2).sum(axis=1).mean()
     spread = ((data.vectors - center) ** 2).sum(axis=1)
     total = np.mean([spread[numbers == number].mean() for number in range(len(own_means))])
+    variance_share = 0.0
+    if total > 0:
+        variance_share = float(between / total)
     return Panel(
         pool=measure_pool(normalize_rows(data.vectors), numbers, data.groups),
-        variance_share=float(between / total) if total > 0 else 0.0,
+        variance_share=variance_share,
         recognized=float((distances.argmin(axis=1) == numbers).mean()),
     )
 
@@ -197,27 +199,27 @@ def language_means(
     vectors: Float32[ndarray, "n d"], languages: Sequence[str]
 ) -> Float64[ndarray, "l d"]:
     """Mean vector of each language, sorted by code."""
-    return np.stack(
-        [
-            vectors[_rows(languages, code)].mean(axis=0, dtype=np.float64)
-            for code in sorted(set(languages))
-        ]
-    )
+    means = [
+        vectors[_rows(languages, code)].mean(axis=0, dtype=np.float64)
+        for code in sorted(set(languages))
+    ]
+    return np.stack(means)
 
 
 def ranks_to_try(languages: int) -> list[int]:
-    """From 0 (centering alone) to one less than there are languages, at most ``MOST_RANKS`` of
-    them.
+    """Ranks from 0, centering alone, to the number of languages less one: ``MOST_RANKS`` at most.
+
+    The centered means of L languages span no more than L - 1 directions.
     """
     highest = languages - 1
-    return sorted({round(place) for place in np.linspace(0, highest, min(MOST_RANKS, highest + 1))})
+    spaced = np.linspace(0, highest, min(MOST_RANKS, highest + 1))
+    return sorted({round(place) for place in spaced})
 
 
 def _are_translations(data: LabeledVectors) -> bool:
-    """Whether groups are translations in truth: far more of them are found than chance would
-    find.
-    """
+    """Whether groups are translations in truth: far more are found than chance would find."""
     numbers = _numbers(data.languages)
+    # Chance finds one in as many sentences as the pool has, most often in the smallest pool.
     smallest_pool = int(np.bincount(numbers).min())
     found = measure_pool(normalize_rows(data.vectors), numbers, data.groups).own_pool
     return found > min(0.5, TIMES_CHANCE / smallest_pool)
@@ -234,20 +236,23 @@ def _require_both_parts(data: LabeledVectors, fit: LabeledVectors, rest: Labeled
 
 
 def _held_out(groups: Int64[ndarray, " n"], share: float, seed: int) -> Bool[ndarray, " n"]:
-    """A draw of whole groups, so that no held-out sentence has a translation among those of the
-    estimate.
+    """A draw of whole groups.
+
+    So no held-out sentence has a translation among those of the estimate.
     """
     chosen = np.random.default_rng(seed).random(int(groups.max()) + 1) < share
     return np.asarray(chosen[groups])
 
 
 def _sample(languages: Sequence[str], most: int, seed: int) -> Bool[ndarray, " n"]:
-    """A draw of ``most`` sentences, and of one of each language: the panel needs all languages of
-    the estimate.
+    """A draw of ``most`` sentences, and of one of each language.
+
+    The panel needs all languages of the estimate.
     """
     kept = np.zeros(len(languages), dtype=bool)
     order = np.random.default_rng(seed).permutation(len(languages))
     kept[order[:most]] = True
+    # The first of each language in the drawn order.
     _, first = np.unique(np.asarray(languages)[order], return_index=True)
     kept[order[first]] = True
     return kept
@@ -258,4 +263,5 @@ def _rows(languages: Sequence[str], language: str) -> Int64[ndarray, " m"]:
 
 
 def _numbers(languages: Sequence[str]) -> Int64[ndarray, " n"]:
+    """The number of each sentence's language, in the order of the codes."""
     return np.unique(np.asarray(languages), return_inverse=True)[1]

@@ -1,5 +1,4 @@
-"""Mapping vectors that are stored already: a matrix in a ``.npy`` file, with the language of each
-row.
+"""Mapping stored vectors: a matrix in a ``.npy`` file, with the language of each row.
 
 An index of many languages can be repaired without embedding a text again: either a map is estimated
 from the vectors and their languages, or one that ``debias`` has estimated for the encoder is
@@ -66,8 +65,11 @@ def debias_index(
     """
     options = options or DebiasOptions()
     table = _table(Path(vectors))
-    languages = None if labels is None else _labels(Path(labels), len(table))
+    languages: list[str] | None = None
+    if labels is not None:
+        languages = _labels(Path(labels), len(table))
     report: DebiasReport | None = None
+    # A map that is given, or one that is estimated from these vectors.
     if language_map is not None:
         found = read_map(language_map)
         if len(found.bias) != table.shape[1]:
@@ -83,22 +85,24 @@ def debias_index(
     elif languages is None:
         raise ConfigError("give the language of each vector (--labels), or a map to apply (--map)")
     else:
+        # A sample is enough for the estimate, and all of the file may not fit into memory.
         rows = _drawn(languages, options)
         drawn = [languages[row] for row in rows]
+        # Rows in the order of the file, which is read through memory mapping.
         fitted = debias_vectors(np.asarray(table[rows], dtype=np.float32), drawn, options=options)
         found = fitted.language_map
         report = DebiasReport(output=Path(output), fitted=fitted, languages=found.languages)
+    # In blocks to the disk: neither the vectors nor the mapped ones are ever whole in memory.
     with atomic_directory(output, overwrite=overwrite, ours=_is_ours) as folder:
         collect(_mapped(table, found, languages, progress), table.shape[1], folder / VECTORS_FILE)
         write_map(found, folder / MAP_FILE)
-        record: dict[str, Any] = {
-            "vectors": str(vectors),
-            "map": None if language_map is None else str(language_map),
-        }
-        record |= {} if report is None else report.record()
-        (folder / RECORD_FILE).write_text(
-            json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        record: dict[str, Any] = {"vectors": str(vectors), "map": None}
+        if language_map is not None:
+            record["map"] = str(language_map)
+        if report is not None:
+            record |= report.record()
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        (folder / RECORD_FILE).write_text(text, encoding="utf-8")
     return report
 
 
@@ -108,12 +112,16 @@ def _mapped(
     languages: Sequence[str] | None,
     progress: Progress,
 ) -> Iterator[Float32[ndarray, "b d"]]:
+    """The mapped vectors in blocks of ``BLOCK_ROWS``, of length 1."""
     for start in range(0, len(table), BLOCK_ROWS):
         block = np.asarray(table[start : start + BLOCK_ROWS], dtype=np.float32)
+        # NaN would pass through the map without a sign of it.
         if not np.isfinite(block).all():
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
             raise DataError(f"vector {start + row + 1:,} is not finite; embed its text again")
-        codes = None if languages is None else languages[start : start + BLOCK_ROWS]
+        codes = None
+        if languages is not None:
+            codes = languages[start : start + BLOCK_ROWS]
         yield language_map.apply(normalize_rows(block), codes)
         progress("mapping vectors", min(len(table), start + BLOCK_ROWS), len(table))
 
@@ -130,6 +138,7 @@ def _table(path: Path) -> Float32[ndarray, "n d"]:
 
 def _labels(path: Path, count: int) -> list[str]:
     """The language of each vector; what is no known language is a label of its own."""
+    # Each name is resolved once: there may be millions of lines of few languages.
     codes: dict[str, str] = {}
     labels = []
     with open_text(path) as lines:
@@ -160,14 +169,14 @@ def _drawn(languages: Sequence[str], options: DebiasOptions) -> list[int]:
     Raises:
         DataError: there are no vectors of a language that is named.
     """
-    wanted = (
-        None if options.languages is None else {_code(language) for language in options.languages}
-    )
+    chosen = set(languages)
+    if options.languages is not None:
+        chosen = {_code(language) for language in options.languages}
     by_language: dict[str, list[int]] = {}
     for row, language in enumerate(languages):
-        if wanted is None or language in wanted:
+        if language in chosen:
             by_language.setdefault(language, []).append(row)
-    missing = sorted((wanted or set()) - by_language.keys())
+    missing = sorted(chosen - by_language.keys())
     if missing:
         raise DataError(
             f"no vectors of {', '.join(missing)}; there are: {', '.join(sorted(set(languages)))}"

@@ -1,5 +1,4 @@
-"""Texts by language for ``debias``: from folders and files of any kind, with what is known of which
-translate which.
+"""Texts by language for ``debias``, with what is known of which translate which.
 
 Every source gives sentences with their language, and groups of sentences that mean the same:
 
@@ -90,20 +89,23 @@ def read_language_texts(
     """
     if not any(is_table(path) for path in paths):
         refuse_column(column, paths[0])
-    wanted = None if languages is None else {full_code(language) for language in languages}
+    chosen: set[str] | None = None
+    if languages is not None:
+        chosen = {full_code(language) for language in languages}
+    # Each sentence of a language once; groups that share one are joined through its place.
     place_of: dict[tuple[str, str], int] = {}
     links: list[tuple[int, int]] = []
     for path in paths:
         for group in _groups_of(path, sentences, seed, column):
-            kept = [item for item in group if wanted is None or item[0] in wanted]
-            if len(kept) < min(
-                2, len(group)
-            ):  # else English would come from the pairs of all other languages, too
+            kept = [item for item in group if chosen is None or item[0] in chosen]
+            # A pair with one language left out is left out as a whole: else English would come
+            # from the pairs of all other languages, too.
+            if len(kept) < min(2, len(group)):
                 continue
             places = [place_of.setdefault(item, len(place_of)) for item in kept]
             links.extend(itertools.pairwise(places))
     found = {language for language, _ in place_of}
-    missing = sorted((wanted or set()) - found)
+    missing = sorted((chosen or set()) - found)
     if missing:
         raise DataError(
             f"no texts of {', '.join(missing)}; there are: {', '.join(sorted(found)) or 'none'}"
@@ -128,13 +130,11 @@ def _groups_of(path: Path, sentences: int, seed: int, column: str | None) -> Ite
     if (path / "train").is_dir() and (path / "vocabulary").is_dir():
         return _of_corpus(path, sentences, seed)
     if files := aligned_files(path):
-        return _of_languages(
-            {full_code(code): file for code, file in files.items()}, sentences, seed
-        )
+        by_code = {full_code(code): file for code, file in files.items()}
+        return _of_languages(by_code, sentences, seed)
     if pairs := pair_files(path):
-        return itertools.chain.from_iterable(
-            _drawn(_of_pairs(file), sentences, seed) for file in pairs
-        )
+        draws = (_drawn(_of_pairs(file), sentences, seed) for file in pairs)
+        return itertools.chain.from_iterable(draws)
     raise DataError(
         "no texts here; expected <lang>.txt files, <a>-<b>.tsv files of pairs, or a prepared"
         " corpus",
@@ -148,20 +148,20 @@ def _of_pairs(file: PairFile) -> Iterator[Group]:
 
 
 def _of_file(path: Path, sentences: int, seed: int, column: str | None) -> Iterator[Group]:
+    # The option is for tables; the other files among the sources have no columns.
+    named = None
+    if is_table(path):
+        named = column
     # A table without a column of sentences is one of pairs.
-    named = column if is_table(path) else None
     is_table_of_one = named is not None or has_sentences(path, language=find_language(path))
+    groups: Iterator[Group]
     if is_table_of_one or stem_and_suffix(path)[1] == ".txt":
         language = language_of(path)
-        return _drawn(
-            (((language, text),) for text in read_sentences(path, column=named)), sentences, seed
-        )
-    pairs = read_pairs(path)
-    return _drawn(
-        (((p.source_language, p.source), (p.target_language, p.target)) for p in pairs),
-        sentences,
-        seed,
-    )
+        groups = (((language, text),) for text in read_sentences(path, column=named))
+    else:
+        pairs = read_pairs(path)
+        groups = (((p.source_language, p.source), (p.target_language, p.target)) for p in pairs)
+    return _drawn(groups, sentences, seed)
 
 
 def _of_languages(files: dict[str, Path], sentences: int, seed: int) -> Iterator[Group]:
@@ -172,6 +172,7 @@ def _of_languages(files: dict[str, Path], sentences: int, seed: int) -> Iterator
     lines = {code: _all_lines(file) for code, file in files.items()}
     lengths = {len(texts) for texts in lines.values()}
     if len(lengths) == 1:
+        # A blank line is a translation that is missing; the rest of its group stays.
         for number in reservoir(range(lengths.pop()), sentences, seed=seed):
             yield tuple((code, texts[number]) for code, texts in lines.items() if texts[number])
         return
@@ -192,6 +193,7 @@ def _of_corpus(folder: Path, sentences: int, seed: int) -> Iterator[Group]:
     vocabulary = Vocabulary.load(folder / "vocabulary")
     for number, (source, target) in enumerate(store.language_pairs):
         rows = np.array(reservoir(range(store.count(number)), sentences, seed=seed), dtype=np.int64)
+        # Read in the order of the file, which is on the disk.
         for source_ids, target_ids in zip(*store.read(number, np.sort(rows)), strict=True):
             first = vocabulary.decode(source_ids.tolist())
             second = vocabulary.decode(target_ids.tolist())

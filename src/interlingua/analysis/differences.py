@@ -29,17 +29,20 @@ class Change(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse``, ``unclear`` where the interval holds 0, ``seems ...`` where
-        there is no interval.
+        """``better``, ``worse`` or ``unclear``, which is where the interval holds 0.
 
-        Nothing where there is no difference, or neither direction is the good one.
+        ``seems better`` and ``seems worse`` where there is no interval. Nothing where there is no
+        difference, or neither direction is the good one.
         """
         if self.before.better is None or (self.tested is None and self.difference == 0):
             return ""
         if self.tested is not None and self.tested.low <= 0 <= self.tested.high:
             return "unclear"
-        verdict = "better" if (self.difference > 0) == (self.before.better == "higher") else "worse"
-        return verdict if self.tested is not None else f"seems {verdict}"
+        is_better = (self.difference > 0) == (self.before.better == "higher")
+        verdict = "better" if is_better else "worse"
+        if self.tested is None:
+            return f"seems {verdict}"
+        return verdict
 
 
 def changes(before: Analysis, after: Analysis) -> list[Change]:
@@ -56,6 +59,7 @@ def changes(before: Analysis, after: Analysis) -> list[Change]:
                 f"{before.model} and {after.model} can't be compared: {what} is {sides[0]!r} here"
                 f" and {sides[1]!r} there; use the same {what} for both"
             )
+    # One may lack a measure, such as a difference relative to a score that is 0.
     known = {measure.name: measure for measure in after.measures}
     return [
         _change(measure, known[measure.name])
@@ -66,8 +70,10 @@ def changes(before: Analysis, after: Analysis) -> list[Change]:
 
 def _change(before: Measure, after: Measure) -> Change:
     tested = None
+    # Each draw takes the same sentences of both models, as those are hard or easy for both.
     if before.items is not None and after.items is not None:
-        first, second = ([{before.name: Items(items)}] for items in (before.items, after.items))
+        first = [{before.name: Items(before.items)}]
+        second = [{before.name: Items(after.items)}]
         tested = paired_bootstrap(first, second, [before.name])
     return Change(before, after, after.value - before.value, tested)
 

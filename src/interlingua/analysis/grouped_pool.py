@@ -22,8 +22,9 @@ BLOCK = 1024
 
 
 class PoolMeasures(NamedTuple):
-    """Shares from 0 to 1; the first two are means over ordered pairs of languages that share a
-    group.
+    """Shares from 0 to 1.
+
+    The first two are means over the ordered pairs of languages that share a group.
 
     Attributes:
         own_pool: translations found among the sentences of their own language; NaN where there are
@@ -53,6 +54,8 @@ def measure_pool(
         languages: number of each sentence's language, from 0.
         groups: sentences of equal numbers are translations of one another.
     """
+    # By language, so that the sentences of each are one slice of a row of similarities, from its
+    # start to the next one's.
     order = np.argsort(languages, kind="stable")
     vectors = vectors[order]
     languages = languages[order]
@@ -60,6 +63,7 @@ def measure_pool(
     count = int(languages[-1]) + 1
     starts = np.searchsorted(languages, np.arange(count))
     members = _members(groups)
+    # (languages of queries, languages of translations).
     found_own = np.zeros((count, count))
     found_mixed = np.zeros((count, count))
     counts = np.zeros((count, count))
@@ -71,25 +75,29 @@ def measure_pool(
             own_language = languages[query]
             translations = members[groups[query]]
             of_translations = scores[translations]
+            # Without its group, the query itself included: what is left competes with each
+            # translation in turn.
             scores[translations] = -np.inf
             nearest_by_language = np.maximum.reduceat(scores, starts)
             nearest = nearest_by_language.max()
-            abroad = np.delete(nearest_by_language, own_language).max(initial=-np.inf)
+            # The nearest of another language, to which the translations are added again below.
+            nearest_abroad = np.delete(nearest_by_language, own_language).max(initial=-np.inf)
             for target, score in zip(translations, of_translations, strict=True):
                 language = languages[target]
                 if target == query or language == own_language:
                     continue
                 counts[own_language, language] += 1
+                # A tie is not found.
                 found_own[own_language, language] += score > nearest_by_language[language]
                 found_mixed[own_language, language] += score > nearest
-                abroad = max(abroad, score)
-            same += nearest_by_language[own_language] > abroad
+                nearest_abroad = max(nearest_abroad, score)
+            same += nearest_by_language[own_language] > nearest_abroad
     pairs = counts > 0
-    with np.errstate(invalid="ignore"):
-        own_pool = float((found_own[pairs] / counts[pairs]).mean()) if pairs.any() else float("nan")
-        mixed_pool = (
-            float((found_mixed[pairs] / counts[pairs]).mean()) if pairs.any() else float("nan")
-        )
+    own_pool = float("nan")
+    mixed_pool = float("nan")
+    if pairs.any():
+        own_pool = float((found_own[pairs] / counts[pairs]).mean())
+        mixed_pool = float((found_mixed[pairs] / counts[pairs]).mean())
     return PoolMeasures(own_pool, mixed_pool, same / len(vectors))
 
 
@@ -107,11 +115,13 @@ def join_groups(pairs: Sequence[tuple[int, int]], count: int) -> Int64[ndarray, 
         pairs: places of translations.
         count: sentences in all.
     """
+    # Union-find: every sentence points at another of its group, the root at itself.
     parents = list(range(count))
 
     def root(place: int) -> int:
         while parents[place] != place:
-            parents[place] = parents[parents[place]]  # halves the path, so later look-ups are short
+            # Halves the path, so that later look-ups are short.
+            parents[place] = parents[parents[place]]
             place = parents[place]
         return place
 

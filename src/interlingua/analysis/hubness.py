@@ -48,6 +48,9 @@ def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:
 
 def skewness(counts: Int64[ndarray, "*shape"]) -> float:
     """The third standardized moment, E((N - mean)^3) / sd^3; 0 where all counts are equal."""
-    away = np.asarray(counts, np.float64) - np.mean(counts)
-    spread = np.mean(away**2)
-    return float(np.mean(away**3) / spread**1.5) if spread > 0 else 0.0
+    # m3 / m2^1.5, of the central moments m.
+    centered = np.asarray(counts, np.float64) - np.mean(counts)
+    variance = np.mean(centered**2)
+    if variance <= 0:
+        return 0.0
+    return float(np.mean(centered**3) / variance**1.5)

@@ -38,6 +38,7 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
     count, n, width = vectors.shape
     if n < 2:
         raise DataError("one line in each language; isotropy compares different lines")
+    # One pass over the vectors, a language at a time: V'V, and sums by line and by language.
     gram = np.zeros((width, width))
     by_line = np.zeros((n, width))
     by_language = np.zeros((count, width))
@@ -48,9 +49,13 @@ def isotropy(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -> li
         by_line += rows
         by_language[language] = rows.sum(axis=0)
         squares[language] = (rows**2).sum()
+    # The sum of all inner products is |sum of v|^2. Taken off are those of a line with its own
+    # translations, |sum over languages|^2 for each line; the rest are L^2 n (n - 1) ordered pairs.
     total = by_language.sum(axis=0)
     cosine = (total @ total - (by_line**2).sum()) / (count * count * n * (n - 1))
+    # The same in one language, where a line's only translation is itself.
     within = ((by_language**2).sum(axis=1) - squares) / (n * (n - 1))
+    # E(v v') - E(v) E(v)'.
     mean = total / (count * n)
     centered = gram / (count * n) - np.outer(mean, mean)
     return [
@@ -90,11 +95,13 @@ def partition_isotropy(vectors: Float32[ndarray, "l n d"], gram: Float64[ndarray
         gram: V'V of all of them.
     """
     directions = np.linalg.eigh(gram).eigenvectors
+    # Z(c) and Z(-c) for each eigenvector.
     sums = np.zeros((2, len(gram)))
     for rows in vectors:
         for start in range(0, len(rows), BLOCK):
             along = np.asarray(rows[start : start + BLOCK], np.float64) @ directions
-            sums += np.exp(along).sum(axis=0), np.exp(-along).sum(axis=0)
+            sums[0] += np.exp(along).sum(axis=0)
+            sums[1] += np.exp(-along).sum(axis=0)
     return float(sums.min() / sums.max())
 
 
@@ -103,8 +110,10 @@ def effective_rank(covariance: Float64[ndarray, "d d"]) -> float:
 
     1 where all are zero.
     """
+    # Rounding makes eigenvalues that are 0 a little negative.
     values = np.sqrt(np.clip(np.linalg.eigvalsh(covariance), 0, None))
-    values = values[values > 1e-7]  # less is rounding
+    # Less is rounding, too.
+    values = values[values > 1e-7]
     if not len(values):
         return 1.0
     shares = values / values.sum()

@@ -26,6 +26,7 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
         pool: from ``search_pool``.
         languages: the codes of its languages.
     """
+    # (languages, lines): for each line the mean over all other languages.
     alone = pool.accuracy_alone
     among_all = pool.accuracy_among_all
     return [

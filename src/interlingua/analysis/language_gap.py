@@ -35,15 +35,22 @@ def language_gap(vectors: Float32[ndarray, "l n d"], languages: Sequence[str]) -
     means = np.stack([np.asarray(rows, np.float64).mean(axis=0) for rows in vectors])
     center = means.mean(axis=0)
     between = ((means - center) ** 2).sum(axis=1).mean()
-    total = np.mean(
-        [((np.asarray(rows, np.float64) - center) ** 2).sum(axis=1).mean() for rows in vectors]
-    )
+    # A language at a time, as the vectors may be a mapped file larger than memory.
+    spreads = [
+        ((np.asarray(rows, np.float64) - center) ** 2).sum(axis=1).mean() for rows in vectors
+    ]
+    total = np.mean(spreads)
+    # Vectors that are all equal vary by rounding alone.
+    variance_share = 0.0
+    if total > 1e-12:
+        variance_share = float(between / total)
+    # (languages, languages), 0 on the diagonal.
     distances = np.linalg.norm(means[:, None] - means[None], axis=2)
     of_each = distances.sum(axis=1) / (len(means) - 1)
     return [
         Measure(
             name="language_variance_share",
-            value=float(between / total) if total > 1e-12 else 0.0,
+            value=variance_share,
             unit="share",
             better="lower",
             ideal=0.0,
@@ -74,7 +81,8 @@ def accuracy_gap(pool: Pool, languages: Sequence[str], *, seed: int = 1) -> Meas
     """
     found = pool.found_alone.astype(np.float64)
     others = len(languages) - 1
-    by_line = (found.sum(axis=2) + found.sum(axis=0).T) / (2 * others)  # (languages, lines)
+    # (languages, lines): from a language to all others, and from all others to it.
+    by_line = (found.sum(axis=2) + found.sum(axis=0).T) / (2 * others)
     accuracy = by_line.mean(axis=1)
     low, high = interval(_resampled_gaps(by_line, seed))
     return Measure(
@@ -92,6 +100,8 @@ def accuracy_gap(pool: Pool, languages: Sequence[str], *, seed: int = 1) -> Meas
 
 
 def _resampled_gaps(by_line: Float64[ndarray, "l n"], seed: int) -> Float64[ndarray, " r"]:
+    """The gap in each of ``RESAMPLES`` draws of lines, with replacement."""
+    # How often each line is drawn is all that a mean needs; one product then gives all means.
     n = by_line.shape[1]
     rng = np.random.default_rng(seed)
     draws = [

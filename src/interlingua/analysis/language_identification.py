@@ -1,6 +1,4 @@
-"""Can a linear probe tell the language of a sentence from its vector? The less, the more
-language-agnostic.
-"""
+"""Can a linear probe tell the language of a sentence from its vector? The less, the better."""
 
 from __future__ import annotations
 
@@ -54,6 +52,7 @@ def language_identification(
             "one line in each language; the language probe trains on some and is tested on others"
         )
     right = np.zeros((count, n), dtype=bool)
+    # Lines are in one half with all their translations, so no test sentence has one in training.
     for half in (0, 1):
         test = np.arange(half, n, 2)
         probe = _train(vectors, np.arange(1 - half, n, 2), l2)
@@ -92,16 +91,18 @@ def _predict(probe: _Probe, vectors: Float32[ndarray, "n d"]) -> Int64[ndarray, 
 
 
 def _train(vectors: Float32[ndarray, "l n d"], lines: Int64[ndarray, " m"], l2: float) -> _Probe:
+    """A probe trained on some lines of all languages."""
     count, _, width = vectors.shape
     total = count * len(lines)
-    center = torch.from_numpy(
-        sum(vectors[i, lines].sum(axis=0, dtype=np.float64) for i in range(count)) / total
+    sums = (vectors[i, lines].sum(axis=0, dtype=np.float64) for i in range(count))
+    center = torch.from_numpy(sum(sums) / total)
+    squares = (
+        (torch.from_numpy(vectors[i, lines]).double() - center).square().sum() for i in range(count)
     )
-    square = sum(
-        float((torch.from_numpy(vectors[i, lines]).double() - center).square().sum())
-        for i in range(count)
-    )
-    scale = max((square / (total * width)) ** 0.5, 1e-12)
+    # One factor for all dimensions, so that l2 means the same for all models; not 0 if all vectors
+    # are equal.
+    scale = max((sum(map(float, squares)) / (total * width)) ** 0.5, 1e-12)
+    # From zeros: the loss is convex, so the start decides nothing.
     probe = _Probe(center, scale, torch.zeros(width + 1, count, dtype=torch.float64))
     optimizer = torch.optim.LBFGS(
         [probe.parameters],
@@ -123,18 +124,21 @@ def _loss_and_gradient(
     """
     count = len(vectors)
     total = count * len(lines)
-    penalised = torch.ones_like(probe.parameters)
-    penalised[-1] = 0  # not the bias
+    # The last row is the bias, which is not held near 0.
+    is_penalized = torch.ones_like(probe.parameters)
+    is_penalized[-1] = 0
 
     def closure() -> float:
         weights = probe.parameters
-        gradient = l2 * penalised * weights
-        loss = float((l2 / 2 * penalised * weights.square()).sum())
+        gradient = l2 * is_penalized * weights
+        loss = float((l2 / 2 * is_penalized * weights.square()).sum())
         for language in range(count):
             for start in range(0, len(lines), BLOCK):
                 x = probe.features(vectors[language, lines[start : start + BLOCK]])
                 log_shares = torch.log_softmax(x @ weights, dim=1)
                 loss -= float(log_shares[:, language].sum()) / total
+                # The gradient of cross-entropy by hand, X' (softmax - one hot): autograd would hold
+                # the blocks of all languages until the end.
                 error = log_shares.exp()
                 error[:, language] -= 1
                 gradient += x.T @ error / total

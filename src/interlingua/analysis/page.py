@@ -1,5 +1,7 @@
-"""All that was found as one self-contained HTML page: a section per analysis, of one model or of
-two side by side.
+"""All that was found as one self-contained HTML page, of one model or of two side by side.
+
+Each analysis is a section: its measures on scales, then a drawing of its own, which is made by the
+function that ``DRAWN`` names for it. The templates get plain values that are ready to be shown.
 """
 
 from __future__ import annotations
@@ -18,14 +20,19 @@ from interlingua.files import PathLike, atomic_write
 from interlingua.languages import resolve
 from interlingua.report.pages import render_page
 
-TABLE_9 = {  # MEXMA, Table 9: same sentence, same language, translation, other
+# MEXMA, Table 9: same sentence, same language, translation, other.
+TABLE_9 = {
     "XLM-R": (0.0265, 0.6389, 0.3228, 0.0119),
     "LaBSE": (0.4233, 0.0013, 0.5754, 0.0),
     "SONAR": (0.002, 0.0013, 0.9967, 0.0),
     "MEXMA": (0.0053, 0.0133, 0.9788, 0.0026),
 }
-PAPER_ENTROPY = {"attention_entropy": {"MEXMA": 2.5, "LaBSE": 3.4},
-                 "attention_entropy_without_special": {"MEXMA": 3.0, "LaBSE": 3.5}}  # fmt: skip
+PAPER_ENTROPY = {
+    "attention_entropy": {"MEXMA": 2.5, "LaBSE": 3.4},
+    "attention_entropy_without_special": {"MEXMA": 3.0, "LaBSE": 3.5},
+}
+PAPER_VALUES: dict[str, dict[str, float]] = {**PAPER_ENTROPY, "word_order_cosine": PAPER}
+"""Numbers of papers by measure and model."""
 BY_LANGUAGE = {
     "accuracy_gap": "P@1 of each language, both directions with all others",
     "same_language_bias_without_translations": "Nearest sentence in the own language, translations"
@@ -71,8 +78,9 @@ class Marked(NamedTuple):
 def write_page(
     found: Sequence[Sequence[Analysis]], folder: PathLike, *, only: Sequence[str] = ()
 ) -> Path:
-    """Writes ``analysis-MODEL.html``, or ``analysis-MODEL-MODEL2.html``, with chosen analyses'
-    names behind.
+    """Writes ``analysis-MODEL.html`` or ``analysis-MODEL-MODEL2.html``.
+
+    The names of chosen analyses come behind.
 
     Args:
         found: the analyses of one model, or of two; of two only what both have is drawn side by
@@ -84,10 +92,9 @@ def write_page(
         The file.
     """
     models = [analyses[0].model for analyses in found if analyses]
-    path = (
-        Path(folder)
-        / f"{re.sub(r'[^A-Za-z0-9_.+-]', '_', '-'.join(['analysis', *models, *only]))}.html"
-    )
+    # A model may be called owner/name, which is no name of a file.
+    name = re.sub(r"[^A-Za-z0-9_.+-]", "_", "-".join(["analysis", *models, *only]))
+    path = Path(folder) / f"{name}.html"
     with atomic_write(path) as file:
         file.write(render(found))
     return path
@@ -100,22 +107,28 @@ def render(found: Sequence[Sequence[Analysis]]) -> str:
         found: see ``write_page``.
     """
     sides: list[Side] = [[one] for one in found[0]]
+    # Of two models what both have comes first, then what one of them has alone.
     if len(found) == 2:
         both: list[Side] = [list(pair) for pair in paired(found)]
         compared = {side[0].task for side in both}
         sides = both + [[one] for analyses in found for one in analyses if one.task not in compared]
     firsts = [analyses[0] for analyses in found if analyses]
+    date = ""
+    if firsts:
+        # The day of 2026-11-25T19:17:30.
+        date = firsts[0].provenance["date"][:10]
     return render_page(
         "analyse.html",
         title=" and ".join(first.model for first in firsts),
         models=[first.model for first in firsts],
-        date=firsts[0].provenance["date"][:10] if firsts else "",
+        date=date,
         sections=[_section(side) for side in sides],
         about=[_about(first) for first in firsts],
     )
 
 
 def _about(analysis: Analysis) -> str:
+    """The line at the foot of the page that says where the numbers are from."""
     made = analysis.provenance
     model = made["model"]
     facts = [
@@ -123,19 +136,20 @@ def _about(analysis: Analysis) -> str:
         model["library"],
         f"pooling {model['pooling']}",
     ]
-    facts += [f"prompt {made['prompt']!r}"] if made["prompt"] else []
+    if made["prompt"]:
+        facts.append(f"prompt {made['prompt']!r}")
     return " · ".join([*facts, made["date"], made["command"]])
 
 
 def _section(side: Side) -> dict[str, Any]:
-    """What the page shows of one analysis, of one model or of two.
-
-    The same analysis of the same texts.
-    """
+    """What the page shows of one analysis, of one model or of two that are compared."""
     first = side[0]
+    # The data's name may stand behind that of the analysis; one that is not ours has no drawing.
     kind = next((name for name in DRAWN if first.task.startswith(name)), "")
     title, draw = DRAWN.get(kind, (first.task, _nothing))
-    compared = {change.before.name: change for change in changes(*side)} if len(side) == 2 else {}
+    compared: dict[str, Change] = {}
+    if len(side) == 2:
+        compared = {change.before.name: change for change in changes(*side)}
     measures = []
     for measure in first.measures:
         of_all = [m for one in side for m in one.measures if m.name == measure.name]
@@ -154,18 +168,25 @@ def _section(side: Side) -> dict[str, Any]:
 def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, Any]:
     """A measure of each model, its place on a scale next to others' numbers, and the difference."""
     first = measures[0]
-    paper = PAPER_ENTROPY.get(first.name, PAPER if first.name == "word_order_cosine" else {})
-    direction = f" {first.better.capitalize()} is better." if first.better else ""
+    paper = PAPER_VALUES.get(first.name, {})
+    meaning = f"{first.definition[:1].upper()}{first.definition[1:]}."
+    if first.better:
+        meaning += f" {first.better.capitalize()} is better."
+    # A difference in percent has neither an end nor a beginning to draw a scale between.
+    dots: list[Dot] = []
+    if first.unit != "percent":
+        dots = _dots(measures, paper)
     row = {
         "title": first.title,
-        "meaning": f"{first.definition[:1].upper()}{first.definition[1:]}.{direction}",
+        "meaning": meaning,
         "paper": paper,
-        "dots": [] if first.unit == "percent" else _dots(measures, paper),
+        "dots": dots,
         "shown": [shown(measure.value, measure.unit) for measure in measures],
         "difference": "",
     }
     if change is not None:
         row["difference"] = shown(change.difference, change.before.unit, sign=True)
+        # Colored only where there is an interval to go by.
         row["proven"] = change.verdict if change.tested is not None else ""
         bounds = difference_interval(change)
         row["verdict"] = f"{bounds} {change.verdict}" if bounds or change.verdict else ""
@@ -173,20 +194,20 @@ def _measure(measures: Sequence[Measure], change: Change | None) -> dict[str, An
 
 
 def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
-    """The models' values, before them the ideal and the paper's, on a scale that has room for
-    all.
-    """
+    """The models' values on a scale that has room for all, behind the paper's and the ideal."""
     first = measures[0]
     values = [measure.value for measure in measures]
     others = [(value, f"{model}: {value}", "paper") for model, value in paper.items()]
     if first.ideal is not None:
         others.append((first.ideal, f"without language: {shown(first.ideal, first.unit)}", "ideal"))
     known = [value for value, _, _ in others] + values
+    # Shares and cosines end at 1; any other scale ends a little behind its largest number.
     low = min(0.0, *known)
     is_share = first.unit in ("share", "cosine") or first.name == "partition_isotropy"
     high = 1.0 if is_share else 1.15 * max(*known, 1e-9)
 
     def place(value: float) -> float:
+        """Percent of the scale's length."""
         return 100 * min(1.0, max(0.0, (value - low) / ((high - low) or 1.0)))
 
     dots = [Dot(place(value), label, kind) for value, label, kind in others]
@@ -200,6 +221,7 @@ def _dots(measures: Sequence[Measure], paper: Mapping[str, float]) -> list[Dot]:
 
 
 def _panel(side: Side) -> dict[str, Any]:
+    """Bars by language, ordered by the first model, and a grid of pairs of each model."""
     by_language = []
     for name, title in BY_LANGUAGE.items():
         tables = [one[name].by_language for one in side]
@@ -218,6 +240,7 @@ def _panel(side: Side) -> dict[str, Any]:
 
 
 def _token_matching(side: Side) -> dict[str, Any]:
+    """The shares of the classes, above those of the paper's models, and some tokens in place."""
     shares = []
     examples = []
     for one in side:
@@ -236,9 +259,8 @@ def _matches(example: Mapping[str, Any]) -> tuple[Marked, list[Marked]]:
             f"{resolve(one['language']).name} · {one['class'].replace('_', ' ')} ·"
             f" {one['cosine']:.2f}"
         )
-        found.append(
-            mark(one["text"], one["start"], one["end"], one["class"])._replace(about=about)
-        )
+        marked = mark(one["text"], one["start"], one["end"], one["class"])
+        found.append(marked._replace(about=about))
     query = example["query"]
     return mark(query["text"], query["start"], query["end"], "query"), found
 
@@ -253,7 +275,8 @@ def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) ->
         kind: class of the mark.
         around: characters kept on either side.
     """
-    while start < end and text[start].isspace():  # a piece may begin with the space before its word
+    # A piece may begin with the space before its word.
+    while start < end and text[start].isspace():
         start += 1
     first = max(0, start - around)
     last = min(len(text), end + around)
@@ -263,20 +286,22 @@ def mark(text: str, start: int, end: int, kind: str, *, around: int = AROUND) ->
 
 
 def _attention(side: Side) -> dict[str, Any]:
+    """The entropy of each head, and the attention to the tokens of some lines."""
     heads = []
     examples = []
     for one in side:
         by_head = one.tables["attention_entropy_by_head"]
         rows = [(f"head {head}", [(value, f"{value:.2f}")]) for head, value in by_head.items()]
-        heads.append((one.model, rows, max([*by_head.values(), one["uniform_entropy"].value])))
+        # The bars are as long as that of equal attention at least, so that they can be read.
+        longest = max([*by_head.values(), one["uniform_entropy"].value])
+        heads.append((one.model, rows, longest))
         for example in one.examples:
             about = f"{one.model} · {resolve(example['language']).name} · line {example['line']}"
             tokens = [
                 (token["text"], token["weight"], token["special"]) for token in example["tokens"]
             ]
-            examples.append(
-                (about, tokens, [(token["text"], token["heads"]) for token in example["tokens"]])
-            )
+            by_token = [(token["text"], token["heads"]) for token in example["tokens"]]
+            examples.append((about, tokens, by_token))
     return {"heads": heads, "examples": examples}
 
 

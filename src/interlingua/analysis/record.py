@@ -1,5 +1,7 @@
-"""What an analysis found, and its file next to the results:
-``results/{model}/{revision}/{analysis}.analysis.json``.
+"""What an analysis found, and its file next to the results.
+
+The file is ``results/{model}/{revision}/{analysis}.analysis.json``. The numbers of single sentences
+lie next to it in a ``.npz`` file, so that two models can be compared by the same sentences later.
 """
 
 from __future__ import annotations
@@ -131,13 +133,18 @@ def mean_measure(
         languages: the first axis's.
         facts: the measure's other fields.
     """
-    items = np.asarray(values, np.float64).mean(axis=0)
+    values = np.asarray(values, np.float64)
+    items = values.mean(axis=0)
     low, high = bootstrap_mean(items)
-    by_language = dict(
-        zip(languages, np.asarray(values, np.float64).mean(axis=1).tolist(), strict=True)
-    )
-    kept: dict[str, Any] = {"low": low, "high": high, "by_language": by_language, "items": items}
-    return Measure(name=name, value=float(items.mean()), **{**kept, **facts})
+    by_language = dict(zip(languages, values.mean(axis=1).tolist(), strict=True))
+    computed: dict[str, Any] = {
+        "low": low,
+        "high": high,
+        "by_language": by_language,
+        "items": items,
+    }
+    # The caller's facts have the last word.
+    return Measure(name=name, value=float(items.mean()), **{**computed, **facts})
 
 
 def bootstrap_mean(
@@ -150,16 +157,13 @@ def bootstrap_mean(
         resamples: number of draws.
         seed: of the draws.
     """
-    values, counts = np.unique(
-        items, return_counts=True
-    )  # few distinct ones: drawing these is drawing items
+    values, counts = np.unique(items, return_counts=True)
     rng = np.random.default_rng(seed)
-    if len(values) > 1000:  # a table of resamples by values would be large
-        return interval(
-            np.array(
-                [items[rng.integers(len(items), size=len(items))].mean() for _ in range(resamples)]
-            )
-        )
+    # Means of a few flags take few values. How often each is drawn is a multinomial, which is the
+    # same as drawing the items. Of many values the table of draws would be large.
+    if len(values) > 1000:
+        means = [items[rng.integers(len(items), size=len(items))].mean() for _ in range(resamples)]
+        return interval(np.array(means))
     drawn = rng.multinomial(len(items), counts / len(items), size=resamples)
     return interval(np.asarray(drawn @ values / len(items)))
 
@@ -181,21 +185,22 @@ def write_analysis(analysis: Analysis, folder: PathLike) -> Path:
     }
 
     def render(digests: dict[str, str]) -> str:
-        return (
-            json.dumps({**to_json(analysis), "files": digests}, ensure_ascii=False, indent=1) + "\n"
-        )
+        content = {**to_json(analysis), "files": digests}
+        return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
     def write_items(place: Path) -> None:
         with atomic_write(place, "wb") as file:
             np.savez_compressed(file, **kept)
 
+    # None removes the items of an earlier run.
     write_together(path, render, {path.with_suffix(".items.npz"): write_items if kept else None})
     return path
 
 
 def analysis_path(analysis: Analysis, folder: Path) -> Path:
-    """Where an analysis belongs below ``folder``: next to the results of the same model and
-    settings.
+    """Where an analysis belongs below ``folder``: next to results of the same model and settings.
+
+    It has the fields of a result that the path is made of.
     """
     return result_path(cast(Any, analysis), folder).with_suffix(ANALYSIS_SUFFIX)
 
@@ -203,9 +208,11 @@ def analysis_path(analysis: Analysis, folder: Path) -> Path:
 def to_json(analysis: Analysis) -> dict[str, Any]:
     """The file's content."""
     plain = {f.name: getattr(analysis, f.name) for f in dataclasses.fields(analysis)}
-    plain["analysis"], plain["dataset_revision"] = plain.pop("task"), plain.pop("data_revision")
+    # Two fields have other names in the file.
+    task = plain.pop("task")
+    plain["dataset_revision"] = plain.pop("data_revision")
     plain["measures"] = [_measure_to_json(measure) for measure in analysis.measures]
-    return {"format": FORMAT, "analysis": plain.pop("analysis"), **plain}
+    return {"format": FORMAT, "analysis": task, **plain}
 
 
 def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
@@ -216,7 +223,10 @@ def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
     """
     files: list[Path] = []
     for path in map(Path, paths):
-        files += sorted(path.rglob(f"*{ANALYSIS_SUFFIX}")) if path.is_dir() else [path]
+        if path.is_dir():
+            files += sorted(path.rglob(f"*{ANALYSIS_SUFFIX}"))
+        else:
+            files.append(path)
     return [read_analysis(file) for file in files]
 
 
@@ -229,14 +239,14 @@ def read_analysis(path: PathLike) -> Analysis:
     path = Path(path)
     try:
         content = parse_json(read_json_text(path))
+        # Keys are taken out one after another; what is left must be the fields of Analysis.
         if content.pop("format") != FORMAT:
             raise ValueError(f"format is not {FORMAT}")
-        content["task"], content["data_revision"] = (
-            content.pop("analysis"),
-            content.pop("dataset_revision"),
-        )
+        content["task"] = content.pop("analysis")
+        content["data_revision"] = content.pop("dataset_revision")
         items = find_sidecar(path, path.with_suffix(".items.npz"), content.pop("files", None))
         content["measures"] = tuple(_measures(content["measures"], items))
+        # JSON has no tuples.
         for name in ("changed", "languages", "examples", "notes"):
             content[name] = tuple(content[name])
         return Analysis(**content)
@@ -244,6 +254,7 @@ def read_analysis(path: PathLike) -> Analysis:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
+    # Another file may lack a key, have too many, or be no object at all.
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"not an analysis file ({type(error).__name__}: {error})", path=path
@@ -261,6 +272,7 @@ def _measures(entries: list[dict[str, Any]], path: Path | None) -> list[Measure]
     kept: dict[str, Any] = {}
     if path is not None:
         kept = {name.removesuffix("/values"): array for name, array in arrays_of(path)}
+    # The title is there for readers of the file; it follows from the name.
     for entry in entries:
         entry.pop("title")
     return [Measure(**entry, items=kept.get(entry["name"])) for entry in entries]

@@ -49,6 +49,7 @@ def build_analyses(
     chosen = list(names or DEFAULT)
     options_of = settings_table(settings)
     labels = [ANALYSES.label(name) for name in chosen]
+    # An option of an analysis that is not run would be ignored without a word.
     for name in options_of:
         if name not in labels:
             raise ConfigError(
@@ -58,9 +59,9 @@ def build_analyses(
     for name, label in zip(chosen, labels, strict=True):
         kind = resolve(ANALYSES, name)
         options = dict(options_of.get(label, {}))
-        if languages is not None and "languages" in {
-            field.name for field in dataclasses.fields(kind)
-        }:
+        fields = {field.name for field in dataclasses.fields(kind)}
+        # What was set for one analysis goes before what was given for all.
+        if languages is not None and "languages" in fields:
             options.setdefault("languages", list(languages))
         built.append(from_mapping(kind, options, where=f"--set {label}"))
     return built
@@ -107,13 +108,15 @@ def analyse(
         TaskError: the encoder gave no usable vectors.
     """
     model = model or describe(encoder)
+    # A prompt other than the model's own makes other numbers, so files have to name it.
     if prompt is not None:
         model = dataclasses.replace(model, overrides=(*model.overrides, f"prompt={prompt!r}"))
     before = prompt_text(encoder, prompt)
-    kept: dict[str, Any] = (
-        {"kept": kept_folder(model, encoder, before, Path(cache))} if cache is not None else {}
-    )
-    if cache is None and output is not None:
+    # A cache keeps the vectors for good; next to the output they stay only if the run is stopped.
+    kept: dict[str, Any] = {}
+    if cache is not None:
+        kept = {"kept": kept_folder(model, encoder, before, Path(cache))}
+    elif output is not None:
         kept = {"unfinished": unfinished_file(model, encoder, before, Path(output))}
     own = states_of(encoder)
     found = []
@@ -121,12 +124,14 @@ def analyse(
         CachedEncoder(encoder, prompt=prompt, batch_tokens=batch_tokens, **kept) as cached,
         _evaluation_mode(own),
     ):
+        # One cache for all: analyses of the same texts embed them once.
         subject = Subject(cached, model, before, own, batch_tokens)
         for analysis in analyses:
             if skip_unfit and (reason := analysis.unfit(subject)):
                 log.warning("%s: %s is left out: %s", model.name, analysis.name, reason)
                 continue
             result = _run(analysis, subject, cached, Path(data), progress)
+            # At once, so that a later analysis that fails costs nothing of this one.
             if output is not None:
                 write_analysis(result, output)
             found.append(result)
@@ -138,11 +143,13 @@ def _run(
 ) -> Analysis:
     """One analysis, with its provenance."""
     name = f"{subject.info.name} {analysis.name}"
+
+    def named_progress(label: str, done: int, total: int) -> None:
+        progress(f"{name} {label}", done, total)
+
     cached.start_counting()
     start = time.perf_counter()
-    result = analysis.run(
-        subject, data, progress=lambda label, *counts: progress(f"{name} {label}", *counts)
-    )
+    result = analysis.run(subject, data, progress=named_progress)
     seconds = time.perf_counter() - start
     counts: dict[str, Any] = cached.counts()
     facts = provenance(subject.info, subject.prompt, {**counts, "wall_seconds": seconds})
@@ -156,15 +163,19 @@ def states_of(encoder: Any) -> Encoder | None:
     """The model itself, of which hidden states can be read, without wrappers such as a cache."""
     if isinstance(encoder, OwnEncoder):
         return encoder.encoder
-    return encoder if isinstance(encoder, Encoder) else None
+    if isinstance(encoder, Encoder):
+        return encoder
+    return None
 
 
 @contextlib.contextmanager
 def _evaluation_mode(encoder: Encoder | None) -> Iterator[None]:
     """Without dropout, and back to what it was."""
-    training = encoder is not None and encoder.training
-    if encoder is not None and training:
-        encoder.eval()
-    yield
-    if encoder is not None and training:
+    if encoder is None or not encoder.training:
+        yield
+        return
+    encoder.eval()
+    try:
+        yield
+    finally:
         encoder.train()

@@ -26,12 +26,9 @@ def side_by_side(analyses: Sequence[Analysis]) -> list[Comparison]:
 
 
 def _table(found: Sequence[Analysis]) -> Comparison:
+    """One analysis of all models; rows in the order in which measures first come up."""
     first = found[0]
-    names = [one.model for one in found]
-    columns = [
-        name if names.count(name) == 1 else f"{name} {one.provenance['model']['revision']}"
-        for name, one in zip(names, found, strict=True)
-    ]
+    columns = _columns(found)
     measures = [_by_name(one) for one in found]
     rows = []
     for name in dict.fromkeys(itertools.chain.from_iterable(measures)):
@@ -46,17 +43,27 @@ def _table(found: Sequence[Analysis]) -> Comparison:
     )
 
 
+def _columns(found: Sequence[Analysis]) -> list[str]:
+    """The models' names, with the revision where two are called the same."""
+    names = [one.model for one in found]
+    columns = []
+    for name, one in zip(names, found, strict=True):
+        if names.count(name) > 1:
+            name = f"{name} {one.provenance['model']['revision']}"
+        columns.append(name)
+    return columns
+
+
 def _by_name(one: Analysis) -> dict[str, Measure]:
     return {measure.name: measure for measure in one.measures}
 
 
 def _title(one: Analysis) -> str:
     name = one.task.replace("_", " ")
-    return (
-        f"{name}: {len(one.languages)} languages, {one.sentences:,} lines each of {one.dataset}"
-        if one.dataset
-        else name
-    )
+    # Some analyses have sentences of their own.
+    if not one.dataset:
+        return name
+    return f"{name}: {len(one.languages)} languages, {one.sentences:,} lines each of {one.dataset}"
 
 
 def _notes(columns: Sequence[str], found: Sequence[Analysis]) -> list[str]:
@@ -65,10 +72,12 @@ def _notes(columns: Sequence[str], found: Sequence[Analysis]) -> list[str]:
     for name, one in zip(columns, found, strict=True):
         for note in one.notes:
             by_note.setdefault(note, []).append(name)
-    return [
-        note if len(by) == len(columns) else f"{', '.join(by)}: {note}"
-        for note, by in by_note.items()
-    ]
+    notes = []
+    for note, models in by_note.items():
+        if len(models) < len(columns):
+            note = f"{', '.join(models)}: {note}"
+        notes.append(note)
+    return notes
 
 
 def _facts(one: Analysis) -> tuple[object, ...]:
@@ -77,12 +86,14 @@ def _facts(one: Analysis) -> tuple[object, ...]:
 
 
 def _row(task: str, name: str, found: Sequence[Measure | None]) -> Row:
+    # Any model's measure tells the title and the unit of all.
     shown = next(measure for measure in found if measure is not None)
     share = shown.unit == "share"
     unit = {"share": ", %", "percent": ", %", "nats": ", nats"}.get(shown.unit, "")
+    cells = [None if measure is None else Cell(measure.value) for measure in found]
     return Row(
         name=f"{shown.title}{unit}",
-        cells=[None if measure is None else Cell(measure.value) for measure in found],
+        cells=cells,
         digits=1 if share or shown.unit == "percent" else 3,
         higher_is_better=DIRECTIONS[shown.better],
         task=task,

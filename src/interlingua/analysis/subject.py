@@ -118,4 +118,6 @@ def of_texts(
 
 def needs_states(subject: Subject) -> str | None:
     """``Analyser.unfit`` of those that read hidden states."""
-    return None if subject.encoder is not None else "its hidden states can't be read"
+    if subject.encoder is None:
+        return "its hidden states can't be read"
+    return None

@@ -20,7 +20,9 @@ def terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.table.Tabl
     Args:
         found: of one model, or of two.
     """
-    both = paired(found) if len(found) == 2 else []
+    both = []
+    if len(found) == 2:
+        both = paired(found)
     compared = {first.task for first, _ in both}
     tables = [_two(before, after) for before, after in both]
     tables += [_one(one) for side in found for one in side if one.task not in compared]
@@ -29,21 +31,27 @@ def terminal_tables(found: Sequence[Sequence[Analysis]]) -> list[rich.table.Tabl
 
 def shown(value: float, unit: Unit, *, sign: bool = False) -> str:
     """A number with its unit: shares in percent, entropies in nats."""
+    # A difference has its sign and no unit, which stands next to the values that it is of. One of
+    # percent keeps its own, as it is a share of a value.
     plus = "+" if sign else ""
     if unit == "share":
         return f"{100 * value:{plus}.1f}{'' if sign else ' %'}"
     if unit == "percent":
         return f"{value:{plus}.2f} %"
-    number = f"{value:{plus}.3f}" if abs(value) < 10 else f"{value:{plus}.1f}"
-    return f"{number} nats" if unit == "nats" and not sign else number
+    digits = 3 if abs(value) < 10 else 1
+    number = f"{value:{plus}.{digits}f}"
+    if unit == "nats" and not sign:
+        return f"{number} nats"
+    return number
 
 
 def interval_of(measure: Measure) -> str:
     """``91.2 to 92.8``, or nothing."""
     if measure.low is None or measure.high is None:
         return ""
-    scale, digits = (100, 1) if measure.unit == "share" else (1, 3)
-    return f"{scale * measure.low:.{digits}f} to {scale * measure.high:.{digits}f}"
+    if measure.unit == "share":
+        return f"{100 * measure.low:.1f} to {100 * measure.high:.1f}"
+    return f"{measure.low:.3f} to {measure.high:.3f}"
 
 
 def difference_interval(change: Change) -> str:
@@ -51,10 +59,9 @@ def difference_interval(change: Change) -> str:
     if change.tested is None:
         return ""
     unit = change.before.unit
-    return (
-        f"{shown(change.tested.low, unit, sign=True)} to"
-        f" {shown(change.tested.high, unit, sign=True)}"
-    )
+    low = shown(change.tested.low, unit, sign=True)
+    high = shown(change.tested.high, unit, sign=True)
+    return f"{low} to {high}"
 
 
 def extremes(measure: Measure) -> str:
@@ -69,16 +76,16 @@ def extremes(measure: Measure) -> str:
 
 def heading(analysis: Analysis) -> str:
     """What was measured on what."""
-    many = len(analysis.languages)
-    on = (
-        f": {many} languages, {analysis.sentences:,} lines each of {analysis.dataset}"
-        if analysis.dataset
-        else ""
-    )
-    return f"{analysis.task} (version {analysis.version}){on}"
+    name = f"{analysis.task} (version {analysis.version})"
+    # Some analyses have sentences of their own.
+    if not analysis.dataset:
+        return name
+    count = len(analysis.languages)
+    return f"{name}: {count} languages, {analysis.sentences:,} lines each of {analysis.dataset}"
 
 
 def _one(analysis: Analysis) -> Table:
+    """The measures of one model."""
     rows = []
     for measure in analysis.measures:
         ideal = "" if measure.ideal is None else shown(measure.ideal, measure.unit)
@@ -89,6 +96,7 @@ def _one(analysis: Analysis) -> Table:
 
 
 def _two(before: Analysis, after: Analysis) -> Table:
+    """The measures of two models, with their differences."""
     rows = []
     for change in changes(before, after):
         first = change.before
@@ -102,4 +110,6 @@ def _two(before: Analysis, after: Analysis) -> Table:
 
 def _name(code: str) -> str:
     """German for ``deu_Latn``; a pair of languages as it is."""
-    return code if "-" in code else resolve(code).name
+    if "-" in code:
+        return code
+    return resolve(code).name

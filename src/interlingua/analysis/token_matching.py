@@ -1,11 +1,16 @@
-"""What is nearest to a token: its sentence, its language, its translation? MEXMA (Janeiro et al.
-2024), Table 9.
+"""What is nearest to a token? MEXMA (Janeiro et al. 2024), Table 9.
+
+A few tokens of each sentence of one language are compared with all tokens of all languages. Each of
+their nearest ones is of one of four classes: of the same sentence, of the same language, of a
+translation, or of none of these. The tokens of all languages are far too many to hold, so they pass
+by in windows, and for each query the best so far are merged with the best of the window. For that a
+token is named by one whole number, which holds its language, line and place.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -14,9 +19,9 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numpy import ndarray
 
-from interlingua.analysis.record import Analysis, Measure, Unit, bootstrap_mean
+from interlingua.analysis.record import Analysis, Measure, bootstrap_mean
 from interlingua.analysis.subject import Subject, needs_states, of_texts
-from interlingua.analysis.tokens import spell, token_ids, token_windows
+from interlingua.analysis.tokens import TokenWindow, spell, token_ids, token_windows
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
@@ -32,9 +37,10 @@ CLASSES = {
     "other": "a token of another sentence in another language",
 }
 SAME_SENTENCE, SAME_LANGUAGE, TRANSLATION, OTHER = range(len(CLASSES))
-SHOWN_NEIGHBOURS = 3
+SHOWN_NEIGHBORS = 3
 LINE_BITS = 32
 PLACE_BITS = 16
+"""Of a token's number; 15 bits are left for the language."""
 NOTE = (
     "the paper's percentages are multiples of 1/1512 and not of 1/3750, so it did not count 250 x"
     " 3 x 5 neighbors; tokens are drawn at random there and here, and other vocabularies have"
@@ -73,18 +79,18 @@ class Matches(NamedTuple):
         """The class of each neighbor, an index of ``CLASSES``."""
         same_line = self.neighbors.line == self.queries.line[:, None]
         same_language = self.neighbors.language == self.queries.language[:, None]
+        at_home = np.where(same_line, SAME_SENTENCE, SAME_LANGUAGE)
         abroad = np.where(same_line, TRANSLATION, OTHER)
-        return np.where(same_language, np.where(same_line, SAME_SENTENCE, SAME_LANGUAGE), abroad)
+        return np.where(same_language, at_home, abroad)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenMatching:
-    """The classes of the nearest neighbors of random tokens among all tokens of all languages, by
-    cosine.
+    """The classes of random tokens' nearest neighbors among all tokens of all languages.
 
-    Tokens are last-layer states; the tokenizer's special tokens and a prompt's are neither queries
-    nor neighbors. The paper does not say which similarity it takes. The search is exact; one batch
-    of tokens is in memory at a time.
+    Nearest by cosine; the paper does not say which similarity it takes. Tokens are last-layer
+    states; the tokenizer's special tokens and a prompt's are neither queries nor neighbors. The
+    search is exact; one batch of tokens is in memory at a time.
     """
 
     name: ClassVar[str] = "token_matching"
@@ -132,20 +138,25 @@ class TokenMatching:
         subject: Subject,
         progress: Progress,
     ) -> Matches:
-        how: dict[str, Any] = {"prompt": subject.prompt, "batch_tokens": subject.batch_tokens}
+        def windows(lines: Sequence[str], language: str) -> Iterator[TokenWindow]:
+            ids = token_ids(encoder, lines, language=language, prompt=subject.prompt)
+            return token_windows(
+                encoder, ids, prompt=subject.prompt, batch_tokens=subject.batch_tokens
+            )
+
+        # The queries: a window holds whole lines, so each line's tokens are drawn in one.
         own = texts.languages.index(query_language)
         query_lines = texts.lines[query_language][: self.sentences]
-        ids = token_ids(encoder, query_lines, language=query_language, prompt=subject.prompt)
-        drawn = [
-            draw_tokens(
+        drawn = []
+        for window in windows(query_lines, query_language):
+            of_window = draw_tokens(
                 window.states,
                 window.line,
                 window.place,
                 count=self.tokens_per_sentence,
                 seed=self.seed,
             )
-            for window in token_windows(encoder, ids, **how)
-        ]
+            drawn.append(of_window)
         vectors, lines, places = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
         if not len(vectors):
             raise DataError(
@@ -153,20 +164,18 @@ class TokenMatching:
                 path=texts.folder,
             )
         queries = Token(np.full(len(lines), own), lines, places)
+        # The search: one neighbor more than requested, as the query itself is among them.
         best = no_neighbors(len(vectors))
         done = 0
         for number, (language, text) in enumerate(texts.lines.items()):
-            ids = token_ids(encoder, text, language=language, prompt=subject.prompt)
-            for window in token_windows(encoder, ids, **how):
-                if len(window.states):
-                    found = exact_topk(
-                        vectors, window.states, k=self.k + 1
-                    )  # one more: the query itself
-                    code = Token(np.full(len(window.line), number), window.line, window.place).code
-                    known = Neighbors(
-                        found.similarities, found.indices.new_tensor(code)[found.indices]
-                    )
-                    best = merge(best, known, offset=0, k=self.k + 1)
+            for window in windows(text, language):
+                if not len(window.states):
+                    continue
+                found = exact_topk(vectors, window.states, k=self.k + 1)
+                # Places in the window become the tokens' numbers, which are good in all windows.
+                code = Token(np.full(len(window.line), number), window.line, window.place).code
+                named = found.indices.new_tensor(code)[found.indices]
+                best = merge(best, Neighbors(found.similarities, named), offset=0, k=self.k + 1)
             done += len(text)
             progress(language, done, len(texts.languages) * texts.sentences)
         return without_self(queries, best, self.k)
@@ -194,10 +203,11 @@ def draw_tokens(
     rows = []
     for number in np.unique(line):
         candidates = np.flatnonzero(line == number)
+        # A generator of its own for each line, so that windows of another size draw the same.
         rng = np.random.default_rng([seed, int(number)])
-        rows.append(
-            np.sort(rng.choice(candidates, size=min(count, len(candidates)), replace=False))
-        )
+        draw = rng.choice(candidates, size=min(count, len(candidates)), replace=False)
+        rows.append(np.sort(draw))
+    # A window may have no token of text.
     chosen = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     return states[chosen], line[chosen], place[chosen]
 
@@ -212,8 +222,11 @@ def without_self(queries: Token, found: Neighbors, k: int) -> Matches:
     """
     codes = found.indices.numpy()
     cosines = found.similarities.numpy()
-    others = codes != queries.code[:, None]
-    order = np.argsort(~others, axis=1, kind="stable")[:, : min(k, int(others.sum(axis=1).min()))]
+    is_other = codes != queries.code[:, None]
+    # All rows get as many as the row that has the fewest.
+    count = min(k, int(is_other.sum(axis=1).min()))
+    # The sort is stable: the query itself goes to the end, the others stay in order of cosine.
+    order = np.argsort(~is_other, axis=1, kind="stable")[:, :count]
     kept = np.take_along_axis(codes, order, axis=1)
     return Matches(queries, Token.of(kept), np.take_along_axis(cosines, order, axis=1))
 
@@ -223,6 +236,7 @@ def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
     lines = matches.queries.line
     found = []
     for number, (name, meaning) in enumerate(CLASSES.items()):
+        # Per query, then per sentence: tokens of one sentence are not independent of each other.
         share = (classes == number).mean(axis=1)
         items = np.array([share[lines == line].mean() for line in np.unique(lines)])
         low, high = bootstrap_mean(items)
@@ -230,12 +244,11 @@ def _measures(matches: Matches, languages: Sequence[str]) -> list[Measure]:
             code: float(((classes == number) & (matches.neighbors.language == i)).mean())
             for i, code in enumerate(languages)
         }
-        unit: Unit = "share"
         found.append(
             Measure(
                 name=name,
                 value=float(items.mean()),
-                unit=unit,
+                unit="share",
                 low=low,
                 high=high,
                 items=items,
@@ -254,9 +267,9 @@ def _examples(
     classes = matches.classes()
     nearest = classes[:, 0]
     of_class = [np.flatnonzero(nearest == number).tolist() for number in range(len(CLASSES))]
-    in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None][
-        :count
-    ]
+    # One of each class, then a second of each, so that rare classes are shown too.
+    in_turn = [row for rows in itertools.zip_longest(*of_class) for row in rows if row is not None]
+    in_turn = in_turn[:count]
     names = list(CLASSES)
 
     def shown(token: Token) -> dict[str, Any]:
@@ -281,6 +294,6 @@ def _examples(
     found: list[Mapping[str, Any]] = []
     for row in sorted(in_turn, key=lambda row: (nearest[row], row)):
         query = shown(Token(*(part[row] for part in matches.queries)))
-        ranks = range(min(SHOWN_NEIGHBOURS, matches.cosines.shape[1]))
+        ranks = range(min(SHOWN_NEIGHBORS, matches.cosines.shape[1]))
         found.append({"query": query, "neighbors": [neighbor(row, rank) for rank in ranks]})
     return found

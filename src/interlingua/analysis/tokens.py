@@ -1,6 +1,4 @@
-"""Tokens of texts with their hidden states, a few sentences at a time, and where each token stands
-in its text.
-"""
+"""Tokens of texts with their hidden states, and where each token stands in its text."""
 
 from __future__ import annotations
 
@@ -15,10 +13,9 @@ from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.corpus.segmentation import segment
+from interlingua.encoder.encode import CPU_BATCH_TOKENS
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import TaskError
-
-CPU_BATCH_TOKENS = 4096
 
 
 class TokenWindow(NamedTuple):
@@ -50,9 +47,7 @@ class Spelled(NamedTuple):
 def token_ids(
     encoder: Encoder, lines: Sequence[str], *, language: str, prompt: str = ""
 ) -> list[list[int]]:
-    """Ids of lines as the encoder reads them: with the prompt and special tokens, cut at its
-    limit.
-    """
+    """Ids of lines as the encoder reads them: with prompt and special tokens, cut at its limit."""
     prompted = [prompt + line for line in lines]
     return encoder.vocabulary.encode(prompted, language=language, max_tokens=encoder.max_tokens)
 
@@ -60,23 +55,25 @@ def token_ids(
 def batches(
     encoder: Encoder, ids: Sequence[Sequence[int]], *, batch_tokens: int
 ) -> Iterator[tuple[int, TokenBatch]]:
-    """Consecutive lines packed up to a budget, on the encoder's device, each with its first line's
-    number.
+    """Consecutive lines packed up to a budget, each batch with its first line's number.
+
+    The lines keep their order, so that what is found is known by the number of its line.
 
     Args:
         encoder: on its device the batches are.
         ids: of each line.
         batch_tokens: tokens of a batch at most; one line at least.
     """
-    limit = min(batch_tokens, CPU_BATCH_TOKENS) if encoder.device.type == "cpu" else batch_tokens
+    limit = batch_tokens
+    if encoder.device.type == "cpu":
+        limit = min(batch_tokens, CPU_BATCH_TOKENS)
     first = 0
     tokens = 0
+    # One step behind the last line ends the last batch.
     for line in range(len(ids) + 1):
         if line == len(ids) or (line > first and tokens + len(ids[line]) > limit):
-            yield (
-                first,
-                TokenBatch.from_lists(ids[first:line], ("",) * (line - first)).to(encoder.device),
-            )
+            batch = TokenBatch.from_lists(ids[first:line], ("",) * (line - first))
+            yield first, batch.to(encoder.device)
             first = line
             tokens = 0
         if line < len(ids):
@@ -104,11 +101,8 @@ def token_windows(
     backbone = encoder.frozen_backbone(torch.float32)
     for first, batch in batches(encoder, ids, batch_tokens=batch_tokens):
         with torch.inference_mode():
-            states = (
-                F.normalize(backbone(batch.input_ids, batch.cu_seqlens).float(), dim=-1)
-                .cpu()
-                .numpy()
-            )
+            hidden = backbone(batch.input_ids, batch.cu_seqlens).float()
+            states = F.normalize(hidden, dim=-1).cpu().numpy()
         check_finite(states, first)
         kept = text_mask(encoder, batch, prompt)
         line = batch.sequence_ids().cpu().numpy() + first
@@ -137,6 +131,7 @@ def text_mask(encoder: Encoder, batch: TokenBatch, prompt: str = "") -> Bool[nda
     """Which tokens are text: not the tokenizer's own, and not the prompt's."""
     special = torch.isin(batch.input_ids, encoder.special_ids).cpu().numpy()
     place = batch.positions().cpu().numpy()
+    # A line is: opening tokens, the prompt, the text, closing tokens.
     opening = encoder.vocabulary.opening_tokens
     of_prompt = (place >= opening) & (place < opening + prompt_length(encoder, prompt))
     return np.asarray(~special & ~of_prompt)
@@ -146,6 +141,7 @@ def prompt_length(encoder: Encoder, prompt: str) -> int:
     """Tokens that a prompt begins a text with; a space at its end belongs to the text."""
     if not prompt.strip():
         return 0
+    # Tokenizers join a space to the word behind it.
     ids = encoder.vocabulary.tokenizer.encode(prompt.rstrip(), add_special_tokens=False).ids
     return len(ids)
 
@@ -163,8 +159,11 @@ def spell(encoder: Encoder, line: str, *, language: str, prompt: str = "") -> Sp
     text = prompt + line
     if vocabulary.pre_tokenizer != "none":
         (text,) = segment([text], language=language, pre_tokenizer=vocabulary.pre_tokenizer)
-    begin = len(text) - len(line) if text.endswith(line) else 0
-    spans = [
-        (max(0, a - begin), max(0, b - begin)) for a, b in vocabulary.tokenizer.encode(text).offsets
-    ]
+    begin = 0
+    # Segmentation may have changed the line, and then its prompt is shown with it.
+    if text.endswith(line):
+        begin = len(text) - len(line)
+    # Tokens of the prompt end before the text begins, and get an empty part of it.
+    offsets = vocabulary.tokenizer.encode(text).offsets
+    spans = [(max(0, start - begin), max(0, end - begin)) for start, end in offsets]
     return Spelled(text[begin:], spans)

@@ -1,6 +1,4 @@
-"""What does a task lose when all tokens have the same weight? MEXMA (Janeiro et al. 2024), Table
-10.
-"""
+"""What does a task lose when all tokens weigh the same? MEXMA (Janeiro et al. 2024), Table 10."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ NOTE = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UniformPooling:
-    """Tasks scored with the first token's state, and with the mean of the states of all positions
-    but padding.
+    """Tasks scored with the first token's state, and with the mean of all positions' states.
 
     The weights stay as they are. Both ways the model's own normalization, prompt and length limit
     hold; the mean takes special tokens in, as the paper's seems to.
@@ -53,7 +50,7 @@ class UniformPooling:
         scored = {}
         ways: tuple[PoolingMode, ...] = ("cls", "mean")
         for number, pooling in enumerate(ways):
-
+            # The defaults hold this turn's values; a closure would see those of the last one.
             def tell(
                 label: str, done: int, total: int, number: int = number, pooling: str = pooling
             ) -> None:
@@ -67,36 +64,38 @@ class UniformPooling:
                 batch_tokens=subject.batch_tokens,
                 progress=tell,
             )
+        # Pairs of one task's results, with CLS first.
         results = list(zip(*(scored[pooling] for pooling in ways), strict=True))
         measures = [measure for cls, uniform in results for measure in compared(cls, uniform)]
+        notes = [NOTE]
         own = subject.info.pooling
-        notes = (
-            ()
-            if own == "cls"
-            else (f"the model pools by {own}; nothing has trained its first token's state alone",)
-        )
+        if own != "cls":
+            notes.append(
+                f"the model pools by {own}; nothing has trained its first token's state alone"
+            )
+        # The facts on the data are the same both ways; those of all tasks are joined.
+        of_tasks = [cls for cls, _ in results]
+        notes += [note for cls in of_tasks for note in cls.notes]
+        revisions = dict.fromkeys(cls.data_revision or "" for cls in of_tasks)
+        languages = {code for cls in of_tasks for s in cls.subsets for code in s.languages}
         return Analysis(
             task=self.name,
             version=self.version,
-            dataset="+".join(dict.fromkeys(cls.dataset for cls, _ in results)),
-            data_sha256=content_sha256([[cls.data_sha256 for cls, _ in results]]),
-            data_revision="+".join(
-                dict.fromkeys(cls.data_revision or "" for cls, _ in results)
-            ).strip("+")
-            or None,
-            languages=tuple(
-                sorted({code for cls, _ in results for s in cls.subsets for code in s.languages})
-            ),
-            sentences=max(subset.pairs for cls, _ in results for subset in cls.subsets),
+            dataset="+".join(dict.fromkeys(cls.dataset for cls in of_tasks)),
+            data_sha256=content_sha256([[cls.data_sha256 for cls in of_tasks]]),
+            data_revision="+".join(revisions).strip("+") or None,
+            languages=tuple(sorted(languages)),
+            sentences=max(subset.pairs for cls in of_tasks for subset in cls.subsets),
             measures=tuple(measures),
-            notes=(NOTE, *notes, *(note for cls, _ in results for note in cls.notes)),
+            notes=tuple(notes),
             **options(self),
         )
 
 
 def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
-    """Both scores of a task and, where that with CLS is not 0, their relative difference in percent
-    of it.
+    """Both scores of a task, and their difference in percent of the one with CLS.
+
+    There is no difference where that score is 0.
     """
     better: Better = "higher" if cls.higher_is_better else "lower"
     metric = cls.main_metric
@@ -126,8 +125,8 @@ def compared(cls: TaskResult, uniform: TaskResult) -> list[Measure]:
 
 def _with_pooling(encoder: Encoder, pooling: PoolingMode) -> Any:
     """The same weights and vocabulary, read in another way."""
+    # Special tokens count, as the paper's seem to, whatever the model's own setting is.
     settings = dataclasses.replace(encoder.settings, pooling=pooling, include_special=True)
     after_pooling = (encoder.post_pooling, encoder.language_shift)
-    return OwnEncoder(
-        Encoder(encoder.backbone, encoder.vocabulary, settings, *after_pooling).eval(), name=pooling
-    )
+    other = Encoder(encoder.backbone, encoder.vocabulary, settings, *after_pooling).eval()
+    return OwnEncoder(other, name=pooling)

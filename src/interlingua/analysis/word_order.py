@@ -1,6 +1,4 @@
-"""Two sentences of nearly the same words and different meaning: EMS (Mao et al. 2023), section
-V-H.
-"""
+"""Two sentences of nearly the same words and different meaning: EMS (Mao et al. 2023), V-H."""
 
 from __future__ import annotations
 

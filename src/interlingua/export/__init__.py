@@ -1,6 +1,4 @@
-"""Models for use elsewhere: sentence-transformers directories, cards, and the proof that vectors
-stay the same.
-"""
+"""Models for use elsewhere, with their cards, and the proof that vectors stay the same."""
 
 from interlingua.callable_package import make_callable
 

@@ -67,17 +67,24 @@ def read_provenance(
     Raises:
         CheckpointError: a result file is broken.
     """
-    record = _read_json(run / MANIFEST) if run is not None and (run / MANIFEST).exists() else {}
+    record: dict[str, Any] = {}
+    if run is not None and (run / MANIFEST).exists():
+        record = _read_json(run / MANIFEST)
+    # The config as the user wrote it, which names the corpus; data and method may be missing.
     config = record.get("asked", {})
     corpus = _corpus_manifest(config.get("data", {}).get("corpus"))
+    languages: tuple[str, ...] = ()
+    sources: tuple[tuple[str, str, int], ...] = ()
+    if corpus is not None:
+        languages = corpus.languages
+        # A source that has no training pairs left has taught the model nothing.
+        sources = tuple((s.name, s.license, s.train) for s in corpus.sources if s.train)
     return Provenance(
         name=name,
         license=license,
         method=config.get("method", {}).get("name"),
-        languages=corpus.languages if corpus else (),
-        sources=tuple((s.name, s.license, s.train) for s in corpus.sources if s.train)
-        if corpus
-        else (),
+        languages=languages,
+        sources=sources,
         results=_main_scores(results, digest),
         versions=record.get("versions", {}),
     )
@@ -120,6 +127,7 @@ def model_card(
 
 def _front_matter(provenance: Provenance, library: str) -> str:
     """YAML with all strings in quotes: ``no`` is Norwegian, not false."""
+    # The hub takes two letters where there are, and three otherwise; scripts of a language are one.
     languages = sorted({resolve(code).iso1 or resolve(code).iso3 for code in provenance.languages})
     lines = ["---"]
     if languages:
@@ -133,9 +141,12 @@ def _front_matter(provenance: Provenance, library: str) -> str:
 def stock_usage(encoder: Encoder, name: str) -> str:
     """The section of a card that says how to use a model with sentence-transformers."""
     prompts = encoder.settings.prompts
-    arguments = f", prompt_name={json.dumps(next(iter(prompts)))}" if prompts else ""
+    arguments = ""
+    if prompts:
+        arguments = f", prompt_name={json.dumps(next(iter(prompts)))}"
+    # sentence-transformers cuts vectors after its modules have scaled them.
     if encoder.settings.truncate_dim is not None and encoder.settings.normalize:
-        arguments += ", normalize_embeddings=True"  # it cuts vectors after scaling them
+        arguments += ", normalize_embeddings=True"
     return f"""## Use
 
 ```python
@@ -150,31 +161,34 @@ or, faster on a CPU, `interlingua.load({json.dumps(name)}).encode([...])`."""
 
 
 def _facts(encoder: Encoder, provenance: Provenance) -> str:
+    """The table of the model's own figures."""
     config = encoder.backbone.config
     settings = encoder.settings
-    shape = (
+    backbone = (
         f"{config.model_type}, {config.num_hidden_layers} layers, {config.num_attention_heads}"
         " heads"
     )
-    static = isinstance(encoder.backbone, StaticBackbone)
-    shorter = [dim for dim in settings.matryoshka_dims if dim < encoder.dim]
+    longest = f"{encoder.max_tokens} tokens"
+    if isinstance(encoder.backbone, StaticBackbone):
+        backbone = "none: a vector for each token, and their mean"
+        longest = "any"
+    parameters = sum(parameter.numel() for parameter in encoder.backbone.parameters())
     rows = [
-        ("backbone", "none: a vector for each token, and their mean" if static else shape),
-        (
-            "parameters",
-            f"{sum(parameter.numel() for parameter in encoder.backbone.parameters()):,}",
-        ),
+        ("backbone", backbone),
+        ("parameters", f"{parameters:,}"),
         ("vocabulary", f"{encoder.vocabulary.size:,} entries"),
         ("dimensions", str(encoder.dim)),
-        *([("can be cut to", ", ".join(map(str, shorter)))] if shorter else []),
-        ("pooling", settings.pooling),
-        ("longest input", "any" if static else f"{encoder.max_tokens} tokens"),
-        *((f"prompt `{name}`", f"`{text}`") for name, text in settings.prompts.items()),
-        *([("method", provenance.method)] if provenance.method else []),
-        ("digest", f"`{encoder.digest()[:16]}`"),
-        *((f"trained with {name}", version) for name, version in provenance.versions.items()),
-        ("written by", f"interlingua {__version__}"),
     ]
+    shorter = [dim for dim in settings.matryoshka_dims if dim < encoder.dim]
+    if shorter:
+        rows.append(("can be cut to", ", ".join(map(str, shorter))))
+    rows += [("pooling", settings.pooling), ("longest input", longest)]
+    rows += [(f"prompt `{name}`", f"`{text}`") for name, text in settings.prompts.items()]
+    if provenance.method:
+        rows.append(("method", provenance.method))
+    rows.append(("digest", f"`{encoder.digest()[:16]}`"))
+    rows += [(f"trained with {name}", version) for name, version in provenance.versions.items()]
+    rows.append(("written by", f"interlingua {__version__}"))
     return "## Model\n\n" + _table(("", ""), rows)
 
 
@@ -184,49 +198,49 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def _table_line(cells: tuple[str, ...]) -> str:
+    # A bar would begin another cell.
     escaped = [cell.replace("|", "\\|") for cell in cells]
     return f"| {' | '.join(escaped)} |"
 
 
 def _corpus_manifest(corpus: str | None) -> Manifest | None:
+    if not corpus:
+        return None
+    # The corpus may have been removed or moved since the training.
     try:
-        return Manifest.load(corpus) if corpus else None
-    except DataError:  # the corpus may have been removed or moved since
+        return Manifest.load(corpus)
+    except DataError:
         return None
 
 
 def _hub_license(spdx: str) -> str:
-    """The hub's identifier: ``Apache-2.0`` -> ``apache-2.0``, ``GPL-3.0-or-later`` ->
-    ``gpl-3.0``.
-    """
+    """The hub's identifier: ``Apache-2.0`` is ``apache-2.0``, ``GPL-3.0-or-later`` ``gpl-3.0``."""
     return re.sub(r"-(only|or-later)$", "", spdx.lower())
 
 
 def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, str, float], ...]:
     """Task, settings, main measure and its mean over subsets, of the model's own results."""
-    files = [
-        file
-        for path in paths
-        for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])
-    ]
+    files = _result_files(paths)
     found = []
     others = 0
     for file in files:
         content = _read_json(file)
+        # A file of someone else's may lack any of these keys, or have other types under them.
         try:
             scores = [
                 entry["main_score"] for split in content["scores"].values() for entry in split
             ]
             own = content.get("interlingua", {})
             model = own.get("provenance", {}).get("model", {})
+            # The folder may hold the results of several models.
             if model.get("digest") != digest:
                 others += 1
                 continue
+            # Only what differs from the task's and the model's own settings is worth a cell.
             changed = [f"{option}={_words(own['settings'][option])}" for option in own["changed"]]
             settings = ", ".join([*model["overrides"], *changed])
-            found.append(
-                (content["task_name"], settings, own["main_metric"], sum(scores) / len(scores))
-            )
+            mean = sum(scores) / len(scores)
+            found.append((content["task_name"], settings, own["main_metric"], mean))
         except (KeyError, TypeError, ZeroDivisionError, AttributeError) as error:
             raise CheckpointError(
                 f"{file}: not a result file ({error}); give what interlingua evaluate wrote"
@@ -240,8 +254,22 @@ def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, st
     return tuple(found)
 
 
+def _result_files(paths: Iterable[Path]) -> list[Path]:
+    """The files themselves, and of a folder all JSON files below it."""
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += sorted(path.rglob("*.json"))
+        else:
+            files.append(path)
+    return files
+
+
 def _words(value: Any) -> str:
-    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
+    """A setting's value in a table cell."""
+    if isinstance(value, list):
+        return "+".join(map(str, value))
+    return str(value)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

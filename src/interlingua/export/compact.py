@@ -77,12 +77,14 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
         raise ConfigError(
             "--compact is for transformers; store token vectors in eight bits with --dtype int8"
         )
+    # A graph refers to whole tensors of the weight file, so each of our matrices must be one.
     family = FAMILIES[encoder.backbone.config.model_type]
     if any(len(stack.ours) != len(stack.theirs) for stack in family.layer):
         raise ConfigError(
             f"--compact: a {encoder.backbone.config.model_type} model keeps several matrices in"
             " one, which the graphs can't read from its weight file; export without --compact"
         )
+    # The rounded values are what all runtimes see, so the graphs are built from them too.
     rounded = rounded_encoder(encoder)
     graphs = (folder / ONNX_FILES["onnx"]).parent
     graphs.mkdir(exist_ok=True)
@@ -91,6 +93,7 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
     _write_weights(tensors, weights)
     _write_index(tensors, folder / INDEX_FILE, f"{graphs.name}/{WEIGHTS_FILE}")
     stored = StoredMatrices(weights, encoder.backbone.config.model_type)
+    # One object for both graphs: the second finds the matrices that the first has put there.
     exact = SharedFloats(graphs / EXACT_FILE)
     for kind, keep in (("onnx", Float8Weights(stored)), ("onnx int8", Float8AsInt8Weights(stored))):
         graph = build_graph(rounded, keep, exact=exact)
@@ -110,6 +113,7 @@ def rounded_encoder(encoder: Encoder) -> Encoder:
         name: _rounded(name, tensor).to(tensor.dtype)
         for name, tensor in encoder.backbone.state_dict().items()
     }
+    # Made without memory for its weights, which are then the rounded ones themselves.
     with torch.device("meta"):
         backbone = type(encoder.backbone)(encoder.backbone.config)
     backbone.load_state_dict(weights, assign=True)
@@ -117,8 +121,10 @@ def rounded_encoder(encoder: Encoder) -> Encoder:
 
 
 def _rounded(name: str, tensor: Tensor) -> Tensor:
+    """A matrix in float8, anything else as it is."""
     if not _is_matrix(tensor):
         return tensor
+    # torch would turn what is too large into NaN without a word.
     largest = tensor.abs().max().item()
     if largest > torch.finfo(FLOAT8).max:
         raise ConfigError(
@@ -134,18 +140,22 @@ def _is_matrix(tensor: Tensor) -> bool:
 
 
 def _write_weights(tensors: dict[str, Tensor], path: Path) -> None:
-    stored = {
-        name: tensor.to(FLOAT8) if _is_matrix(tensor) else tensor.float()
-        for name, tensor in tensors.items()
-    }
+    stored = {name: tensor.to(_stored_dtype(tensor)) for name, tensor in tensors.items()}
+    # The entry by which transformers recognizes weights of PyTorch.
     write_safetensors(path, stored, {"format": "pt"})
 
 
 def _write_index(tensors: dict[str, Tensor], path: Path, file: str) -> None:
-    size = sum(tensor.numel() * (1 if _is_matrix(tensor) else 4) for tensor in tensors.values())
-    write_json(
-        path, {"metadata": {"total_size": size}, "weight_map": dict.fromkeys(sorted(tensors), file)}
-    )
+    """Writes the index by which transformers loads several weight files; here it names one."""
+    size = sum(tensor.numel() * _stored_dtype(tensor).itemsize for tensor in tensors.values())
+    weight_map = dict.fromkeys(sorted(tensors), file)
+    write_json(path, {"metadata": {"total_size": size}, "weight_map": weight_map})
+
+
+def _stored_dtype(tensor: Tensor) -> torch.dtype:
+    if _is_matrix(tensor):
+        return FLOAT8
+    return torch.float32
 
 
 class StoredMatrices:
@@ -160,6 +170,7 @@ class StoredMatrices:
     def __init__(self, path: Path, model_type: str = "bert") -> None:
         self.model_type = model_type
         self.file = path.name
+        # The data's offsets in the header count from its end.
         with path.open("rb") as opened:
             length = int.from_bytes(opened.read(8), "little")
             self._header: dict[str, Any] = json.loads(opened.read(length))
@@ -191,21 +202,23 @@ class StoredMatrices:
         onnxruntime gathers no rows of float8, so their bytes are looked up in a table of the 256
         values.
         """
+        # Two of the bytes mean NaN; no weight is stored as one of them.
         values = torch.arange(256, dtype=torch.uint8).view(FLOAT8).float().nan_to_num().numpy()
         codes = graph.add("Gather", self.tensor(graph, name, UINT8), "input_ids")
-        return graph.add(
-            "Gather", graph.constant(values, "float8_values"), graph.add("Cast", codes, to=INT32)
-        )
+        table = graph.constant(values, "float8_values")
+        # Gather takes no indices of eight bits.
+        return graph.add("Gather", table, graph.add("Cast", codes, to=INT32))
 
     def matrix(self, graph: Graph, matrix: Matrix, name: str) -> str:
         """A matrix of several parts, scaled, in float32."""
         parts = [self.floats(graph, part) for part in matrix.parts]
-        stacked = parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=0)
+        stacked = parts[0]
+        if len(parts) > 1:
+            stacked = graph.add("Concat", *parts, axis=0)
         if matrix.row_scales is None:
             return stacked
-        return graph.add(
-            "Mul", stacked, graph.constant(matrix.row_scales[:, None], f"{name}.row_scales")
-        )
+        scales = graph.constant(matrix.row_scales[:, None], f"{name}.row_scales")
+        return graph.add("Mul", stacked, scales)
 
 
 class StoredTables:
@@ -240,13 +253,15 @@ class Float8AsInt8Weights(StoredTables, Int8Weights):
     """The same file; rounded to int8 rows when a session starts, for products of integers."""
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
-        """See ``Int8Weights``; the graph itself finds the scales, so that no file needs to hold
-        them.
+        """See ``Int8Weights``; the graph itself finds the scales, so that no file holds them.
+
+        All of it depends on constants alone, so onnxruntime computes it when a session starts.
         """
         values = self._stored.matrix(graph, matrix, name)
-        largest = graph.add(
-            "ReduceMax", graph.add("Abs", values), graph.constant(np.array([1])), keepdims=1
-        )
+        magnitudes = graph.add("Abs", values)
+        # The largest number of each row, (out, 1).
+        largest = graph.add("ReduceMax", magnitudes, graph.constant(np.array([1])), keepdims=1)
+        # A row of zeros needs a scale that can be divided by.
         largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
         scales = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST)))
         codes = graph.add("Cast", graph.add("Round", graph.add("Div", values, scales)), to=INT8)

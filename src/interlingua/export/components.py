@@ -1,9 +1,9 @@
 """Vectors turned so that their first elements hold what differs most between texts.
 
-Most models spread what they know over all elements, so that cutting vectors costs. A rotation onto
-the principal components of the vectors of some texts changes no cosine between whole vectors, and
-sorts the elements by how much they hold: of all rotations it keeps the largest share of the squares
-in any number of first elements.
+Most models spread what they know over all elements, so that cutting vectors costs accuracy. A
+rotation onto the principal components of the vectors of some texts changes no cosine between whole
+vectors, and sorts the elements by how much they hold: of all rotations it keeps the largest share
+of the squares in any number of first elements.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from interlingua.functional.anchoring import principal_components
 
 
 def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
-    """The encoder with a rotation onto the principal components of its vectors, the strongest
-    first.
+    """The encoder with its vectors rotated onto their principal components, the strongest first.
 
     The components are those of the second moments, without centering: a centered vector has other
     cosines. Ranges of int8 vectors are left out, as they were those of other elements.
@@ -48,12 +47,15 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
         raise ConfigError(
             "components: the vectors are shifted by language; take the model before the shift"
         )
+    # Sums of x x^T over all texts, in float64, as thousands of float32 products would lose digits.
+    # The texts pass through in windows and are never all in memory.
     moments = np.zeros((width, width))
     count = 0
     for window in windows(texts):
         vectors = encoder.encode(window, normalize=True).astype(np.float64)
         moments += vectors.T @ vectors
         count += len(vectors)
+    # Fewer texts span fewer directions; the components beyond them would be arbitrary.
     if count < width:
         raise DataError(
             f"components: {count:,} texts for vectors of {width} elements; give at least as many,"
@@ -66,16 +68,15 @@ def in_components(encoder: Encoder, texts: Iterable[str]) -> Encoder:
 
 
 def rotated(layers: PostPooling, rotation: Float[np.ndarray, "d d"]) -> PostPooling:
-    """The layers and a rotation behind them, which becomes part of an affine layer that stands
-    last.
+    """The layers and a rotation behind them, or in the last one if that is affine.
+
+    Q (W x + b) = (Q W) x + Q b, so the rotation costs nothing there.
     """
     last = layers[-1] if len(layers) else None
     if not isinstance(last, Dense) or last.activation != "identity":
         return PostPooling([*layers, Dense.of(rotation, np.zeros(len(rotation)))])
     weight = last.linear.weight.detach().double().numpy()
-    bias = (
-        np.zeros(len(weight))
-        if last.linear.bias is None
-        else last.linear.bias.detach().double().numpy()
-    )
+    bias = np.zeros(len(weight))
+    if last.linear.bias is not None:
+        bias = last.linear.bias.detach().double().numpy()
     return PostPooling([*[*layers][:-1], Dense.of(rotation @ weight, rotation @ bias)])

@@ -1,5 +1,9 @@
-"""A model as one GGUF file, which llama.cpp and what is built on it run: the tokenizer is
-inside.
+"""A model as one GGUF file, with its tokenizer inside, for llama.cpp and what is built on it.
+
+llama.cpp has one code for each architecture and tokenizer, and takes from the file only numbers and
+names. So a model is written as ``bert``, the one that fits, after everything that this code would
+compute in another way has been refused. It has no architecture of its own for XLM-R: the position
+table is written from the row of the first token on, and the rest is the same.
 """
 
 from __future__ import annotations
@@ -76,9 +80,10 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
     config = backbone.config
     writer: Any = gguf.GGUFWriter(path, "bert")
     writer.add_name(name)
-    writer.add_file_type(
-        getattr(gguf.LlamaFileType, "ALL_F32" if dtype == "float32" else f"MOSTLY_{KINDS[dtype]}")
-    )
+    file_type = f"MOSTLY_{KINDS[dtype]}"
+    if dtype == "float32":
+        file_type = "ALL_F32"
+    writer.add_file_type(getattr(gguf.LlamaFileType, file_type))
     writer.add_context_length(config.max_tokens)
     writer.add_embedding_length(config.hidden_size)
     writer.add_feed_forward_length(config.intermediate_size)
@@ -90,12 +95,14 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
     writer.add_vocab_size(encoder.vocabulary.size)
     _add_tokenizer(writer, encoder.vocabulary)
     for parameter, values in _tensors(backbone, encoder.vocabulary.size).items():
-        is_matrix = values.ndim == 2 and "token_types" not in parameter
-        kind = KINDS[dtype] if is_matrix else "F32"
+        kind = "F32"
+        # The single row of token types is added like a bias.
+        if values.ndim == 2 and "token_types" not in parameter:
+            kind = KINDS[dtype]
         quantization = getattr(gguf.GGMLQuantizationType, kind)
-        writer.add_tensor(
-            parameter, gguf.quants.quantize(values, quantization), raw_dtype=quantization
-        )
+        stored = gguf.quants.quantize(values, quantization)
+        writer.add_tensor(parameter, stored, raw_dtype=quantization)
+    # The format has them in this order: header, facts, tensors.
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -137,6 +144,7 @@ def refuse_other_shapes(encoder: Encoder) -> None:
 
 
 def _refuse_other_tokenizers(vocabulary: Vocabulary) -> None:
+    """Refuses a tokenizer that llama.cpp's own code would not reproduce token by token."""
     kind = vocabulary.model_type
     if kind not in ("Unigram", "WordPiece"):
         raise ConfigError(
@@ -161,6 +169,7 @@ def _refuse_other_tokenizers(vocabulary: Vocabulary) -> None:
 
 
 def _lowercases(vocabulary: Vocabulary) -> bool:
+    # Tried on a letter, as normalizers may be nested and named in several ways.
     normalizer = vocabulary.tokenizer.normalizer
     return normalizer is not None and normalizer.normalize_str("A") == "a"
 
@@ -168,11 +177,13 @@ def _lowercases(vocabulary: Vocabulary) -> bool:
 def _frame(vocabulary: Vocabulary) -> tuple[int | None, int | None]:
     """The ids that the tokenizer puts before and after every text.
 
-    None where it puts more or none.
+    None and None where it does not put exactly one on either side.
     """
     ids = vocabulary.tokenizer.encode("a").ids
     bare = vocabulary.tokenizer.encode("a", add_special_tokens=False).ids
-    return (ids[0], ids[-1]) if ids[1:-1] == bare else (None, None)
+    if ids[1:-1] != bare:
+        return None, None
+    return ids[0], ids[-1]
 
 
 def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
@@ -180,6 +191,7 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
     model = vocabulary.definition["model"]
     special = {token["id"] for token in vocabulary.definition["added_tokens"] if token["special"]}
     if vocabulary.model_type == "Unigram":
+        # llama.cpp's name of Unigram; its "llama" is SentencePiece's BPE.
         writer.add_tokenizer_model("t5")
         pieces = [piece for piece, _ in model["vocab"]]
         scores = [score for _, score in model["vocab"]]
@@ -192,15 +204,20 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
         writer.add_tokenizer_model("bert")
         writer.add_tokenizer_pre("default")
         by_id = sorted(model["vocab"].items(), key=lambda entry: entry[1])
-        pieces = [piece if number in special else _phantom_space(piece) for piece, number in by_id]
+        pieces = []
+        for piece, number in by_id:
+            if number not in special:
+                piece = _phantom_space(piece)
+            pieces.append(piece)
+        # WordPiece takes the longest piece and reads no scores; this is what llama.cpp's own
+        # converter writes.
         scores = [-1000.0] * len(pieces)
+    # Tokens that were added behind the model's own vocabulary.
     added = range(len(pieces), vocabulary.size)
     pieces += [vocabulary.tokenizer.id_to_token(number) for number in added]
     scores += [0.0] * len(added)
     unknown = vocabulary.unk_id
-    kinds = [
-        UNKNOWN if n == unknown else CONTROL if n in special else NORMAL for n in range(len(pieces))
-    ]
+    kinds = [_kind(number, unknown, special) for number in range(len(pieces))]
     writer.add_token_list([piece.encode("utf-8") for piece in pieces])
     writer.add_token_scores(scores)
     writer.add_token_types(kinds)
@@ -215,11 +232,20 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
     writer.add_add_eos_token(True)
 
 
+def _kind(number: int, unknown: int, special: set[int]) -> int:
+    # First, as the unknown token is one of the special ones too.
+    if number == unknown:
+        return UNKNOWN
+    if number in special:
+        return CONTROL
+    return NORMAL
+
+
 def _phantom_space(piece: str) -> str:
-    """A WordPiece entry as llama.cpp spells it: beginnings of words are marked, not
-    continuations.
-    """
-    return piece.removeprefix("##") if piece.startswith("##") else f"\u2581{piece}"
+    """A WordPiece entry as llama.cpp spells it: marked are beginnings of words, not the others."""
+    if piece.startswith("##"):
+        return piece.removeprefix("##")
+    return f"\u2581{piece}"
 
 
 def _normalizers(vocabulary: Vocabulary) -> list[dict[str, Any]]:
@@ -248,6 +274,7 @@ def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
     for name, tensor in backbone.state_dict().items():
         module, kind = name.rsplit(".", 1)
         values = _array(tensor)
+        # The table may have rows beyond the vocabulary, for a size that suits the hardware.
         if module == "word_embeddings":
             values = values[:vocabulary_size]
         if module == "position_embeddings":
@@ -259,9 +286,9 @@ def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:
             found[f"blk.{number}.{LAYER_NAMES[part]}.{kind}"] = values
         else:
             found[f"{OTHER_NAMES[module]}.{kind}"] = values
-    found.setdefault(
-        "token_types.weight", np.zeros((1, backbone.config.hidden_size), dtype=np.float32)
-    )
+    # A model without token types gets a row of zeros, which changes no sum.
+    no_type = np.zeros((1, backbone.config.hidden_size), dtype=np.float32)
+    found.setdefault("token_types.weight", no_type)
     return found
 
 

@@ -1,6 +1,10 @@
 """An encoder as an ONNX graph: token ids and their mask in, one vector per text out.
 
-Pooling and length are inside.
+The graph computes what the encoder does, operator by operator, with pooling and normalization
+inside, so that whoever runs it needs a tokenizer and nothing else. Every function here adds nodes
+to the graph and returns the name of the tensor that they give; no numbers flow yet. Unlike the
+encoder, which packs texts without gaps, a graph takes padded batches: a mask keeps padding out of
+attention, positions and pooling.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ import math
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
 from torch import Tensor, nn
 
 from interlingua.arrays import SMALLEST_LENGTH
@@ -44,6 +50,7 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
     graph = Graph()
     backbone = encoder.backbone
     settings = encoder.settings
+    # (batch, length): 1 for tokens and 0 for padding, as a number to multiply by.
     mask = graph.add("Cast", "attention_mask", to=FLOAT)
     states = weights.lookup(graph, _array(backbone.word_embeddings.weight), "word_embeddings")
     if not isinstance(backbone, StaticBackbone):
@@ -51,16 +58,17 @@ def build_graph(encoder: Encoder, weights: Weights, *, exact: FloatWeights | Non
     if not settings.include_special and settings.pooling != "cls":
         mask = _without_special(graph, encoder, mask)
     pooled = _pooled(graph, states, mask, settings.pooling)
+    exact = exact or FloatWeights()
     for number, layer in enumerate(encoder.post_pooling):
-        pooled = _after_pooling(
-            graph, exact or FloatWeights(), pooled, layer, f"post_pooling.{number}"
-        )
+        pooled = _after_pooling(graph, exact, pooled, layer, f"post_pooling.{number}")
+    # Cut before it is normalized, so that what is left has length 1.
     if encoder.dim < encoder.full_dim:
         start = graph.constant(np.array([0]))
         end = graph.constant(np.array([encoder.dim]))
         pooled = graph.add("Slice", pooled, start, end, graph.constant(np.array([1])))
     if settings.normalize:
         pooled = _normalized(graph, pooled)
+    # Gives the last tensor, whichever it is, the name of the output.
     graph.add("Identity", pooled, name=OUTPUT)
     facts = {
         "digest": encoder.digest(),
@@ -84,22 +92,23 @@ def _transformer(graph: Graph, backbone: Backbone, weights: Weights, words: str,
     sentences = _Sentences(graph, backbone, places, mask)
     for number, layer in enumerate(backbone.layers):
         assert isinstance(layer, Layer)
-        x = run_layer(
-            layer.spec, _GraphSteps(graph, layer, weights, sentences, f"layers.{number}"), x
-        )
+        steps = _GraphSteps(graph, layer, weights, sentences, f"layers.{number}")
+        x = run_layer(layer.spec, steps, x)
     if backbone.final_norm is not None:
         x = _norm(graph, x, backbone.final_norm, "final_norm")
+    # Back to (batch, length, D); the first two are known only when the graph runs.
     shape = graph.add("Shape", "input_ids")
-    return graph.add(
-        "Reshape", x, graph.add("Concat", shape, graph.constant(np.array([width])), axis=0)
-    )
+    shape = graph.add("Concat", shape, graph.constant(np.array([width])), axis=0)
+    return graph.add("Reshape", x, shape)
 
 
 def _places(graph: Graph, backbone: Backbone) -> str:
     """Row of each token in the position table (batch, length); padding has row 0."""
+    # The first token counts 1 wherever it stands, so padding on the left shifts nothing.
     counted = graph.add("CumSum", "attention_mask", graph.constant(np.int64(1)))
     places = graph.add("Add", counted, graph.constant(np.int64(backbone.config.first_position - 1)))
-    return graph.add("Max", places, graph.constant(np.int64(0)))  # padding on the left counts 0
+    # Padding on the left counts 0, which may be a row before the table's first.
+    return graph.add("Max", places, graph.constant(np.int64(0)))
 
 
 def _embedded(graph: Graph, backbone: Backbone, weights: Weights, words: str, places: str) -> str:
@@ -108,11 +117,14 @@ def _embedded(graph: Graph, backbone: Backbone, weights: Weights, words: str, pl
     row = None
     if types is not None:
         row = graph.constant(_array(types.weight[0]), "token_type_embedding")
+    # Without learned positions the layers turn queries and keys instead.
     if backbone.position_embeddings is None:
-        return words if row is None else graph.add("Add", words, row)
-    table = weights.floats(
-        graph, _array(backbone.position_embeddings.weight), "position_embeddings"
-    )
+        if row is None:
+            return words
+        return graph.add("Add", words, row)
+    positions = _array(backbone.position_embeddings.weight)
+    table = weights.floats(graph, positions, "position_embeddings")
+    # The type is the same for all tokens: added to the table, it costs nothing per token.
     if row is not None:
         table = graph.add("Add", table, row)
     return graph.add("Add", words, graph.add("Gather", table, places))
@@ -134,14 +146,15 @@ class _Sentences:
         self.places = places
         self.max_tokens = config.max_tokens
         self.head_width = config.hidden_size // config.num_attention_heads
+        # 0 for tokens and MASKED for padding, (batch, 1, 1, length): for all heads and queries.
         hidden = graph.add("Sub", graph.constant(np.float32(1)), mask)
         hidden = graph.add("Mul", hidden, graph.constant(np.float32(MASKED)))
-        self.padding = graph.add(
-            "Unsqueeze", hidden, graph.constant(np.array([1, 2]))
-        )  # (batch, 1, 1, length)
+        self.padding = graph.add("Unsqueeze", hidden, graph.constant(np.array([1, 2])))
+        # (batch, length, heads, w).
         shape = graph.add("Shape", "input_ids")
         by_head = graph.constant(np.array([config.num_attention_heads, self.head_width]))
         self.by_head = graph.add("Concat", shape, by_head, axis=0)
+        # Made once for all layers that share a window, or the base of a rotation.
         self._biases: dict[int | None, str] = {None: self.padding}
         self._rotations: dict[float, tuple[str, str]] = {}
 
@@ -149,17 +162,16 @@ class _Sentences:
         """What is added to the scores: 0 where a token sees another, and ``MASKED`` elsewhere."""
         if window is not None and window not in self._biases:
             graph = self.graph
-            length = graph.add(
-                "Gather", graph.add("Shape", "input_ids"), graph.constant(np.int64(1))
-            )
+            shape = graph.add("Shape", "input_ids")
+            length = graph.add("Gather", shape, graph.constant(np.int64(1)))
             zero = graph.constant(np.int64(0))
             order = graph.add("Range", zero, length, graph.constant(np.int64(1)))
             column = graph.add("Unsqueeze", order, graph.constant(np.array([1])))
+            # (length, length). Places may count padding, as only differences matter.
             distance = graph.add("Abs", graph.add("Sub", column, order))
-            far = graph.add(
-                "Cast", graph.add("Greater", distance, graph.constant(np.int64(window))), to=FLOAT
-            )
-            outside = graph.add("Mul", far, graph.constant(np.float32(MASKED)))
+            is_far = graph.add("Greater", distance, graph.constant(np.int64(window)))
+            is_far = graph.add("Cast", is_far, to=FLOAT)
+            outside = graph.add("Mul", is_far, graph.constant(np.float32(MASKED)))
             self._biases[window] = graph.add("Add", self.padding, outside)
         return self._biases[window]
 
@@ -171,21 +183,20 @@ class _Sentences:
         """
         graph = self.graph
         if base not in self._rotations:
-            angles = np.outer(
-                np.arange(self.max_tokens), inverse_frequencies(base, self.head_width).numpy()
-            )
-            angles = angles.astype(np.float32)
-            axis = graph.constant(np.array([2]))  # equal for all heads
-            cosines = graph.add(
-                "Gather", graph.constant(np.cos(angles), f"cosines.{base:g}"), self.places
-            )
-            sines = graph.add(
-                "Gather", graph.constant(np.sin(angles), f"sines.{base:g}"), self.places
-            )
+            # (positions, w / 2).
+            frequencies = inverse_frequencies(base, self.head_width).numpy()
+            angles = np.outer(np.arange(self.max_tokens), frequencies).astype(np.float32)
+            # The rotation is equal for all heads.
+            axis = graph.constant(np.array([2]))
+            cosine_table = graph.constant(np.cos(angles), f"cosines.{base:g}")
+            cosines = graph.add("Gather", cosine_table, self.places)
+            sine_table = graph.constant(np.sin(angles), f"sines.{base:g}")
+            sines = graph.add("Gather", sine_table, self.places)
             self._rotations[base] = (
                 graph.add("Unsqueeze", cosines, axis),
                 graph.add("Unsqueeze", sines, axis),
             )
+        # An element of the first half and its partner in the second are a point in the plane.
         cosine, sine = self._rotations[base]
         first, second = graph.split(x, 2)
         left = graph.add("Sub", graph.add("Mul", first, cosine), graph.add("Mul", second, sine))
@@ -218,66 +229,79 @@ class _GraphSteps:
         projections = {
             f"{self.name}.{part}": getattr(self.layer, part) for part in ("query", "key", "value")
         }
+        # Queries are divided by the square root of the width of a head, and so are the scores.
         scale = np.ones(3 * spec.width, dtype=np.float32)
-        scale[: spec.width] = 1 / math.sqrt(spec.head_width)  # of the queries, and so of the scores
+        scale[: spec.width] = 1 / math.sqrt(spec.head_width)
         matrices = {
             f"{part}.weight": _array(projection.weight) for part, projection in projections.items()
         }
         offset = None
         if spec.attention_bias:
-            offset = (
-                np.concatenate([_array(projection.bias) for projection in projections.values()])
-                * scale
-            )
+            biases = [_array(projection.bias) for projection in projections.values()]
+            offset = np.concatenate(biases) * scale
+        # One product instead of three: a large one uses the processor better.
         joint = self.weights.linear(graph, x, Matrix(matrices, scale), offset, f"{self.name}.qkv")
-        query, key, value = (
-            graph.add("Reshape", part, sentences.by_head) for part in graph.split(joint, 3)
-        )
+        # Each (batch, length, heads, w).
+        parts = graph.split(joint, 3)
+        query, key, value = [graph.add("Reshape", part, sentences.by_head) for part in parts]
         if spec.rotary_base is not None:
             query = sentences.rotated(query, spec.rotary_base)
             key = sentences.rotated(key, spec.rotary_base)
-        query, value = (graph.add("Transpose", part, perm=[0, 2, 1, 3]) for part in (query, value))
-        scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 2, 3, 1]))
-        attention = graph.add(
-            "Softmax", graph.add("Add", scores, sentences.bias(spec.window)), axis=-1
-        )
-        context = graph.add("Transpose", graph.add("MatMul", attention, value), perm=[0, 2, 1, 3])
+        # (batch, heads, length, w), the keys with their last two exchanged.
+        query = graph.add("Transpose", query, perm=[0, 2, 1, 3])
+        value = graph.add("Transpose", value, perm=[0, 2, 1, 3])
+        key = graph.add("Transpose", key, perm=[0, 2, 3, 1])
+        scores = graph.add("MatMul", query, key)
+        scores = graph.add("Add", scores, sentences.bias(spec.window))
+        attention = graph.add("Softmax", scores, axis=-1)
+        context = graph.add("MatMul", attention, value)
+        context = graph.add("Transpose", context, perm=[0, 2, 1, 3])
         return graph.add("Reshape", context, graph.constant(np.array([-1, spec.width])))
 
     def activated(self, x: str) -> str:
         spec = self.layer.spec
-        inner = _linear(
-            self.graph, self.weights, x, self.layer.intermediate, f"{self.name}.intermediate"
-        )
+        name = f"{self.name}.intermediate"
+        inner = _linear(self.graph, self.weights, x, self.layer.intermediate, name)
         if not spec.gated:
             return _activation(self.graph, inner, spec.activation)
+        # A gated layer's matrix holds both, one above the other.
         first, gate = self.graph.split(inner, 2)
         return self.graph.add("Mul", _activation(self.graph, first, spec.activation), gate)
 
     def added(self, x: str, y: str, linear: str, norm: str | None) -> str:
-        product = _linear(
-            self.graph, self.weights, y, getattr(self.layer, linear), f"{self.name}.{linear}"
-        )
+        module = getattr(self.layer, linear)
+        product = _linear(self.graph, self.weights, y, module, f"{self.name}.{linear}")
         total = self.graph.add("Add", x, product)
-        return total if norm is None else self.normalized(total, norm)
+        if norm is None:
+            return total
+        return self.normalized(total, norm)
 
 
 def _linear(graph: Graph, weights: Weights, x: str, linear: nn.Linear, name: str) -> str:
     matrix = Matrix({f"{name}.weight": _array(linear.weight)})
-    return weights.linear(
-        graph, x, matrix, None if linear.bias is None else _array(linear.bias), name
-    )
+    return weights.linear(graph, x, matrix, _bias_of(linear), name)
+
+
+def _bias_of(linear: nn.Linear) -> Float32[ndarray, " out"] | None:
+    """A layer's bias, if it has one; torch's own types say that it always has."""
+    bias: Tensor | None = linear.bias
+    if bias is None:
+        return None
+    values: Float32[ndarray, " out"] = _array(bias)
+    return values
 
 
 def _norm(graph: Graph, x: str, norm: nn.LayerNorm, name: str) -> str:
-    scale = graph.constant(_array(norm.weight), f"{name}.weight")
-    shift = () if norm.bias is None else (graph.constant(_array(norm.bias), f"{name}.bias"),)
-    return graph.add("LayerNormalization", x, scale, *shift, axis=-1, epsilon=norm.eps)
+    inputs = [x, graph.constant(_array(norm.weight), f"{name}.weight")]
+    if norm.bias is not None:
+        inputs.append(graph.constant(_array(norm.bias), f"{name}.bias"))
+    return graph.add("LayerNormalization", *inputs, axis=-1, epsilon=norm.eps)
 
 
 def _activation(graph: Graph, x: str, name: str) -> str:
     if name in ("silu", "swish"):
         return graph.add("Mul", x, graph.add("Sigmoid", x))
+    # Of the gelus only the plain one is exact, gelu_new and its like are the formula with tanh.
     if name.startswith("gelu"):
         return graph.add("Gelu", x, approximate="none" if name == "gelu" else "tanh")
     return graph.add({"relu": "Relu", "tanh": "Tanh"}[name], x)
@@ -285,6 +309,7 @@ def _activation(graph: Graph, x: str, name: str) -> str:
 
 def _without_special(graph: Graph, encoder: Encoder, mask: str) -> str:
     """The mask without the tokens that the tokenizer puts around a text."""
+    # A 0 or 1 for each entry of the vocabulary, looked up like an embedding.
     counts = np.ones(encoder.backbone.config.vocab_size, dtype=np.int8)
     counts[encoder.special_ids.cpu().numpy()] = 0
     kept = graph.add("Gather", graph.constant(counts, "pooled_tokens"), "input_ids")
@@ -298,13 +323,16 @@ def _pooled(graph: Graph, states: str, mask: str, mode: Literal["cls", "mean", "
     if mode == "mean":
         total = graph.add("ReduceSum", graph.add("Mul", states, column), axis, keepdims=0)
         count = graph.add("ReduceSum", column, axis, keepdims=0)
+        # At least 1: a text without tokens has a sum of zeros, which stays.
         return graph.add("Div", total, graph.add("Max", count, graph.constant(np.float32(1))))
     if mode == "max":
         kept = graph.add("Cast", column, to=BOOL)
         lowest = graph.constant(np.finfo(np.float32).min)
         largest = graph.add("ReduceMax", graph.add("Where", kept, states, lowest), axis, keepdims=0)
+        # Times 0 for a text without tokens: its largest number is the lowest there is.
         return graph.add("Mul", largest, graph.add("ReduceMax", column, axis, keepdims=0))
-    first = graph.add("ArgMax", mask, axis=1, keepdims=1)  # 0, unless padding stands on the left
+    # The place of the first token: 0, unless padding stands on the left.
+    first = graph.add("ArgMax", mask, axis=1, keepdims=1)
     return graph.add("GatherND", states, first, batch_dims=1)
 
 
@@ -317,9 +345,8 @@ def _after_pooling(
     """
     if not isinstance(layer, Dense):
         return _normalized(graph, vectors)
-    weight = _array(layer.linear.weight)
-    bias = None if layer.linear.bias is None else _array(layer.linear.bias)
-    transformed = exact.linear(graph, vectors, Matrix({f"{name}.weight": weight}), bias, name)
+    matrix = Matrix({f"{name}.weight": _array(layer.linear.weight)})
+    transformed = exact.linear(graph, vectors, matrix, _bias_of(layer.linear), name)
     if layer.activation == "identity":
         return transformed
     if layer.activation == "sigmoid":
@@ -329,9 +356,9 @@ def _after_pooling(
 
 def _normalized(graph: Graph, vectors: str) -> str:
     length = graph.add("ReduceL2", vectors, graph.constant(np.array([-1])), keepdims=1)
-    return graph.add(
-        "Div", vectors, graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH)))
-    )
+    # As normalize_rows does: a vector of zeros stays one.
+    length = graph.add("Max", length, graph.constant(np.float32(SMALLEST_LENGTH)))
+    return graph.add("Div", vectors, length)
 
 
 def _array(tensor: Tensor) -> Any:

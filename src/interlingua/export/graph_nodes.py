@@ -37,6 +37,7 @@ class Graph:
     def constant(self, values: Any, name: str = "") -> str:
         """A tensor of fixed values; small ones that are equal are kept once."""
         array = np.asarray(values)
+        # Type, shape and values make up the name, so equal constants meet in one entry.
         name = name or f"{array.dtype}{list(array.shape)}_{array.ravel().tolist()}".replace(" ", "")
         self._constants[name] = array
         return name
@@ -57,6 +58,7 @@ class Graph:
         tensor = self._onnx.TensorProto(
             name=name, data_type=kind, dims=shape, data_location=self._onnx.TensorProto.EXTERNAL
         )
+        # ONNX keeps the place as texts by key.
         for key, value in (("location", file), ("offset", offset), ("length", length)):
             entry = tensor.external_data.add()
             entry.key = key
@@ -67,23 +69,24 @@ class Graph:
     def add(
         self, operator: str, *inputs: str, name: str = "", domain: str = "", **attributes: Any
     ) -> str:
-        """Adds a node of one output and returns the node's name."""
+        """Adds a node of one output and returns the name of both.
+
+        Nodes are added in an order in which each comes after those that it reads, as ONNX demands.
+        """
         name = name or f"{operator}_{len(self._nodes)}"
-        self._nodes.append(
-            self._onnx.helper.make_node(
-                operator, inputs, [name], name=name, domain=domain, **attributes
-            )
+        node = self._onnx.helper.make_node(
+            operator, inputs, [name], name=name, domain=domain, **attributes
         )
+        self._nodes.append(node)
         return name
 
     def split(self, tensor: str, parts: int) -> list[str]:
         """Equal parts of the last axis."""
         names = [f"Split_{len(self._nodes)}_{part}" for part in range(parts)]
-        self._nodes.append(
-            self._onnx.helper.make_node(
-                "Split", [tensor], names, name=names[0], axis=-1, num_outputs=parts
-            )
+        node = self._onnx.helper.make_node(
+            "Split", [tensor], names, name=names[0], axis=-1, num_outputs=parts
         )
+        self._nodes.append(node)
         return names
 
     def model(self, *, dim: int, metadata: dict[str, str]) -> Any:
@@ -95,7 +98,8 @@ class Graph:
         """
         helper = self._onnx.helper
         types = self._onnx.TensorProto
-        given = [
+        # A name in place of a number is a size that differs from call to call.
+        inputs = [
             helper.make_tensor_value_info(name, types.INT64, ["batch", "length"]) for name in INPUTS
         ]
         output = helper.make_tensor_value_info(OUTPUT, types.FLOAT, ["batch", dim])
@@ -104,7 +108,8 @@ class Graph:
             for name, array in self._constants.items()
         ]
         constants += self._external.values()
-        graph = helper.make_graph(self._nodes, "encoder", given, [output], constants)
+        graph = helper.make_graph(self._nodes, "encoder", inputs, [output], constants)
+        # Operators that are not ONNX's own belong to a domain; its version has to be named.
         foreign = {node.domain for node in self._nodes if node.domain}
         opsets = [
             helper.make_opsetid("", OPSET),

@@ -1,6 +1,4 @@
-"""The section of a card that says how to run a directory of graphs, in a few lines that are run by
-the tests.
-"""
+"""The section of a card that says how to run a directory of graphs; the tests run its lines."""
 
 from __future__ import annotations
 
@@ -22,29 +20,26 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32
         kinds: which graphs there are.
         dtype: that their weights are stored in.
     """
-    heading = "## Use without PyTorch" if "compact" in kinds else "## Use"
+    heading = "## Use"
+    # A compact directory has the section on sentence-transformers above this one.
+    if "compact" in kinds:
+        heading = "## Use without PyTorch"
     parts = [heading, "No PyTorch is needed; run this in the directory of this file."]
     graphs = {"onnx": ONNX_FILES["onnx"], "int8": ONNX_FILES["onnx int8"]}
     files = [file for kind, file in graphs.items() if kind in kinds or "compact" in kinds]
     if files:
-        other = f" The same with `{files[1]}`, which has int8 products." if len(files) > 1 else ""
-        parts += [
-            "`pip install onnxruntime tokenizers`",
-            _block(_onnx(encoder, files[0])),
-            other.strip(),
-        ]
+        parts += ["`pip install onnxruntime tokenizers`", _block(_onnx(encoder, files[0]))]
+    if len(files) > 1:
+        parts.append(f"The same with `{files[1]}`, which has int8 products.")
     if "openvino" in kinds:
         precision = "OpenVINO computes in bfloat16 where the processor can; the hint keeps float32."
         parts += ["`pip install openvino tokenizers`", _block(_openvino(encoder)), precision]
     if "gguf" in kinds:
         served = f"llama.cpp's own server: `llama-server -m {gguf_file(dtype)} --embedding`."
         parts += ["`pip install xllamacpp`", _block(_gguf(encoder, dtype)), served]
-    length = (
-        "Vectors have length 1: their inner product is the cosine."
-        if encoder.settings.normalize
-        else ""
-    )
-    return "\n\n".join(part for part in (*parts, length) if part)
+    if encoder.settings.normalize:
+        parts.append("Vectors have length 1: their inner product is the cosine.")
+    return "\n\n".join(parts)
 
 
 def _onnx(encoder: Encoder, file: str) -> list[str]:
@@ -93,17 +88,23 @@ def _gguf(encoder: Encoder, dtype: str) -> list[str]:
 
 
 def _tokenized(encoder: Encoder) -> list[str]:
+    """Lines that make tokens of two texts, with the first of the model's prompts."""
     vocabulary = encoder.vocabulary
-    pad = vocabulary.special_tokens.get("pad_token")
+    # Any id will do for padding, as the mask hides it, so long as the table has a row for it.
+    pad_token = vocabulary.special_tokens.get("pad_token")
+    pad_id = 0
+    if pad_token:
+        pad_id = vocabulary.pad_id
     before = next(iter(encoder.settings.prompts.values()), "")
     texts = json.dumps([before + text for text in TEXTS])
-    spells = ["tokenizer.encode_special_tokens = True"] if vocabulary.spells_special_tokens else []
+    lines = ['tokenizer = Tokenizer.from_file("tokenizer.json")']
+    # tokenizer.json has no place for this setting.
+    if vocabulary.spells_special_tokens:
+        lines.append("tokenizer.encode_special_tokens = True")
     return [
-        'tokenizer = Tokenizer.from_file("tokenizer.json")',
-        *spells,
+        *lines,
         f"tokenizer.enable_truncation({encoder.max_tokens})",
-        f"tokenizer.enable_padding(pad_id={vocabulary.pad_id if pad else 0},"
-        f" pad_token={json.dumps(pad or '[PAD]')})",
+        f"tokenizer.enable_padding(pad_id={pad_id}, pad_token={json.dumps(pad_token or '[PAD]')})",
         f"tokens = tokenizer.encode_batch({texts})",
     ]
 

@@ -1,5 +1,9 @@
-"""How an ONNX graph keeps the matrices of an encoder: float32, float16, or int8 with a scale a
-row.
+"""How an ONNX graph keeps an encoder's matrices: float32, float16, or int8 with a scale a row.
+
+With int8 the products are of integers too. A row w of a matrix is c * r, with integers c from -127
+to 127 and a scale r; a state x of a token is (a + b / 126) * s up to what two roundings leave, with
+integers a and b from -63 to 63 and a scale s. So x . w = s * (r * (a . c) + r / 126 * (b . c)): two
+products of integers, which processors do several times as fast as those of float32.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ there is no VNNI."""
 FINER = 2 * LARGEST_STATE
 """The second rounding reaches half a step of the first to either side."""
 SMALLEST = 1e-12
-"""A token's scale is that of a state at least so large."""
+"""A token's scale is that of a state at least so large, so that zeros can be divided by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,10 @@ class Matrix:
     @property
     def values(self) -> Float32[ndarray, "out in"]:
         """The matrix itself."""
-        stacked = np.concatenate(list(self.parts.values()))
-        return stacked if self.row_scales is None else stacked * self.row_scales[:, None]
+        stacked: Float32[ndarray, "out in"] = np.concatenate(list(self.parts.values()))
+        if self.row_scales is not None:
+            stacked = stacked * self.row_scales[:, None]
+        return stacked
 
 
 class Weights(Protocol):
@@ -87,12 +93,15 @@ class FloatWeights:
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
     ) -> str:
         """See ``Weights``."""
+        # Transposed here, once, and not by a node of the graph.
         weight = np.ascontiguousarray(matrix.values.T)
         product = graph.add("MatMul", x, self.floats(graph, weight, f"{name}.weight"))
         return biased(graph, product, bias, name)
 
     def _widened(self, graph: Graph, tensor: str) -> str:
-        return tensor if self.name == "float32" else graph.add("Cast", tensor, to=FLOAT)
+        if self.name == "float32":
+            return tensor
+        return graph.add("Cast", tensor, to=FLOAT)
 
 
 class Int8Weights:
@@ -114,13 +123,12 @@ class Int8Weights:
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
         """See ``Weights``."""
-        rounded, scales = rounded_rows(table)
-        rows = graph.add(
-            "Cast", graph.add("Gather", graph.constant(rounded, name), "input_ids"), to=FLOAT
-        )
-        return graph.add(
-            "Mul", rows, graph.add("Gather", graph.constant(scales, f"{name}.scale"), "input_ids")
-        )
+        codes, scales = rounded_rows(table)
+        # Looked up first and widened then: few rows of the table are in a batch.
+        rows = graph.add("Gather", graph.constant(codes, name), "input_ids")
+        rows = graph.add("Cast", rows, to=FLOAT)
+        row_scales = graph.add("Gather", graph.constant(scales, f"{name}.scale"), "input_ids")
+        return graph.add("Mul", rows, row_scales)
 
     def linear(
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
@@ -130,28 +138,33 @@ class Int8Weights:
         zero = graph.constant(np.uint8(ZERO))
 
         def product(states: str, scale: str) -> str:
+            """Products of integers with each row, times the row's scale."""
             whole = graph.add("Cast", graph.add("MatMulInteger", states, codes, zero), to=FLOAT)
             return graph.add("Mul", whole, scale)
 
-        largest = graph.add(
-            "ReduceMax", graph.add("Abs", x), graph.constant(np.array([-1])), keepdims=0
-        )
+        # The scale s of each token: its largest number becomes 63.
+        magnitudes = graph.add("Abs", x)
+        largest = graph.add("ReduceMax", magnitudes, graph.constant(np.array([-1])), keepdims=0)
         largest = graph.add("Max", largest, graph.constant(np.float32(SMALLEST)))
         scale = graph.add("Mul", largest, graph.constant(np.float32(1 / LARGEST_STATE)))
+        # QuantizeLinear wants a zero point for each scale.
         zeros = graph.add("Expand", zero, graph.add("Shape", scale))
+        # The first rounding a, and what it leaves, at most half a step.
         first = graph.add("QuantizeLinear", x, scale, zeros, axis=0)
-        left = graph.add("Sub", x, graph.add("DequantizeLinear", first, scale, zeros, axis=0))
+        restored = graph.add("DequantizeLinear", first, scale, zeros, axis=0)
+        rest = graph.add("Sub", x, restored)
+        # The second rounding b of that.
         finer = graph.add("Mul", scale, graph.constant(np.float32(1 / FINER)))
-        second = graph.add("QuantizeLinear", left, finer, zeros, axis=0)
+        second = graph.add("QuantizeLinear", rest, finer, zeros, axis=0)
         both = graph.add("Add", product(first, row), product(second, finer_row))
-        states = graph.add(
-            "Mul", both, graph.add("Unsqueeze", scale, graph.constant(np.array([1])))
-        )
+        token_scales = graph.add("Unsqueeze", scale, graph.constant(np.array([1])))
+        states = graph.add("Mul", both, token_scales)
         return biased(graph, states, bias, name)
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
-        """The matrix as int8, transposed, and what products with first and second roundings are
-        multiplied by.
+        """The matrix as int8, transposed, and two scales for each of its rows.
+
+        They are what products with the first and with the second rounding are multiplied by.
         """
         codes, scales = rounded_rows(matrix.values)
         row = scales[:, 0]
@@ -163,8 +176,10 @@ class Int8Weights:
 
 
 def biased(graph: Graph, x: str, bias: Float32[ndarray, " out"] | None, name: str) -> str:
-    """X + b, or x."""
-    return x if bias is None else graph.add("Add", x, graph.constant(bias, f"{name}.bias"))
+    """``x`` plus the bias, if there is one."""
+    if bias is None:
+        return x
+    return graph.add("Add", x, graph.constant(bias, f"{name}.bias"))
 
 
 def rounded_rows(

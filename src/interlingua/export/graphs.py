@@ -1,7 +1,4 @@
-"""A directory of graphs that need no PyTorch: ONNX, ONNX with int8 products, OpenVINO.
-
-Tokenizer and card included.
-"""
+"""A directory of graphs that need no PyTorch, with tokenizer and card: ONNX, OpenVINO, GGUF."""
 
 from __future__ import annotations
 
@@ -83,6 +80,8 @@ def export_graphs(
     _check_kinds(dtype, kinds)
     model, run = find_model(source)
     encoder = smaller.applied_to(Encoder.load(model))
+    # A graph pools as the encoder does; a compact directory is loaded by stock modules too, which
+    # can do less.
     if check and "compact" in kinds:
         refuse_inexpressible(encoder, model)
     elif check:
@@ -132,6 +131,7 @@ def _check_kinds(dtype: str, kinds: Sequence[Kind]) -> None:
         )
     if "compact" in kinds and dtype != "float32":
         raise ConfigError(f"--compact stores float8, not {dtype}; drop --dtype")
+    # Of all kinds only GGUF stores int8 by its dtype.
     if dtype == "int8" and tuple(kinds) == ("gguf",):
         return
     if dtype not in DTYPES:
@@ -142,9 +142,12 @@ def _check_kinds(dtype: str, kinds: Sequence[Kind]) -> None:
 
 
 def _library(kinds: Sequence[Kind]) -> str:
+    """What the card names as the library, of which the hub takes one."""
     if "compact" in kinds:
         return LIBRARY
-    return kinds[0] if len(kinds) == 1 and kinds[0] in ("openvino", "gguf") else "onnx"
+    if len(kinds) == 1 and kinds[0] in ("openvino", "gguf"):
+        return kinds[0]
+    return "onnx"
 
 
 def write_graphs(
@@ -171,6 +174,7 @@ def write_graphs(
         save_onnx(build_graph(encoder, Int8Weights()), folder / ONNX_FILES["onnx int8"])
     if "onnx" not in kinds and "openvino" not in kinds:
         return
+    # OpenVINO's files are made from the ONNX graph, which goes again if it was not requested.
     graph = folder / ONNX_FILES["onnx"]
     save_onnx(build_graph(encoder, FloatWeights(dtype)), graph)
     if "openvino" in kinds:
@@ -187,10 +191,11 @@ def save_onnx(model: Any, path: Path) -> None:
     import onnx
 
     path.parent.mkdir(exist_ok=True)
-    large = sum(len(constant.raw_data) for constant in model.graph.initializer) > LARGEST_FILE_BYTES
-    onnx.save(
-        model, path, save_as_external_data=large, location=f"{path.name}_data" if large else None
-    )
+    size = sum(len(constant.raw_data) for constant in model.graph.initializer)
+    if size > LARGEST_FILE_BYTES:
+        onnx.save(model, path, save_as_external_data=True, location=f"{path.name}_data")
+    else:
+        onnx.save(model, path)
 
 
 def _save_openvino(graph: Path, path: Path, dtype: str) -> None:
@@ -200,6 +205,7 @@ def _save_openvino(graph: Path, path: Path, dtype: str) -> None:
     except ImportError as error:
         raise MissingExtraError("openvino", "openvino") from error
     path.parent.mkdir(exist_ok=True)
-    model = openvino.Core().read_model(graph)  # not convert_model, which reports its use
+    # Not convert_model, which reports its use to OpenVINO's makers.
+    model = openvino.Core().read_model(graph)
     model.set_rt_info(dtype, RECORDED)
     openvino.save_model(model, path, compress_to_fp16=dtype == "float16")

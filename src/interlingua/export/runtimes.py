@@ -1,5 +1,7 @@
-"""An exported directory as others run it: each runtime from the files that are there, tokenizer
-included.
+"""An exported directory as others run it: each runtime by itself, from the files that are there.
+
+What stands here is what a user of the directory would write. It shares no code with our encoder, so
+that a comparison of the vectors shows whatever is missing in the files.
 """
 
 from __future__ import annotations
@@ -60,8 +62,7 @@ class Runtime(ABC):
 
 
 class StockRuntime(Runtime):
-    """``SentenceTransformer(folder)`` on the CPU, computing in float32 whatever the stored weights
-    are.
+    """``SentenceTransformer(folder)`` on the CPU, in float32 whatever the stored weights are.
 
     Args:
         folder: a model directory.
@@ -78,6 +79,7 @@ class StockRuntime(Runtime):
         except ImportError as error:
             raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
         described = read_json(folder / "config.json")
+        # Vectors of tokens and float8 have their own entry; dtype is transformers'.
         self.weights = described.get("embedding_dtype") or described.get("dtype") or "float32"
         self.model: Any = SentenceTransformer(
             str(folder), device="cpu", trust_remote_code=False
@@ -107,6 +109,7 @@ class TokenizedRuntime(Runtime):
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.encode_special_tokens = tokenizer.get("split_special_tokens", False)
         self.tokenizer.enable_truncation(self.settings.max_tokens)
+        # The mask hides padding, so id 0 will do where the tokenizer has no such token.
         pad = tokenizer.get("pad_token", "[PAD]")
         self.tokenizer.enable_padding(pad_id=self.tokenizer.token_to_id(pad) or 0, pad_token=pad)
 
@@ -119,9 +122,8 @@ class GraphRuntime(TokenizedRuntime):
         before = self.settings.prompt_text(prompt)
         made = []
         for start in range(0, len(texts), BATCH):
-            batch = self.tokenizer.encode_batch(
-                [before + text for text in texts[start : start + BATCH]]
-            )
+            prompted = [before + text for text in texts[start : start + BATCH]]
+            batch = self.tokenizer.encode_batch(prompted)
             ids = np.array([encoding.ids for encoding in batch], dtype=np.int64)
             mask = np.array([encoding.attention_mask for encoding in batch], dtype=np.int64)
             made.append(self.run(ids, mask))
@@ -152,13 +154,15 @@ class OnnxRuntime(GraphRuntime):
             raise MissingExtraError("onnxruntime", "onnx") from error
         self.name = name
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3  # errors
+        # Errors, no warnings.
+        options.log_severity_level = 3
         graph = folder / ONNX_FILES[name]
         try:
             self.session: Any = onnxruntime.InferenceSession(
                 str(graph), options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # its exceptions share no base
+        # The library's exceptions share no base.
+        except Exception as error:
             raise CheckpointError(
                 f"{graph}: onnxruntime can't run it ({_short(error)}); export it again"
             ) from error
@@ -199,18 +203,21 @@ class OpenVinoRuntime(GraphRuntime):
             self.model: Any = openvino.compile_model(
                 model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
             )
-        except Exception as error:  # RuntimeError and its own
+        # RuntimeError, and exceptions of its own.
+        except Exception as error:
             raise CheckpointError(
                 f"{graph}: openvino can't run it ({_short(error)}); export it again"
             ) from error
-        kept = model.get_rt_info(RECORDED) if model.has_rt_info(RECORDED) else "float32"
-        self.weights = str(getattr(kept, "value", kept))
+        self.weights = "float32"
+        if model.has_rt_info(RECORDED):
+            record = model.get_rt_info(RECORDED)
+            # Some versions give an object around the value, others the value.
+            self.weights = str(getattr(record, "value", record))
 
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
         """See ``GraphRuntime``."""
-        return np.array(
-            self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
-        )
+        outputs = self.model({"input_ids": ids, "attention_mask": mask})
+        return np.array(outputs["sentence_embedding"])
 
 
 class LlamaCppRuntime(TokenizedRuntime):
@@ -233,13 +240,16 @@ class LlamaCppRuntime(TokenizedRuntime):
             import xllamacpp
         except ImportError as error:
             raise MissingExtraError("xllamacpp", "gguf") from error
+        # The name of the file ends with the kind of its weights, see gguf_file.
         self.weights = file.stem.rpartition("-")[2]
         options = xllamacpp.CommonParams()
         options.model.path = str(file)
         options.embedding = True
         options.n_parallel = 1
         options.warmup = False
-        options.verbosity = -1  # silent
+        # Silent.
+        options.verbosity = -1
+        # A text is computed as a whole, so the longest one has to fit into a batch.
         options.n_ctx = options.n_batch = options.n_ubatch = self.settings.max_tokens
         try:
             self.server: Any = xllamacpp.Server(options)
@@ -253,9 +263,8 @@ class LlamaCppRuntime(TokenizedRuntime):
         before = self.settings.prompt_text(prompt)
         vectors = []
         for text in texts:
-            answer = self.server.handle_embeddings(
-                {"input": [self._cut(before + text)], "model": ""}
-            )
+            request = {"input": [self._cut(before + text)], "model": ""}
+            answer = self.server.handle_embeddings(request)
             if "data" not in answer:
                 raise CheckpointError(
                     f"llama.cpp gives no vector for {text[:60]!r}: {str(answer)[:150]}"
@@ -266,7 +275,11 @@ class LlamaCppRuntime(TokenizedRuntime):
     def _cut(self, text: str) -> str:
         """The part of a text that the model's limit keeps: llama.cpp refuses longer ones."""
         encoding = self.tokenizer.encode(text)
-        return text[: max(end for _, end in encoding.offsets)] if encoding.overflowing else text
+        if not encoding.overflowing:
+            return text
+        # The last token is a special one without a place, so the end is not that of the last.
+        end = max(end for _, end in encoding.offsets)
+        return text[:end]
 
 
 def runtimes(folder: Path) -> list[Runtime]:
@@ -276,12 +289,14 @@ def runtimes(folder: Path) -> list[Runtime]:
         CheckpointError: there is nothing to run.
         MissingExtraError: a library is not installed.
     """
-    has_weights = any((folder / file).is_file() for file in WEIGHT_FILES)
-    found: list[Runtime] = [StockRuntime(folder)] if has_weights else []
+    found: list[Runtime] = []
+    if any((folder / file).is_file() for file in WEIGHT_FILES):
+        found.append(StockRuntime(folder))
     found += [
         OnnxRuntime(folder, name) for name, file in ONNX_FILES.items() if (folder / file).is_file()
     ]
-    found += [OpenVinoRuntime(folder)] if (folder / OPENVINO_FILE).is_file() else []
+    if (folder / OPENVINO_FILE).is_file():
+        found.append(OpenVinoRuntime(folder))
     found += [LlamaCppRuntime(folder, file) for file in sorted(folder.glob(GGUF_FILES))]
     if not found:
         raise CheckpointError(

@@ -67,6 +67,7 @@ def export(
         )
     model, run = find_model(source)
     encoder = smaller.applied_to(Encoder.load(model))
+    # transformers has no layers of int8; a table of vectors needs none.
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(
             f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8"
@@ -79,8 +80,10 @@ def export(
     provenance = read_provenance(
         run, name=title, digest=encoder.digest(), license=license, results=files
     )
+    stored = torch.int8 if dtype == "int8" else DTYPES[dtype]
+    # An error in verify leaves no directory behind.
     with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
-        encoder.save(folder, dtype=torch.int8 if dtype == "int8" else DTYPES[dtype])
+        encoder.save(folder, dtype=stored)
         (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")
         if not check:
             return None
@@ -97,19 +100,24 @@ def find_model(source: PathLike) -> tuple[PathLike, Path | None]:
         CheckpointError: a run's folder holds no model yet.
     """
     folder = Path(source)
+    # hf:owner/name, or a mistake, which the loading of the model reports.
     if not folder.is_dir():
-        return source, None  # ``hf:owner/name``, or a mistake that loading names
+        return source, None
     if (folder / RUN_CONFIG).exists():
         return model_of_run(folder), folder
-    return folder, folder.parent if (folder.parent / RUN_CONFIG).exists() else None
+    # A model inside of a run's folder, such as RUN/best.
+    if (folder.parent / RUN_CONFIG).exists():
+        return folder, folder.parent
+    return folder, None
 
 
 def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
     """Raises CheckpointError for settings that stock modules would silently ignore."""
     vocabulary = encoder.vocabulary
-    static = isinstance(encoder.backbone, StaticBackbone)
-    special = any(vocabulary.tokenizer.encode("a").special_tokens_mask)
-    if special and not static and not encoder.settings.include_special:
+    # The module of token vectors leaves special tokens out by itself.
+    is_static = isinstance(encoder.backbone, StaticBackbone)
+    has_special = any(vocabulary.tokenizer.encode("a").special_tokens_mask)
+    if has_special and not is_static and not encoder.settings.include_special:
         raise CheckpointError(
             f"{model}: it pools without special tokens, which sentence-transformers' modules"
             " can't; use it with interlingua, or export without verification and expect other"
@@ -119,8 +127,9 @@ def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
 
 
 def refuse_segmentation(encoder: Encoder, model: PathLike) -> None:
-    """Raises CheckpointError for a model that needs the language of a text, which other libraries
-    are not given.
+    """Raises CheckpointError for a model that needs to know the language of a text.
+
+    Other libraries are not given it.
     """
     vocabulary = encoder.vocabulary
     if encoder.language_shift is not None:

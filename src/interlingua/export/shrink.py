@@ -1,6 +1,4 @@
-"""A smaller model from a large one: the vocabulary of the texts at hand, the first layers, shorter
-vectors.
-"""
+"""A smaller model from a large one: fewer words, fewer layers, shorter vectors."""
 
 from __future__ import annotations
 
@@ -57,8 +55,7 @@ def shrink(
     truncate_dim: int | None = None,
     ranges_of: Iterable[PathLike] = (),
 ) -> Encoder:
-    """Takes word embeddings that no text needs out of an encoder, layers from its end, and elements
-    from its vectors.
+    """Takes out of an encoder what is not needed: word embeddings, layers, elements of vectors.
 
     Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces
     that are gone, and are then spelled in smaller ones.
@@ -66,7 +63,7 @@ def shrink(
     Args:
         encoder: stays as it is.
         texts: files with the tokens to keep, or globs: ``.txt`` of one sentence a line, or pairs in
-            any known format, both sides. None = the vocabulary stays whole.
+            any known format, both sides. Without any the vocabulary stays whole.
         layers: how many to keep, from the first.
         components_of: files or globs, as ``texts``: the vectors are rotated onto the principal
             components of theirs.
@@ -77,15 +74,17 @@ def shrink(
         ConfigError: the encoder has fewer layers or elements, or none are to be kept.
         DataError: a file is missing or broken.
     """
-    files = [file for text in texts for file in _matching(os.fspath(text))]
-    if files:
-        encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(files)))
+    # Vocabulary and layers go first, as they decide the vectors that all the rest is about.
+    kept_texts = _all_matching(texts)
+    if kept_texts:
+        encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(kept_texts)))
     if layers is not None:
         encoder = first_layers(encoder, layers)
-    turned = [file for text in components_of for file in _matching(os.fspath(text))]
-    if turned:
-        encoder = in_components(encoder, _sentences(turned))
-    measured = [file for text in ranges_of for file in _matching(os.fspath(text))]
+    # Then the rotation, which sorts the elements before the last of them are cut.
+    component_texts = _all_matching(components_of)
+    if component_texts:
+        encoder = in_components(encoder, _sentences(component_texts))
+    range_texts = _all_matching(ranges_of)
     settings = encoder.settings
     if truncate_dim is not None:
         if not 1 <= truncate_dim <= encoder.dim:
@@ -94,13 +93,15 @@ def shrink(
                 " fewer"
             )
         settings = dataclasses.replace(settings, truncate_dim=truncate_dim)
-    if truncate_dim is not None or measured:
+    # Another object with the same weights: ranges are put into its settings, and the caller's
+    # encoder stays as it is.
+    if truncate_dim is not None or range_texts:
         layers_after = (encoder.post_pooling, encoder.language_shift)
         encoder = Encoder(encoder.backbone, encoder.vocabulary, settings, *layers_after).train(
             encoder.training
         )
-    if measured:
-        encoder.calibrate_ranges(_sentences(measured))
+    if range_texts:
+        encoder.calibrate_ranges(_sentences(range_texts))
     return encoder
 
 
@@ -114,19 +115,26 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
     if not 1 <= layers <= had:
         raise ConfigError(f"{layers} layers of a model that has {had}; choose 1 to {had}")
     config = dataclasses.replace(encoder.backbone.config, num_hidden_layers=layers)
+    # Made without memory for its weights; the names of its parameters say which are kept.
     with torch.device("meta"):
         backbone = Backbone(config)
-    wanted = backbone.state_dict().keys()
+    kept_names = backbone.state_dict().keys()
+    # Copies, so that training one of the two encoders leaves the other as it is.
     weights = {
         name: copy.deepcopy(tensor)
         for name, tensor in encoder.backbone.state_dict().items()
-        if name in wanted
+        if name in kept_names
     }
     backbone.load_state_dict(weights, assign=True)
     return encoder.with_backbone(backbone.requires_grad_(True)).train(encoder.training)
 
 
+def _all_matching(patterns: Iterable[PathLike]) -> list[str]:
+    return [file for pattern in patterns for file in _matching(os.fspath(pattern))]
+
+
 def _matching(pattern: str) -> list[str]:
+    """The files that a glob stands for; a name without signs is left to whoever opens it."""
     if not any(sign in pattern for sign in "*?["):
         return [pattern]
     files = sorted(glob.glob(os.path.expanduser(os.path.expandvars(pattern))))

@@ -1,5 +1,9 @@
-"""The proof of an export: the same vectors from us and from all that runs it, or the name of what
-differs.
+"""The proof of an export: all that can run it gives our vectors, or else the name of what differs.
+
+Texts of several scripts, one of them of 600 words, are encoded by the encoder and by each
+runtime that finds files in the exported directory. Their cosines must be 1 up to the rounding of
+the stored weights. Where sentence-transformers is too far away, the stages from prompt to pooling
+are compared one after another, so that the error names the first one that differs.
 """
 
 from __future__ import annotations
@@ -89,6 +93,7 @@ class Verification:
             (runtime, language, low)
             for runtime, found in self.lowest.items()
             for language, low in found.items()
+            # Written so that NaN fails too.
             if not low.cosine >= 1 - self.tolerances[runtime]
         ]
 
@@ -103,14 +108,15 @@ class Verification:
         for language in self.worst:
             cells = []
             for name in names:
+                # Rounding can make a cosine a little more than 1.
                 distance = max(0.0, 1 - self.lowest[name][language].cosine)
-                mark = "!" * ((name, language) in wrong)
+                mark = "!" if (name, language) in wrong else ""
                 cells.append(f"{distance:.1e}{mark}")
             rows.append((language, *cells))
-        rows.append(
-            ("1 - mean cosine", *(f"{max(0.0, 1 - self.means[name]):.1e}" for name in names))
-        )
-        rows.append(("allowed", *(f"{self.tolerances[name]:.1e}" for name in names)))
+        means = [f"{max(0.0, 1 - self.means[name]):.1e}" for name in names]
+        rows.append(("1 - mean cosine", *means))
+        allowed = [f"{self.tolerances[name]:.1e}" for name in names]
+        rows.append(("allowed", *allowed))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
         def line(row: Sequence[str]) -> str:
@@ -128,8 +134,7 @@ def verify(
     called: PathLike | None = None,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification:
-    """Encodes texts with the encoder and with everything that can run what is in an exported
-    directory.
+    """Compares the encoder's vectors with those of all that can run an exported directory.
 
     Args:
         encoder: in the precision it was trained in.
@@ -147,6 +152,7 @@ def verify(
     """
     run_by = runtimes(folder)
     found = measure(encoder, run_by, samples, prompts)
+    # Before any error, so that the user sees the whole table and not the first fault alone.
     on_verified(found)
     for name, language, low in found.failures():
         runtime = next(runtime for runtime in run_by if runtime.name == name)
@@ -155,7 +161,9 @@ def verify(
             reason = ": " + difference(
                 encoder, runtime.model, low.text, language=language, prompt=low.prompt
             )
-        shown = low.text if len(low.text) <= 60 else low.text[:60] + "..."
+        shown = low.text
+        if len(shown) > 60:
+            shown = shown[:60] + "..."
         raise CheckpointError(
             f"{called or folder}: {name} gives another vector for {shown!r} ({language}, cosine"
             f" {low.cosine:.6f}, wanted 1 - {runtime.tolerance:g}){reason}"
@@ -168,8 +176,7 @@ def check_model(
     dtype: torch.dtype | None = None,
     samples: Mapping[str, Sequence[str]] = SAMPLES,
 ) -> None:
-    """Refuses a model with vectors or weights that are not finite, whether or not it is compared
-    afterwards.
+    """Refuses a model with vectors or weights that are not finite.
 
     Args:
         encoder: that is to be exported.
@@ -188,8 +195,11 @@ def check_model(
             continue
         if shift is None or language in shift.languages:
             _finite(encoder.encode(texts, language=language, report=EncodeReport()), texts)
+    # The texts above may not reach every weight; and float16 ends at 65,504.
     for name, weight in encoder.state_dict().items():
-        stored = weight if dtype is None else weight.to(dtype)
+        stored = weight
+        if dtype is not None:
+            stored = weight.to(dtype)
         if not torch.isfinite(stored).all():
             kind = str(stored.dtype).removeprefix("torch.")
             raise CheckpointError(
@@ -217,15 +227,19 @@ def measure(
             ours = vectors.astype(np.float64)
             for runtime in run_by:
                 theirs = runtime.encode(texts, prompt=prompt)
+                # Both have length 1, so inner products are cosines.
                 cosines = (ours * theirs).sum(axis=1)
-                cosines[~ours.any(axis=1) & ~theirs.any(axis=1)] = (
-                    1.0  # texts without a known token
-                )
+                # A text without a known token is a vector of zeros; two of them are equal.
+                both_zero = ~ours.any(axis=1) & ~theirs.any(axis=1)
+                cosines[both_zero] = 1.0
                 sums[runtime.name] += float(cosines.sum())
+                # NaN counts as the farthest there is.
                 place = int(np.nan_to_num(cosines, nan=-1.0).argmin())
                 low = Lowest(float(cosines[place]), texts[place], prompt)
                 known = lowest[runtime.name].setdefault(language, low)
-                if not known.cosine <= low.cosine:
+                # NaN compares with nothing: a known one stays, and a new one takes the place.
+                is_known_nan = np.isnan(known.cosine)
+                if not is_known_nan and not known.cosine <= low.cosine:
                     lowest[runtime.name][language] = low
     count = sum(map(len, samples.values()))
     return Verification(
@@ -247,20 +261,22 @@ def with_texts_of(files: Iterable[PathLike]) -> dict[str, Sequence[str]]:
         DataError: a file is missing or broken, or its language is unknown.
     """
     found: dict[str, list[str]] = {language: list(texts) for language, texts in SAMPLES.items()}
+    # The built-in texts do not count against the user's.
     limits = {language: len(texts) + MOST_TEXTS for language, texts in found.items()}
     for file in files:
         for language, text in _texts(file):
-            if len(texts := found.setdefault(language, [])) < limits.setdefault(
-                language, MOST_TEXTS
-            ):
+            texts = found.setdefault(language, [])
+            if len(texts) < limits.get(language, MOST_TEXTS):
                 texts.append(text)
     return dict(found)
 
 
 def _texts(file: PathLike) -> Iterable[tuple[str, str]]:
+    """Language and text of each sentence of a file, of pairs both."""
     if stem_and_suffix(file)[1] == ".txt":
         language = language_of(Path(file))
-        yield from ((language, text) for text in read_sentences(file))
+        for text in read_sentences(file):
+            yield language, text
         return
     for pair in read_pairs(file):
         yield pair.source_language, pair.source
@@ -270,9 +286,13 @@ def _texts(file: PathLike) -> Iterable[tuple[str, str]]:
 def difference(
     encoder: Encoder, stock: Any, text: str, *, language: str, prompt: str | None
 ) -> str:
-    """The first stage, from tokens to vector, at which the two part."""
-    own_name = encoder.settings.default_prompt if prompt is None else prompt
-    stock_name = stock.default_prompt_name if prompt is None else prompt
+    """The first stage, from tokens to vector, at which the two differ."""
+    own_name = prompt
+    stock_name = prompt
+    # Each of the two has a default of its own.
+    if prompt is None:
+        own_name = encoder.settings.default_prompt
+        stock_name = stock.default_prompt_name
     own_prompt = encoder.settings.prompts.get(own_name or "", "")
     stock_prompt = stock.prompts.get(stock_name or "", "")
     if own_prompt != stock_prompt:
@@ -283,28 +303,28 @@ def difference(
     ids = encoder.vocabulary.encode([prompted], language=language, max_tokens=encoder.max_tokens)[0]
     features = stock.preprocess([prompted])
     theirs = features["input_ids"][0].tolist()
+    # A cut text differs in its tokens too; the limit is the reason to name.
     if len(ids) != len(theirs) and stock.max_seq_length != encoder.max_tokens:
         return (
             f"it cuts texts at {stock.max_seq_length} tokens, the encoder at {encoder.max_tokens}"
         )
     if ids != theirs:
-        place = next(
-            (i for i, (a, b) in enumerate(zip(ids, theirs, strict=False)) if a != b),
-            min(len(ids), len(theirs)),
-        )
+        place = _first_difference(ids, theirs)
         return (
             f"the tokens differ, from place {place}: ids {ids[place : place + 3]} and"
             f" {theirs[place : place + 3]}"
         )
     with torch.no_grad():
+        # One sentence, packed: it begins at token 0 and ends at the last.
         own = encoder.backbone(torch.tensor(ids), torch.tensor([0, len(ids)]))
-        states = stock[0](
-            {key: value for key, value in features.items() if isinstance(value, torch.Tensor)}
-        )
-        apart = (own - states["token_embeddings"][0].float()).abs().max().item()
-    if apart > 0.05:
+        # The features may hold other things besides tensors, which the module does not take.
+        tensors = {key: value for key, value in features.items() if isinstance(value, torch.Tensor)}
+        states = stock[0](tensors)
+        distance = (own - states["token_embeddings"][0].float()).abs().max().item()
+    # Less is put down to the rounding of the stored weights.
+    if distance > 0.05:
         return (
-            f"the hidden states differ by up to {apart:.3g}, so weights, positions or activation"
+            f"the hidden states differ by up to {distance:.3g}, so weights, positions or activation"
             " are not the same"
         )
     return (
@@ -313,13 +333,20 @@ def difference(
     )
 
 
+def _first_difference(ids: list[int], theirs: list[int]) -> int:
+    """The first place at which two lists differ, or the end of the shorter one."""
+    for place, (own, other) in enumerate(zip(ids, theirs, strict=False)):
+        if own != other:
+            return place
+    return min(len(ids), len(theirs))
+
+
 def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -> str:
+    """``difference`` of a model of token vectors, which has no hidden states and no limit."""
     special = set(encoder.special_ids.tolist())
-    ids = [
-        token
-        for token in encoder.vocabulary.encode([text], language=language)[0]
-        if token not in special
-    ]
+    tokens = encoder.vocabulary.encode([text], language=language)[0]
+    # The module of sentence-transformers makes no special tokens.
+    ids = [token for token in tokens if token not in special]
     theirs = stock.preprocess([text])["input_ids"].tolist()
     if ids != theirs:
         return (

@@ -1,6 +1,4 @@
-"""From translation catalogues to a trained, measured encoder in minutes: the library's main job, on
-real data.
-"""
+"""From translation catalogues to a trained, measured encoder in minutes, on real data."""
 
 from interlingua.callable_package import make_callable
 

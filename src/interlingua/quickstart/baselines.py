@@ -1,5 +1,6 @@
-"""What a model must beat: chance, and character n-grams, which match names, loans and punctuation
-across languages.
+"""What a model must beat: chance, and character n-grams.
+
+These match names, loan words and punctuation across languages without having learned anything.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def tfidf_accuracy(sources: Sequence[str], targets: Sequence[str]) -> tuple[floa
         raise MissingExtraError("scikit-learn", "quickstart") from error
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True)
     vectorizer.fit([*sources, *targets])
+    # The rows have length 1, so the products are cosines.
     similarity = (vectorizer.transform(sources) @ vectorizer.transform(targets).T).toarray()
     return expected_accuracy(similarity), expected_accuracy(similarity.T)
 
@@ -47,5 +49,7 @@ def tfidf_accuracy(sources: Sequence[str], targets: Sequence[str]) -> tuple[floa
 def expected_accuracy(similarity: Float[ndarray, "n n"]) -> float:
     """P@1 where candidate i is the right one for query i and ties are broken at random."""
     best = similarity.max(axis=1, keepdims=True)
-    tied = similarity >= best
-    return float((np.diagonal(tied) / tied.sum(axis=1)).mean())
+    # All best ones are equally likely to be drawn. Many texts share no n-gram with any candidate,
+    # and all of these tie at 0.
+    is_best = similarity >= best
+    return float((np.diagonal(is_best) / is_best.sum(axis=1)).mean())

@@ -33,6 +33,15 @@ ENGLISH = "eng_Latn"
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 """What reading a wheel raises that was cut short or changed in the cache."""
 SENTENCE_WORDS = 3
+# Wheels alone: from a source distribution pip would have to run code to learn what is in it.
+PIP_OPTIONS = (
+    "--quiet",
+    "--disable-pip-version-check",
+    "--no-input",
+    "--no-deps",
+    "--only-binary",
+    ":all:",
+)
 
 Progress = Callable[[str, int, int], None]
 """Called with the current piece of work, the pieces done and the pieces in all."""
@@ -86,15 +95,15 @@ class Source:
 
 def packages() -> tuple[Package, ...]:
     """The packages of ``packages.toml``."""
-    with importlib.resources.as_file(
-        importlib.resources.files("interlingua.quickstart") / "packages.toml"
-    ) as path:
+    resource = importlib.resources.files("interlingua.quickstart") / "packages.toml"
+    with importlib.resources.as_file(resource) as path:
         return from_mapping(_Packages, load_toml(path), where="packages.toml").package
 
 
 def is_sentence(english: str) -> bool:
-    """Whether a message counts as a sentence, not a name or a label: its English has three words or
-    more.
+    """Whether a message counts as a sentence, not as a name or a label.
+
+    It does if its English has three words or more.
     """
     return len(english.split()) >= SENTENCE_WORDS
 
@@ -119,21 +128,10 @@ def fetch(
     failed: dict[str, str] = {}
 
     def one(package: Package) -> tuple[Package, Source | str]:
-        kept = _find_wheel(package, cache)
-        if kept is not None:
-            try:
-                return package, _unpack(kept, package, cache)
-            except DAMAGED:
-                kept.unlink()
-        wheel = _download(package, cache)
-        try:
-            return package, wheel if isinstance(wheel, str) else _unpack(wheel, package, cache)
-        except DAMAGED as error:
-            assert isinstance(wheel, Path)
-            wheel.unlink()
-            return package, f"the wheel that pip fetched is damaged ({error})"
+        return package, _source_or_complaint(package, cache)
 
-    with ThreadPoolExecutor(4) as pool:  # pip mostly waits for the network
+    # Threads will do, as pip is a process of its own and mostly waits for the network.
+    with ThreadPoolExecutor(4) as pool:
         for done, (package, found) in enumerate(pool.map(one, wanted), 1):
             if isinstance(found, str):
                 failed[package.name] = found
@@ -141,6 +139,25 @@ def fetch(
                 sources[package.name] = found
             progress(package.name, done, len(wanted))
     return [sources[package.name] for package in wanted if package.name in sources], failed
+
+
+def _source_or_complaint(package: Package, cache: Path) -> Source | str:
+    """A package's catalogues from the cache or by pip, or else why they can't be had."""
+    kept = _find_wheel(package, cache)
+    if kept is not None:
+        # A wheel that is damaged in the cache is fetched again.
+        try:
+            return _unpack(kept, package, cache)
+        except DAMAGED:
+            kept.unlink()
+    wheel = _download(package, cache)
+    if isinstance(wheel, str):
+        return wheel
+    try:
+        return _unpack(wheel, package, cache)
+    except DAMAGED as error:
+        wheel.unlink()
+        return f"the wheel that pip fetched is damaged ({error})"
 
 
 def read_catalogues(source: Source) -> Iterator[TextPair]:
@@ -161,9 +178,14 @@ def read_catalogues(source: Source) -> Iterator[TextPair]:
         )
     for path in catalogue_files(source.folder):
         language = language_of(path)
-        if language is None or language.startswith("eng_"):
-            source.skipped["files in English" if language else "files of no known language"] += 1
+        if language is None:
+            source.skipped["files of no known language"] += 1
             continue
+        # English to English is no translation.
+        if language.startswith("eng_"):
+            source.skipped["files in English"] += 1
+            continue
+        # Read as a whole before any pair is passed on: a file that breaks off counts as none.
         try:
             pairs = list(
                 read_pairs(
@@ -183,8 +205,9 @@ def read_catalogues(source: Source) -> Iterator[TextPair]:
 
 
 def catalogue_files(folder: Path) -> Iterator[Path]:
-    """The catalogues below a folder in a fixed order: each ``.mo``, and each ``.po`` without a
-    ``.mo`` next to it.
+    """The catalogues below a folder in a fixed order.
+
+    They are each ``.mo``, and each ``.po`` without a ``.mo`` next to it.
     """
     files = sorted(path for path in folder.rglob("*.[mp]o") if path.is_file())
     compiled = {path.with_suffix("") for path in files if path.suffix == ".mo"}
@@ -194,7 +217,10 @@ def catalogue_files(folder: Path) -> Iterator[Path]:
 def language_of(path: Path) -> str | None:
     """The language code of a catalogue, from its path; None where that names no known language."""
     parts = path.parts
-    name = parts[parts.index("LC_MESSAGES") - 1] if "LC_MESSAGES" in parts[1:] else path.stem
+    name = path.stem
+    # The usual place is LANGUAGE/LC_MESSAGES/DOMAIN.mo.
+    if "LC_MESSAGES" in parts[1:]:
+        name = parts[parts.index("LC_MESSAGES") - 1]
     try:
         return languages.resolve(name).code
     except DataError:
@@ -202,6 +228,7 @@ def language_of(path: Path) -> str | None:
 
 
 def _find_wheel(package: Package, cache: Path) -> Path | None:
+    # A wheel's name has one underscore for any run of dashes, dots and underscores.
     stem = re.sub(r"[-_.]+", "_", package.name).lower()
     return next(iter(sorted((cache / "wheels").glob(f"{stem}-{package.version}-*.whl"))), None)
 
@@ -214,23 +241,8 @@ def _download(package: Package, cache: Path) -> Path | str:
     complaint = ""
     for requirement in (f"{package.name}=={package.version}", package.name):
         with atomic_directory(cache / "fetched" / package.name, overwrite=True) as folder:
-            command = [
-                sys.executable,
-                "-m",
-                "pip",
-                "download",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-input",
-            ]
-            command += [
-                "--no-deps",
-                "--only-binary",
-                ":all:",
-                "--dest",
-                os.fspath(folder),
-                requirement,
-            ]
+            command = [sys.executable, "-m", "pip", "download", *PIP_OPTIONS]
+            command += ["--dest", os.fspath(folder), requirement]
             outcome = subprocess.run(command, capture_output=True, text=True, check=False)
             if "No module named pip" in outcome.stderr:
                 raise DataError(
@@ -243,9 +255,9 @@ def _download(package: Package, cache: Path) -> Path | str:
                 found.replace(wheel)
                 return wheel
             errors = [line for line in outcome.stderr.splitlines() if line.startswith("ERROR")]
-            complaint = complaint or (errors or ["pip fetched no wheel"])[-1].removeprefix(
-                "ERROR: "
-            )
+            last = (errors or ["pip fetched no wheel"])[-1].removeprefix("ERROR: ")
+            # What pip reports of the checked release tells more than what follows.
+            complaint = complaint or last
     return complaint
 
 
@@ -273,17 +285,20 @@ def _license(metadata: Message, package: Package) -> str:
         line for line in metadata.get_all("Classifier", ()) if line.startswith("License ::")
     ]
     kinds = [line.rpartition(" :: ")[2] for line in classifiers]
+    # From the most exact to the least; some put the whole text of the license here.
     stated = (
         metadata["License-Expression"] or metadata["License"] or "; ".join(kinds) or "not stated"
     ).splitlines()[0]
     listed = package.license.casefold()
     if metadata["License-Expression"]:
         agrees = stated.casefold() == listed
-    else:  # "BSD" and "BSD License" leave open which
+    else:
+        # "BSD" and "BSD License" leave open which one, so the family has to do.
         family = listed.partition("-")[0]
         agrees = any(family in re.split(r"[^a-z]+", text.casefold()) for text in (stated, *kinds))
     if agrees:
         return package.license
+    # A newer release may have changed its license; the one that was checked should not.
     if metadata["Version"] == package.version:
         log.warning(
             "%s %s: its license was taken to be %s, its metadata say %s",
@@ -296,6 +311,7 @@ def _license(metadata: Message, package: Package) -> str:
 
 
 def _catalogues(names: Iterable[str]) -> list[str]:
+    """The members of a wheel that ``catalogue_files`` would find."""
     found = [name for name in names if name.endswith((".mo", ".po"))]
     compiled = {name[:-3] for name in found if name.endswith(".mo")}
     return [name for name in found if name.endswith(".mo") or name[:-3] not in compiled]

@@ -1,6 +1,4 @@
-"""From catalogues to a prepared corpus and the held-out messages to measure on, with the library's
-own ``prepare``.
-"""
+"""From catalogues to a prepared corpus and held-out messages, with the library's ``prepare``."""
 
 from __future__ import annotations
 
@@ -47,6 +45,7 @@ def collect(
     """
     everything = list(sources)
     found: dict[str, dict[str, list[TextPair]]] = {source.name: {} for source in everything}
+    # Each English sentence once a language: the same message is in many packages.
     sentences: dict[str, set[str]] = {}
     for done, source in enumerate(everything, 1):
         for pair in read_catalogues(source):
@@ -66,11 +65,9 @@ def collect(
             " --catalogues DIR"
         )
     for source in everything:
-        chosen = {
-            language: found[source.name][language]
-            for language in kept
-            if language in found[source.name]
-        }
+        of_source = found[source.name]
+        chosen = {language: of_source[language] for language in kept if language in of_source}
+        # Lists of names, such as those of countries, may be longer than all sentences together.
         if source.only_names:
             chosen = {
                 language: _sample(pairs, kept[language]) for language, pairs in chosen.items()
@@ -87,24 +84,28 @@ def prepare_config(
     vocabulary_size: int,
     max_tokens: int,
 ) -> PrepareConfig:
-    """The configuration of ``interlingua prepare``: no placeholders.
+    """The configuration of ``interlingua prepare``.
 
-    Sentences and names held out by English text.
+    Placeholders are taken out of the messages; sentences and names are held out by English text.
     """
-    named = {source.name: source for source in sources}
-    return PrepareConfig(
-        output=output,
-        sources=tuple(
+    by_name = {source.name: source for source in sources}
+    configured = []
+    for name, files in bitexts.items():
+        if not files:
+            continue
+        source = by_name[name]
+        configured.append(
             SourceConfig(
-                name=f"{name} {named[name].version or ''}".strip(),
+                name=f"{name} {source.version or ''}".strip(),
                 paths=tuple(files.values()),
                 format="tsv",
-                license=named[name].license,
-                heldout=not named[name].only_names,
+                license=source.license,
+                heldout=not source.only_names,
             )
-            for name, files in bitexts.items()
-            if files
-        ),
+        )
+    return PrepareConfig(
+        output=output,
+        sources=tuple(configured),
         clean=CleanConfig(markup="strip", max_characters=400),
         heldout=SplitConfig(pairs=250, short_pairs=150, min_words=SENTENCE_WORDS, max_share=0.1),
         validation=SplitConfig(pairs=10, min_words=SENTENCE_WORDS, max_share=0.02),
@@ -131,10 +132,10 @@ def split_kinds(heldout: Path, output: Path) -> dict[Kind, Path]:
     for file in pair_files(heldout):
         parts: dict[Kind, list[str]] = {"sentences": [], "names": []}
         for foreign, english in zip(*read_pair_file(file), strict=True):
-            parts["sentences" if is_sentence(english) else "names"].append(
-                f"{foreign}\t{english}\n"
-            )
+            kind: Kind = "sentences" if is_sentence(english) else "names"
+            parts[kind].append(f"{foreign}\t{english}\n")
         for kind, lines in parts.items():
+            # With one candidate every query finds its translation.
             if len(lines) > 1:
                 folders[kind] = output / kind
                 folders[kind].mkdir(parents=True, exist_ok=True)
@@ -144,10 +145,12 @@ def split_kinds(heldout: Path, output: Path) -> dict[Kind, Path]:
 
 def _sample(pairs: Sequence[TextPair], count: int) -> list[TextPair]:
     """At most ``count`` pairs, those of the same messages in every language."""
+    # A digest shuffles them, and needs no seed that all languages would have to share.
     return sorted(pairs, key=lambda pair: (crc32(pair.source.encode()), pair))[:count]
 
 
 def _write(by_language: Mapping[str, Sequence[TextPair]], folder: Path) -> dict[str, Path]:
+    """Writes the pairs of each language, the foreign text first."""
     files = {}
     for language, pairs in sorted(by_language.items()):
         files[language] = folder / f"{language}-{ENGLISH}.tsv"
@@ -156,4 +159,5 @@ def _write(by_language: Mapping[str, Sequence[TextPair]], folder: Path) -> dict[
 
 
 def _folder_name(source: str) -> str:
+    """A source's name, which may be a path, without what a folder's name can't hold."""
     return "".join(character if character.isalnum() else "_" for character in source).strip("_")

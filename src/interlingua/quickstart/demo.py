@@ -1,6 +1,4 @@
-"""A small demonstration: where a few sentences land among the held-out messages of other
-languages.
-"""
+"""A small demonstration: what lies nearest to a few sentences among messages of other languages."""
 
 from __future__ import annotations
 
@@ -59,9 +57,10 @@ def demonstrate(
     """
     texts = _read(folder)
     chosen = [code for code in SHOWN_LANGUAGES if code in texts]
-    chosen = (chosen + sorted((c for c in texts if c not in chosen), key=lambda c: -len(texts[c])))[
-        : 2 * languages
-    ]
+    others = [code for code in texts if code not in chosen]
+    # Those with most messages first. Twice as many as are shown, as not all have every sentence.
+    chosen += sorted(others, key=lambda code: -len(texts[code]))
+    chosen = chosen[: 2 * languages]
     english = _shared_sentences([texts[code] for code in chosen], queries)
     if not english:
         return []
@@ -100,12 +99,11 @@ def _read(folder: Path) -> dict[str, dict[str, str]]:
 def _shared_sentences(texts: Sequence[Mapping[str, str]], count: int) -> list[str]:
     """The readable messages that most of the languages have, in a fixed order."""
     shared = Counter(message for messages in texts for message in messages if _is_readable(message))
+    # Of equally many by the alphabet, so that two runs show the same.
     return sorted(shared, key=lambda message: (-shared[message], message))[:count]
 
 
 def _is_readable(message: str) -> bool:
-    """Plain words only: no quotes, numbers, abbreviations, or what is left of stripped
-    placeholders.
-    """
+    """Whether it has plain words only: no quotes, numbers or rests of placeholders."""
     words = message.split()
     return len(words) in WORDS and all(map(_PLAIN_WORD.fullmatch, words))

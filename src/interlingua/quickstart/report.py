@@ -104,6 +104,7 @@ def write_html(findings: Findings, path: Path) -> None:
 
 def headline(findings: Findings) -> str:
     """The result in one sentence."""
+    # Across scripts, where nothing but what was learned can match.
     other = findings.average("sentences", "other")
     if other is None:
         return f"An encoder of {findings.languages} languages, trained from scratch"
@@ -115,9 +116,7 @@ def headline(findings: Findings) -> str:
 
 
 def verdict(findings: Findings) -> str:
-    """How the encoder stands to character n-grams, for both kinds of script, whichever way it
-    went.
-    """
+    """How the encoder compares with character n-grams for both kinds of script, good or bad."""
     parts = []
     for average in findings.averages:
         how = "ahead of" if average.model > average.tfidf else "not ahead of"
@@ -147,6 +146,7 @@ def _averages(findings: Findings) -> list[tuple[Any, ...]]:
     """The rows of the table of averages."""
     rows = []
     for average in findings.averages:
+        # Markup, as the template escapes plain text.
         model = Markup("<b>{:.3f}</b>").format(average.model)
         measures = (f"{average.tfidf:.3f}", f"{average.ratio:.1f}x", f"{average.random:.3f}")
         rows.append((average.kind, SCRIPTS[average.script], model, *measures, average.languages))
@@ -158,9 +158,8 @@ def _languages(findings: Findings) -> list[tuple[Any, ...]]:
     rows = []
     for score in sorted(findings.scores, key=lambda score: (score.name, score.kind)):
         measures = (score.random, *score.tfidf, *score.model)
-        rows.append(
-            (score.name, score.kind, score.messages, *(f"{measure:.3f}" for measure in measures))
-        )
+        cells = [f"{measure:.3f}" for measure in measures]
+        rows.append((score.name, score.kind, score.messages, *cells))
     return rows
 
 
@@ -178,6 +177,7 @@ def _curve(loss: Sequence[tuple[int, float]]) -> dict[str, Any] | None:
     """Where the drawing of the training loss has its points and lines."""
     if len(loss) < 2:
         return None
+    # Pixels; on the left is room for the labels of the lines.
     width = 720
     height = 200
     left = 46
@@ -188,6 +188,7 @@ def _curve(loss: Sequence[tuple[int, float]]) -> dict[str, Any] | None:
     def x(step: float) -> float:
         return left + (width - left - 8) * step / last
 
+    # SVG counts from the top. A flat curve has no height to divide by.
     def y(value: float) -> float:
         return 10 + (height - 24 - 10) * (high - value) / (high - low or 1.0)
 

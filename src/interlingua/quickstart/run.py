@@ -109,6 +109,7 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
 def _quickstart(settings: Settings, console: Console) -> Findings:
     output = settings.output
     watch = Stopwatch()
+    # Before anything is written: the folder may hold a user's own files.
     _claim(output)
     with watch.time("collect"):
         tables.heading(console, 1, "Collecting translations from the catalogues of public packages")
@@ -123,6 +124,7 @@ def _quickstart(settings: Settings, console: Console) -> Findings:
         tables.show_corpus(console, manifest)
     with watch.time("train"):
         tables.heading(console, 3, "Training an EMS encoder from scratch")
+        # Training gets the time that the parts before it have left.
         result = _train(settings, output, settings.budget_seconds - watch.total)
     with watch.time("measure"):
         tables.heading(console, 4, "Measuring retrieval on messages that training never saw")
@@ -132,6 +134,7 @@ def _quickstart(settings: Settings, console: Console) -> Findings:
         seconds=dict(watch.seconds),
         sources=sources,
         unavailable=unavailable,
+        # English is one of them, and stands on the other side of every pair.
         languages=len(manifest.languages) - 1,
         training_pairs=manifest.train,
         steps=result.step,
@@ -162,6 +165,7 @@ def _claim(output: Path) -> None:
             f"{output} holds other files ({', '.join(there)}), which would be lost; name another"
             " folder"
         )
+    # By this file the next run recognizes the folder, also where this one is stopped.
     with atomic_write(output / RECORD) as file:
         json.dump({"format": FORMAT, "finished": False}, file)
 
@@ -171,13 +175,15 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
 
     What can't be fetched is no error while anything is left.
     """
-    wanted: Sequence[Package] = packages() if settings.packages is None else settings.packages
+    requested = settings.packages
+    if requested is None:
+        requested = packages()
     cache = settings.cache.expanduser()
     sources: list[Source] = []
     unavailable: dict[str, str] = {}
-    if wanted:
+    if requested:
         with _bar("fetching") as progress:
-            sources, unavailable = fetch(wanted, cache, progress=progress)
+            sources, unavailable = fetch(requested, cache, progress=progress)
     sources += [Source(name=str(folder), folder=folder) for folder in settings.catalogues]
     if not sources:
         why = next(iter(unavailable.values()), "none was named")
@@ -188,6 +194,7 @@ def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
 
 
 def _collect(sources: Sequence[Source], output: Path) -> dict[str, dict[str, Path]]:
+    # An earlier run may have had sources that this one has not.
     shutil.rmtree(output / "collected", ignore_errors=True)
     with _bar("reading") as progress:
         return collect(sources, output / "collected", progress=progress)
@@ -200,6 +207,7 @@ def _prepare(
         bitexts, sources, output / "corpus", vocabulary_size=VOCABULARY_SIZE, max_tokens=MAX_TOKENS
     )
     manifest = prepare(config, overwrite=True)
+    # Prepare holds sentences and names out together; they are scored apart.
     shutil.rmtree(output / "heldout", ignore_errors=True)
     folders = split_kinds(output / "corpus" / "heldout", output / "heldout")
     if "sentences" not in folders:
@@ -211,19 +219,20 @@ def _prepare(
 
 def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult:
     seconds = seconds_left - min(MEASURE_SECONDS, MEASURE_SHARE * settings.budget_seconds)
+    # A number of steps overrules the budget.
     if settings.steps is None and seconds < MIN_TRAIN_SECONDS:
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for"
             f" training; give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
         )
-    length = (
-        RunLength(budget_seconds=seconds)
-        if settings.steps is None
-        else RunLength(max_steps=settings.steps)
-    )
+    length = RunLength(max_steps=settings.steps)
+    if settings.steps is None:
+        length = RunLength(budget_seconds=seconds)
     try:
         result = train(recipe(output / "corpus", output / "run", length), resume="never")
-    except BudgetError as error:  # which names the key of a config
+    # Its message names the key of a config, which the user of this command has not written.
+    except BudgetError as error:
+        # What the other parts take, and one step.
         enough = settings.budget_seconds - seconds + error.needed_seconds
         raise ConfigError(
             f"--budget-seconds {settings.budget_seconds:g} leaves {seconds:.0f} s for training,"
@@ -244,6 +253,7 @@ class _Measured(NamedTuple):
 
 def _measure(result: TrainResult, folders: Mapping[Kind, Path], output: Path) -> _Measured:
     assert result.model is not None
+    # A copy under a name of its own, which the commands at the end show.
     shutil.rmtree(output / "model", ignore_errors=True)
     shutil.copytree(result.model, output / "model")
     encoder = Encoder.load(output / "model")
@@ -268,8 +278,10 @@ def _errors_only() -> Iterator[None]:
     logger = logging.getLogger("interlingua")
     level = logger.level
     logger.setLevel(logging.ERROR)
-    yield
-    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextlib.contextmanager
@@ -283,9 +295,11 @@ def _bar(label: str) -> Iterator[Progress]:
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(label, total=None)
-        yield lambda what, done, total: bars.update(
-            task, description=f"{label} {what}", completed=done, total=total
-        )
+
+        def update(what: str, done: int, total: int) -> None:
+            bars.update(task, description=f"{label} {what}", completed=done, total=total)
+
+        yield update
 
 
 def _losses(metrics: Path) -> list[tuple[int, float]]:
@@ -316,6 +330,6 @@ def _commands(output: Path) -> list[str]:
 
 
 def _versions() -> dict[str, str]:
-    packages_ = ("torch", "numpy", "scikit-learn")
-    found = {name: importlib.metadata.version(name) for name in packages_}
+    libraries = ("torch", "numpy", "scikit-learn")
+    found = {name: importlib.metadata.version(name) for name in libraries}
     return {"interlingua": __version__, "Python": platform.python_version(), **found}

@@ -1,6 +1,4 @@
-"""How good the encoder is on the held-out messages compared with the baselines, per language and on
-average.
-"""
+"""How good the encoder is on the held-out messages, compared with the baselines."""
 
 from __future__ import annotations
 
@@ -26,8 +24,9 @@ MIN_MESSAGES = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LanguageScore:
-    """P@1 in one language: each message's translation is sought among all held-out ones of the
-    language and kind.
+    """P@1 in one language.
+
+    Each message's translation is sought among all held-out ones of the language and kind.
     """
 
     code: str
@@ -58,9 +57,7 @@ class LanguageScore:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Average:
-    """Unweighted means over the languages of one kind of script that have ``MIN_MESSAGES`` or
-    more.
-    """
+    """Unweighted means over languages of one kind of script with ``MIN_MESSAGES`` or more."""
 
     script: Script
     kind: Kind
@@ -72,7 +69,9 @@ class Average:
     @property
     def ratio(self) -> float:
         """The encoder's P@1 over that of character n-grams."""
-        return self.model / self.tfidf if self.tfidf else float("inf")
+        if not self.tfidf:
+            return float("inf")
+        return self.model / self.tfidf
 
 
 def score(
@@ -95,16 +94,18 @@ def score(
     scores: list[LanguageScore] = []
     for kind, folder in folders.items():
         model = describe(encoder, name=name)
-        result = evaluate(
+        # The task gives both directions of P@1 for each language.
+        results = evaluate(
             encoder, ["tatoeba"], folder, output=output, model=model, progress=progress
-        )[0]
-        scores += _baseline_scores(result, kind, folder)
+        )
+        scores += _baseline_scores(results[0], kind, folder)
     return scores
 
 
 def averages(scores: Sequence[LanguageScore]) -> list[Average]:
     """Sentences first, other scripts first; a group without languages is left out."""
     found = []
+    # In the order in which tables show them.
     kinds: tuple[Kind, ...] = ("sentences", "names")
     scripts: tuple[Script, ...] = ("other", "latin")
     for kind in kinds:
@@ -115,25 +116,24 @@ def averages(scores: Sequence[LanguageScore]) -> list[Average]:
                 if s.kind == kind and s.script == script and s.messages >= MIN_MESSAGES
             ]
             if group:
-                means = [sum(column) / len(group) for column in zip(*map(_row, group), strict=True)]
-                found.append(
-                    Average(
-                        script=script,
-                        kind=kind,
-                        languages=len(group),
-                        random=means[0],
-                        tfidf=means[1],
-                        model=means[2],
-                    )
-                )
+                found.append(_average(script, kind, group))
     return found
 
 
-def _row(score: LanguageScore) -> tuple[float, float, float]:
-    return score.random, score.tfidf_mean, score.model_mean
+def _average(script: Script, kind: Kind, group: Sequence[LanguageScore]) -> Average:
+    return Average(
+        script=script,
+        kind=kind,
+        languages=len(group),
+        random=sum(score.random for score in group) / len(group),
+        tfidf=sum(score.tfidf_mean for score in group) / len(group),
+        model=sum(score.model_mean for score in group) / len(group),
+    )
 
 
 def _baseline_scores(result: TaskResult, kind: Kind, folder: Path) -> list[LanguageScore]:
+    """The task's own scores of each language next to those of the baselines."""
+    # The task names its subsets by the files.
     files = {file.name: file for file in pair_files(folder)}
     scores = []
     for subset in result.subsets:

@@ -29,6 +29,7 @@ def show_sources(
     for source in sources:
         table.add_row(*source_cells(source))
     console.print(table)
+    # Messages of pip may hold square brackets, which rich would take for its own.
     for name, why in unavailable.items():
         console.print(f"not available: {name} ({why})", markup=False)
 
@@ -61,9 +62,9 @@ def show_findings(console: Console, findings: Findings, output: Path) -> None:
     console.print(f"{duration(seconds)} in all. Report: {output / 'report.html'}", markup=False)
     console.print("\n[bold]Next[/bold]")
     for command in findings.commands:
-        console.print(
-            command, markup=False, soft_wrap=True, style="dim" if command.startswith("#") else None
-        )
+        style = "dim" if command.startswith("#") else None
+        # Not wrapped, so that it can be copied as one line.
+        console.print(command, markup=False, soft_wrap=True, style=style)
 
 
 def _languages(scores: Sequence[LanguageScore]) -> Table:
@@ -80,12 +81,15 @@ def _languages(scores: Sequence[LanguageScore]) -> Table:
     shown = [
         score for score in scores if score.kind == "sentences" and score.messages >= MIN_MESSAGES
     ]
+    # A section for each kind of script, in it the best language first.
+    shown.sort(key=lambda score: -score.model_mean)
     for script in SCRIPTS:
-        for score in sorted((s for s in shown if s.script == script), key=lambda s: -s.model_mean):
+        for score in shown:
+            if score.script != script:
+                continue
             measures = (score.random, score.tfidf_mean, score.model_mean, *score.model)
-            table.add_row(
-                score.name, str(score.messages), *(f"{measure:.3f}" for measure in measures)
-            )
+            cells = [f"{measure:.3f}" for measure in measures]
+            table.add_row(score.name, str(score.messages), *cells)
         table.add_section()
     table.title = (
         f"P@1 on held-out sentences, languages with {MIN_MESSAGES} or more (all of a language are"
@@ -112,20 +116,20 @@ def _averages(findings: Findings) -> Table:
 def _show_demonstration(console: Console, demonstration: Demonstration) -> None:
     console.print(f"\n  “{demonstration.query}”", markup=False)
     for neighbor in demonstration.neighbors:
-        mark = "✓" if neighbor.right else "✗"
+        mark = "✗"
+        style = "red"
+        if neighbor.right:
+            mark = "✓"
+            style = "green"
         line = f"    {mark} {neighbor.cosine:.2f} {neighbor.language:<22} {neighbor.text}"
-        console.print(
-            line, markup=False, style="green" if neighbor.right else "red", soft_wrap=True
-        )
+        console.print(line, markup=False, style=style, soft_wrap=True)
 
 
 def _table(*columns: str, numbers: int) -> Table:
     """A table with ``numbers`` columns of numbers at its end."""
     table = Table(title_justify="left", title_style="")
+    first_number = len(columns) - numbers
     for place, column in enumerate(columns):
-        table.add_column(
-            column,
-            justify="right" if place >= len(columns) - numbers else "left",
-            no_wrap=place == 0,
-        )
+        is_number = place >= first_number
+        table.add_column(column, justify="right" if is_number else "left", no_wrap=place == 0)
     return table

@@ -44,6 +44,7 @@ def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
         length: how long to train.
     """
     return TrainConfig(
+        # Temperature 2: languages of few pairs are drawn more often than their share.
         data=DataConfig(corpus=corpus, temperature=2.0, valid_pairs=512),
         encoder=EncoderConfig(
             preset="ems-small",
@@ -67,6 +68,8 @@ def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
         run=RunConfig(
             output=output,
             budget_seconds=length.budget_seconds,
+            # The number of steps is estimated from the budget; where the machine becomes slower
+            # training stops before the last of them.
             stop_at_budget=length.budget_seconds is not None,
             max_steps=length.max_steps,
             global_batch_size=256,

@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from interlingua import __version__
 
+# Four characters at least before the mark and behind it, so that no part says nothing.
 BREAK = re.compile(r"(.{4,}?[-_/+@:= ]+)(?=.{4})")
 LONG = 24
 """Longer parts of names may be broken anywhere; the script of compare breaks at the same places."""
@@ -42,6 +43,7 @@ def macro(name: str, template: str = "macros.html") -> Callable[..., str]:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
+    # A name that a template gets wrong is an error, not an empty text.
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
@@ -63,18 +65,21 @@ def resource(name: str) -> Markup:
 def breakable(text: str) -> Markup:
     """A text in parts that a line may end after; none so short that it says nothing."""
     parts = BREAK.sub(r"\1" + "\n", text).split("\n")
-    whole = [
-        Markup('<span class="whole">{}</span>').format(part) if len(part) < LONG else part
-        for part in parts
-    ]
-    return Markup("<wbr/>").join(whole)
+    # join escapes what is plain text, and leaves Markup as it is.
+    return Markup("<wbr/>").join(map(_unbroken, parts))
+
+
+def _unbroken(part: str) -> str:
+    """A part that must stay in one line, unless it is too long for one."""
+    if len(part) >= LONG:
+        return part
+    return Markup('<span class="whole">{}</span>').format(part)
 
 
 def embedded_json(data: Any) -> Markup:
     """JSON that can't end its script element: no <, so no tag and no comment either."""
-    return Markup(
-        json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    )
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))
 
 
 def _source(name: str) -> str:

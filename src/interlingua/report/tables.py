@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import rich.table
 
+# Replaced one by one and in a single pass, so that no replacement is replaced again.
 LATEX_CHARACTERS = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -51,6 +52,7 @@ class Table:
         table = rich.table.Table(title=self.title or None, caption="\n".join(self.notes) or None)
         if is_titled_left:
             table.title_justify = "left"
+        # Numbers stand at the right, so that their digits are below each other.
         for index, name in enumerate(self.head):
             table.add_column(name, justify="left" if index in self.words else "right")
         for row in self.rows:
@@ -62,13 +64,11 @@ class Table:
 
     def markdown(self) -> str:
         """A heading, the table, and a list of notes."""
-        lines = [
-            f"### {self.title}",
-            "",
-            _markdown_row(self.head),
-            "|---|" + "---:|" * (len(self.head) - 1),
-        ]
+        # The first column is aligned left, the others right.
+        rule = "|---|" + "---:|" * (len(self.head) - 1)
+        lines = [f"### {self.title}", "", _markdown_row(self.head), rule]
         lines += [_markdown_row(row) for row in self.rows]
+        # Without an empty line the notes would be one more row.
         if self.notes:
             lines.append("")
         lines += [f"- {note}" for note in self.notes]
@@ -78,7 +78,8 @@ class Table:
         """A ``tabular`` with booktabs; title and notes are comments."""
         lines = [rf"% {self.title}; \usepackage{{booktabs}}"]
         lines += [f"% {note}" for note in self.notes]
-        lines += [rf"\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}", r"\toprule"]
+        columns = "l" + "r" * (len(self.head) - 1)
+        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
         lines += [_latex_row(self.head), r"\midrule"]
         lines += [_latex_row(row) for row in self.rows]
         lines += [r"\bottomrule", r"\end{tabular}"]

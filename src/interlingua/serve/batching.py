@@ -48,6 +48,8 @@ class ClosedError(Exception):
 
 @dataclass(eq=False, slots=True)
 class _Request:
+    """What waits in the queue; equal to itself alone, as two requests may hold the same texts."""
+
     sequences: Sequence[list[int]]
     language: str | None
     future: Future[Any] = field(default_factory=Future)
@@ -134,6 +136,7 @@ class Batcher:
             # limit of its own.
             if self._waiting and self._waiting_tokens + tokens > self._queue_tokens:
                 raise QueueFullError(max(1, ceil(self._waiting_tokens / self._tokens_per_second)))
+            # Nothing to embed is answered here, as no batch would ever hold it.
             if sequences:
                 self._waiting.append(request)
                 self._waiting_tokens += tokens
@@ -170,22 +173,28 @@ class Batcher:
                     request.future.cancel()
                 self._drop_cancelled()
             self._changed.notify()
+        # A server that failed before its first request has not started the thread.
         if self._thread.ident is not None:
             self._thread.join()
 
     def _run(self) -> None:
+        """The thread's work: batch after batch, until the server is closed and nothing waits."""
         while True:
             with self._changed:
                 while not self._waiting and not self._closed:
                     self._changed.wait()
                 batch = self._take()
-            work = batch[0][0].work if batch else None
-            if work is not None:
-                _do(batch[0][0], work)
-            elif batch:
+            # Embedded without the lock, so that requests can be queued meanwhile.
+            if not batch:
+                # All that waited was cancelled, or there is nothing left to wait for.
+                if self._closed:
+                    return
+                continue
+            first = batch[0][0]
+            if first.work is not None:
+                _do(first, first.work)
+            else:
                 self._embed_batch(batch)
-            elif self._closed:
-                return
 
     def _take(self) -> list[tuple[_Request, int]]:
         """The next batch: a request and how many of its texts, for texts of one language."""
@@ -193,6 +202,7 @@ class Batcher:
         if not self._waiting:
             return []
         first = self._waiting[0]
+        # Other work has a turn by itself, and is never cut into parts.
         if first.work is not None:
             self._waiting.popleft()
             self._waiting_tokens -= sum(map(len, first.sequences))
@@ -203,6 +213,8 @@ class Batcher:
             for request in self._waiting
             if request.work is None and request.language == language
         )
+        # One text of each request in turn, until the budget is used up. A first text that alone is
+        # larger is taken too, or it would wait for ever.
         counts: dict[_Request, int] = dict.fromkeys(turn, 0)
         tokens = 0
         while turn:
@@ -218,8 +230,9 @@ class Batcher:
         batch = [(request, count) for request, count in counts.items() if count]
         for request, count in batch:
             self._waiting.remove(request)
+            # What is left of a request goes behind those that have not had their turn.
             if request.taken + count < len(request.sequences):
-                self._waiting.append(request)  # behind those that have not had their turn
+                self._waiting.append(request)
         return batch
 
     def _drop_cancelled(self) -> None:
@@ -228,6 +241,7 @@ class Batcher:
             self._waiting_tokens -= sum(map(len, request.sequences[request.taken :]))
 
     def _embed_batch(self, batch: list[tuple[_Request, int]]) -> None:
+        """Embeds the texts of several requests, and answers those that are complete."""
         sequences = [
             ids
             for request, count in batch
@@ -236,16 +250,17 @@ class Batcher:
         started = time.perf_counter()
         try:
             vectors = self._embed(sequences, batch[0][0].language)
-        except Exception as error:  # one bad batch must not end the service
+        # One bad batch must not end the service.
+        except Exception as error:
             self._fail(batch, error)
             return
-        record = BatchRecord(
-            len(sequences), sum(map(len, sequences)), time.perf_counter() - started
-        )
-        self._tokens_per_second = 0.9 * self._tokens_per_second + 0.1 * record.tokens / max(
-            record.seconds, 1e-6
-        )
+        seconds = time.perf_counter() - started
+        record = BatchRecord(len(sequences), sum(map(len, sequences)), seconds)
+        # A moving mean over about ten batches, for the estimate of when to come back.
+        speed = record.tokens / max(record.seconds, 1e-6)
+        self._tokens_per_second = 0.9 * self._tokens_per_second + 0.1 * speed
         self._observe(record)
+        # The vectors stand in the order of the texts.
         first = 0
         for request, count in batch:
             request.blocks.append(vectors[first : first + count])
@@ -255,30 +270,41 @@ class Batcher:
                 _finish(request)
 
     def _fail(self, batch: list[tuple[_Request, int]], error: Exception) -> None:
+        """Gives all requests of a batch its error; what still waits of them is dropped."""
         with self._changed:
             for request, count in batch:
                 if request in self._waiting:
                     self._waiting.remove(request)
-                    self._waiting_tokens -= sum(
-                        map(len, request.sequences[request.taken + count :])
-                    )
+                    rest = request.sequences[request.taken + count :]
+                    self._waiting_tokens -= sum(map(len, rest))
         for request, _ in batch:
-            with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
-                request.future.set_exception(error)
+            _answer_with_error(request, error)
 
 
 def _do(request: _Request, work: Callable[[], Any]) -> None:
+    # As with a batch, an error is the request's and not the service's.
     try:
         result = work()
-    except Exception as error:  # as with a batch
-        with contextlib.suppress(InvalidStateError):
-            request.future.set_exception(error)
+    except Exception as error:
+        _answer_with_error(request, error)
         return
+    _answer(request, result)
+
+
+def _finish(request: _Request) -> None:
+    # Most requests are of one batch, and their vectors need no copy.
+    if len(request.blocks) == 1:
+        _answer(request, request.blocks[0])
+    else:
+        _answer(request, np.concatenate(request.blocks))
+
+
+# A client may leave between the check and the answer; a cancelled future takes neither.
+def _answer(request: _Request, result: Any) -> None:
     with contextlib.suppress(InvalidStateError):
         request.future.set_result(result)
 
 
-def _finish(request: _Request) -> None:
-    vectors = request.blocks[0] if len(request.blocks) == 1 else np.concatenate(request.blocks)
-    with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
-        request.future.set_result(vectors)
+def _answer_with_error(request: _Request, error: Exception) -> None:
+    with contextlib.suppress(InvalidStateError):
+        request.future.set_exception(error)

@@ -1,5 +1,4 @@
-"""What the OpenAPI document says of fields beyond their types: all that a server can state before
-it sees a request.
+"""What the OpenAPI document says of fields beyond their types.
 
 Languages and sentences are the same on every server. The names of the model and of its prompts and
 the number of its dimensions are not: their fields carry a mark in the document that FastAPI makes,
@@ -56,10 +55,13 @@ def described(
         searched: codes of the languages of the index, if there is one.
     """
     names = sorted(model.encoder.settings.prompts)
-    text = {"type": "string", "pattern": ENDS_WITHOUT_WORD}
+    prompt: dict[str, Any] = {"type": "string", "pattern": ENDS_WITHOUT_WORD}
+    # An empty enum is no schema.
+    if names:
+        prompt = {"anyOf": [{"enum": names}, prompt]}
     values = {
         "model": {"enum": [model.name]},
-        "prompt": {"anyOf": [{"enum": names}, text]} if names else text,
+        "prompt": prompt,
         "language": {"$ref": "#/components/schemas/Language"},
         "dimensions": {"maximum": model.dim},
         "token": {"exclusiveMaximum": model.encoder.vocabulary.size},
@@ -68,7 +70,7 @@ def described(
     _fill(document, values)
     document["components"]["schemas"]["Language"] = {
         "type": "string",
-        # with an enum, testers would try each of the codes in each field
+        # With an enum, testers would try each of the codes in each field.
         "pattern": f"^({'|'.join(LANGUAGE_CODES)})$",
         "description": "A code; other usual codes and English names are understood too.",
     }

@@ -1,6 +1,4 @@
-"""Errors that clients see: a status, one line, and the shape of the protocol that the path belongs
-to.
-"""
+"""Errors that clients see: a status and one line, in the shape of the path's protocol."""
 
 from __future__ import annotations
 
@@ -48,6 +46,7 @@ def error_response(path: str, error: RequestError) -> Response:
 
 
 def _body(path: str, error: RequestError) -> dict[str, Any]:
+    # Clients of OpenAI's protocol look for these four keys, empty or not.
     if path.startswith(OPENAI_PREFIX):
         kind = OPENAI_TYPES.get(error.status, "invalid_request_error")
         return {"error": {"message": error.message, "type": kind, "param": None, "code": None}}

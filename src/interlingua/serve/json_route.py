@@ -1,9 +1,9 @@
-"""JSON in and out by orjson: strict UTF-8, no half characters, and vectors without a Python number
-for each element.
+"""JSON in and out by orjson: strict UTF-8, no half characters, and fast for vectors.
 
-A request of one short text costs more in the layers of a web framework than in tokenization. So
-``DirectRoutes`` looks up the routes of this module by their path and calls them itself. FastAPI
-describes them in the OpenAPI document, and answers all other requests.
+Vectors are written from NumPy's memory, without a Python number for each element. A request of one
+short text costs more in the layers of a web framework than in tokenization. So ``DirectRoutes``
+looks up the routes of this module by their path and calls them itself. FastAPI describes them in
+the OpenAPI document, and answers all other requests.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlingua.serve.errors import RequestError, error_response
 
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
 
 def whole(value: Any) -> Any:
     """A float that is a whole number as such; all else as it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 WHOLE = BeforeValidator(whole)
@@ -34,8 +38,9 @@ WHOLE = BeforeValidator(whole)
 class StrictRoute(APIRoute):
     """A route with a function from the request and a body of JSON to a response."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Handler:
         """See FastAPI."""
+        # A route without a body is left to FastAPI.
         model: type[BaseModel] | None = get_type_hints(self.endpoint).get("body")
         if model is None:
             return super().get_route_handler()
@@ -66,9 +71,7 @@ class DirectRoutes:
 
     def __init__(self, app: ASGIApp, routers: Iterable[APIRouter]) -> None:
         self.app = app
-        self._routes: dict[
-            str, tuple[StrictRoute, Callable[[Request], Coroutine[Any, Any, Response]]]
-        ] = {}
+        self._routes: dict[str, tuple[StrictRoute, Handler]] = {}
         for router in routers:
             for route in router.routes:
                 if isinstance(route, StrictRoute) and route.methods == {"POST"}:
@@ -76,22 +79,27 @@ class DirectRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        found = self._routes.get(scope["path"]) if scope.get("method") == "POST" else None
+        found = None
+        if scope.get("method") == "POST":
+            found = self._routes.get(scope["path"])
         if found is None:
             await self.app(scope, receive, send)
             return
         route, handle = found
+        # By the route the guards name the path in their counters.
         scope["route"] = route
         try:
             response = await handle(Request(scope, receive))
+            # What the service has noted for the log goes to the client too.
             done = scope.get("state", {}).get("log", {})
             if "texts" in done:
                 response.headers["x-truncated-texts"] = str(done.get("truncated", 0))
         except RequestError as error:
             response = error_response(scope["path"], error)
+        # The client gets one line, the server's log the traceback.
         except Exception:
             await error_response(scope["path"], RequestError(500, UNFORESEEN))(scope, receive, send)
-            raise  # the server's log gets the traceback
+            raise
         await response(scope, receive, send)
 
 
@@ -105,6 +113,7 @@ def json_response(content: Any, headers: dict[str, str] | None = None) -> Respon
 
 
 def _read(model: type[BaseModel], body: bytes) -> BaseModel:
+    """The body of a request, or one line on what is wrong with it."""
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -122,9 +131,9 @@ def _first_fault(model: type[BaseModel], error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     first = faults[0]
     name = str(first["loc"][0])
-    if (
-        sum(fault["loc"][:1] == first["loc"][:1] for fault in faults) > 1
-    ):  # one for each of the forms of the field
+    # A field of several forms has a fault for each of them, and none says what was meant.
+    of_field = [fault for fault in faults if fault["loc"][:1] == first["loc"][:1]]
+    if len(of_field) > 1:
         field = model.model_fields.get(name)
         if field is None or field.description is None:
             return f"{name}: has none of its forms; see /openapi.json"

@@ -1,5 +1,4 @@
-"""Probabilities of the links that ``/align`` finds, from a file that ``interlingua score --learn``
-wrote.
+"""Probabilities of the links that ``/align`` finds, by calibrations of ``interlingua score``.
 
 The linked texts are scored as ``interlingua score`` scores pairs, and the score's calibration gives
 the probability that both texts are translations. A calibration holds for one language pair, one
@@ -66,12 +65,14 @@ class LinkCalibrations:
         self.model = model
         self.name = Path(path).name
         read = load_calibrations(path)
+        # Scores of another model are on another scale.
         self._known = {pair: one for pair, one in read.items() if _digest(one) == model.digest}
         if not self._known:
             raise ConfigError(
                 f"{path}: all calibrations are of other models; make one: interlingua score MODEL"
                 f" BITEXT --learn {path} --parallel TRUSTED"
             )
+        # All of them now, so that a file that can't be used is known before the first request.
         for pair, one in self._known.items():
             try:
                 ScoreConfig.of_scoring(one.scoring)
@@ -108,6 +109,7 @@ class LinkCalibrations:
             config = ScoreConfig.of_scoring(calibration.scoring)
         except InterlinguaError as error:
             return _none(pairs, str(error))
+        # A margin compares a pair with the nearest of all pairs of the request.
         if config.too_few(len(pairs)):
             least = LEAST_PAIRS * config.k
             return _none(
@@ -119,17 +121,15 @@ class LinkCalibrations:
         if not blocks:
             return LinkProbabilities([], calibration.prior)
         scores = np.concatenate(blocks)
+        # The share of right pairs differs from text to text.
         prior = calibration.prior
         if len(scores) >= LEAST_LINKS and calibration.basis != "gold":
             prior = calibration.estimate_prior(scores)
-        return LinkProbabilities(
-            calibration.probability(scores, prior=prior).round(6).tolist(), prior
-        )
+        values = calibration.probability(scores, prior=prior).round(6).tolist()
+        return LinkProbabilities(values, prior)
 
     def _check_way(self, calibration: Calibration, prompt: str | None) -> None:
-        """Raises ConfigError if the calibration's vectors were made with another prompt or data
-        type.
-        """
+        """Raises ConfigError if the calibration is of another prompt or data type."""
         dtype, made = _way(calibration)
         here = self.model.prompt_text(prompt).strip()
         if dtype not in self.model.close_dtypes or made != here:
@@ -149,7 +149,9 @@ def own_calibration(model: str) -> Path | None:
     if hub_name(model) is not None:
         return None
     path = locate(model) / OWN_FILE
-    return path if path.is_file() else None
+    if not path.is_file():
+        return None
+    return path
 
 
 def without_calibration(pairs: Sequence[tuple[str, str]]) -> LinkProbabilities:
@@ -176,4 +178,6 @@ def _way(calibration: Calibration) -> tuple[str, str]:
 
 
 def _described(dtype: str, prompt: str) -> str:
-    return f"{dtype} and the prompt {prompt!r}" if prompt else f"{dtype} and no prompt"
+    if not prompt:
+        return f"{dtype} and no prompt"
+    return f"{dtype} and the prompt {prompt!r}"

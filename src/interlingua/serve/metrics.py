@@ -27,8 +27,11 @@ class ServerMetrics:
 
     def __init__(self, shared_folder: str | None = None) -> None:
         self._shared_folder = shared_folder
-        self._registry = None if shared_folder else CollectorRegistry()
-        registry = self._registry
+        # With a shared folder the counters write to it; a registry is made when they are read.
+        registry = None
+        if not shared_folder:
+            registry = CollectorRegistry()
+        self._registry = registry
         self.requests = Counter(
             "interlingua_requests", "Requests answered", ["path", "status"], registry=registry
         )
@@ -71,6 +74,7 @@ class ServerMetrics:
         """The page that Prometheus reads."""
         if self._registry is not None:
             return generate_latest(self._registry)
+        # Sums over the files of all processes, also of those that have ended.
         together = CollectorRegistry()
         multiprocess.MultiProcessCollector(together, path=self._shared_folder)  # type: ignore[no-untyped-call]
         return generate_latest(together)

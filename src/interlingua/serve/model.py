@@ -1,6 +1,4 @@
-"""The encoder of a server: from the texts of a request to token ids, and from vectors to what the
-request wants.
-"""
+"""The encoder of a server: from texts to token ids, and from vectors to what a request wants."""
 
 from __future__ import annotations
 
@@ -54,11 +52,17 @@ class ServedModel:
     ) -> None:
         self.encoder = encoder
         self.name = name
-        self.dtype = dtype if dtype != "auto" else automatic_dtype_name(encoder)
-        self.close_dtypes = {self.dtype} if dtype != "auto" else {self.dtype, "auto", "float32"}
+        self.dtype = dtype
+        self.close_dtypes: set[str] = {dtype}
         """Those with the same vectors, or such that differ no more than "auto" allows."""
+        if dtype == "auto":
+            self.dtype = automatic_dtype_name(encoder)
+            self.close_dtypes = {self.dtype, "auto", "float32"}
         self._prompt = prompt
+        # Refuses a prompt that the model does not have, before any request.
         encoder.settings.prompt_text(prompt)
+        # What the tokenizer puts around a text, read off any one; a model that needs the language
+        # of texts takes no token ids.
         self._opening_ids: list[int] = []
         self._closing_ids: list[int] = []
         if self.takes_any_language:
@@ -116,9 +120,8 @@ class ServedModel:
         before = self.prompt_text(prompt)
         prompted = [before + check_text(text, row, "input") for row, text in enumerate(texts)]
         limit = self.encoder.max_tokens
-        ids = self.encoder.vocabulary.encode(
-            prompted, language=language, max_tokens=limit + 1
-        )  # one more shows a cut
+        # One token more than the limit shows that a text was cut.
+        ids = self.encoder.vocabulary.encode(prompted, language=language, max_tokens=limit + 1)
         return self._within_limit(ids, auto_truncate=auto_truncate)
 
     def wrap_tokens(
@@ -138,6 +141,7 @@ class ServedModel:
             raise ConfigError(
                 "this model needs texts with their language; send texts in place of token ids"
             )
+        # An id beyond the table would be an error of the whole batch, that of other clients too.
         size = self.encoder.vocabulary.size
         for row, ids in enumerate(sequences):
             if ids and not 0 <= min(ids) <= max(ids) < size:
@@ -157,12 +161,14 @@ class ServedModel:
                 f"input: row {too_long[0]}: the text has more than {limit} tokens; shorten it or"
                 " let it be cut"
             )
+        # The special tokens at the end stay, and the text before them is cut.
         for row in too_long:
             sequences[row] = truncate(sequences[row], limit, closing_tokens=closing)
         return TokenizedTexts(sequences, len(too_long))
 
     def embed(self, sequences: list[list[int]], language: str | None) -> Float32[ndarray, "n d"]:
         """Vectors as pooling gives them, before ``shape_vectors``; see ``batching.Embed``."""
+        # Neither cut nor scaled: texts of a batch belong to requests of several formats.
         return encode_tokens(
             self.encoder, sequences, normalize=False, dtype=self.dtype, language=language
         )
@@ -190,6 +196,7 @@ def shape_vectors(vectors: Float32[ndarray, "n d"], form: VectorFormat) -> Float
     """Vectors of ``ServedModel.embed`` in the format of a request."""
     if not form.normalize or form.cuts:
         return form.cut(vectors)
+    # The usual case without the copies of the general one.
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)))
 
@@ -200,4 +207,6 @@ def language_code(language: str | None) -> str | None:
     Raises:
         ConfigError: it is unknown.
     """
-    return None if language is None else resolve(language).code
+    if language is None:
+        return None
+    return resolve(language).code

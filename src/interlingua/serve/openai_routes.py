@@ -20,7 +20,9 @@ from interlingua.serve.service import Service
 
 def _whole_numbers(ids: Any) -> Any:
     """Floats as whole numbers; looking at types is many times faster than a call for each id."""
-    return list(map(whole, ids)) if isinstance(ids, list) and float in set(map(type, ids)) else ids
+    if isinstance(ids, list) and float in set(map(type, ids)):
+        return list(map(whole, ids))
+    return ids
 
 
 TokenIds = Annotated[
@@ -77,6 +79,7 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
                 request, texts, prompt=body.prompt, language=body.language, **options
             )
         else:
+            # Token ids are taken as they are, without prompt and language.
             service.check_count(len(token_lists))
             try:
                 tokenized = service.model.wrap_tokens(
@@ -85,6 +88,7 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
             except InterlinguaError as error:
                 raise RequestError(422, str(error)) from error
             vectors = await service.embed_tokens(request, tokenized, **options)
+        # OpenAI's own client asks for base64, which is shorter and faster to read.
         is_base64 = body.encoding_format == "base64"
         data = [
             {
@@ -116,7 +120,8 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
 
 
 def _inputs(given: Any) -> tuple[list[str], list[list[int]] | None]:
-    """Texts, or lists of token ids, whichever was sent."""
+    """Texts, or lists of token ids, whichever was sent; None where it was texts."""
+    # The first element tells the form of all, as pydantic has checked; no list is empty.
     if isinstance(given, str):
         return [given], None
     if isinstance(given[0], str):
@@ -127,4 +132,5 @@ def _inputs(given: Any) -> tuple[list[str], list[list[int]] | None]:
 
 
 def _base64(vector: Any) -> str:
+    """The bytes of a vector, in the order of bytes that the protocol has on any machine."""
     return base64.b64encode(np.ascontiguousarray(vector, dtype="<f4").tobytes()).decode()

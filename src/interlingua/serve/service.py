@@ -1,13 +1,12 @@
-"""The way of a request's texts through the server: tokenized, put in the queue, awaited, cut to the
-wanted format.
-"""
+"""The way of a request's texts through the server: tokenized, queued, awaited, cut to a format."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -52,6 +51,7 @@ class Service:
             observe=metrics.observe_batch,
         )
         metrics.queue_tokens.set(0)
+        # Threads of their own: in the common pool they would keep tokenization waiting.
         self._list_threads = ThreadPoolExecutor(LIST_THREADS, thread_name_prefix="lists")
         self._lists_at_work = 0
 
@@ -84,18 +84,25 @@ class Service:
         """
         if counted:
             self.check_count(len(texts))
-        truncate = self.settings.auto_truncate if auto_truncate is None else auto_truncate
-        with_options: dict[str, Any] = {"prompt": prompt, "auto_truncate": truncate}
+        if auto_truncate is None:
+            auto_truncate = self.settings.auto_truncate
         try:
-            with_options["language"] = language_code(language)
+            code = language_code(language)
+            tokenize = functools.partial(
+                self.model.tokenize,
+                texts,
+                prompt=prompt,
+                auto_truncate=auto_truncate,
+                language=code,
+            )
             if sum(map(len, texts)) < INLINE_CHARACTERS:
-                tokenized = self.model.tokenize(texts, **with_options)
+                tokenized = tokenize()
             else:
-                tokenized = await asyncio.to_thread(self.model.tokenize, texts, **with_options)
+                tokenized = await asyncio.to_thread(tokenize)
         except InterlinguaError as error:
             raise RequestError(422, str(error)) from error
         vectors = await self.embed_tokens(
-            request, tokenized, language=with_options["language"], dim=dim, normalize=normalize
+            request, tokenized, language=code, dim=dim, normalize=normalize
         )
         return vectors, tokenized
 
@@ -109,6 +116,7 @@ class Service:
         normalize: bool = True,
     ) -> Vectors:
         """Vectors of token ids; see ``embed_texts``."""
+        # Before the texts are queued: a number of dimensions that is wrong costs no batch.
         try:
             form = self.model.vector_format(dim=dim, normalize=normalize)
         except InterlinguaError as error:
@@ -143,6 +151,7 @@ class Service:
             RequestError: so many such requests are at work already, or the work found a mistake in
                 its request.
         """
+        # Counted here, on the event loop, so that no lock is needed.
         if self._lists_at_work == LIST_THREADS:
             self.metrics.refused.inc()
             raise RequestError(
@@ -170,6 +179,7 @@ class Service:
     async def _result(
         self, request: Request, tokenized: TokenizedTexts, submit: Callable[[], Future[Result]]
     ) -> Result:
+        """Puts a request in the queue and waits for it as long as its client does."""
         limit = self.settings.max_request_tokens
         if tokenized.tokens > limit:
             raise RequestError(
@@ -187,6 +197,7 @@ class Service:
                 503, "the server is stopping; send the request to another one"
             ) from error
         self.metrics.queue_tokens.set(self.batcher.waiting_tokens)
+        # Most requests are done before their client is looked after even once.
         waiting = asyncio.wrap_future(future)
         try:
             done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
@@ -195,14 +206,17 @@ class Service:
                     raise RequestError(499, "the client has left")
                 done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
             return waiting.result()
-        except InterlinguaError as error:  # such as a language that the model's map does not know
+        # Such as a language that the model's map does not know.
+        except InterlinguaError as error:
             raise RequestError(422, str(error)) from error
         finally:
+            # This cancels the texts that wait in the queue, too.
             if not waiting.done():
-                waiting.cancel()  # which cancels the texts that wait in the queue
+                waiting.cancel()
 
     def _note(self, request: Request, tokenized: TokenizedTexts) -> None:
         """Adds texts to what the log and the header say of a request."""
+        # Some requests embed several times, as /align does.
         log = request.state.log
         log["texts"] = log.get("texts", 0) + len(tokenized.sequences)
         log["tokens"] = log.get("tokens", 0) + tokenized.tokens

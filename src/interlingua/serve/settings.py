@@ -1,6 +1,4 @@
-"""Limits of a server; every field is a flag of ``interlingua serve`` and an environment
-variable.
-"""
+"""Limits of a server: each is a flag of ``interlingua serve`` and an environment variable."""
 
 from __future__ import annotations
 

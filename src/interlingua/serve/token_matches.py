@@ -1,5 +1,6 @@
-"""Which tokens of two sentences mean the same, by their last-layer states (as in MEXMA, Janeiro et
-al. 2024).
+"""Which tokens of two sentences mean the same, by last-layer states: MEXMA (Janeiro et al. 2024).
+
+The tokens of a translation are near to each other where states know little of languages.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def tokenized_pair(
         )
         (ids,) = tokenized.sequences
         truncated += tokenized.truncated
+        # The tokenizer knows where tokens stand; the ids are cut at the model's limit, it is not.
         offsets = model.encoder.vocabulary.tokenizer.encode(text).offsets[: len(ids)]
         # A text without tokens has an unknown one in their place, which stands for no part of it.
         is_text = [bool(offsets) and token not in special for token in ids]
@@ -84,8 +86,7 @@ def tokenized_pair(
 
 @torch.inference_mode()
 def token_cosines(model: ServedModel, pair: SentencePair) -> Float[Tensor, "s t"]:
-    """How similar the states of two sentences' tokens are: of each source token (row) with each
-    target token (column).
+    """Cosines of each source token (row) with each target token (column).
 
     Args:
         model: the encoder.
@@ -93,12 +94,11 @@ def token_cosines(model: ServedModel, pair: SentencePair) -> Float[Tensor, "s t"
     """
     encoder = model.encoder
     batch = TokenBatch.from_lists(pair.tokenized.sequences, ("", "")).to(encoder.device)
-    states = encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])(batch.input_ids, batch.cu_seqlens)
-    directions = torch.split(
-        F.normalize(states.float(), dim=1).cpu(), [len(kept) for kept in pair.is_text]
-    )
-    one, other = (
-        rows[torch.tensor(kept)] for rows, kept in zip(directions, pair.is_text, strict=True)
-    )
-    cosines: Tensor = one @ other.T
+    backbone = encoder.frozen_backbone(COMPUTE_DTYPES[model.dtype])
+    states = backbone(batch.input_ids, batch.cu_seqlens)
+    # Both sentences stand one after the other; each without its special tokens.
+    directions = F.normalize(states.float(), dim=1).cpu()
+    source, target = torch.split(directions, [len(kept) for kept in pair.is_text])
+    source_is_text, target_is_text = (torch.tensor(kept) for kept in pair.is_text)
+    cosines: Tensor = source[source_is_text] @ target[target_is_text].T
     return cosines
