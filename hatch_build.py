@@ -41,9 +41,7 @@ class Kernels(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Puts the libraries into the wheel, which is then one for this platform and every
-        Python.
-        """
+        """Puts the libraries into the wheel: one for this platform, and for every Python."""
         if self.target_name != "wheel":
             return
         for source in (Path(self.root) / "src" / "interlingua" / "kernels").glob("*.c"):
@@ -73,9 +71,7 @@ def processor(command: list[str]) -> str:
 
 
 def compile_kernel(source: Path) -> list[Path]:
-    """The libraries that there are next to the source now, one for each variant that could be
-    built.
-    """
+    """The libraries next to the source now, one for each variant that could be built."""
     command = compiler()
     if command is None or platform.system() != "Linux":
         return []

@@ -1,5 +1,4 @@
-"""Sentence alignment of real documents: the Debian Reference in two languages, and FLORES with
-sentences joined.
+"""Sentence alignment: the Debian Reference in two languages, and FLORES with joined sentences.
 
     python benchmarks/align.py MODEL --languages fr en            # fetches the two packages with
     apt-get download python benchmarks/align.py MODEL --debian FOLDER --flores flores200_devtest
@@ -109,8 +108,7 @@ def debian(
 def right_links(
     links: Sequence[Link], source: Document, target: Document, most: float = 9.0
 ) -> dict[str, float]:
-    """How many links join sentences of the same paragraphs, and how many sentences that have a
-    partner found theirs.
+    """How many links join the same paragraphs, and how many sentences with a partner found it.
 
     Args:
         links: all.
@@ -136,9 +134,7 @@ def right_links(
 def joined_lines(
     source: Sequence[str], target: Sequence[str], seed: int = 0
 ) -> tuple[list[str], list[str], list[Link]]:
-    """Lines that are translations of each other, some of them joined on one side, and the links
-    that are right.
-    """
+    """Translated lines, some of them joined on one side, and the links that are right."""
     draw, at = random.Random(seed), 0
     sides: tuple[list[str], list[str]] = ([], [])
     links = []

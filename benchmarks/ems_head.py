@@ -1,5 +1,4 @@
-"""Time and memory of EMS's token-level term over a large vocabulary, and its share of a training
-step.
+"""Time and memory of EMS's token-level term over a large vocabulary, and its share of a step.
 
     python benchmarks/ems_head.py --rows 336 --vocabulary 60000 --width 512
 

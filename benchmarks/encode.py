@@ -1,5 +1,6 @@
-"""Encoding texts beside sentence-transformers, onnxruntime and OpenVINO: the same weights, texts,
-threads and run.
+"""Encoding texts beside sentence-transformers, onnxruntime and OpenVINO, in one run.
+
+All have the same weights, texts and threads.
 
     python benchmarks/encode.py --model hf:intfloat/multilingual-e5-small --prompt "query: "
     python benchmarks/encode.py --model MODEL --threads 2 --busy --output encode.json
@@ -153,9 +154,7 @@ def product_rate(threads: int) -> float:
 
 
 def timed(work: Callable[[], Any], threads: int) -> tuple[Any, float]:
-    """What the work gives and the seconds it took: processor time of one thread, wall time of
-    several.
-    """
+    """What the work gives and its seconds: processor time of one thread, wall time of several."""
     clock = time.process_time if threads == 1 else time.perf_counter
     start = clock()
     result = work()

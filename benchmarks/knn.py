@@ -1,5 +1,4 @@
-"""Exact nearest neighbors both ways: FAISS's flat index and sentence-transformers beside this
-library, on one machine.
+"""Exact nearest neighbors both ways, beside FAISS's flat index and sentence-transformers.
 
     interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
     python benchmarks/knn.py --x x.npy --y y.npy

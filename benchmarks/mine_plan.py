@@ -1,5 +1,4 @@
-"""Nearest neighbors of a million vectors either side: the time that `mine --plan` foretells beside
-the time it takes.
+"""Neighbors of a million vectors either side: the time `mine --plan` names beside the real one.
 
     interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
     python benchmarks/mine_plan.py --x x.npy --y y.npy --folder /data/million
@@ -77,9 +76,7 @@ class Peak(threading.Thread):
 
 
 def wrong(x: np.ndarray, y: np.ndarray, plan: TilePlan, folder: Path) -> int:
-    """Of some vectors of x how many have a neighbor that NumPy, in float64, finds to be farther
-    than it should be.
-    """
+    """Of some vectors of x: how many have a neighbor farther than NumPy finds in float64."""
     rows = np.sort(np.random.default_rng(1).choice(len(x), min(CHECKED, len(x)), replace=False))
     queries = x[rows].astype(np.float64)
     best = np.full((len(rows), plan.k), -np.inf)

@@ -1,5 +1,4 @@
-"""Building and searching an index of many passages: time, memory and bytes on disk of the store
-without an encoder.
+"""An index of many passages, built and searched: time, memory and bytes on disk.
 
 Vectors are random, so what is measured is the index alone; embedding a million sentences takes
 hours in addition.

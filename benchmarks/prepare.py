@@ -1,5 +1,6 @@
-"""Speed and memory of ``interlingua prepare`` on many pairs: real ones with a running number
-inserted.
+"""Speed and memory of ``interlingua prepare`` on many pairs.
+
+They are real ones with a running number inserted.
 
     python benchmarks/prepare.py --pairs 10_000_000
 
@@ -41,8 +42,9 @@ def numbered(text: str, number: int) -> str:
 
 
 def write_corpus(pairs_folder: Path, folder: Path, pairs: int) -> None:
-    """Goes through the corpus until so many pairs are written, one file of the same name for each
-    of its files.
+    """Writes so many pairs, going through the corpus again and again.
+
+    Each of its files has one of the same name.
     """
     files = sorted(pairs_folder.glob("*.tsv"))
     if not files:

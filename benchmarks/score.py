@@ -1,5 +1,6 @@
-"""How fast a bitext is scored, in pairs per second of one core's time, and how well scores tell
-right from wrong.
+"""How fast a bitext is scored, and how well scores tell right from wrong.
+
+Speed is in pairs per second of one core's time.
 
     python benchmarks/score.py MODEL --data tatoeba_laser --dtype bfloat16
 

@@ -1,5 +1,6 @@
-"""Serving on loopback: interlingua serve, sentence-transformers behind FastAPI, infinity,
-llama.cpp, and embed alone.
+"""Serving on loopback, beside other servers and beside ``embed`` alone.
+
+The others are sentence-transformers behind FastAPI, infinity and llama.cpp.
 
     interlingua export models/multilingual-e5-small -o e5 --gguf --dtype float16
     python benchmarks/serve.py --model models/multilingual-e5-small --gguf e5/model-F16.gguf --text

@@ -92,9 +92,7 @@ async def answer(reader: asyncio.StreamReader) -> int:
 
 
 async def send_many(port: int, requests: int, clients: int, texts: list[str]) -> Counter[str]:
-    """Sends requests, each client its next one when the last is answered, and counts the
-    statuses.
-    """
+    """Counts the statuses of clients that each send a request when the last one is answered."""
     statuses: Counter[str] = Counter()
     numbers = iter(range(requests))
 

@@ -1,5 +1,4 @@
-"""Training steps beside the peers': sentence-transformers' trainer, and MEXMA as its released code
-computes it.
+"""Training steps beside sentence-transformers' trainer and MEXMA's released computation.
 
     python benchmarks/train.py --model hf:intfloat/multilingual-e5-small
     python benchmarks/train.py --model MODEL --what mexma --steps 2 --rounds 1 --json mexma.json
@@ -203,9 +202,7 @@ def ours(options: Options, pairs: Pairs) -> Iterator[float]:
 
 
 def trimmed(encoder: Any, pairs: Pairs, size: int) -> Any:
-    """The encoder with a vocabulary of so many entries: those of the pairs, and the first
-    others.
-    """
+    """The encoder with a vocabulary of so many entries: the pairs' own, and the first others."""
     from interlingua.encoder.vocabulary_trimming import ids_in_use
 
     kept = ids_in_use(encoder.vocabulary, [text for pair in pairs for text in pair[:2]])
@@ -228,9 +225,7 @@ def token_batches(encoder: Any, pairs: Pairs, size: int) -> Iterator[Any]:
 
 
 def padded_mexma(options: Options, pairs: Pairs) -> Iterator[float]:
-    """MEXMA with stock parts: padded passes, torch's transformer layers as head, logits at all
-    positions.
-    """
+    """MEXMA of stock parts: padded passes, torch's layers as head, logits at all positions."""
     import torch
     from torch import nn
     from torch.nn import functional as F

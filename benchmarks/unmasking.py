@@ -1,5 +1,6 @@
-"""Time and memory of telling masked tokens over a large vocabulary: logits at all positions, and as
-it is done here.
+"""Time and memory of telling masked tokens over a large vocabulary.
+
+Logits at all positions, and as it is done here.
 
     python benchmarks/unmasking.py --tokens 1024 --width 384 --precision fp32
 

@@ -1,5 +1,4 @@
-"""Add a training method of your own: a class with the loss, and a run of ``interlingua.train`` with
-it.
+"""Add a training method of your own: a class with the loss, and a run with it.
 
     python examples/add_a_method.py
 

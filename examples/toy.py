@@ -1,5 +1,6 @@
-"""A small world for the examples: German, English and Spanish sentences of one form, and a model
-trained on them.
+"""A small world for the examples: sentences in three languages, and a model trained on them.
+
+The German, English and Spanish sentences are of one form.
 
 Everything is made in the folder ``toy`` of the working directory, in some seconds, without a
 network. The model knows these sentences and no others; give an example the folder of a real model
@@ -59,8 +60,9 @@ PLACES = [
 
 
 def sentences(count: int, *, seed: int) -> list[dict[str, str]]:
-    """So many different sentences, at most 3,584, each in all languages:
-    ``{"de": ..., "en": ..., "es": ...}``.
+    """So many different sentences, at most 3,584, each in all languages.
+
+    The result is ``{"de": ..., "en": ..., "es": ...}``.
     """
     all_parts = list(itertools.product(PERSONS, VERBS, DAYS, PLACES))
     rows = []

@@ -134,9 +134,7 @@ class Kept:
                 journal.write(json.dumps(record) + "\n")
 
     def copy(self, reports: Path) -> None:
-        """Copies the result files, on one line each, with paths that start at the working
-        directory.
-        """
+        """Copies the result files, on one line each; paths start at the working directory."""
         for file in sorted((reports / "results").rglob("*.json")):
             content = json.loads(file.read_text(encoding="utf-8"))
             content.get("interlingua", {}).pop(
@@ -216,8 +214,9 @@ def check_equal_trials(arms: Arms) -> None:
 
 
 def identity(arm: Arm, *tables: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
-    """What must be the same for a kept result to count: the run's file, its keys, and the
-    evaluation's options.
+    """What must be the same for a kept result to count.
+
+    These are the run's file, its keys, and the evaluation's options.
     """
     parts = [str(arm.config or arm.model), *settings(*tables)[1::2], *options]
     return [part.replace(f"{Path.cwd()}/", "") for part in parts]  # the same on another machine
@@ -316,9 +315,7 @@ def train_and_measure(
 def to_measure(
     arms: Arms, arm: Arm, name: str, tables: Sequence[dict[str, Any]], kept: Kept | None
 ) -> dict[str, Evaluation]:
-    """What an arm is to be measured on and is not kept, by the name in the journal of kept
-    results.
-    """
+    """What an arm still has to be measured on, by the name in the journal of kept results."""
     found = {}
     for number, evaluation in enumerate(arms.evaluate):
         key = f"{name}-{number}-{evaluation.suite}"

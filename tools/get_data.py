@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Fetches evaluation sets and the papers' training data from where they are published, as
-docs/data.md names it.
+"""Fetches evaluation sets and the papers' training data from their publishers.
+
+docs/data.md names all of them.
 
     python tools/get_data.py tatoeba_laser flores200_devtest --out ~/data
     python tools/get_data.py --list

@@ -1,5 +1,4 @@
-"""Files that servers hand out one by one: what the papers train and are measured on, and where it
-is.
+"""Files that servers hand out one by one: what the papers train and are measured on.
 
 No server is asked for anything before ``fetch_files``. Addresses were taken from the publishers'
 pages and from scripts that use them; none of the servers publishes a checksum, so the digest of
@@ -218,9 +217,7 @@ def _download(address: str, path: Path, *, may_lack: bool) -> bool:
 
 
 def _unpack(path: Path) -> None:
-    """Unpacks an archive into the folder that is called as it is, with one folder of that name
-    inside taken off.
-    """
+    """Unpacks an archive into the folder named, without the one of that name inside."""
     name = path.name.removesuffix(".zip").removesuffix(".tar.gz")
     with atomic_directory(path.parent / name, overwrite=True) as folder:
         try:

@@ -1,6 +1,4 @@
-"""What mkdocstrings does to docstrings: equations are shown as LaTeX, so that no script has to set
-them.
-"""
+"""Docstrings for mkdocstrings: equations become LaTeX, so that no script has to set them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What mkdocs does to the pages: README.md, CHANGELOG.md and CONTRIBUTING.md join them, links to
-code lead to the API.
+"""Pages for mkdocs: README, CHANGELOG and CONTRIBUTING join; links to code lead to the API.
 
 The pages are read in the repository as well, where a link may lead to a source file. The site has
 no source files: such a link leads to the module on an API page if one shows it, and else it becomes

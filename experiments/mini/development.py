@@ -1,5 +1,4 @@
-"""Measures models on development data alone: what stages, learning rates and shares of averages
-were chosen by.
+"""Measures models on development data alone, by which stages, rates and shares were chosen.
 
     python experiments/mini/development.py models/mini-start runs/mini/long --corpus prepared/mini
     --scored data/mini \
@@ -65,9 +64,7 @@ def main() -> None:
 
 
 def held_out_accuracy(encoder: Encoder, corpus: Path, dim: int | None) -> float:
-    """The share of held-out sentences with their translation as the nearest one of the other
-    side.
-    """
+    """The share of held-out sentences whose nearest one of the other side is their translation."""
     found = []
     for path in sorted((corpus / "valid_text").glob("*.tsv")):
         rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
@@ -85,9 +82,7 @@ def correlation(encoder: Encoder, path: Path, dim: int | None) -> float:
 
 
 def reciprocal_rank(encoder: Encoder, folder: Path, code: str, dim: int | None) -> float:
-    """The mean of 1 / rank of each training question's passage among the language's training
-    passages.
-    """
+    """The mean of 1 / rank of a training question's passage among its language's passages."""
     passages = (folder / f"{code}.train.passages.txt").read_text(encoding="utf-8").splitlines()
     lines = (folder / f"{code}.train.questions.tsv").read_text(encoding="utf-8").splitlines()
     questions = [line.split("\t") for line in lines]

@@ -1,5 +1,4 @@
-"""Ready vectors of two teachers for English sentences: their cosines' mean, in the space of the
-first.
+"""Ready vectors of two teachers for English: their cosines' mean, in the first one's space.
 
     python experiments/mini/ensemble.py runs/mini/wide/bank-missing.txt models/mini-spelled
     models/all-MiniLM-L6-v2 \
@@ -64,8 +63,9 @@ def write(output: Path, texts: list[str], vectors: np.ndarray) -> None:
 
 
 def joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Vectors of the first's width with the mean of both cosines, as near to the first as a
-    rotation can bring them.
+    """Vectors of the first's width whose cosines are the mean of both.
+
+    A rotation brings them as near to the first as can be.
     """
     both = np.concatenate([first, second], axis=1).astype(np.float64) / np.sqrt(2)
     components = np.linalg.eigh(both.T @ both)[1][:, ::-1][:, : first.shape[1]]

@@ -1,5 +1,4 @@
-"""Measures models on everything that the small model is judged by, and prints one table of all that
-were measured.
+"""Measures models on all that the small one is judged by, and prints one table of them.
 
     gates="python experiments/mini/gates.py --corpus prepared/mini -o reports/mini"
     $gates measure models/multilingual-e5-small --prompt query
@@ -70,9 +69,7 @@ class Gate:
 
 
 def mean(measure: str, group: Collection[str] | None = None) -> Callable[[Rows, set[str]], float]:
-    """The mean of a measure in percent, over the pairs with English of a group of languages, or
-    over all rows.
-    """
+    """A measure's mean in percent, over a group's pairs with English, or over all rows."""
 
     def value(rows: Rows, trained: set[str]) -> float:
         chosen = [
@@ -86,9 +83,7 @@ def mean(measure: str, group: Collection[str] | None = None) -> Callable[[Rows, 
 
 
 def of_trained(measure: str) -> Callable[[Rows, set[str]], float]:
-    """The mean of a measure in percent, over the pairs with English of the languages that were
-    trained on.
-    """
+    """A measure's mean in percent, over the pairs with English of the trained languages."""
 
     def value(rows: Rows, trained: set[str]) -> float:
         chosen = [

@@ -1,5 +1,6 @@
-"""Writes passages in two languages: neighboring pairs of sentences, joined until they are as long
-as a paragraph.
+"""Writes passages in two languages.
+
+These are neighboring pairs of sentences, joined until they are as long as a paragraph.
 
     python experiments/mini/passages.py "$INTERLINGUA_DATA/train-mix/pairs" --held-out
     prepared/mini/valid_text \

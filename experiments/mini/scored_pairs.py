@@ -1,5 +1,4 @@
-"""The pairs of STS benchmark with texts under a license that allows training a model for others, in
-15 languages.
+"""STS benchmark's pairs whose license allows training a model for others, in 15 languages.
 
     python experiments/mini/scored_pairs.py $INTERLINGUA_DATA -o data/mini
 

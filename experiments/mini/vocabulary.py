@@ -97,9 +97,7 @@ def lines_of(folder: Path, languages: set[str]) -> dict[str, list[str]]:
 
 
 def corpus_counts(corpus: Path, vocabulary: Vocabulary) -> np.ndarray:
-    """How often each id of a vocabulary occurs in a corpus that was prepared with some of its
-    pieces.
-    """
+    """How often each id of a vocabulary occurs in a corpus prepared with some of its pieces."""
     ids = {piece: index for index, piece in enumerate(pieces_of(vocabulary))}
     own = [ids[piece] for piece in pieces_of(Vocabulary.load(corpus / "vocabulary"))]
     tokens = np.memmap(corpus / "train" / "tokens.bin", dtype="<u4", mode="r")
@@ -109,8 +107,9 @@ def corpus_counts(corpus: Path, vocabulary: Vocabulary) -> np.ndarray:
 
 
 def chosen(full: Vocabulary, trimmed: Vocabulary, counts: np.ndarray, size: int) -> set[int]:
-    """The ids of the full vocabulary to keep, with special tokens and all characters that the
-    trimmed one has.
+    """The ids of the full vocabulary to keep.
+
+    Special tokens are among them, and all characters that the trimmed one has.
     """
     pieces = pieces_of(full)
     characters = {piece for piece in pieces_of(trimmed) if len(piece) == 1}

@@ -1,5 +1,6 @@
-"""What a language map and balanced rankings change in an index of many languages: XQuAD-R, all
-languages in one pool.
+"""What a language map and balanced rankings change in an index of many languages.
+
+The index is XQuAD-R, all languages in one pool.
 
     python experiments/search/fairness.py MODEL MAP --cache cache --folder indexes
 

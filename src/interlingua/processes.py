@@ -1,8 +1,10 @@
-"""Which of several processes of one command this is, whoever started them."""
+"""The processes of one command: which of them this is, and how they end together."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import threading
 from collections.abc import Mapping
 
 
@@ -44,3 +46,20 @@ def is_task_of_srun(environ: Mapping[str, str] = os.environ) -> bool:
         and int(environ.get("SLURM_NTASKS", "1")) > 1
         and "LOCAL_RANK" not in environ
     )
+
+
+def end_with_parent() -> None:
+    """From now on this process ends when the one that started it has ended, even by SIGKILL.
+
+    Without this a process of a pool would wait for tasks forever.
+    """
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        # Waits for the end of a pipe, which the system closes however the parent ends.
+        parent.join()
+        # Not sys.exit, which would end this thread alone.
+        os._exit(1)

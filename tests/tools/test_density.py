@@ -38,13 +38,12 @@ def test_a_comprehension_next_to_another_is_not_nested():
 
 
 def test_what_is_too_dense_is_named(monkeypatch):
-    monkeypatch.setitem(tool.LIMITS, "p", tool.Density(1, 10, 1, 3))
+    monkeypatch.setattr(tool, "LIMIT", tool.Density(1, 10, 1, 3))
     assert tool.excesses("p", tool.Density(1, 10, 1, 3)) == []
     assert tool.excesses("p", tool.Density(1, 10.5, 1, 2)) == [
         "p: conditional 10.50, at most 10",
         "p: comments 2.00, at least 3",
     ]
-    assert tool.excesses("unknown", tool.MODELS) == []
 
 
 def test_other_folders_are_printed_next_to_the_medians(tmp_path, capsys, monkeypatch):

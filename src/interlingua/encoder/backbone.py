@@ -35,7 +35,7 @@ ModelType = Literal[
     "gte",
     "static",
 ]
-# The shape of EMS (Mao et al. 2022) and two smaller ones.
+# The shape of EMS (Mao et al. 2023) and two smaller ones.
 PRESETS: dict[str, dict[str, Any]] = {
     "ems-base": {
         "hidden_size": 1024,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 import torch
 
 from interlingua.errors import ConfigError, InterlinguaError
+from interlingua.processes import end_with_parent
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 AHEAD = 2
@@ -143,20 +143,7 @@ def _begin(queue: Any, threads: int) -> None:
     if visible is not None:
         os.environ[VISIBLE] = visible
     torch.set_num_threads(threads)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Ends this process when the one that started it has ended, even by SIGKILL.
-
-    Without this it would wait for tasks forever.
-    """
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        # Waits for the end of a pipe, which the system closes however the parent ends.
-        parent.join()
-        # Not sys.exit, which would end this thread alone.
-        os._exit(1)
+    end_with_parent()
 
 
 def _task(function: Callable[..., Result], task: tuple[Any, ...]) -> Result:

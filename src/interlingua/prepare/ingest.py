@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
-import os
 import signal
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -40,6 +38,7 @@ from interlingua.prepare.sources import (
     find_files,
     read_chunks,
 )
+from interlingua.processes import end_with_parent
 
 SHARD_ROWS = 1_000_000  # what later stages hold the keys of at once
 UNREADABLE = "unreadable line"
@@ -84,7 +83,7 @@ class _Worker:
         cls.cleaner = Cleaner(config)
         if not alone:  # Ctrl-C is the parent's to handle
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            threading.Thread(target=_end_with_parent, daemon=True).start()
+            end_with_parent()
 
     @classmethod
     def clean(cls, chunk: Chunk) -> CleanBlock:
@@ -114,17 +113,6 @@ class _Worker:
             np.array(scores, np.float64),
             dropped,
         )
-
-
-def _end_with_parent() -> None:
-    """Ends this process when the one that started it has ended, even by SIGKILL.
-
-    Else it would wait forever.
-    """
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()  # waits for the end of a pipe, which the system closes
-        os._exit(1)
 
 
 def ingest(

@@ -287,9 +287,7 @@ class PassageIndex:
         return before - self.count()
 
     def _rest_of_files(self, files: Collection[str], seen: Collection[int]) -> list[str]:
-        """Ids of passages that belong to one of the files, other than those that have just been
-        read.
-        """
+        """Ids of passages that belong to one of the files, but for those just read."""
         if not files:
             return []
         rest: list[str] = []

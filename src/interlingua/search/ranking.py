@@ -1,5 +1,4 @@
-"""Rankings of passages: joined, shared out between languages, and described by the languages in
-them.
+"""Rankings of passages: joined, shared out between languages, described by their languages.
 
 A multilingual encoder may prefer passages in the question's own language, so that a pool of many
 languages hides answers in the others. Two things help: a map that takes the language out of the
@@ -67,8 +66,9 @@ def first_of_each_language(hits: Sequence[Hit], most: int) -> list[Hit]:
 
 
 def fused(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): score(d) = sum over rankings of 1
-    / (60 + rank(d)).
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
+
+    score(d) = sum over rankings of 1 / (60 + rank(d)).
 
     Args:
         rankings: with scores that can't be compared, best first.
@@ -85,8 +85,7 @@ def fused(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
 
 
 def language_shares(hits: Sequence[Hit], indexed: Mapping[str, int]) -> list[LanguageShare]:
-    """Every language's share of a ranking next to its share of the passages searched, largest
-    first.
+    """Every language's share of a ranking and of the passages searched, largest first.
 
     Args:
         hits: the ranking.

@@ -199,9 +199,7 @@ def _request_id(headers: dict[str, str]) -> str:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """What the application receives: the body at once, then what comes from the client, which is
-    its leaving.
-    """
+    """What the application receives: the body at once, then that the client has left."""
     is_sent = False
 
     async def receive_again() -> Message:

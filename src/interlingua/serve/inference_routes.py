@@ -1,6 +1,4 @@
-"""The protocol of Hugging Face's text-embeddings-inference: ``/embed``, ``/similarity`` and
-``/info``.
-"""
+"""The protocol of text-embeddings-inference: ``/embed``, ``/similarity`` and ``/info``."""
 
 from __future__ import annotations
 

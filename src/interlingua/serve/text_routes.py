@@ -116,9 +116,7 @@ def text_router(
 
     @router.post("/align")
     async def align_documents(request: Request, body: AlignRequest) -> Response:
-        """Links between the sentences of two documents (Thompson and Koehn 2019), with their
-        probabilities.
-        """
+        """Links between two documents' sentences, with probabilities (Thompson and Koehn 2019)."""
         source = _sentences(body.source, body.source_language)
         target = _sentences(body.target, body.target_language)
         _check_counts(service, source, target)
@@ -257,8 +255,9 @@ def _check_counts(service: Service, *sides: list[str]) -> None:
 def _embed_in_queue(
     service: Service, request: Request, prompt: str | None
 ) -> Callable[..., Float32[ndarray, "n d"]]:
-    """What mining and alignment embed with: the texts wait in the common queue, and so does the
-    calling thread.
+    """What mining and alignment embed with.
+
+    The texts wait in the common queue, and so does the calling thread.
     """
     loop = asyncio.get_running_loop()
 

@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import queue
 import signal
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing.connection import wait
@@ -19,6 +18,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from interlingua.errors import ConfigError, InterlinguaError, TaskError
+from interlingua.processes import end_with_parent
 
 Progress = Callable[[str, float, float], None]
 Run = Callable[[Any, Progress], object]
@@ -134,7 +134,7 @@ def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
     import torch
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     # Else each process would take all cores.
     if threads is not None:
         torch.set_num_threads(threads)
@@ -148,10 +148,3 @@ def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
         run(options, report)
     except InterlinguaError as error:  # as text, for errors of some kinds can't be sent
         messages.put((str(error),))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()  # waits for the end of a pipe, which the system closes
-        os._exit(1)

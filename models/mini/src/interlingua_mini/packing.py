@@ -1,5 +1,4 @@
-"""The form in which the package holds the weights: four bits for the vectors of tokens, eight for
-other matrices.
+"""The package's form of the weights: four bits for vectors of tokens, eight for other matrices.
 
 A stock model directory, which transformers and sentence-transformers read, would be three times as
 large. The weights that the model began with were published in four bits; training left the vectors

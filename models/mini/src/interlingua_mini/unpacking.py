@@ -1,6 +1,4 @@
-"""The model's folder in the form that every library reads, written from the packed one at the first
-use.
-"""
+"""The folder that every library reads, written from the packed one at the first use."""
 
 from __future__ import annotations
 

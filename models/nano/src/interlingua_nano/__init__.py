@@ -1,6 +1,4 @@
-"""interlingua's token vectors for more than 50 languages: ``interlingua.load("nano")`` reads
-them.
-"""
+"""Token vectors for more than 50 languages, which ``interlingua.load("nano")`` reads."""
 
 from __future__ import annotations
 
