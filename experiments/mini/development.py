@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def held_out_accuracy(encoder: Encoder, corpus: Path, dim: int | None) -> float:
-    """The share of held-out sentences whose nearest one of the other side is their translation."""
+    """The share of held-out sentences with their translation nearest of the other side's."""
     found = []
     for path in sorted((corpus / "valid_text").glob("*.tsv")):
         rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]

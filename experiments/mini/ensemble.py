@@ -63,7 +63,7 @@ def write(output: Path, texts: list[str], vectors: np.ndarray) -> None:
 
 
 def joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Vectors of the first's width whose cosines are the mean of both.
+    """Vectors of the first's width with the mean of both cosines.
 
     A rotation brings them as near to the first as can be.
     """

@@ -1,4 +1,4 @@
-"""STS benchmark's pairs whose license allows training a model for others, in 15 languages.
+"""STS benchmark's pairs that may train a model for others, by license, in 15 languages.
 
     python experiments/mini/scored_pairs.py $INTERLINGUA_DATA -o data/mini
 

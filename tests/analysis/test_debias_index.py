@@ -79,6 +79,24 @@ def test_a_shift_is_applied_by_labels(index):
     assert np.linalg.norm(means, axis=1).max() < 0.25
 
 
+def test_labels_with_a_map_that_is_no_shift_are_refused(index):
+    labels = index / "labels.txt"
+    debias_index(index / "index.npy", index / "out", labels=labels)
+    with pytest.raises(ConfigError, match="--labels"):
+        debias_index(index / "index.npy", index / "two", labels=labels, language_map=index / "out")
+    assert not (index / "two").exists()
+
+
+def test_labels_with_a_map_that_is_a_shift_are_read(index):
+    labels = index / "labels.txt"
+    debias_index(
+        index / "index.npy", index / "out", labels=labels, options=DebiasOptions(method="shift")
+    )
+    debias_index(index / "index.npy", index / "two", labels=labels, language_map=index / "out")
+    expected = np.load(index / "out" / "vectors.npy")
+    np.testing.assert_allclose(np.load(index / "two" / "vectors.npy"), expected, atol=1e-6)
+
+
 def test_a_folder_of_others_is_not_replaced(index):
     (index / "out").mkdir()
     (index / "out" / "mine.txt").write_text("x")

@@ -47,6 +47,9 @@ def test_stored_vectors_are_mapped(capsys, tmp_path):
         capsys, "--vectors", tmp_path / "index.npy", "--map", tmp_path / "out", "-o", tmp_path / "b"
     )
     assert code == 0, printed.err
+    code, printed = run(capsys, *options[:-1], tmp_path / "d", "--map", tmp_path / "out")
+    assert (code, printed.err.count("\n")) == (2, 1)
+    assert "--labels" in printed.err
     code, printed = run(capsys, *options[:-1], tmp_path / "c", "--method", "center", "--quiet")
     assert printed.out.endswith("retrieval was not measured\n")
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from interlingua.cli import main
-from interlingua.mining.checks import DROPPED, Pairs, find_check
+from interlingua.mining.checks import Pairs, find_check
+from interlingua.mining.default_checks import DROPPED
 from interlingua.registry import CHECKS
 from tests.docs.markdown import follow, run_python
 from tests.mining.cluster import two_workers

@@ -9,7 +9,7 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration import Calibration, save_calibration
-from interlingua.mining.checks import CHEAP, DROPPED
+from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.mining.mine import MineJob, parse_shard, parse_size
 from interlingua.mining.pipeline import TextFile
 from tests.mining.invented import corpora, embed, write_lines

@@ -22,6 +22,7 @@ def benchmark():
     return module
 
 
+@pytest.mark.filterwarnings("ignore")  # of torch about its own parts, as it compiles
 def test_every_part_runs_small_on_the_cpu(benchmark, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(benchmark, "_sentence_transformers", lambda *_: None)  # slow to import
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)

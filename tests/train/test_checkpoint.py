@@ -242,6 +242,8 @@ def test_full_disk_keeps_the_checkpoint_before(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert "\n" not in str(caught.value)
+    assert str(caught.value).count("free some space") == 1
+    assert "another place" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
     assert damage(tmp_path / "step-00000001") is None
     save_checkpoint(tmp_path, module, optimizer, TrainState(step=2))

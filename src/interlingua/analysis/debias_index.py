@@ -47,8 +47,8 @@ def debias_index(
     Args:
         vectors: a ``.npy`` file of shape (N, D).
         output: the new folder, with ``vectors.npy`` and the map.
-        labels: a text file, the language of each vector a line; needed unless a map is given, and
-            by ``shift``.
+        labels: a text file, the language of each vector a line; needed by an estimate and by a map
+            that is a shift, refused with any other map.
         language_map: a map, or the folder that ``debias`` wrote, to apply; default: estimate one
             from the vectors.
         options: of the estimate.
@@ -59,7 +59,7 @@ def debias_index(
         what was estimated, or None if a map was given.
 
     Raises:
-        ConfigError: neither labels nor a map are given.
+        ConfigError: neither labels nor a map are given, or labels with a map that is no shift.
         DataError: a file is missing or damaged, or lines and vectors are not equally many.
         CheckpointError: the map is missing or damaged.
     """
@@ -81,6 +81,12 @@ def debias_index(
         if found.shifts is not None and languages is None:
             raise ConfigError(
                 "the map is a shift, which needs the language of each vector; give labels"
+            )
+        # Someone who gives labels expects that each language is treated on its own.
+        if found.shifts is None and languages is not None:
+            raise ConfigError(
+                "--labels: the map is no shift and is the same for every language; remove --labels,"
+                " or remove --map to estimate a map from these vectors"
             )
     elif languages is None:
         raise ConfigError("give the language of each vector (--labels), or a map to apply (--map)")

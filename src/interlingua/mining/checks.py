@@ -247,12 +247,6 @@ class Hubness(Check):
         return np.asarray(pairs.hubs, dtype=np.float64)
 
 
-CHEAP = tuple(name for name in CHECKS if name != "language")
-"""All that need no further package."""
-DROPPED = "script,length,copied,duplicate,hub"
-"""What rejects a pair unless other checks are named."""
-
-
 def find_check(name: str) -> type[Check]:
     """The class of a check: a name of ``registry.CHECKS``, or ``package.module:Class``.
 

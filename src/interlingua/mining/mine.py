@@ -19,7 +19,8 @@ from interlingua.encoder.encoder import choose_device
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, doubted, load_calibration
-from interlingua.mining.checks import CHEAP, DROPPED, Checker, CheckPlan
+from interlingua.mining.checks import Checker, CheckPlan
+from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.filter import (
     Selection,

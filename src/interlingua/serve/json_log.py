@@ -18,7 +18,7 @@ LOGGERS = ("uvicorn", "asyncio")
 def write_json_line(record: dict[str, Any]) -> None:
     """A line of the log on standard error.
 
-    If nobody reads it any more, requests are answered without it.
+    If its reader has gone, requests are answered without it.
     """
     with contextlib.suppress(OSError, ValueError):
         print(json.dumps(record, ensure_ascii=False), file=sys.stderr, flush=True)

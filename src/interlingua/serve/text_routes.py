@@ -23,7 +23,7 @@ from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import InterlinguaError
 from interlingua.mining.align import Aligner, joined
 from interlingua.mining.alignment import AlignConfig, Link
-from interlingua.mining.checks import CHEAP, DROPPED
+from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.mining.mine import MinedPairs, MineJob
 from interlingua.mining.pipeline import text_side
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences

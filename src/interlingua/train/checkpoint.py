@@ -99,13 +99,17 @@ def save_checkpoint(
                 json.dumps(record, indent=1) + "\n", encoding="utf-8"
             )
     except DataError as error:
+        # Without the remedy of ``files``, as another place would be without these checkpoints.
+        reason = str(error)
+        if isinstance(error.__cause__, OSError):
+            reason = error.__cause__.strerror or str(error.__cause__)
         kept = checkpoints_in(folder)
         before = "there is no earlier one"
         if kept:
             before = f"the checkpoint of step {_step(kept[-1])} is kept"
         raise CheckpointError(
-            f"the checkpoint of step {state.step} can't be written: {error}; {before}; free some"
-            " space and run the same command again"
+            f"{folder}: the checkpoint of step {state.step} can't be written: {reason}; {before};"
+            " free some space and run the same command again"
         ) from error
     return target
 

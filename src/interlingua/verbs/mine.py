@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
+from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.options import FILTERING, OUTPUT, SEARCH, Names, function_of, listed, option
 from interlingua.verbs.shared import (
     BadLineOptions,
@@ -23,11 +24,6 @@ from interlingua.verbs.shared import (
 
 if TYPE_CHECKING:
     from interlingua.mining.mine import MinedPairs, MineJob
-
-CHECKS = "script,length,copied,numbers,duplicate,hub"
-"""Checks that are measured by default: ``mining.checks.CHEAP``, all but ``language``."""
-DROPPED = "script,length,copied,duplicate,hub"
-"""Checks that reject pairs by default: ``mining.checks.DROPPED``."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         kind=float,
     )
     checks: Names = option(
-        CHECKS,
+        ",".join(CHEAP),
         "Columns: all, none, or some of language, script, length, copied, numbers, duplicate, hub,"
         " package.module:Class.",
         group=FILTERING,
