@@ -1,11 +1,11 @@
-"""Measures a bridge: questions in many languages by one model, English passages by its English teacher.
+"""Measures a bridge: questions in many languages by one model, passages by its English teacher.
 
     python experiments/bridge/measure.py runs/bridge/model models/all-MiniLM-L6-v2 \
         $INTERLINGUA_DATA/xquad
 
-A row for each language of XQuAD: the MRR@100 of its questions, which the bridge has embedded, among
-the English passages, which the teacher has embedded, and its share of what the teacher's own English
-questions reach. The last line is the mean cosine of both models' vectors of the English questions.
+A row for each language of XQuAD: the MRR@100 of its questions, which the bridge has embedded,
+among the English passages, which the teacher has embedded, and its share of what the teacher's own
+English questions reach. The last line is the mean cosine of both models' vectors of the English questions.
 """
 
 from __future__ import annotations
