@@ -2,8 +2,7 @@
 
     python benchmarks/accelerator.py                          # on a machine with a CUDA GPU
     python benchmarks/accelerator.py --json gpu.json --only encode,mining
-    python benchmarks/accelerator.py --device cpu --tiny      # the same parts, small, where there
-    is none
+    python benchmarks/accelerator.py --device cpu --tiny      # small, where there is none
 
 Checks, each on the device and on the CPU with the same weights:
 

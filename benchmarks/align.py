@@ -1,8 +1,7 @@
 """Sentence alignment: the Debian Reference in two languages, and FLORES with joined sentences.
 
-    python benchmarks/align.py MODEL --languages fr en            # fetches the two packages with
-    apt-get download python benchmarks/align.py MODEL --debian FOLDER --flores flores200_devtest
-    --languages de en
+    python benchmarks/align.py MODEL --languages fr en      # gets the packages by apt-get download
+    python benchmarks/align.py MODEL --debian FOLDER --flores flores200_devtest --languages de en
 
 The Debian Reference is translated paragraph by paragraph, so it is known which paragraph every
 sentence belongs to: a link is right if both sides are of the same paragraphs. ``--missing`` leaves

@@ -4,8 +4,8 @@ All have the same weights, texts and threads.
 
     python benchmarks/encode.py --model hf:intfloat/multilingual-e5-small --prompt "query: "
     python benchmarks/encode.py --model MODEL --threads 2 --busy --output encode.json
-    python benchmarks/encode.py --model MODEL --engines st int8 --sets tatoeba --limit 50 --repeats
-    1
+    python benchmarks/encode.py --model MODEL --engines st int8 --sets tatoeba --limit 50 \
+        --repeats 1
 
 Texts are sentences of several languages and of English, which is what each language's neighbors are
 searched among: ``tatoeba`` short ones, ``flores`` long ones, in random order. Every engine has a

@@ -2,8 +2,7 @@
 
     interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
     python benchmarks/knn.py --x x.npy --y y.npy
-    python benchmarks/knn.py --size 30000            # without vectors of your own: Gaussian ones
-    with a pair each
+    python benchmarks/knn.py --size 30000            # Gaussian ones, with a pair each
 
 Each engine has a process of its own with the same threads. FAISS searches twice, as LASER's
 mine_bitexts does; sentence-transformers' semantic_search too. Processor time is what counts where

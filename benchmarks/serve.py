@@ -3,8 +3,8 @@
 The others are sentence-transformers behind FastAPI, infinity and llama.cpp.
 
     interlingua export models/multilingual-e5-small -o e5 --gguf --dtype float16
-    python benchmarks/serve.py --model models/multilingual-e5-small --gguf e5/model-F16.gguf --text
-    eng_Latn.txt
+    python benchmarks/serve.py --model models/multilingual-e5-small \
+        --gguf e5/model-F16.gguf --text eng_Latn.txt
 
     python3 -m venv other && other/bin/pip install torch==2.13.0 "infinity-emb[server,torch]"
     python benchmarks/serve.py --model MODEL --infinity other/bin/infinity_emb --text eng_Latn.txt

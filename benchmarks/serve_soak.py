@@ -1,7 +1,7 @@
 """A server's memory over many requests, and many connections at once.
 
-    python benchmarks/serve_soak.py --model models/multilingual-e5-small --text
-    flores200_devtest/eng_Latn.txt
+    python benchmarks/serve_soak.py --model models/multilingual-e5-small \
+        --text flores200_devtest/eng_Latn.txt
 
 Clients send requests of one text, of sixteen, in OpenAI's protocol, malformed ones, and some leave
 before the answer. Resident memory is read between rounds of requests. The run fails if it grows by

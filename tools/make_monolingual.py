@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Writes text files in one language each, one text a line, out of WikiMatrix's pairs or Mr.
+"""Writes text files in one language each out of WikiMatrix's pairs or Mr. TyDi's passages.
 
-TyDi's passages.
-
-    python tools/make_monolingual.py data/WikiMatrix --languages ru sw te --out
-    data/monolingual/wikimatrix python tools/make_monolingual.py data/mrtydi --languages ru sw te th
-    --out data/monolingual/mrtydi
+    python tools/make_monolingual.py data/WikiMatrix --languages ru sw te \
+        --out data/monolingual/wikimatrix
+    python tools/make_monolingual.py data/mrtydi --languages ru sw te th \
+        --out data/monolingual/mrtydi
 
 They are the text without translation of multilingual IR (Hu et al. 2022, Tables 5 and 10, Figure
-4). A text that occurs more than once is written once. The sentences are a draw by the seed, every
-one as likely as any other, so that the order of the files says nothing; training draws its
-``max_sentences`` from them again.
+4), one text a line. A text that occurs more than once is written once. The sentences are a draw by
+the seed, every one as likely as any other, so that the order of the files says nothing; training
+draws its ``max_sentences`` from them again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Evaluates one encoder with several language maps behind it, embedding every text once.
 
     interlingua debias MODEL TEXTS... -o maps/project --prompt "query: " --cache cache
-    python experiments/debias/maps.py MODEL maps/* --suite mixed_pool,lareqa --prompt "query: "
-    --cache cache -o reports
+    python experiments/debias/maps.py MODEL maps/* --suite mixed_pool,lareqa --prompt "query: " \
+        --cache cache -o reports
 
 The vectors of ``--cache``, which evaluate and debias fill too, are mapped as the debiased model
 maps them; results are named after the maps' folders and lie below ``reports/results``, for

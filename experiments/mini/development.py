@@ -1,8 +1,7 @@
 """Measures models on development data alone, by which stages, rates and shares were chosen.
 
-    python experiments/mini/development.py models/mini-start runs/mini/long --corpus prepared/mini
-    --scored data/mini \
-        --questions $INTERLINGUA_DATA/tydiqa_goldp
+    python experiments/mini/development.py models/mini-start runs/mini/long --corpus prepared/mini \
+        --scored data/mini --questions $INTERLINGUA_DATA/tydiqa_goldp
 
 Four numbers a model: translations found among the held-out pairs of each language of the corpus
 (mean of both directions and of all languages); Spearman's correlation on STS benchmark's

@@ -1,8 +1,7 @@
 """Ready vectors of two teachers for English: their cosines' mean, in the first one's space.
 
-    python experiments/mini/ensemble.py runs/mini/wide/bank-missing.txt models/mini-spelled
-    models/all-MiniLM-L6-v2 \
-        -o data/mini/english.npy
+    python experiments/mini/ensemble.py runs/mini/wide/bank-missing.txt models/mini-spelled \
+        models/all-MiniLM-L6-v2 -o data/mini/english.npy
 
 Both teachers' vectors, one after the other, have the mean of both cosines. As many of their
 principal components as the first teacher has dimensions are turned to lie as near to its vectors as

@@ -2,9 +2,8 @@
 
 These are neighboring pairs of sentences, joined until they are as long as a paragraph.
 
-    python experiments/mini/passages.py "$INTERLINGUA_DATA/train-mix/pairs" --held-out
-    prepared/mini/valid_text \
-        -o data/mini/passages
+    python experiments/mini/passages.py "$INTERLINGUA_DATA/train-mix/pairs" \
+        --held-out prepared/mini/valid_text -o data/mini/passages
 
 The sets are of sentences, and a student that reads sentences alone loses the passages of all
 languages but English: its MRR on TyDi's English passages stayed, and in other languages it fell by

@@ -1,7 +1,7 @@
 """Turns a trained model into the files of interlingua-mini: packed, no prompts, 60 MB at most.
 
-    python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long -o
-    $PACKAGE/model
+    python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long \
+        -o $PACKAGE/model
 
 ``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits,
 other matrices in eight, as ``interlingua_mini.packing`` does. OUT is replaced only if the vectors

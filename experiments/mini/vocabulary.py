@@ -1,8 +1,8 @@
 """Gives a trained model other pieces of the vocabulary that its backbone had, without training.
 
-    python experiments/mini/vocabulary.py models/mini-last models/multilingual-e5-small --corpus
-    prepared/mini \
-        --texts $INTERLINGUA_DATA/lingua_mono --size 153500 -o models/mini-spelled
+    python experiments/mini/vocabulary.py models/mini-last models/multilingual-e5-small \
+        --corpus prepared/mini --texts $INTERLINGUA_DATA/lingua_mono --size 153500 \
+        -o models/mini-spelled
 
 The vectors of tokens are frozen in training, so the backbone's are those that the model knows. A
 corpus with few pairs in a language has few of its pieces, and other texts in that language fall

@@ -3,8 +3,8 @@
 Scores are Lucene's (Robertson's, with an idf that is never negative), with the roundings of the
 package bm25s:
 
-    sum over the query's words of ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b *
-    length / mean))
+    sum over the query's words of
+        ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean))
 
 where N passages are of that mean length, df of them hold the word, and this one holds it tf times.
 The postings are in a file (``postings.py``), which a search reads a block at a time, for all

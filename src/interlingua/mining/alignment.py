@@ -5,8 +5,7 @@ block y of q of the target, p + q bounded, or leaves one sentence alone. The che
 from the beginnings to the ends of both documents is looked for, by the cost
 
 .. math:: c(x, y) = \frac{2\, p\, q\, (1 - \cos(x, y))}
-                         {\frac{1}{S} \sum_s (1 - \cos(x, y_s)) + \frac{1}{S} \sum_s (1 - \cos(x_s,
-                         y))}
+                   {\frac{1}{S} \sum_s (1 - \cos(x, y_s)) + \frac{1}{S} \sum_s (1 - \cos(x_s, y))}
 
 with x_s and y_s any blocks of the two documents: two sentences that have nothing to do with each
 other cost about 1. Long documents are halved, and halved again, until all chains can be looked at;
