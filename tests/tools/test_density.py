@@ -46,6 +46,16 @@ def test_what_is_too_dense_is_named(monkeypatch):
     ]
 
 
+def test_a_package_beyond_the_limit_ends_in_an_error(tmp_path, capsys, monkeypatch):
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search" / "m.py").write_text(DENSE, encoding="utf-8")
+    monkeypatch.setattr(tool, "SOURCE", tmp_path)
+    monkeypatch.setattr("sys.argv", ["density.py"])
+    with pytest.raises(SystemExit, match=r"search: tuples 200\.00, at most 0\.15"):
+        tool.main()
+    assert "search" in capsys.readouterr().out
+
+
 def test_other_folders_are_printed_next_to_the_medians(tmp_path, capsys, monkeypatch):
     (tmp_path / "m.py").write_text(DENSE, encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["density.py", str(tmp_path)])
