@@ -5,7 +5,8 @@
 
 A row for each language of XQuAD: the MRR@100 of its questions, which the bridge has embedded,
 among the English passages, which the teacher has embedded, and its share of what the teacher's own
-English questions reach. The last line is the mean cosine of both models' vectors of the English questions.
+English questions reach. The last line is the mean cosine of both models' vectors of the English
+questions.
 """
 
 from __future__ import annotations
