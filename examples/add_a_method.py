@@ -2,8 +2,7 @@
 
     python examples/add_a_method.py
 
-The run has all that the library's own methods have: checkpoints, resuming, evaluation, collapse
-monitors.
+It has all that the library's own methods have: checkpoints, resuming, evaluation, monitors.
 """
 
 from __future__ import annotations
