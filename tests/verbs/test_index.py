@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import interlingua
@@ -28,6 +30,14 @@ def test_an_index_is_built_extended_and_cut(model, files, tmp_path):  # noqa: F8
 def test_what_to_index_is_a_list(arguments):
     with pytest.raises(ConfigError, match="add DIR FILES"):
         interlingua.index("add", arguments)
+
+
+def test_a_build_names_what_is_no_file(tmp_path):
+    (tmp_path / "texts").mkdir()
+    for given in (tmp_path / "texts", tmp_path / "texts" / "*.txt"):
+        with pytest.raises(ConfigError, match=f"^{re.escape(str(given))}: "):
+            interlingua.index("build", [given], output=tmp_path / "index")
+    assert not (tmp_path / "index").exists()
 
 
 @pytest.mark.parametrize("action", READ)

@@ -122,6 +122,11 @@ def run_index(
         raise ConfigError("name the folder of the index: -o DIR")
     if Path(arguments[0]).is_file():  # no model, but what is to be indexed
         arguments = [DEFAULT_MODEL, *arguments]
+    if len(arguments) == 1:
+        raise ConfigError(
+            f"{arguments[0]}: given alone, and no file; expected files of passages, such as"
+            " texts/*.txt, after a model or without one"
+        )
     added = build_index(
         arguments[0],
         arguments[1:],
