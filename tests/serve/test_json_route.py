@@ -107,10 +107,11 @@ def test_a_field_of_several_forms_names_them(client, value):
         "input: has none of its forms (A text, several texts, or token ids"
         in reply.json()["error"]["message"]
     )
-    assert (
-        "source: has none of its forms"
-        in client.post("/align", json={"source": [], "target": []}).json()["error"]
-    )
+    for path, body, described in (
+        ("/embed", {"inputs": value}, "inputs: has none of its forms (A text, or a list"),
+        ("/align", {"source": value, "target": "a"}, "source: has none of its forms (A plain text"),
+    ):
+        assert described in client.post(path, json=body).json()["error"]
 
 
 def test_a_compressed_body_is_refused(client):

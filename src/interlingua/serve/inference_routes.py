@@ -25,7 +25,7 @@ Texts = Annotated[list[StrictStr], Field(min_length=1)]
 class EmbedRequest(BaseModel):
     """The body of ``/embed``; ``language`` is an addition."""
 
-    inputs: StrictStr | Texts
+    inputs: StrictStr | Texts = Field(description="A text, or a list of at least one.")
     normalize: StrictBool = Field(True, description="Scale the vectors to length 1.")
     truncate: StrictBool | None = Field(
         None, description="Cut texts that are too long; default: as the server does."

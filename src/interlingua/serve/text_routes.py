@@ -40,6 +40,7 @@ from interlingua.serve.token_matches import token_cosines, tokenized_pair
 
 MAX_TOKEN_TEXT = 4000
 """Most characters of a sentence to match tokens of."""
+TEXT_OR_SENTENCES = "A plain text, or a list of at least one sentence."
 
 
 class PairOfTexts(BaseModel):
@@ -74,8 +75,8 @@ class MineRequest(PairOfTexts):
 class AlignRequest(PairOfTexts):
     """The body of ``/align``: lists of sentences, or plain text, which is split into sentences."""
 
-    source: Sentence | Sentences
-    target: Sentence | Sentences
+    source: Sentence | Sentences = Field(description=TEXT_OR_SENTENCES)
+    target: Sentence | Sentences = Field(description=TEXT_OR_SENTENCES)
     max_sentences: Annotated[StrictInt, Field(ge=2, le=8), WHOLE] = Field(
         4, description="Of a link, both sides together."
     )
