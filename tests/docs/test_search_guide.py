@@ -34,8 +34,8 @@ def workplace(tmp_path_factory, word_vocabulary):
         lines = [f"{code[:2]}{n % WORDS} {code[:2]}{(n * 7 + 1) % WORDS} Pago" for n in range(40)]
         (folder / "texts" / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
     records = [
-        {"id": f"n{n}", "text": f"en{n}", "language": "en", "year": year}
-        for n, year in enumerate((1999, 2024))
+        {"id": f"n{n}", "text": f"en{n}", "language": "en", "year": year, "topic": topic}
+        for n, (year, topic) in enumerate(((1999, "sports"), (2024, "science")))
     ]
     (folder / "news.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return folder
@@ -63,7 +63,7 @@ def done(workplace):
 
 
 def test_every_command_ends_well(done):
-    assert len(done) == 14
+    assert len(done) == 15
 
 
 def test_a_balanced_search_finds_every_language(done):
@@ -78,10 +78,12 @@ def test_a_balanced_search_finds_every_language(done):
 def test_words_and_conditions_find_what_they_name(done):
     by_words = next(text for command, text in done.items() if "--mode text" in command)
     assert len(by_words.splitlines()) == 10
-    by_year = next(
-        text for command, text in done.items() if "--where" in command and "search" in command
-    )
-    assert [line.split()[3] for line in by_year.splitlines()] == ["n1"]
+    conditions = {
+        command: text for command, text in done.items() if "search" in command and "json" in command
+    }
+    assert len(conditions) == 2
+    for output in conditions.values():
+        assert [line.split()[3] for line in output.splitlines()] == ["n1"]
 
 
 def test_what_was_deleted_is_gone(done, workplace):
