@@ -20,6 +20,8 @@ import httpx
 import openai
 import pytest
 
+import interlingua_mini
+
 pytestmark = pytest.mark.slow
 
 
@@ -34,13 +36,13 @@ def launch(folder):
     """Starts ``interlingua serve`` and waits for its first line."""
     processes = []
 
-    def launch(*options, **environment):
+    def launch(*options, model=folder, **environment):
         command = [
             sys.executable,
             "-m",
             "interlingua",
             "serve",
-            str(folder),
+            str(model),
             "--port",
             "0",
             "--threads",
@@ -182,6 +184,20 @@ def workers_of(process):
     while len(listed.read_text().split()) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     return [int(number) for number in listed.read_text().split()]
+
+
+def test_workers_share_the_weights(launch):
+    weights = interlingua_mini.folder() / "model.safetensors"
+    process, address = launch("--workers", "2", model="mini")
+    workers = workers_of(process)
+    with httpx.Client(base_url=address, timeout=60) as client:
+        for _ in range(10):
+            sent = {"inputs": "Good morning"}
+            assert client.post("/embed", json=sent, headers={"connection": "close"}).is_success
+    for worker in workers:
+        memory = Path(f"/proc/{worker}/smaps_rollup").read_text()
+        own = sum(int(kib) for kib in re.findall(r"^Private_\w+: +(\d+) kB", memory, re.M))
+        assert own * 1024 < weights.stat().st_size / 2
 
 
 def waiting_tokens(address):
