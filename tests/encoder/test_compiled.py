@@ -206,10 +206,13 @@ def test_tiles_pass_on_what_is_no_number(bad, use_variant, random_batch):
             assert part.isfinite().all() == (not is_bad.any()), dtype
 
 
-def test_bytes_are_the_same_with_and_without_vnni(use_variant, random_batch):
+@pytest.mark.parametrize(
+    "variants", [("avxvnni", "avx2"), ("i8mm", "avx2"), ("i8mm", "dotprod")], ids="-".join
+)
+def test_bytes_are_the_same_by_other_instructions(variants, use_variant, random_batch):
     backbone, batch = backbone_with(hidden_size=64, num_attention_heads=1), random_batch([5, 40])
     found = []
-    for name in ("avxvnni", "avx2"):
+    for name in variants:
         use_variant(name)
         if library("layers") is None:
             pytest.skip(f"needs a processor that runs {name}")
