@@ -119,6 +119,27 @@ static int dots(void) {
         }
     return 0;
 }
+#if BFLOATS
+static int dots_of_bfloats(void) {
+    uint32_t state = 5;
+    for (int round = 0; round < 1000; round++) {
+        float y[32], x[32], pairs[16], by[16]; /* small whole numbers, whose products and sums are exact */
+        int32_t found[16];
+        for (int i = 0; i < 32; i++) {
+            y[i] = (float)((state = state * 1664525u + 1013904223u) >> 24) - 128.0f;
+            x[i] = (float)((state = state * 1664525u + 1013904223u) >> 24) - 128.0f;
+        }
+        write16(pairs, pair_bfloats16(read16(y), read16(y + 16)));
+        write16(by, pair_bfloats16(read16(x), read16(x + 16)));
+        EACH CHECK(bits(pairs[i]) == (bits(y[i]) >> 16 | bits(y[16 + i])));
+        write_ints16(found, dot_bfloats16(as_ints16(set16(7.0f)), read_ints16(pairs), read_ints16(by)));
+        EACH CHECK(number(found[i]) == 7.0f + y[i] * x[i] + y[16 + i] * x[16 + i]);
+    }
+    return 0;
+}
+#else
+static int dots_of_bfloats(void) { return 0; }
+#endif
 #if BYTES_TOGETHER == 8
 static int matrices(void) {
     uint8_t columns[16 * 8];
@@ -178,7 +199,7 @@ int main(void) {
     }
     float odd[16] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 3e38f, 1.0f, -1.0f, number(0x3F808000), number(0x3F818000),
                      number(0x7F800001), number(0x3F80FFFF), number(0xBF808001), 2.5f, 1e30f, 1e-30f};
-    return bfloats(odd) || dots() || matrices() || masks_and_columns();
+    return bfloats(odd) || dots() || dots_of_bfloats() || matrices() || masks_and_columns();
 }
 """
 

@@ -104,12 +104,15 @@ class Layout(NamedTuple):
         tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
             bfloats.
         bytes_together: inputs of an output that stand side by side where weights are int8.
+        bytes_to_bfloats: whether products of bytes give bfloats; without, what is not int8 in an
+            int8 encoder is float32.
     """
 
     panel: int
     bfloats: bool
     tiles: bool = False
     bytes_together: int = 4
+    bytes_to_bfloats: bool = False
 
     def between(self, dtype: torch.dtype) -> torch.dtype:
         """What activations are between products, and what is multiplied that is no bytes.
@@ -118,6 +121,8 @@ class Layout(NamedTuple):
             dtype: of the encoder.
         """
         if dtype == torch.float32 or not self.bfloats:
+            return torch.float32
+        if dtype == torch.int8 and not self.bytes_to_bfloats:
             return torch.float32
         return torch.bfloat16
 
@@ -143,6 +148,7 @@ def layout_of(kernel: ctypes.CDLL | None) -> Layout:
         bfloats=bool(kernel.has_bfloats()),
         tiles=bool(kernel.has_tiles()),
         bytes_together=kernel.bytes_together(),
+        bytes_to_bfloats=bool(kernel.has_bytes_to_bfloats()),
     )
 
 
@@ -359,7 +365,8 @@ class CompiledBackbone:
 class ByteMatrixBackbone(CompiledBackbone):
     """The same by the variant ``i8mm``, which no one timed: a trial has to prefer it.
 
-    Its int8 states are those of the variant ``dotprod`` to the last bit.
+    Its int8 states are those of the variant ``dotprod`` to the last bit; bfloat16, which is float32
+    there, is bfloat16 here.
     """
 
     @staticmethod
@@ -373,9 +380,9 @@ class ByteMatrixBackbone(CompiledBackbone):
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
         """Why it can't be made of this backbone, or None."""
         reason = super().refusal(backbone, dtype)
-        # Other products are those of `dotprod`, so that there is nothing to compare.
-        if reason is None and dtype != torch.int8:
-            return "it differs in int8 alone"
+        # Products of float32 are those of `dotprod`, so that there is nothing to compare.
+        if reason is None and dtype == torch.float32:
+            return "in float32 it does what the executor kernel does"
         return reason
 
 

@@ -1,7 +1,7 @@
 """Which executor encodes, and in which dtype: measured once, and remembered.
 
-A backbone has up to four forms for inference: the compiled kernel, for int8 a variant of it that no
-one timed yet, torch with matrices packed for oneDNN, and plain torch. Which one is fastest depends
+A backbone has up to four forms for inference: the compiled kernel, a variant of it that no one
+timed yet, torch with matrices packed for oneDNN, and plain torch. Which one is fastest depends
 on the processor, the dtype and the widths, and no rule that was written down has been right
 everywhere. So the forms that can be made are tried on the model's own first layers, with sentences
 of a few lengths, and the rates are kept in the user's cache folder. An executor that stands earlier
