@@ -26,6 +26,7 @@ VARIANTS = {
         "avx2": ("-mfma", "-mavx2"),
     },
     "aarch64": {
+        "i8mm": ("-march=armv8.2-a+dotprod+i8mm+bf16",),
         "dotprod": ("-march=armv8.2-a+dotprod",),
         "neon": ("-march=armv8-a",),
     },

@@ -115,22 +115,52 @@ def emulated_tiles(tmp_path_factory) -> Path | None:
     return folder
 
 
-@pytest.fixture
-def use_variant(monkeypatch, emulated_tiles):
-    """Has the kernels of one variant be used until the end of the test.
+@pytest.fixture(scope="session")
+def emulated_matrices(tmp_path_factory) -> Path | None:
+    """A folder of the kernels' variant ``i8mm`` with its products in plain C.
 
-    AMX is emulated where it is not there.
+    None where this processor has no AVX2, which does the rest, or where no compiler is. Training
+    has no such products.
     """
     from interlingua import kernels
 
+    sources = Path(kernels.__file__).parent
+    if not kernels._load(sources / "layers.c", "avx2") or shutil.which("cc") is None:
+        return None
+    folder = tmp_path_factory.mktemp("emulated_matrices")
+    for path in sources.glob("*.[ch]"):
+        shutil.copy(path, folder)
+    products = (ROOT / "tests" / "kernels" / "emulated_matrices.h").read_text(encoding="utf-8")
+    with (folder / "avx2.h").open("a", encoding="utf-8") as file:
+        file.write(products)
+    flags = ["-O2", "-shared", "-fPIC", "-fno-strict-aliasing", "-mfma", "-mavx2", "-DDIGEST=0u"]
+    for name in ("layers", "neighbors"):
+        output = ["-o", str(folder / f"{name}.i8mm.so")]
+        subprocess.run(["cc", *flags, *output, str(folder / f"{name}.c")], check=True)
+    return folder
+
+
+@pytest.fixture
+def use_variant(monkeypatch, emulated_tiles, emulated_matrices):
+    """Has the kernels of one variant be used until the end of the test.
+
+    AMX and I8MM are emulated where they are not there.
+    """
+    from interlingua import kernels
+
+    folders = {"amx": emulated_tiles, "i8mm": emulated_matrices}
+
     def use(name: str) -> None:
         monkeypatch.setenv(kernels.VARIABLE, name)
-        is_emulated = name == "amx" and emulated_tiles is not None
+        is_emulated = folders.get(name) is not None
         monkeypatch.setattr(kernels, "_load", emulated if is_emulated else load)
         kernels.find.cache_clear()
 
-    def emulated(source: Path, variant: str) -> ctypes.CDLL:
-        return ctypes.CDLL(str(emulated_tiles / f"{source.stem}.{variant}.so"))
+    def emulated(source: Path, variant: str) -> ctypes.CDLL | None:
+        path = folders[variant] / f"{source.stem}.{variant}.so"
+        if not path.is_file():
+            return None
+        return ctypes.CDLL(str(path))
 
     load = kernels._load
     yield use

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from interlingua.encoder import compiled
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
-from interlingua.encoder.compiled import CompiledBackbone, fits_tiles
+from interlingua.encoder.compiled import CompiledBackbone, Layout, fits_tiles, layout_of
 from interlingua.encoder.executors import freeze
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library
@@ -23,7 +23,7 @@ def variant(use_variant, request):
 
 needs_kernel = pytest.mark.usefixtures("variant")
 BFLOATS = ("amx", "avx512")
-"""Variants with products of bfloats."""
+"""Variants of x86-64 with products of bfloats."""
 TILED = {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 192}
 """A shape of whole tiles, which AMX multiplies otherwise than the other variants do."""
 PAIRS_ERROR = 4e-5
@@ -109,13 +109,15 @@ def test_large_activations_neither_overflow_nor_vanish(shape, random_batch):
 @both_shapes
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.bfloat16, 2e-5), (torch.int8, 2e-4)])
-def test_fewer_bits_are_close(dtype, bound, activation, shape, random_batch, variant):
+@needs_kernel
+def test_fewer_bits_are_close(dtype, bound, activation, shape, random_batch):
     backbone, batch = backbone_with(hidden_act=activation, **shape), random_batch([12, 3, 30])
     states = CompiledBackbone(backbone, dtype)(batch.input_ids, batch.cu_seqlens)
     assert states.dtype == torch.float32
     cosines = F.cosine_similarity(states, backbone(batch.input_ids, batch.cu_seqlens))
     assert cosines.min() > 1 - bound
-    is_float32 = dtype == torch.bfloat16 and variant not in BFLOATS  # without products of bfloats
+    has_bfloats = layout_of(library("layers")).bfloats
+    is_float32 = dtype == torch.bfloat16 and not has_bfloats
     assert (cosines.min() >= 1 - 1e-6) if is_float32 else (cosines.min() < 1 - 1e-7)
 
 
@@ -206,10 +208,28 @@ def test_tiles_pass_on_what_is_no_number(bad, use_variant, random_batch):
             assert part.isfinite().all() == (not is_bad.any()), dtype
 
 
-def test_bytes_are_the_same_with_and_without_vnni(use_variant, random_batch):
+@pytest.mark.parametrize(
+    ("bfloats", "bytes_to_bfloats", "expected"),
+    [
+        (False, False, ["float32", "float32", "float32"]),
+        (True, False, ["float32", "bfloat16", "float32"]),
+        (True, True, ["float32", "bfloat16", "bfloat16"]),
+    ],
+)
+def test_activations_are_what_all_products_can_take(bfloats, bytes_to_bfloats, expected):
+    layout = Layout(panel=16, bfloats=bfloats, bytes_to_bfloats=bytes_to_bfloats)
+    dtypes = (torch.float32, torch.bfloat16, torch.int8)
+    between = [str(layout.between(dtype)).removeprefix("torch.") for dtype in dtypes]
+    assert between == expected
+
+
+@pytest.mark.parametrize(
+    "variants", [("avxvnni", "avx2"), ("i8mm", "avx2"), ("i8mm", "dotprod")], ids="-".join
+)
+def test_bytes_are_the_same_by_other_instructions(variants, use_variant, random_batch):
     backbone, batch = backbone_with(hidden_size=64, num_attention_heads=1), random_batch([5, 40])
     found = []
-    for name in ("avxvnni", "avx2"):
+    for name in variants:
         use_variant(name)
         if library("layers") is None:
             pytest.skip(f"needs a processor that runs {name}")

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import json
 import time
 
 import pytest
 import torch
 
-from interlingua.encoder import executors
+from interlingua.encoder import compiled, executors
 from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.compiled import ByteMatrixBackbone
 from interlingua.encoder.encode import automatic_dtype_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import (
@@ -28,7 +30,11 @@ from interlingua.encoder.executors import (
 from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
 from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
+from interlingua.kernels import Kernel
 from tests.encoder.shapes import MODERNBERT, SIZES
+
+MULTIPLES_OF_16 = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 112}
+"""Widths that the compiled kernel takes."""
 
 
 class Slow(FrozenBackbone):
@@ -166,6 +172,42 @@ def test_a_kernel_that_cannot_is_left_out_and_says_why(monkeypatch):
     assert "BERT's layer" in choice.refused["kernel"]
     frozen = freeze(made(**MODERNBERT), torch.float32)
     assert frozen(torch.tensor([5, 6, 7]), torch.tensor([0, 3])).shape == (3, 32)
+
+
+@pytest.fixture
+def untimed(monkeypatch, use_variant, emulated_matrices):
+    """The variant i8mm runs here, and was never timed."""
+    if emulated_matrices is None:
+        pytest.skip("needs a C compiler and AVX2")
+    use_variant("avx2")
+    library = ctypes.CDLL(str(emulated_matrices / "layers.i8mm.so"))
+    monkeypatch.setattr(compiled, "find_unmeasured", lambda name, kind: Kernel(kind, library))
+
+
+@pytest.mark.usefixtures("untimed")
+def test_an_untimed_kernel_is_tried_where_it_differs(random_batch):
+    backbone, batch = made(**MULTIPLES_OF_16), random_batch([3, 12, 5], high=60)
+    for dtype in (torch.bfloat16, torch.int8):
+        assert {"kernel", "kernel-i8mm"} <= choose(backbone, dtype).rates.keys()
+    assert "float32" in choose(backbone, torch.float32).refused["kernel-i8mm"]
+    states = []
+    for name in ("kernel", "kernel-i8mm"):
+        frozen = EXECUTORS[name].make(backbone, torch.int8)
+        states.append(frozen(batch.input_ids, batch.cu_seqlens))
+    assert torch.equal(*states)
+
+
+@pytest.mark.usefixtures("untimed")
+@pytest.mark.parametrize(("rate", "expected"), [(1.04, "kernel"), (1.06, "kernel-i8mm")])
+def test_an_untimed_kernel_has_to_be_faster_by_the_margin(monkeypatch, rate, expected):
+    def rates(frozen, backbone):
+        return {name: rate if name == "kernel-i8mm" else 1.0 for name in frozen}
+
+    monkeypatch.setattr(executors, "_rates", rates)
+    backbone = made(**MULTIPLES_OF_16)
+    assert choose(backbone, torch.int8).executor == expected
+    is_untimed = isinstance(freeze(backbone, torch.int8), ByteMatrixBackbone)
+    assert is_untimed == (expected == "kernel-i8mm")
 
 
 def test_first_measures_nothing(monkeypatch):

@@ -21,8 +21,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def ask_again():
     kernels.find.cache_clear()
+    kernels.find_unmeasured.cache_clear()
     yield
     kernels.find.cache_clear()
+    kernels.find_unmeasured.cache_clear()
 
 
 def build_script():
@@ -78,6 +80,34 @@ def test_a_variant_that_was_not_timed_is_taken_by_name_alone(monkeypatch):
     monkeypatch.setenv("INTERLINGUA_KERNELS", "amx")
     kernels.find.cache_clear()
     assert kernels.variant("neighbors") == "amx"
+
+
+def test_i8mm_is_passed_over_until_it_is_named(monkeypatch):
+    def on_neoverse(source, variant):
+        return variant if variant in ("i8mm", "dotprod", "neon") else None
+
+    monkeypatch.setattr(kernels, "_load", on_neoverse)
+    assert {kernels.variant(name) for name in kernels.SOURCES} == {"dotprod"}
+    monkeypatch.setenv("INTERLINGUA_KERNELS", "i8mm")
+    kernels.find.cache_clear()
+    assert {kernels.variant(name) for name in kernels.SOURCES} == {"i8mm"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("", "i8mm"), ("1", "i8mm"), ("0", None), ("dotprod", None), ("i8mm", None)],
+)
+def test_a_trial_gets_an_untimed_variant_unless_one_is_named(monkeypatch, value, expected):
+    monkeypatch.setattr(kernels, "_load", lambda source, variant: variant)
+    monkeypatch.setenv("INTERLINGUA_KERNELS", value)
+    found = kernels.find_unmeasured("layers", "i8mm")
+    assert (found and found.variant) == expected
+    assert kernels.find_unmeasured("layers", "dotprod") is None
+
+
+def test_an_untimed_variant_that_does_not_run_is_not_there(monkeypatch):
+    monkeypatch.setattr(kernels, "_load", lambda source, variant: None)
+    assert kernels.find_unmeasured("layers", "i8mm") is None
 
 
 def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):

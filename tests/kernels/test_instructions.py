@@ -1,40 +1,12 @@
-"""The functions of ``avx512.h``, ``avx2.h`` and ``neon.h`` against loops over sixteen numbers.
-
-Those of another processor are cross-compiled and run by qemu where both are installed
-(apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static).
-"""
+"""The functions of ``avx512.h``, ``avx2.h`` and ``neon.h`` against loops over sixteen numbers."""
 
 from __future__ import annotations
 
-import importlib.util
-import platform
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from interlingua import kernels
+from tests.kernels import cross
 
-ROOT = Path(__file__).parents[2]
-HERE = {"amd64": "x86_64", "arm64": "aarch64"}.get(
-    platform.machine().lower(), platform.machine().lower()
-)
-
-
-def flags_by_processor():
-    """What the build gives the compiler for each variant."""
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["hatch_build"] = module
-    spec.loader.exec_module(module)
-    return module.VARIANTS
-
-
-FLAGS = flags_by_processor()
-VARIANTS = [(machine, name) for machine, names in FLAGS.items() for name in names]
-NOT_HERE = 77
+VARIANTS = [(machine, name) for machine, names in cross.FLAGS.items() for name in names]
 PROGRAM = r"""
 #include <stdint.h>
 #if defined(__AVX512F__)
@@ -147,6 +119,54 @@ static int dots(void) {
         }
     return 0;
 }
+#if BFLOATS
+static int dots_of_bfloats(void) {
+    uint32_t state = 5;
+    for (int round = 0; round < 1000; round++) {
+        float y[32], x[32], pairs[16], by[16]; /* small whole numbers, whose products and sums are exact */
+        int32_t found[16];
+        for (int i = 0; i < 32; i++) {
+            y[i] = (float)((state = state * 1664525u + 1013904223u) >> 24) - 128.0f;
+            x[i] = (float)((state = state * 1664525u + 1013904223u) >> 24) - 128.0f;
+        }
+        write16(pairs, pair_bfloats16(read16(y), read16(y + 16)));
+        write16(by, pair_bfloats16(read16(x), read16(x + 16)));
+        EACH CHECK(bits(pairs[i]) == (bits(y[i]) >> 16 | bits(y[16 + i])));
+        write_ints16(found, dot_bfloats16(as_ints16(set16(7.0f)), read_ints16(pairs), read_ints16(by)));
+        EACH CHECK(number(found[i]) == 7.0f + y[i] * x[i] + y[16 + i] * x[16 + i]);
+    }
+    return 0;
+}
+#else
+static int dots_of_bfloats(void) { return 0; }
+#endif
+#if BYTES_TOGETHER == 8
+static int matrices(void) {
+    uint8_t columns[16 * 8];
+    int8_t rows[6 * 24];
+    uint32_t state = 3;
+    for (int round = 0; round < 100; round++)
+        for (int pairs = 1; pairs <= 3; pairs++) {
+            for (int i = 0; i < 16 * 8; i++) columns[i] = round ? (state = state * 1664525u + 1013904223u) >> 24 : 255;
+            for (int i = 0; i < 6 * 24; i++) rows[i] = round ? (state = state * 1664525u + 1013904223u) >> 24 : -128;
+            TwoRows sums[3];
+            for (int p = 0; p < pairs; p++) sums[p] = set_two_rows(1000 * p, 1000 * p - 7);
+            multiply_two_rows(pairs, sums, columns, rows, 24);
+            for (int r = 0; r < 2 * pairs; r++) {
+                int32_t found[16];
+                write_ints16(found, row_of_two(sums + r / 2, r % 2));
+                EACH {
+                    int32_t expected = 1000 * (r / 2) - 7 * (r % 2);
+                    for (int d = 0; d < 8; d++) expected += columns[8 * i + d] * rows[24 * r + d];
+                    CHECK(found[i] == expected);
+                }
+            }
+        }
+    return 0;
+}
+#else
+static int matrices(void) { return 0; }
+#endif
 static int masks_and_columns(void) {
     uint8_t random[16];
     float kept[16];
@@ -179,38 +199,30 @@ int main(void) {
     }
     float odd[16] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 3e38f, 1.0f, -1.0f, number(0x3F808000), number(0x3F818000),
                      number(0x7F800001), number(0x3F80FFFF), number(0xBF808001), 2.5f, 1e30f, 1e-30f};
-    return bfloats(odd) || dots() || masks_and_columns();
+    return bfloats(odd) || dots() || dots_of_bfloats() || matrices() || masks_and_columns();
 }
 """
 
 
 @pytest.mark.parametrize(("machine", "variant"), VARIANTS)
 def test_every_function_is_the_loop_over_sixteen_numbers(machine, variant, tmp_path):
-    compiler = shutil.which("gcc" if machine == HERE else f"{machine}-linux-gnu-gcc")
-    emulator = (
-        []
-        if machine == HERE
-        else [shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")]
-    )
-    if compiler is None or None in emulator:
-        pytest.skip(f"needs a compiler for {machine}, and qemu to run what it makes")
-    source = tmp_path / "t.c"
-    source.write_text(PROGRAM)
-    folder = Path(kernels.__file__).parent
-    # no contraction of the loops' own products and sums, with which they are compared
-    flags = [
-        "-O2",
-        "-static",
-        "-ffp-contract=off",
-        "-fno-strict-aliasing",
-        *FLAGS[machine][variant],
-    ]
-    command = [compiler, *flags, f"-I{folder}", str(source), "-o", str(tmp_path / "t"), "-lm"]
-    built = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert built.returncode == 0, built.stderr
-    ran = subprocess.run(
-        [*emulator, str(tmp_path / "t")], check=False, capture_output=True, text=True
-    )
-    if ran.returncode == NOT_HERE:
+    # qemu without a name is a processor that has everything, and runs every variant.
+    ran = cross.run(PROGRAM, machine, variant, tmp_path)
+    if ran.returncode == cross.NOT_HERE and machine == cross.HERE:
         pytest.skip(f"this processor does not run {variant}")
     assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"),
+    [("cortex-a57", ["neon"]), ("neoverse-n1", ["dotprod", "neon"])],
+)
+def test_each_processor_takes_the_variants_it_has_instructions_for(cpu, expected, tmp_path):
+    """An instruction that a processor lacks would end the program with a signal."""
+    taken = []
+    for variant in cross.FLAGS["aarch64"]:
+        ran = cross.run(PROGRAM, "aarch64", variant, tmp_path, emulated_cpu=cpu)
+        assert ran.returncode in (0, cross.NOT_HERE), ran.stdout
+        if ran.returncode == 0:
+            taken.append(variant)
+    assert taken == expected

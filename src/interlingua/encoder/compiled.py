@@ -5,7 +5,7 @@ activations, residual sums, norms, softmax) is done while the rows are in the ca
 weights are laid out: matrices in panels, in which the numbers stand in the order in which the
 kernel reads them, and everything in ``struct``s of pointers. A panel is a group of outputs; within
 it, a step of four bytes of inputs (one float32, two bfloat16, four int8) of each output follows
-another, since that is what one instruction multiplies.
+another, since that is what one instruction multiplies; a variant may take eight int8 at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
-from interlingua.kernels import library
+from interlingua.kernels import find_unmeasured, library
 
 # All widths are multiples of it: the kernel has no code for what is left after whole vectors.
 LANES = 16
@@ -103,11 +103,16 @@ class Layout(NamedTuple):
             activations.
         tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
             bfloats.
+        bytes_together: inputs of an output that stand side by side where weights are int8.
+        bytes_to_bfloats: whether products of bytes give bfloats; without, what is not int8 in an
+            int8 encoder is float32.
     """
 
     panel: int
     bfloats: bool
     tiles: bool = False
+    bytes_together: int = 4
+    bytes_to_bfloats: bool = False
 
     def between(self, dtype: torch.dtype) -> torch.dtype:
         """What activations are between products, and what is multiplied that is no bytes.
@@ -116,6 +121,8 @@ class Layout(NamedTuple):
             dtype: of the encoder.
         """
         if dtype == torch.float32 or not self.bfloats:
+            return torch.float32
+        if dtype == torch.int8 and not self.bytes_to_bfloats:
             return torch.float32
         return torch.bfloat16
 
@@ -135,10 +142,13 @@ def layout_of(kernel: ctypes.CDLL | None) -> Layout:
         return NO_LAYOUT
     # The library has a variant for each kind of processor: it tells what the chosen one takes.
     kernel.panel_columns.restype = ctypes.c_int64
+    kernel.bytes_together.restype = ctypes.c_int64
     return Layout(
         panel=kernel.panel_columns(),
         bfloats=bool(kernel.has_bfloats()),
         tiles=bool(kernel.has_tiles()),
+        bytes_together=kernel.bytes_together(),
+        bytes_to_bfloats=bool(kernel.has_bytes_to_bfloats()),
     )
 
 
@@ -171,7 +181,7 @@ class CompiledBackbone:
         self.dtype = dtype
         # What the pointers point to: without a reference here Python would free it.
         self._kept: list[Any] = []
-        self._kernel = library("layers")
+        self._kernel = self._library()
         self._layout = layout_of(self._kernel)
         self._by_tiles = self._layout.tiles and fits_tiles(config)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
@@ -199,12 +209,17 @@ class CompiledBackbone:
         )
 
     @staticmethod
-    def takes(backbone: Backbone, dtype: torch.dtype) -> bool:
-        """Whether the kernel is there, runs on this processor, and can do this shape."""
-        return CompiledBackbone.refusal(backbone, dtype) is None
+    def _library() -> ctypes.CDLL | None:
+        """The compiled source that computes."""
+        return library("layers")
 
-    @staticmethod
-    def refusal(backbone: Backbone, dtype: torch.dtype) -> str | None:
+    @classmethod
+    def takes(cls, backbone: Backbone, dtype: torch.dtype) -> bool:
+        """Whether the kernel is there, runs on this processor, and can do this shape."""
+        return cls.refusal(backbone, dtype) is None
+
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
         """Why it can't be made of this backbone, or None."""
         config = backbone.config
         widths = (
@@ -220,7 +235,7 @@ class CompiledBackbone:
             return "it knows BERT's layer only"
         if any(width % LANES for width in widths):
             return f"a width is no multiple of {LANES}"
-        if library("layers") is None:
+        if cls._library() is None:
             return "it was not built for this processor, or is switched off"
         return None
 
@@ -314,11 +329,13 @@ class CompiledBackbone:
         )
 
     def _panels(self, matrix: Shaped[Tensor, "o i"]) -> Shaped[Tensor, "p u panel step"]:
-        """Panels of outputs: [panel][input / step][output][step], a step of four bytes."""
+        """Panels of outputs: [panel][input / step][output][step], a step of four bytes or more."""
         outputs, inputs = matrix.shape
         panel = self._layout.panel
         filled = self._layout.filled(outputs)
         step = 4 // matrix.element_size()
+        if matrix.element_size() == 1:
+            step = self._layout.bytes_together
         padded = torch.zeros(filled, inputs, dtype=matrix.dtype, device=matrix.device)
         padded[:outputs] = matrix
         return padded.view(filled // panel, panel, inputs // step, step).permute(0, 2, 1, 3)
@@ -343,6 +360,30 @@ class CompiledBackbone:
         buffer[start : start + data.nbytes] = data.ravel()
         self._kept.append(buffer)
         return buffer.ctypes.data + start
+
+
+class ByteMatrixBackbone(CompiledBackbone):
+    """The same by the variant ``i8mm``, which no one timed: a trial has to prefer it.
+
+    Its int8 states are those of the variant ``dotprod`` to the last bit; bfloat16, which is float32
+    there, is bfloat16 here.
+    """
+
+    @staticmethod
+    def _library() -> ctypes.CDLL | None:
+        kernel = find_unmeasured("layers", "i8mm")
+        if kernel is None:
+            return None
+        return kernel.library
+
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """Why it can't be made of this backbone, or None."""
+        reason = super().refusal(backbone, dtype)
+        # Products of float32 are those of `dotprod`, so that there is nothing to compare.
+        if reason is None and dtype == torch.float32:
+            return "in float32 it does what the executor kernel does"
+        return reason
 
 
 def _check_boundaries(starts: Int64[ndarray, " b+1"], tokens: int) -> None:

@@ -1,11 +1,12 @@
 """Which executor encodes, and in which dtype: measured once, and remembered.
 
-A backbone has up to three forms for inference: the compiled kernel, torch with matrices packed for
-oneDNN, and plain torch. Which one is fastest depends on the processor, the dtype and the widths,
-and no rule that was written down has been right everywhere. So the forms that can be made are tried
-on the model's own first layers, with sentences of a few lengths, and the rates are kept in the
-user's cache folder. An executor that stands earlier in ``EXECUTORS`` keeps its place unless a later
-one is faster by ``MARGIN``, so that noise does not change the last digits of vectors.
+A backbone has up to four forms for inference: the compiled kernel, a variant of it that no one
+timed yet, torch with matrices packed for oneDNN, and plain torch. Which one is fastest depends
+on the processor, the dtype and the widths, and no rule that was written down has been right
+everywhere. So the forms that can be made are tried on the model's own first layers, with sentences
+of a few lengths, and the rates are kept in the user's cache folder. An executor that stands earlier
+in ``EXECUTORS`` keeps its place unless a later one is faster by ``MARGIN``, so that noise does not
+change the last digits of vectors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from torch.nn import functional as F
 from interlingua import __version__
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.compiled import CompiledBackbone
+from interlingua.encoder.compiled import ByteMatrixBackbone, CompiledBackbone
 from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
 from interlingua.encoder.quantize import PRECISE_LAYERS
 from interlingua.errors import ConfigError, InterlinguaError
@@ -72,6 +73,7 @@ class Executor(NamedTuple):
 
 EXECUTORS: dict[str, Executor] = {
     "kernel": Executor(CompiledBackbone, CompiledBackbone.refusal),
+    "kernel-i8mm": Executor(ByteMatrixBackbone, ByteMatrixBackbone.refusal),
     "onednn": Executor(FrozenBackbone, FrozenBackbone.refusal),
     "torch": Executor(PlainBackbone, PlainBackbone.refusal),
 }

@@ -22,15 +22,16 @@ from interlingua.errors import ConfigError
 from interlingua.registry import did_you_mean
 
 VARIABLE = "INTERLINGUA_KERNELS"
-VARIANTS = ("amx", "avx512", "avxvnni", "avx2", "dotprod", "neon")
+VARIANTS = ("amx", "avx512", "avxvnni", "avx2", "i8mm", "dotprod", "neon")
 """Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX2 with
-AVX-VNNI; AVX2 alone. For AArch64: NEON with the dot product of bytes; NEON alone."""
+AVX-VNNI; AVX2 alone. For AArch64: NEON with products of small matrices of bytes and of bfloats;
+with the dot product of bytes; NEON alone."""
 ELF_HEAD_BYTES = 64
 ELF_CLASS = b"\x02\x01"
 """64 bits, the lowest byte first."""
-UNMEASURED = {"neighbors": "amx"}
-"""By source: a variant that no processor was timed with yet, and that only ``INTERLINGUA_KERNELS``
-takes therefore."""
+UNMEASURED = {"layers": ("i8mm",), "neighbors": ("amx", "i8mm"), "training": ("i8mm",)}
+"""By source: variants that no processor was timed with yet. ``find`` takes one only where
+``INTERLINGUA_KERNELS`` names it; a trial may compare it with others (``find_unmeasured``)."""
 SOURCES = ("layers", "neighbors", "training")
 
 
@@ -71,12 +72,31 @@ def find(name: str) -> Kernel | None:
     for candidate in wanted_variants():
         # Best by design need not be best in time, so what was not measured is not chosen.
         is_named = os.environ.get(VARIABLE) == candidate
-        if candidate == UNMEASURED.get(name) and not is_named:
+        if candidate in UNMEASURED.get(name, ()) and not is_named:
             continue
         loaded = _load(Path(__file__).with_name(f"{name}.c"), candidate)
         if loaded is not None:
             return Kernel(candidate, loaded)
     return None
+
+
+@functools.cache
+def find_unmeasured(name: str, variant: str) -> Kernel | None:
+    """A variant of the compiled ``name.c`` that ``find`` passes over because no one timed it.
+
+    None where ``find`` considers it, where it was not built or does not run here, or where the user
+    allows no other than one named variant.
+
+    Raises:
+        ConfigError: ``INTERLINGUA_KERNELS`` names no variant.
+    """
+    is_allowed = len(wanted_variants()) > 1
+    if not is_allowed or variant not in UNMEASURED.get(name, ()):
+        return None
+    loaded = _load(Path(__file__).with_name(f"{name}.c"), variant)
+    if loaded is None:
+        return None
+    return Kernel(variant, loaded)
 
 
 def wanted_variants() -> tuple[str, ...]:

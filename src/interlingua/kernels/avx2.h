@@ -11,6 +11,7 @@
 #else
 #define OFFSET 0   /* dot_bytes16 takes the 128 away again */
 #endif
+#define BYTES_TOGETHER 4 /* of a column side by side, which one instruction multiplies */
 #define TILES 0
 #define BFLOATS 0
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */

@@ -17,6 +17,7 @@
 #define ROWS 12     /* by VECTORS vectors: the sums of a product fill 24 of 32 registers */
 #define COLUMNS 4   /* vectors by six rows, where the tile is that: 24 registers too */
 #define OFFSET 128  /* the instruction multiplies signed bytes by unsigned ones, so the stored bytes + 128 */
+#define BYTES_TOGETHER 4 /* of a column side by side, which one instruction multiplies */
 #define ALWAYS static inline __attribute__((always_inline))
 
 typedef __m512 Floats;

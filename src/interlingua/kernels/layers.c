@@ -64,8 +64,14 @@ int supported(void) { return has_instructions(); }
 /* Columns of a panel, in which weights are to be laid out. */
 int64_t panel_columns(void) { return PANEL; }
 
+/* Bytes of an output's inputs that stand side by side in a panel, where weights are bytes. */
+int64_t bytes_together(void) { return BYTES_TOGETHER; }
+
 /* Whether there are products of bfloats; without, weights and activations are to be float32. */
 int has_bfloats(void) { return BFLOATS; }
+
+/* Whether products of bytes give bfloats; without, activations are to be float32 where weights are bytes. */
+int has_bytes_to_bfloats(void) { return BYTES_TO_BFLOATS; }
 
 /* Whether there are products by tiles, where float32 weights are to be pairs of bfloats. */
 int has_tiles(void) { return TILES; }

@@ -10,7 +10,7 @@
            + error_x[i][s] * (largest length_y of the panel) + length_x[i] * (largest error_y[s] of the panel)
 
    Rows of x are signed bytes, n of them and room for ROOM more behind. Those of y are bytes + 128 in panels of GROUP
-   columns, [panel][width / 4][GROUP][4], aligned to 64 bytes, and once more column by column. Lists hold the k best,
+   columns, [panel][width / together][GROUP][together] where that is bytes_together(), aligned to 64 bytes, and once more column by column. Lists hold the k best,
    best first, equal similarities by index; a pair that is met twice stands there once. */
 #include <stdint.h>
 #include <string.h>
@@ -195,7 +195,10 @@ static inline void look_at(Scan *scan, int64_t row, uint64_t near, int64_t j, co
 #endif
 
 /* How many bytes the width and the ends of stages have to be multiples of. */
-int32_t bytes_at_once(void) { return TILES ? 64 : 4; }
+int32_t bytes_at_once(void) { return TILES ? 64 : BYTES_TOGETHER; }
+
+/* Bytes of a column that stand side by side in a panel. */
+int32_t bytes_together(void) { return BYTES_TOGETHER; }
 
 /* Brings the lists of n rows and m columns up to date with all their pairs; column_bars holds what each column's next
    neighbor has to reach. Without lists of columns (column_values null), rows alone. `ends` are the bytes of each stage,

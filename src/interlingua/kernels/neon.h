@@ -1,21 +1,35 @@
 /* Sixteen numbers at a time, each in four registers of NEON: the functions of avx512.h, for AArch64.
 
-   Products of bytes use the dot product of Armv8.2 where the compiler may (the variant "dotprod"), and are exact without.
-   There are no products of bfloats: the encoder's weights are widened to float32 when they are laid out, and its
-   activations stay float32. What is no number may come out of largest16, max16 and min16, where other processors forget
-   it; sums with it are no number in any case. */
+   Products of bytes use the dot product of Armv8.2 where the compiler may (the variant "dotprod"), or products of small
+   matrices (FEAT_I8MM, the variant "i8mm"), and are exact without.
+   There are products of bfloats (FEAT_BF16) in "i8mm" alone: elsewhere the encoder's weights are widened to float32 when
+   they are laid out, and its activations stay float32. What is no number may come out of largest16, max16 and min16, where
+   other processors forget it; sums with it are no number in any case. */
 #include <arm_neon.h>
 #include <stdint.h>
 #ifdef __linux__
 #include <sys/auxv.h>
+#elif defined(__APPLE__)
+#include <stddef.h>
+#include <sys/sysctl.h>
 #endif
 
 #define TILES 0
+#ifdef __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
+#define BFLOATS 1
+#else
 #define BFLOATS 0
+#endif
 #define VECTORS 1 /* of sixteen columns, in a tile of a product */
 #define ROWS 6    /* by one vector: the sums of a product fill 24 of 32 registers */
 #define COLUMNS 1 /* the same, where the tile is so many vectors by six rows */
-#define OFFSET 0  /* dot_bytes16 takes the 128 of the stored bytes away again */
+#ifdef __ARM_FEATURE_MATMUL_INT8
+#define OFFSET 128       /* its instructions multiply unsigned bytes by signed ones, so the stored bytes + 128 */
+#define BYTES_TOGETHER 8 /* of a column side by side */
+#else
+#define OFFSET 0 /* dot_bytes16 takes the 128 of the stored bytes away again */
+#define BYTES_TOGETHER 4
+#endif
 #define ALWAYS static inline __attribute__((always_inline))
 
 typedef struct {
@@ -32,16 +46,36 @@ typedef struct {
 
 enum { FLOAT32, BFLOAT16, BYTES };
 
-#define HAS_DOT_PRODUCT (1UL << 20) /* HWCAP_ASIMDDP, for systems that have no name for it */
-
-/* Every AArch64 has NEON; the system knows of the dot product. */
-ALWAYS int has_instructions(void) {
-#if !defined(__ARM_FEATURE_DOTPROD)
-    return 1;
-#elif defined(__linux__)
-    return (getauxval(AT_HWCAP) & HAS_DOT_PRODUCT) != 0;
+#if defined(__linux__)
+#define HAS_DOT_PRODUCT (1UL << 20)   /* HWCAP_ASIMDDP, for systems that have no name for it */
+#define HAS_BYTE_MATRICES (1UL << 13) /* HWCAP2_I8MM, in the second word of flags */
+#define HAS_BFLOATS (1UL << 14)       /* HWCAP2_BF16 */
+ALWAYS int has_dot_product(void) { return (getauxval(AT_HWCAP) & HAS_DOT_PRODUCT) != 0; }
+ALWAYS int has_byte_matrices(void) { return (getauxval(AT_HWCAP2) & HAS_BYTE_MATRICES) != 0; }
+ALWAYS int has_bfloat_products(void) { return (getauxval(AT_HWCAP2) & HAS_BFLOATS) != 0; }
+#elif defined(__APPLE__)
+ALWAYS int has_feature(const char *name) {
+    int value = 0;
+    size_t size = sizeof(value);
+    return sysctlbyname(name, &value, &size, NULL, 0) == 0 && value;
+}
+ALWAYS int has_dot_product(void) { return has_feature("hw.optional.arm.FEAT_DotProd"); }
+ALWAYS int has_byte_matrices(void) { return has_feature("hw.optional.arm.FEAT_I8MM"); }
+ALWAYS int has_bfloat_products(void) { return has_feature("hw.optional.arm.FEAT_BF16"); }
 #else
-    return 0;
+ALWAYS int has_dot_product(void) { return 0; }
+ALWAYS int has_byte_matrices(void) { return 0; }
+ALWAYS int has_bfloat_products(void) { return 0; }
+#endif
+
+/* Every AArch64 has NEON; the system knows of the rest. */
+ALWAYS int has_instructions(void) {
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+    return has_dot_product() && has_byte_matrices() && has_bfloat_products();
+#elif defined(__ARM_FEATURE_DOTPROD)
+    return has_dot_product();
+#else
+    return 1;
 #endif
 }
 
@@ -204,8 +238,13 @@ ALWAYS void store(char *to, int64_t type, Floats x) {
     if (type == FLOAT32) {
         write16((float *)to, x);
     } else {
+#if BFLOATS
+        vst1q_bf16((bfloat16_t *)to, vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(x.a), x.b));
+        vst1q_bf16((bfloat16_t *)to + 8, vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(x.c), x.d));
+#else
         vst1q_u16((uint16_t *)to, vcombine_u16(narrow4(x.a), narrow4(x.b)));
         vst1q_u16((uint16_t *)to + 8, vcombine_u16(narrow4(x.c), narrow4(x.d)));
+#endif
     }
 }
 
@@ -264,6 +303,9 @@ ALWAYS void write_bytes16(char *to, Ints x) {
 /* sum + y x of sixteen bytes by sixteen, in fours. Without the instruction: two products are at most 2 * 128 * 127, which
    the 16 bits in between hold, but they are not added there. */
 ALWAYS int32x4_t dot_bytes4(int32x4_t sum, int32x4_t y, int32x4_t x) {
+#if OFFSET
+    return vusdotq_s32(sum, vreinterpretq_u8_s32(y), vreinterpretq_s8_s32(x));
+#else
     int8x16_t bytes = vreinterpretq_s8_u8(veorq_u8(vreinterpretq_u8_s32(y), vdupq_n_u8(128)));
     int8x16_t by = vreinterpretq_s8_s32(x);
 #ifdef __ARM_FEATURE_DOTPROD
@@ -273,16 +315,83 @@ ALWAYS int32x4_t dot_bytes4(int32x4_t sum, int32x4_t y, int32x4_t x) {
     int32x4_t high = vpaddlq_s16(vmull_high_s8(bytes, by));
     return vaddq_s32(sum, vpaddq_s32(low, high));
 #endif
+#endif
 }
 
-/* sum + y x: four stored bytes y, which are 128 too large, by four signed bytes x. */
+/* sum + y x: four stored bytes y, which are OFFSET too large, by four signed bytes x. */
 ALWAYS Ints dot_bytes16(Ints sum, Ints y, Ints x) {
     return (Ints){dot_bytes4(sum.a, y.a, x.a), dot_bytes4(sum.b, y.b, x.b), dot_bytes4(sum.c, y.c, x.c),
                   dot_bytes4(sum.d, y.d, x.d)};
 }
 
+#if BFLOATS
+ALWAYS int32x4_t dot_bfloats4(int32x4_t sum, int32x4_t y, int32x4_t x) {
+    bfloat16x8_t by = vreinterpretq_bf16_s32(x);
+    return vreinterpretq_s32_f32(vbfdotq_f32(vreinterpretq_f32_s32(sum), vreinterpretq_bf16_s32(y), by));
+}
+
+/* sum + y x: two bfloats by two bfloats. */
+ALWAYS Ints dot_bfloats16(Ints sum, Ints y, Ints x) {
+    /* No other row is read before its turn, or GCC spills sums to hold all six. */
+    __asm__ volatile("" ::: "memory");
+    return (Ints){dot_bfloats4(sum.a, y.a, x.a), dot_bfloats4(sum.b, y.b, x.b), dot_bfloats4(sum.c, y.c, x.c),
+                  dot_bfloats4(sum.d, y.d, x.d)};
+}
+
+ALWAYS float32x4_t pair_bfloats4(float32x4_t first, float32x4_t second) {
+    uint32x4_t below = vshrq_n_u32(vreinterpretq_u32_f32(first), 16);
+    return vreinterpretq_f32_u32(vorrq_u32(below, vreinterpretq_u32_f32(second)));
+}
+
+/* Two bfloats in one: of the second the number itself, of the first the part above. */
+ALWAYS Floats pair_bfloats16(Floats first, Floats second) {
+    return (Floats){pair_bfloats4(first.a, second.a), pair_bfloats4(first.b, second.b),
+                    pair_bfloats4(first.c, second.c), pair_bfloats4(first.d, second.d)};
+}
+#endif
+
 /* In registers of their own, or GCC copies and spills the sums in the loop before. */
 ALWAYS void settle16(Ints *x) { __asm__("" : "+w"(x->a), "+w"(x->b), "+w"(x->c), "+w"(x->d)); }
+
+#if BYTES_TOGETHER == 8
+/* Sums of two rows with sixteen columns. Each register has those of two columns: of the first one with both rows, then of
+   the second one. */
+typedef struct {
+    int32x4_t at[8];
+} TwoRows;
+
+/* All sums of the first row begin with one number, those of the second with another. */
+ALWAYS TwoRows set_two_rows(int32_t first, int32_t second) {
+    int32x4_t start = vzip1q_s32(vdupq_n_s32(first), vdupq_n_s32(second));
+    return (TwoRows){{start, start, start, start, start, start, start, start}};
+}
+
+/* sums + y x for so many pairs of rows: eight stored bytes of each column by eight signed bytes of each row, which are so
+   many bytes apart. */
+ALWAYS void multiply_two_rows(int pairs, TwoRows *sums, const void *columns, const void *rows, int64_t stride) {
+    const uint8_t *y = columns;
+    const int8_t *x = rows;
+    int8x16_t eight[ROWS / 2];
+#pragma GCC unroll 3
+    for (int p = 0; p < pairs; p++, x += 2 * stride) eight[p] = vcombine_s8(vld1_s8(x), vld1_s8(x + stride));
+#pragma GCC unroll 8
+    for (int c = 0; c < 8; c++) {
+        uint8x16_t two = vld1q_u8(y + 16 * c);
+#pragma GCC unroll 3
+        for (int p = 0; p < pairs; p++) sums[p].at[c] = vusmmlaq_s32(sums[p].at[c], two, eight[p]);
+        /* No column is read before its turn, or GCC spills sums to hold all eight. */
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+/* The sums of the first row, or of the second. */
+ALWAYS Ints row_of_two(const TwoRows *sums, int second) {
+    const int32x4_t *s = sums->at;
+    if (second)
+        return (Ints){vuzp2q_s32(s[0], s[1]), vuzp2q_s32(s[2], s[3]), vuzp2q_s32(s[4], s[5]), vuzp2q_s32(s[6], s[7])};
+    return (Ints){vuzp1q_s32(s[0], s[1]), vuzp1q_s32(s[2], s[3]), vuzp1q_s32(s[4], s[5]), vuzp1q_s32(s[6], s[7])};
+}
+#endif
 
 ALWAYS Doubles zero8(void) {
     float64x2_t two = vdupq_n_f64(0.0);

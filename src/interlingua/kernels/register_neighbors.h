@@ -1,6 +1,23 @@
 /* Which pairs are to be looked at, by sums in registers: BLOCK rows by COLUMNS vectors of columns at once. */
 #define BLOCK 6
 
+#if BYTES_TOGETHER == 8
+/* Which of 16 columns from `at` on reach a bar with each of BLOCK rows, by their first bytes; two rows at once. */
+ALWAYS void reach_by_columns(const int8_t *x, int64_t bytes, int64_t end, const Row *rows, const Panel *panel,
+                             int64_t at, uint64_t *near) {
+    TwoRows sums[BLOCK / 2];
+    const uint8_t *y = panel->bytes + 8 * at;
+#pragma GCC unroll 3
+    for (int p = 0; p < BLOCK / 2; p++) sums[p] = set_two_rows(-rows[2 * p].shift, -rows[2 * p + 1].shift);
+    for (int64_t d = 0; d < end; d += 8, y += 8 * GROUP) multiply_two_rows(BLOCK / 2, sums, y, x + d, bytes);
+#pragma GCC unroll 6
+    for (int r = 0; r < BLOCK; r++) {
+        Ints sum = row_of_two(sums + r / 2, r % 2);
+        settle16(&sum);
+        near[r] |= reach(sum, rows + r, panel, at) << at;
+    }
+}
+#else
 /* Which of COLUMNS vectors of columns from `at` on reach a bar with each of BLOCK rows, by their first bytes. */
 ALWAYS void reach_by_columns(const int8_t *x, int64_t bytes, int64_t end, const Row *rows, const Panel *panel,
                              int64_t at, uint64_t *near) {
@@ -29,6 +46,7 @@ ALWAYS void reach_by_columns(const int8_t *x, int64_t bytes, int64_t end, const 
             near[r] |= reach(sums[r][c], rows + r, panel, at + c * LANES) << (at + c * LANES);
         }
 }
+#endif
 
 /* Which columns of a panel reach a bar with each of BLOCK rows. */
 static __attribute__((noinline)) void reach_by_stage(const int8_t *x, int64_t bytes, int64_t end, const Row *rows,

@@ -66,6 +66,7 @@ class CompiledScanner:
         kernel = library("neighbors")
         assert kernel is not None
         self.bytes_at_once = int(kernel.bytes_at_once())
+        self.bytes_together = int(kernel.bytes_together())
         self.stage = np.full(threads, len(frame.stages) - 1, np.int64)
 
     @staticmethod
@@ -113,7 +114,7 @@ class CompiledScanner:
         each = np.full((n, width), 128, np.uint8)
         # A part holds whole panels, so that it begins where the panels of the last one end.
         for at, signed in self._rounded(block, scales, terms, precision, of_x=False):
-            panels = _panels(signed.numpy(), width)
+            panels = _panels(signed.numpy(), width, self.bytes_together)
             data[at.start * width : at.start * width + len(panels)] = panels
             each[at, :d] = signed.numpy().view(np.uint8) ^ 128
         # Lengths of the vectors themselves, at most. Of these and of the errors the kernel takes
@@ -272,15 +273,16 @@ def _room(array: Float32[ndarray, "stages n"], room: int) -> Float32[ndarray, "s
     return wide
 
 
-def _panels(signed: Int8[ndarray, "n d"], width: int) -> UInt8[ndarray, " panels"]:
-    """Bytes + 128, four of a column side by side, 64 columns in a panel."""
+def _panels(signed: Int8[ndarray, "n d"], width: int, together: int) -> UInt8[ndarray, " panels"]:
+    """Bytes + 128, so many of a column side by side, 64 columns in a panel."""
     filled = _padded(len(signed))
     unsigned = np.full((filled, width), 128, np.uint8)
     # Flipping the highest bit of a signed byte adds 128 to it.
     unsigned[: len(signed), : signed.shape[1]] = signed.view(np.uint8) ^ 128
-    # [panel][column][four bytes] to [panel][four bytes][column]: an instruction multiplies four
-    # bytes of 16 columns at once.
-    return unsigned.reshape(filled // GROUP, GROUP, width // 4, 4).transpose(0, 2, 1, 3).ravel()
+    # [panel][column][some bytes] to [panel][some bytes][column]: an instruction multiplies these
+    # bytes of several columns at once.
+    parts = unsigned.reshape(filled // GROUP, GROUP, width // together, together)
+    return parts.transpose(0, 2, 1, 3).ravel()
 
 
 def _aligned(size: int) -> UInt8[ndarray, " size"]:

@@ -1,0 +1,80 @@
+"""Small C programs for any processor: those of another one are cross-compiled, and qemu runs them
+(apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua import kernels
+
+ROOT = Path(__file__).parents[2]
+HERE = {"amd64": "x86_64", "arm64": "aarch64"}.get(
+    platform.machine().lower(), platform.machine().lower()
+)
+NOT_HERE = 77
+"""Exit status of a program whose instructions the processor lacks."""
+
+
+def flags_by_processor():
+    """What the build gives the compiler for each variant."""
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["hatch_build"] = module
+    spec.loader.exec_module(module)
+    return module.VARIANTS
+
+
+FLAGS = flags_by_processor()
+
+
+def find_emulator(machine):
+    """The qemu that runs programs of a machine, or None."""
+    return shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")
+
+
+def run(program, machine, variant, folder, *, emulated_cpu=None):
+    """Compiles a program with the flags of a variant, and runs it.
+
+    The test is skipped where there is no compiler for the machine, or nothing that runs what it
+    makes.
+
+    Args:
+        program: the source, which may include the kernels' own.
+        machine: ``x86_64`` or ``aarch64``.
+        variant: whose flags the compiler gets.
+        folder: for the program.
+        emulated_cpu: the processor that qemu is to be, also where this machine could run the
+            program.
+    """
+    compiler = shutil.which("gcc" if machine == HERE else f"{machine}-linux-gnu-gcc")
+    emulator = []
+    if machine != HERE or emulated_cpu is not None:
+        emulator = [find_emulator(machine)]
+    if compiler is None or None in emulator:
+        pytest.skip(f"needs a compiler for {machine}, and qemu to run what it makes")
+    if emulated_cpu is not None:
+        emulator += ["-cpu", emulated_cpu]
+    source = folder / f"{variant}.c"
+    source.write_text(program)
+    # no contraction of the loops' own products and sums, with which they are compared
+    flags = [
+        "-O2",
+        "-static",
+        "-ffp-contract=off",
+        "-fno-strict-aliasing",
+        *FLAGS[machine][variant],
+    ]
+    sources = Path(kernels.__file__).parent
+    binary = folder / variant
+    folders = [f"-I{sources}", f"-I{Path(__file__).parent}"]
+    command = [compiler, *flags, *folders, str(source), "-o", str(binary), "-lm"]
+    built = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return subprocess.run([*emulator, str(binary)], check=False, capture_output=True, text=True)

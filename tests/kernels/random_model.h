@@ -1,0 +1,57 @@
+/* Random models of two layers for programs that run the kernel "layers". */
+#include "draws.h"
+#include "layers.c"
+#define TOKENS 240
+#define SENTENCES 6
+
+/* Where the weight of an output and an input stands in the variant's panels; `together` inputs stand side by side. */
+static int64_t place_of(int64_t output, int64_t input, int64_t inputs, int64_t together) {
+    int64_t unit = output / PANEL * inputs / together + input / together;
+    return (unit * PANEL + output % PANEL) * together + input % together;
+}
+
+/* Of a type, from the same random numbers for all of them. */
+static Linear linear(int64_t type, int64_t inputs, int64_t outputs) {
+    int64_t filled = up(outputs, PANEL), size = bytes_of(type), together = type == BYTES ? bytes_together() : 4 / size;
+    char *panels = aligned_alloc(64, up(filled * inputs * size, 64));
+    memset(panels, type == BYTES ? 128 : 0, filled * inputs * size);
+    for (int64_t o = 0; o < outputs; o++)
+        for (int64_t i = 0; i < inputs; i++) {
+            int32_t value = 1 + draw() % 255;
+            int64_t place = place_of(o, i, inputs, together);
+            float number = (value - 128) / 1024.0f; /* which a bfloat holds */
+            uint32_t bits;
+            memcpy(&bits, &number, 4);
+            uint16_t upper = bits >> 16;
+            if (type == BYTES) ((uint8_t *)panels)[place] = value;
+            if (type == FLOAT32) memcpy(panels + 4 * place, &bits, 4);
+            if (type == BFLOAT16) memcpy(panels + 2 * place, &upper, 2);
+        }
+    float *scales = numbers(filled, 0.0f);
+    for (int64_t o = 0; o < outputs; o++) scales[o] = 1e-4f + 1e-7f * (draw() % 1000);
+    return (Linear){panels, numbers(filled, 0.1f), scales, inputs, outputs, type};
+}
+
+static Norm norm(int64_t width) {
+    float *weight = numbers(width, 0.1f);
+    for (int64_t d = 0; d < width; d++) weight[d] += 1.0f;
+    return (Norm){weight, numbers(width, 0.1f)};
+}
+
+/* States of some sentences by a model whose weights and activations are of these types. */
+static float *states_of(int64_t weights, int64_t type, int64_t width, int64_t heads, int64_t inner, int64_t activation) {
+    Layer layers[2];
+    for (int l = 0; l < 2; l++) {
+        Linear qkv = linear(weights, width, 3 * width), context = linear(weights, width, width);
+        Linear intermediate = linear(weights, width, inner), output = linear(weights, inner, width);
+        Norm first = norm(width), second = norm(width);
+        layers[l] = (Layer){qkv, context, intermediate, output, first, second};
+    }
+    int64_t ids[TOKENS], starts[SENTENCES + 1] = {0, 7, 40, 41, 57, 147, TOKENS};
+    for (int t = 0; t < TOKENS; t++) ids[t] = draw() % 50;
+    float *words = numbers(50 * width, 1.0f), *positions = numbers(100 * width, 1.0f);
+    Model model = {width, heads, inner, 2, type, activation, 0, 0, 1e-5f, words, positions, norm(width), layers};
+    float *states = numbers(TOKENS * width, 0.0f);
+    if (encode(&model, ids, starts, SENTENCES, states)) exit(1);
+    return states;
+}
