@@ -19,6 +19,7 @@ from interlingua.errors import CheckpointError, ConfigError, DataError, Interlin
 from interlingua.files import sha256_file
 from interlingua.verbs.average import AverageOptions, average, run_average
 from tests.adapt.conftest import word_encoder
+from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM
 from tests.hostile import models as hostile
 from tests.methods.conftest import tiny_encoder
 
@@ -243,6 +244,17 @@ def test_token_types_do_not_matter(tmp_path):
         tiny_encoder(type_vocab_size=2).save(tmp_path / folder)
     average([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
     assert Encoder.load(tmp_path / "out").backbone.token_type_embeddings is not None
+
+
+@pytest.mark.parametrize("shape", [JINA_BERT, JINA_BERT_QK_NORM], ids=["plain", "norms"])
+def test_models_with_alibi_are_averaged(shape, tmp_path):
+    for seed, folder in enumerate(("a", "b")):
+        torch.manual_seed(seed)
+        tiny_encoder(hidden_act="gelu", **shape).save(tmp_path / folder)
+    average([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    parts = [Encoder.load(tmp_path / name).backbone.state_dict() for name in ("a", "b", "out")]
+    for name, tensor in parts[2].items():
+        torch.testing.assert_close(tensor, (parts[0][name] + parts[1][name]) / 2)
 
 
 STARTS = (

@@ -7,6 +7,8 @@ import math
 import torch
 from torch.nn import functional as F
 
+from interlingua.encoder.alibi import alibi_slopes
+
 
 def naive_layer(layer, x, *, context=None, shown=None):
     """Post-LN layer on one sentence (L, D): queries from ``x``, keys and values from ``context``,
@@ -21,9 +23,9 @@ def naive_layer(layer, x, *, context=None, shown=None):
         for head in range(layer.spec.heads):
             at = slice(head * width, (head + 1) * width)
             seen = [j for j in range(count) if shown[i, j]]
-            weights = torch.softmax(
-                torch.stack([q[i, at] @ k[j, at] / math.sqrt(width) for j in seen]), 0
-            )
+            slope = alibi_slopes(layer.spec.heads)[head] if layer.spec.alibi else 0.0
+            scores = [q[i, at] @ k[j, at] / math.sqrt(width) - slope * abs(i - j) for j in seen]
+            weights = torch.softmax(torch.stack(scores), 0)
             heads.append(sum(weight * v[j, at] for weight, j in zip(weights, seen, strict=True)))
         rows.append(torch.cat(heads))
     x = layer.attention_norm(x + layer.attention_output(torch.stack(rows)))

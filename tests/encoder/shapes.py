@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from interlingua.encoder.families import FAMILIES
+
 MODERNBERT = {
     "model_type": "modernbert",
     "positions": "rotary",
@@ -19,6 +21,8 @@ MODERNBERT = {
     "layer_norm_eps": 1e-5,
 }
 """Fields of a ``BackboneConfig``; the second layer and the third are local."""
+JINA_BERT = FAMILIES["jina_bert"].fixed
+JINA_BERT_QK_NORM = FAMILIES["jina_bert_qk_norm"].fixed
 SIZES = {
     "hidden_size": 32,
     "num_hidden_layers": 4,

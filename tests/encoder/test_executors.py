@@ -31,7 +31,7 @@ from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
 from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
 from interlingua.kernels import Kernel
-from tests.encoder.shapes import MODERNBERT, SIZES
+from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, SIZES
 
 MULTIPLES_OF_16 = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 112}
 """Widths that the compiled kernel takes."""
@@ -223,7 +223,7 @@ def test_an_unknown_name_is_an_error(monkeypatch):
         choose(made(), torch.float32)
 
 
-@pytest.mark.parametrize("shape", [{}, MODERNBERT])
+@pytest.mark.parametrize("shape", [{}, MODERNBERT, JINA_BERT, JINA_BERT_QK_NORM])
 def test_every_executor_gives_equal_states(shape, random_batch):
     backbone, batch = made(**shape), random_batch([3, 12, 5], high=60)
     expected = backbone(batch.input_ids, batch.cu_seqlens)

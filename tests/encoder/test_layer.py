@@ -22,6 +22,9 @@ OTHER = [
     {"intermediate_bias": False},
     {"output_bias": False},
     {"rotary_base": 100.0},
+    {"alibi": True},
+    {"query_key_norm": True},
+    {"adds_input_twice": True},
     {"window": 2},
 ]
 LENGTHS = [1, 6, 6, 3, 11]
@@ -57,6 +60,8 @@ def naive_layer_of(layer, x):
     width = spec.head_width
     normed = layer.attention_norm(x) if spec.norm_first and spec.attention_norm else x
     q, k, v = layer.query(normed), layer.key(normed), layer.value(normed)
+    if spec.query_key_norm:
+        q, k = layer.query_norm(q), layer.key_norm(k)
     rows = []
     for i in range(len(x)):
         heads = []
@@ -71,10 +76,16 @@ def naive_layer_of(layer, x):
 
             query = turn(q[i, at], i)
             scores = torch.stack([query @ turn(k[j, at], j) / width**0.5 for j in seen])
+            if spec.alibi:
+                slope = 2 ** (-8 * (head + 1) / spec.heads)
+                scores = scores - slope * torch.tensor([abs(i - j) for j in seen])
             heads.append(sum(w * v[j, at] for w, j in zip(scores.softmax(0), seen, strict=True)))
         rows.append(torch.cat(heads))
+    before = x
     x = x + layer.attention_output(torch.stack(rows))
     x = x if spec.norm_first else layer.attention_norm(x)
+    if spec.adds_input_twice:
+        x = layer.second_attention_norm(before + x)
     inner = layer.intermediate(layer.output_norm(x) if spec.norm_first else x)
     if spec.gated:
         inner = ACTIVATIONS[spec.activation](inner[:, : spec.inner]) * inner[:, spec.inner :]
@@ -86,7 +97,13 @@ def naive_layer_of(layer, x):
 
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize(
-    "changes", [{}, *OTHER, {"rotary_base": 50.0, "window": 1, "gated": True, "norm_first": True}]
+    "changes",
+    [
+        {},
+        *OTHER,
+        {"rotary_base": 50.0, "window": 1, "gated": True, "norm_first": True},
+        {"alibi": True, "window": 3, "gated": True, "query_key_norm": True},
+    ],
 )
 def test_each_choice_is_the_layer_written_out(changes, grad):
     layer = made(**changes)

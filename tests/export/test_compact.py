@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import HUB_FILES
 from interlingua.encoder.post_pooling import Dense, PostPooling
@@ -18,6 +19,7 @@ from interlingua.export.graph_nodes import Graph
 from interlingua.export.graphs import export_graphs
 from interlingua.export.runtimes import OnnxRuntime, StockRuntime
 from interlingua.export.verify import SAMPLES
+from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
 
 TEXTS = [text for texts in SAMPLES.values() for text in texts]
 
@@ -144,6 +146,15 @@ def test_the_hub_is_asked_for_every_file_that_loading_needs(compact, tmp_path):
         Encoder.load(tmp_path / "hub").encode(TEXTS), Encoder.load(compact).encode(TEXTS)
     )
     assert not (tmp_path / "hub" / "onnx" / "model.onnx").exists()
+
+
+@pytest.mark.parametrize("shape", [JINA_BERT_QK_NORM, MODERNBERT], ids=["jina", "modernbert"])
+def test_matrices_stored_in_another_form_are_refused(framed, shape, tmp_path):
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 32}
+    config = BackboneConfig(vocab_size=framed.size, intermediate_size=48, **sizes, **shape)
+    encoder = Encoder.from_scratch(config, framed)
+    with pytest.raises(ConfigError, match="--compact"):
+        write_compact(encoder, tmp_path)
 
 
 def test_token_vectors_are_refused(static_encoder, tmp_path):

@@ -17,6 +17,7 @@ from interlingua.export.gguf import write_gguf
 from interlingua.export.graphs import export_graphs
 from interlingua.export.runtimes import LlamaCppRuntime
 from interlingua.export.verify import SAMPLES
+from tests.encoder.shapes import JINA_BERT
 
 gguf = pytest.importorskip("gguf")
 TEXTS = [text for texts in SAMPLES.values() for text in texts]
@@ -162,6 +163,7 @@ def test_shapes_that_llama_cpp_lacks_are_refused(encoder, static_encoder, tmp_pa
     ).eval()
     refused = {
         "token vectors": static_encoder,
+        "jina_bert model": encoder_of(unigram(), **JINA_BERT),
         "gelu": encoder,
         "layers after pooling": deep,
         "keeps case": encoder_of(word_piece(lowercase=False)),

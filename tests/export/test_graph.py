@@ -17,7 +17,7 @@ from interlingua.export.graph import build_graph
 from interlingua.export.graph_nodes import INPUTS
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.verify import SAMPLES
-from tests.encoder.shapes import MODERNBERT
+from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT
 
 TEXTS = [text for texts in SAMPLES.values() for text in texts if len(text) < 100]
 
@@ -90,6 +90,9 @@ OTHER_SHAPES = {
     },
     "gte": {**FAMILIES["gte"].fixed, "model_type": "gte", "rotary_base": 500.0},
     "distilbert": {"model_type": "distilbert", "type_vocab_size": 0},
+    "jina_bert": {**JINA_BERT, "type_vocab_size": 2},
+    "jina_bert_qk_norm": {**JINA_BERT_QK_NORM, "type_vocab_size": 2},
+    "alibi_bert": FAMILIES["alibi_bert"].fixed,
     "with all biases": {
         **MODERNBERT,
         "norm_bias": True,
@@ -112,8 +115,9 @@ def test_other_shapes_give_the_encoders_vectors(framed, shape, left):
 @pytest.mark.parametrize(
     "weights", [FloatWeights("float16"), Int8Weights()], ids=["float16", "int8"]
 )
-def test_modernbert_with_smaller_weights_is_close(framed, weights):
-    encoder = encoder_of(framed, shape=OTHER_SHAPES["modernbert"])
+@pytest.mark.parametrize("shape", ["modernbert", "jina_bert_qk_norm"])
+def test_other_shapes_with_smaller_weights_are_close(framed, shape, weights):
+    encoder = encoder_of(framed, shape=OTHER_SHAPES[shape])
     found = run(encoder, padded(encoder, TEXTS), weights)
     assert (found * encoder.encode(TEXTS)).sum(1).min() > 0.999
 

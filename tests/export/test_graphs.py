@@ -17,7 +17,7 @@ from interlingua.export import graphs
 from interlingua.export.graphs import export_graphs
 from interlingua.export.shrink import ShrinkOptions
 from interlingua.export.verify import SAMPLES
-from tests.encoder.shapes import MODERNBERT
+from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT
 
 TEXTS = [text for texts in SAMPLES.values() for text in texts]
 
@@ -70,7 +70,12 @@ def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
         assert closeness > (1 - 5e-3 if options else 1 - 1e-6)
 
 
-def test_graphs_of_a_modernbert_agree(framed, tmp_path):
+@pytest.mark.parametrize(
+    "shape",
+    [MODERNBERT, JINA_BERT, JINA_BERT_QK_NORM],
+    ids=["modernbert", "jina", "jina with norms"],
+)
+def test_graphs_of_other_families_agree(framed, shape, tmp_path):
     torch.manual_seed(0)
     sizes = {
         "hidden_size": 32,
@@ -78,9 +83,7 @@ def test_graphs_of_a_modernbert_agree(framed, tmp_path):
         "num_attention_heads": 4,
         "intermediate_size": 48,
     }
-    config = BackboneConfig(
-        vocab_size=framed.size, max_position_embeddings=64, **sizes, **MODERNBERT
-    )
+    config = BackboneConfig(vocab_size=framed.size, max_position_embeddings=64, **sizes, **shape)
     Encoder.from_scratch(config, framed).save(tmp_path / "model")
     found = export_graphs(tmp_path / "model", tmp_path / "out", ("onnx", "int8", "openvino"))
     assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6

@@ -11,10 +11,12 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_training import train_vocabulary
 from interlingua.errors import CheckpointError, ConfigError, DataError
+from interlingua.export.graphs import export_graphs
 from interlingua.export.runtimes import StockRuntime
 from interlingua.export.sentence_transformers import export, find_model
 from interlingua.export.shrink import ShrinkOptions
 from interlingua.export.verify import SAMPLES
+from tests.encoder.shapes import JINA_BERT
 
 pytest.importorskip("sentence_transformers")
 
@@ -98,6 +100,22 @@ def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
     with pytest.raises(CheckpointError, match="first segments words by language"):
         export(tmp_path / "m", tmp_path / "out")
     export(tmp_path / "m", tmp_path / "out", check=False)
+
+
+def test_alibi_needs_code_of_the_hub_and_the_card_says_so(framed, tmp_path):
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 32}
+    config = BackboneConfig(vocab_size=framed.size, intermediate_size=48, **sizes, **JINA_BERT)
+    Encoder.from_scratch(config, framed).save(tmp_path / "m")
+    with pytest.raises(CheckpointError, match="ALiBi"):
+        export(tmp_path / "m", tmp_path / "out")
+    with pytest.raises(CheckpointError, match="ALiBi"):
+        export_graphs(tmp_path / "m", tmp_path / "out", ("compact",))
+    assert not (tmp_path / "out").exists()
+    export(tmp_path / "m", tmp_path / "out", check=False)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert 'SentenceTransformer("out", trust_remote_code=True)' in card
+    again = Encoder.load(tmp_path / "out")
+    assert again.backbone.config.model_type == "jina_bert"
 
 
 def test_an_unknown_dtype_is_named(model, tmp_path):

@@ -11,7 +11,7 @@ import torch
 from interlingua.encoder.encoder import Encoder
 from interlingua.registry import METHODS, resolve
 from interlingua.train.checkpoint import TrainState, load_checkpoint, save_checkpoint, weights_of
-from tests.encoder.shapes import MODERNBERT
+from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
 from tests.methods.harness import PREFIXES, _training, optimizer_of, tiny_batch, tiny_objective
 
 NAMES = sorted(METHODS)
@@ -52,10 +52,14 @@ def test_every_trained_weight_gets_a_finite_gradient(method, options):
     assert all(torch.isfinite(weight.grad).all() for weight in trained.values())
 
 
+# One layer of the two sees a window of four tokens, and sentences are up to eleven long.
+LOCAL = {**MODERNBERT, "local_layers": (1,), "local_window": 2, "hidden_act": "gelu"}
+ALIBI = {**JINA_BERT_QK_NORM, "hidden_act": "gelu"}
+
+
+@pytest.mark.parametrize("shape", [LOCAL, ALIBI], ids=["ModernBERT", "JinaBERT"])
 @pytest.mark.parametrize(("method", "options"), CASES)
-def test_modernbert_shaped_encoders_take_two_steps(method, options):
-    """One layer of the two sees a window of four tokens, and sentences are up to eleven long."""
-    shape = {**MODERNBERT, "local_layers": (1,), "local_window": 2, "hidden_act": "gelu"}
+def test_encoders_of_other_shapes_take_two_steps(method, options, shape):
     objective = tiny_objective(method, options, dropout=0.1, **shape)
     before = {
         name: weight.detach().clone()

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import read_backbone_config, read_json
-from interlingua.encoder.families import FAMILIES
+from interlingua.encoder.families import FAMILIES, family_of
 from interlingua.encoder.weights import TOKEN_TYPES, from_huggingface_names, huggingface_name
 from interlingua.errors import CheckpointError
 
@@ -133,11 +133,11 @@ def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
 def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTensor]:
     """A backbone's tensors under stock names; all tensors of any other module."""
     raw = read_json(place / "config.json", missing={})
-    model_type = raw.get("model_type")
-    if not isinstance(model_type, str) or model_type not in FAMILIES:
+    name = family_of(raw)
+    if not isinstance(name, str) or name not in FAMILIES:
         return stored
     # One tensor that every backbone of the family has tells what its names begin with.
-    family = FAMILIES[model_type]
+    family = FAMILIES[name]
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
         return stored

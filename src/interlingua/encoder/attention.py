@@ -10,7 +10,7 @@ order; the backbone moves the tokens into it once before the layers and back onc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -20,10 +20,13 @@ from torch.nn import functional as F
 
 from interlingua.batches.packing import LengthGroups, length_groups
 from interlingua.devices import on_device
+from interlingua.encoder.alibi import alibi_bias
 from interlingua.encoder.dropout import dropout
 
 # The widest head that FlashAttention's kernels are built for.
 MAX_FLASH_HEAD_WIDTH = 256
+MAX_BIAS_ELEMENTS = 2**25
+"""Of the scores that ALiBi's penalties are made for at a time: 128 MiB in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class Layout:
         cu_seqlens: sentence boundaries in the batch's order; for FlashAttention on the device.
         max_seqlen: longest sentence.
         rotations: made once for all layers, by the base of their angles and the width of a head.
+        counts_places: whether ``positions`` are the places of tokens in their sentences, and so
+            equal in sentences of equal length; methods may give others.
     """
 
     positions: Int[Tensor, " t"]
@@ -49,6 +54,7 @@ class Layout:
     rotations: dict[tuple[float, int], tuple[Tensor, Tensor]] = field(
         default_factory=dict, compare=False
     )
+    counts_places: bool = True
 
     @classmethod
     def of(
@@ -94,6 +100,23 @@ class Layout:
             angles = self.positions[:, None].float() * frequencies
             self.rotations[key] = (angles.cos(), angles.sin())
         return self.rotations[key]
+
+    def with_positions(self, positions: Int[Tensor, " t"]) -> Layout:
+        """The same order with other positions, which are in it already."""
+        # The angles that have been made are of the positions before.
+        return replace(self, positions=positions, rotations={}, counts_places=False)
+
+    def group_positions(self, start: int, n: int, length: int) -> Int[Tensor, "m l"]:
+        """Positions in a group of sentences of equal length, in one row where all are the same.
+
+        Args:
+            start: of the group's first token in this order.
+            n: sentences.
+            length: of each.
+        """
+        if self.counts_places:
+            n = 1
+        return self.positions[start : start + n * length].view(n, length)
 
     def arrange(self, x: Shaped[Tensor, " t *d"]) -> Shaped[Tensor, " t *d"]:
         """From the batch's order to this one."""
@@ -160,6 +183,7 @@ def attend(
     dropout_rate: float = 0.0,
     rotary_base: float | None = None,
     window: int | None = None,
+    alibi: bool = False,
 ) -> Float[Tensor, "t d"]:
     """Softmax(q k' / sqrt(head width)) v of every sentence over itself.
 
@@ -170,6 +194,7 @@ def attend(
         dropout_rate: probability of zeroing an attention weight.
         rotary_base: turn queries and keys by their positions, with angles of this base.
         window: each token sees so many neighbors on either side; default: its whole sentence.
+        alibi: take from each score a penalty on the distance; not in FlashAttention's order.
     """
     tokens = qkv.shape[0]
     width = qkv.shape[1] // 3
@@ -183,38 +208,78 @@ def attend(
     contexts = []
     # Split, not slices: the backward pass of a slice fills a zero tensor of the whole size.
     pieces = torch.split(qkv, layout.by_length.sizes)
-    for (_, n, length), piece in zip(layout.by_length.groups, pieces, strict=True):
+    for (start, n, length), piece in zip(layout.by_length.groups, pieces, strict=True):
         # (n, length, 3, heads, head width) becomes three of (n, heads, length, head width).
         q, k, v = piece.view(n, length, *split).permute(2, 0, 3, 1, 4).unbind(0)
         seen = window_mask(length, window, qkv.device)
-        context = masked_attention(q, k, v, seen, dropout_rate)
+        if alibi:
+            positions = layout.group_positions(start, n, length)
+            context = alibi_attention(q, k, v, positions, seen, dropout_rate)
+        else:
+            context = masked_attention(q, k, v, seen, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, width))
     return torch.cat(contexts)
 
 
-def masked_attention(
+def alibi_attention(
     q: Float[Tensor, "n h l w"],
     k: Float[Tensor, "n h l w"],
     v: Float[Tensor, "n h l w"],
+    positions: Int[Tensor, "m l"],
     seen: Bool[Tensor, "*n l l"] | None,
     dropout_rate: float,
 ) -> Float[Tensor, "n h l w"]:
+    """``masked_attention`` in which scores lose a penalty on the distance, see ``alibi.py``.
+
+    The penalties of all pairs of a long sentence would take more memory than anything else, so that
+    queries take turns in blocks.
+
+    Args:
+        q: queries, by sentence and head.
+        k: keys.
+        v: values.
+        positions: of the tokens, in one row where all sentences have the same.
+        seen: what each token (second last axis) sees (last one); None = all.
+        dropout_rate: probability of zeroing an attention weight.
+    """
+    heads, length = q.shape[1:3]
+    rows = max(1, MAX_BIAS_ELEMENTS // (len(positions) * heads * length))
+    contexts = []
+    for first in range(0, length, rows):
+        block = slice(first, first + rows)
+        bias = alibi_bias(positions[:, block], positions, heads, q.dtype)
+        if seen is not None:
+            bias = bias.masked_fill(~seen[..., block, :], -torch.inf)
+        contexts.append(masked_attention(q[:, :, block], k, v, bias, dropout_rate))
+    return torch.cat(contexts, dim=2)
+
+
+def masked_attention(
+    q: Float[Tensor, "n h r w"],
+    k: Float[Tensor, "n h l w"],
+    v: Float[Tensor, "n h l w"],
+    mask: Bool[Tensor, "*n r l"] | Float[Tensor, "*n r l"] | None,
+    dropout_rate: float,
+) -> Float[Tensor, "n h r w"]:
     """Softmax(q k' / sqrt(w)) v of sentences of equal length, each token over those that it sees.
 
     Args:
         q: queries, by sentence and head.
         k: keys.
         v: values.
-        seen: what each token (second last axis) sees (last one); None = all.
+        mask: what each token (second last axis) sees (last one), or numbers that are added to its
+            scores; None = it sees all.
         dropout_rate: probability of zeroing an attention weight.
     """
     if q.is_cuda or not torch.is_grad_enabled():
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=dropout_rate)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout_rate)
     # Spelled out, since the backward pass of the CPU's fused kernel is several times slower.
     # Queries are scaled, not scores, which are more where a sentence is longer than a head is wide.
     scores = torch.matmul(q * (1 / math.sqrt(q.shape[-1])), k.transpose(-1, -2))
-    if seen is not None:
-        scores = scores.masked_fill(~seen, -torch.inf)
+    if mask is not None and mask.is_floating_point():
+        scores = scores + mask
+    elif mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
     # Back to the type of the values, should the softmax have been computed in a wider one.
     return torch.matmul(dropout(scores.softmax(-1), dropout_rate).to(v.dtype), v)
 

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.alibi import slopes_tensor
 from interlingua.encoder.attention import Layout, rotate
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.layer import Layer
@@ -38,19 +39,23 @@ def first_token_attention(backbone: Backbone, batch: TokenBatch) -> Float[Tensor
     states = backbone(batch.input_ids, batch.cu_seqlens, num_layers=len(backbone.layers) - 1)
     states = layer.before_attention(states)
     # Queries of first tokens alone, (b, heads, head width), but keys of all tokens.
-    queries = layer.query(states[batch.cu_seqlens[:-1].long()]).unflatten(-1, (spec.heads, -1))
-    keys = layer.key(states)
+    by_head = (-1, spec.heads, spec.head_width)
+    queries = layer.queries(states[batch.cu_seqlens[:-1].long()]).view(by_head)
+    keys = layer.keys(states)
     if spec.rotary_base is not None:
         # A first token has position 0, at which nothing is turned: the keys alone are. With `flash`
         # the layout keeps the tokens in the batch's order, here whatever the device is.
         in_order = Layout.of(batch.cu_seqlens, flash=True)
         keys = rotate(keys, in_order, heads=spec.heads, base=spec.rotary_base)
-    keys = keys.unflatten(-1, (spec.heads, -1))
+    keys = keys.view(by_head)
     sentence = batch.sequence_ids()
     scores = (queries[sentence] * keys).sum(-1).float() / math.sqrt(spec.head_width)
     # From position 0 a token at distance d is the one at position d.
+    distances = batch.positions()[:, None]
+    if spec.alibi:
+        scores = scores - distances * slopes_tensor(spec.heads, scores.device)
     if spec.window is not None:
-        scores = scores.masked_fill((batch.positions() > spec.window)[:, None], -torch.inf)
+        scores = scores.masked_fill(distances > spec.window, -torch.inf)
     return softmax_by_sentence(scores, sentence, batch.batch_size)
 
 

@@ -6,7 +6,7 @@ ModernBERT's and others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -33,6 +33,9 @@ ModelType = Literal[
     "modernbert",
     "nomic_bert",
     "gte",
+    "jina_bert",
+    "jina_bert_qk_norm",
+    "alibi_bert",
     "static",
 ]
 # The shape of EMS (Mao et al. 2023) and two smaller ones.
@@ -82,7 +85,7 @@ class BackboneConfig:
     """Probability of zeroing an attention weight."""
     max_position_embeddings: int = 512
     """Rows of the position table; RoBERTa-shaped models use the first ``pad_token_id + 1`` of them
-    for nothing. With rotary positions: the longest sentence, in tokens."""
+    for nothing. Without such a table: the longest sentence, in tokens."""
     type_vocab_size: int = 0
     """Rows of the token-type table, of which row 0 is added to every token; 0 = no such table."""
     layer_norm_eps: float = 1e-12
@@ -92,9 +95,9 @@ class BackboneConfig:
     model_type: ModelType = "bert"
     """Which family it is saved as, and so where positions begin; static: no layers, see
     ``encoder/static.py``."""
-    positions: Literal["learned", "rotary"] = "learned"
-    """A table of vectors that are added to the embeddings, or queries and keys that are turned by
-    their position."""
+    positions: Literal["learned", "rotary", "alibi"] = "learned"
+    """A table of vectors that are added to the embeddings, queries and keys that are turned by
+    their position, or scores that fall with the distance."""
     rotary_base: float = 10_000.0
     """Base of the angles of rotary positions."""
     local_layers: tuple[int, ...] = ()
@@ -108,6 +111,10 @@ class BackboneConfig:
     else the sums."""
     gated: bool = False
     """Feed-forward blocks have a gate (GeGLU with gelu, SwiGLU with silu)."""
+    query_key_norm: bool = False
+    """Whether queries and keys are normalized, all heads of a token together."""
+    adds_input_twice: bool = False
+    """Whether a layer's input is added twice to what its attention gives, with a norm each time."""
     norm_bias: bool = True
     """Whether norms add a vector."""
     attention_bias: bool = True
@@ -227,10 +234,13 @@ class BackboneConfig:
             attention_norm=not (self.norm_first and number == 0),
             norm_bias=self.norm_bias,
             norm_eps=self.layer_norm_eps,
+            query_key_norm=self.query_key_norm,
+            adds_input_twice=self.adds_input_twice,
             attention_bias=self.attention_bias,
             intermediate_bias=self.intermediate_bias,
             output_bias=self.output_bias,
             rotary_base=rotary_base,
+            alibi=self.positions == "alibi",
             window=window,
             dropout_rate=self.hidden_dropout_prob,
             attention_dropout_rate=self.attention_probs_dropout_prob,
@@ -282,9 +292,7 @@ class Backbone(nn.Module):
         device = self.word_embeddings.weight.device
         layout = layout_for(self.layers, cu_seqlens, device)
         if positions is not None:
-            # The angles of rotary positions that the layout has made are of its own positions.
-            arranged = layout.arrange(on_device(positions, device))
-            layout = replace(layout, positions=arranged, rotations={})
+            layout = layout.with_positions(layout.arrange(on_device(positions, device)))
         x = self.embed(input_ids, layout, word_embeddings)
         for layer in self.layers[:num_layers]:
             x = layer(x, layout)
@@ -334,7 +342,7 @@ class Backbone(nn.Module):
         return dropout(x, rate)
 
     def positional(self, positions: Int[Tensor, " t"]) -> Float[Tensor, "t d"] | None:
-        """The vectors of positions, counted from 0; None where positions are rotary."""
+        """The vectors of positions, counted from 0; None where layers know positions otherwise."""
         if self.position_embeddings is None:
             return None
         return F.embedding(positions + self.config.first_position, self.position_embeddings.weight)
@@ -342,7 +350,7 @@ class Backbone(nn.Module):
     def position_table(self) -> Float[Tensor, "p d"]:
         """What is added to word embeddings: a row per position, with the token type.
 
-        It has one row alone where positions are rotary.
+        It has one row alone where positions are not learned.
         """
         types = self.token_type_embeddings
         positions = self.position_embeddings

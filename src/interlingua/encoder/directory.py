@@ -25,7 +25,7 @@ from torch import Tensor
 
 from interlingua import __version__
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.families import FAMILIES
+from interlingua.encoder.families import FAMILIES, family_of
 from interlingua.encoder.pooling import POOLING_MODES, PoolingMode
 from interlingua.encoder.schema import (
     AFTER_POOLING,
@@ -48,7 +48,8 @@ from interlingua.json_text import parse_json
 from interlingua.limits import MAX_CONFIG_BYTES, read_document
 from interlingua.tensor_files import write_safetensors
 
-ARCHITECTURES = {model_type: family.class_name for model_type, family in FAMILIES.items()}
+MODEL_TYPES = tuple([name for name, family in FAMILIES.items() if "model_type" not in family.fixed])
+"""What ``config.json`` may say; JinaBERT's families have BERT's, see ``family_of``."""
 # Older versions of sentence-transformers write the pooling as one boolean for each kind.
 OLD_POOLING_KEYS: dict[str, PoolingMode] = {
     "pooling_mode_cls_token": "cls",
@@ -252,16 +253,18 @@ def read_directory(folder: Path) -> tuple[BackboneConfig, dict[str, Tensor], Enc
         CheckpointError: a file is missing or broken, or the model is of another kind.
     """
     raw = read_json(folder / "config.json", schema=BACKBONE)
-    if raw.get("model_type") not in ARCHITECTURES:
+    if raw.get("model_type") not in MODEL_TYPES:
         raise CheckpointError(
             f"{folder}: model_type is {raw.get('model_type')!r}; supported are"
-            f" {', '.join(ARCHITECTURES)}"
+            f" {', '.join(MODEL_TYPES)}"
         )
-    # Families with rotary positions may name those in the same key.
-    learned = FAMILIES[raw["model_type"]].fixed.get("positions") is None
+    # Families with rotary positions, and with ALiBi, may name those in the same key.
+    learned = FAMILIES[family_of(raw) or "bert"].fixed.get("positions") is None
     kind = raw.get("position_embedding_type") or "absolute"
     if (learned and kind != "absolute") or raw.get("is_decoder"):
-        raise CheckpointError(f"{folder}: only encoders with absolute positions are supported")
+        raise CheckpointError(
+            f"{folder}: only encoders with absolute positions, or BERT's with alibi, are supported"
+        )
     if raw.get("vocab_size") is None:
         raise CheckpointError(f"{folder}: config.json has no vocab_size; is it the backbone's?")
     config = read_backbone_config(folder, raw)
@@ -281,7 +284,7 @@ def read_backbone_config(folder: Path, raw: dict[str, Any]) -> BackboneConfig:
         CheckpointError: a size is none, or they do not fit each other.
     """
     check(raw, BACKBONE, folder / "config.json")
-    family = FAMILIES.get(raw.get("model_type") or "", FAMILIES["bert"])
+    family = FAMILIES.get(family_of(raw) or "", FAMILIES["bert"])
     check(raw, family.schema, folder / "config.json")
     try:
         return family.shape(raw)

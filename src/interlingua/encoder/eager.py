@@ -53,7 +53,9 @@ class EagerSteps:
         """See ``Steps``."""
         spec = self.layer.spec
         # One product of (t, 3 d) reads the states once, in place of three times.
-        qkv = F.linear(x, *self.layer.joint_projection())
+        qkv = with_norms(
+            F.linear(x, *self.layer.joint_projection()), self.layer.query_norm, self.layer.key_norm
+        )
         return attend(
             qkv,
             self.layout,
@@ -61,6 +63,7 @@ class EagerSteps:
             dropout_rate=self.attention_dropout_rate,
             rotary_base=spec.rotary_base,
             window=spec.window,
+            alibi=spec.alibi,
         )
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
@@ -79,3 +82,22 @@ class EagerSteps:
         if norm is None:
             return total
         return self.normalized(total, norm)
+
+    def summed(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t d"], norm: str
+    ) -> Float[Tensor, "t d"]:
+        """See ``Steps``."""
+        return self.normalized(x + y, norm)
+
+
+def with_norms(
+    qkv: Float[Tensor, "t 3*d"],
+    query_norm: Callable[[Tensor], Tensor] | None,
+    key_norm: Callable[[Tensor], Tensor] | None,
+) -> Float[Tensor, "t 3*d"]:
+    """Queries, keys and values side by side, the first two normalized where there are norms."""
+    if query_norm is None or key_norm is None:
+        return qkv
+    queries, keys, values = qkv.chunk(3, dim=-1)
+    # Autocast computes norms in float32: back to what goes into products.
+    return torch.cat([query_norm(queries), key_norm(keys), values], dim=-1).to(qkv.dtype)

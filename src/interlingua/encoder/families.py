@@ -1,8 +1,9 @@
-"""The families of encoders that load: BERT's to GTE's.
+"""The families of encoders that load: BERT's to JinaBERT's.
 
-``FAMILIES`` holds, by the ``model_type`` of a ``config.json``, how each of BERT, RoBERTa, XLM-R,
-ELECTRA, DistilBERT, ModernBERT, NomicBERT and GTE is written, see ``encoder/architectures.py``. To
-add a family, describe it there; what its layers compute must be among the choices of ``LayerSpec``.
+``FAMILIES`` holds how each of BERT, RoBERTa, XLM-R, ELECTRA, DistilBERT, ModernBERT, NomicBERT, GTE
+and JinaBERT is written, see ``encoder/architectures.py``. ``family_of`` finds the one of a
+``config.json``, mostly by its ``model_type``. To add a family, describe it here; what its layers
+compute must be among the choices of ``LayerSpec``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from typing import Any
 
 from interlingua.encoder.architectures import Architecture, Stacked
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.schema import DISTILBERT, ELECTRA, MODERNBERT, ROTARY
+from interlingua.encoder.schema import (
+    DISTILBERT,
+    ELECTRA,
+    JINA_BERT,
+    JINA_BERT_QK_NORM,
+    MODERNBERT,
+    ROTARY,
+)
 from interlingua.errors import ConfigError
 
 GLOBAL = "full_attention"
@@ -27,6 +35,11 @@ LOCAL_ATTENTION = 128
 NOMIC_BASE = 1_000.0
 ELECTRA_EMBEDDING_SIZE = 128
 """Where its config does not say."""
+JINA_CODE = "jinaai/jina-bert-implementation"
+JINA_QK_NORM_CODE = "jinaai/jina-bert-v2-qk-post-norm"
+"""Where the hub keeps the code of its JinaBERT models, which is not run here."""
+GATED_ACTIVATIONS = {"gelu": "geglu", "relu": "reglu"}
+"""Activation -> JinaBERT's ``feed_forward_type``."""
 INVISIBLE_KEYS = (
     "model_type",
     "hidden_act",
@@ -40,6 +53,8 @@ INVISIBLE_KEYS = (
     "layer_types",
     "local_attention",
     "rope_parameters",
+    "position_embedding_type",
+    "feed_forward_type",
 )
 """Keys of config.json that decide what weights compute and show in no tensor's shape."""
 
@@ -135,13 +150,44 @@ def _one_base_key(config: BackboneConfig) -> dict[str, Any]:
     return {"rope_parameters": {"rope_theta": config.rotary_base, "rope_type": "default"}}
 
 
+def _jina_bert_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The activation, which the kind of the gate says, and not ``hidden_act``."""
+    kind = raw.get("feed_forward_type") or "geglu"
+    ours = {theirs: activation for activation, theirs in GATED_ACTIVATIONS.items()}
+    return {"hidden_act": ours[kind]}
+
+
+def _jina_bert_keys(code: str) -> Callable[[BackboneConfig], dict[str, Any]]:
+    """Writes what the hub's models have, so that others find the code which they need."""
+
+    def write(config: BackboneConfig) -> dict[str, Any]:
+        kind = "original"
+        if config.gated:
+            kind = GATED_ACTIVATIONS[config.hidden_act]
+        return {
+            "model_type": "bert",
+            "position_embedding_type": "alibi",
+            "feed_forward_type": kind,
+            "_name_or_path": code,
+            "auto_map": {
+                "AutoConfig": f"{code}--configuration_bert.JinaBertConfig",
+                "AutoModel": f"{code}--modeling_bert.JinaBertModel",
+            },
+        }
+
+    return write
+
+
+_BERT_ATTENTION = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "attention_output": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+}
 _BERT_LAYER = _one_to_one(
     {
-        "query": "attention.self.query",
-        "key": "attention.self.key",
-        "value": "attention.self.value",
-        "attention_output": "attention.output.dense",
-        "attention_norm": "attention.output.LayerNorm",
+        **_BERT_ATTENTION,
         "intermediate": "intermediate.dense",
         "output": "output.dense",
         "output_norm": "output.LayerNorm",
@@ -160,6 +206,30 @@ _BERT = Architecture(
     layer_prefix="encoder.layer.",
     layer=_BERT_LAYER,
     has_pooler=True,
+)
+_JINA_BERT = Architecture(
+    class_name="JinaBertModel",
+    embeddings={**_WORDS, **_TYPES, **_NORM},
+    layer_prefix="encoder.layer.",
+    layer=_one_to_one(
+        {
+            **_BERT_ATTENTION,
+            # One matrix of both halves, of which the first one is activated.
+            "intermediate": "mlp.gated_layers",
+            "output": "mlp.wo",
+            "output_norm": "mlp.layernorm",
+        }
+    ),
+    fixed={
+        "model_type": "jina_bert",
+        "positions": "alibi",
+        "gated": True,
+        "intermediate_bias": False,
+    },
+    has_pooler=True,
+    schema=JINA_BERT,
+    read_more=_jina_bert_fields,
+    write_more=_jina_bert_keys(JINA_CODE),
 )
 FAMILIES: dict[str, Architecture] = {
     "bert": _BERT,
@@ -290,5 +360,59 @@ FAMILIES: dict[str, Architecture] = {
         read_more=_one_base(GLOBAL_BASE),
         write_more=_one_base_key,
     ),
+    "jina_bert": _JINA_BERT,
+    "jina_bert_qk_norm": replace(
+        _JINA_BERT,
+        layer=(
+            *_one_to_one(
+                {
+                    **_BERT_ATTENTION,
+                    "query_norm": "attention.self.layer_norm_q",
+                    "key_norm": "attention.self.layer_norm_k",
+                    "second_attention_norm": "layer_norm_1",
+                    "output": "mlp.down_layer",
+                    "output_norm": "layer_norm_2",
+                }
+            ),
+            # Here it is the second half.
+            Stacked(("intermediate",), ("mlp.up_gated_layer",), swaps_halves=True),
+        ),
+        fixed={
+            **_JINA_BERT.fixed,
+            "model_type": "jina_bert_qk_norm",
+            "query_key_norm": True,
+            "adds_input_twice": True,
+        },
+        schema=JINA_BERT_QK_NORM,
+        write_more=_jina_bert_keys(JINA_QK_NORM_CODE),
+    ),
+    # JinaBERT without a gate.
+    "alibi_bert": replace(
+        _JINA_BERT,
+        layer=_BERT_LAYER,
+        fixed={"model_type": "alibi_bert", "positions": "alibi"},
+        read_more=None,
+    ),
 }
-"""By ``model_type``."""
+"""By ``model_type``; JinaBERT has the type of BERT, and the names that ``family_of`` gives."""
+
+
+def family_of(raw: Mapping[str, Any]) -> str | None:
+    """The key in ``FAMILIES`` of what a ``config.json`` describes, or its model type.
+
+    JinaBERT's models have BERT's type. The code that they name says which of its two forms they
+    have.
+
+    Args:
+        raw: what the file holds.
+    """
+    model_type: str | None = raw.get("model_type")
+    if model_type != "bert" or raw.get("position_embedding_type") != "alibi":
+        return model_type
+    # As text, since a stranger's file may hold anything there.
+    if JINA_QK_NORM_CODE in f"{raw.get('_name_or_path')} {raw.get('auto_map')}":
+        return "jina_bert_qk_norm"
+    # The default of the hub's code, too.
+    if raw.get("feed_forward_type") in (None, "original"):
+        return "alibi_bert"
+    return "jina_bert"

@@ -108,6 +108,12 @@ class FusedSteps:
         )
         return out
 
+    def summed(
+        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t d"], norm: str
+    ) -> Float[Tensor, "t d"]:
+        """See ``Steps``; no plain layer has such a sum."""
+        return self.normalized(x + y, norm)
+
 
 class _Dropout(ctypes.Structure):
     """The kernel's ``struct`` of this name: random bytes, the least kept one, and the scale."""

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.eager import ACTIVATIONS
+from interlingua.encoder.eager import ACTIVATIONS, with_norms
 from interlingua.encoder.layer import Layer, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 
@@ -92,12 +92,14 @@ class FrozenBackbone:
         if device.type == "cpu":
             input_ids, cu_seqlens = _filled_up(input_ids, cu_seqlens)
         uses_flash = flash_available(device, self.between, head_width)
+        if self.config.positions == "alibi":
+            uses_flash = False
         layout = Layout.of(cu_seqlens, flash=uses_flash, device=device)
         ids = layout.arrange(on_device(input_ids, device))
         words = F.embedding(ids, self.words).to(self.between)
-        # With rotary positions the table is one row: the token type, or zeros.
+        # Without learned positions the table is one row: the token type, or zeros.
         positions = self.positions
-        if self.config.positions != "rotary":
+        if self.config.positions == "learned":
             rows = layout.positions + self.config.first_position
             positions = F.embedding(rows, self.positions)
         x = self.norm(words + positions)
@@ -141,6 +143,9 @@ class _FrozenLayer:
         self.output = linear(layer.output.weight, layer.output.bias, cast)
         self.attention_norm = _optional_norm(layer.attention_norm, cast)
         self.output_norm = _Norm(layer.output_norm, cast)
+        self.query_norm = _optional_norm(layer.query_norm, cast)
+        self.key_norm = _optional_norm(layer.key_norm, cast)
+        self.second_attention_norm = _optional_norm(layer.second_attention_norm, cast)
 
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
         return run_layer(self.spec, _FrozenSteps(self, layout), x)
@@ -157,9 +162,14 @@ class _FrozenSteps:
 
     def attended(self, x: Tensor) -> Tensor:
         spec = self.layer.spec
-        qkv = self.layer.qkv(x)
+        qkv = with_norms(self.layer.qkv(x), self.layer.query_norm, self.layer.key_norm)
         return attend(
-            qkv, self.layout, heads=spec.heads, rotary_base=spec.rotary_base, window=spec.window
+            qkv,
+            self.layout,
+            heads=spec.heads,
+            rotary_base=spec.rotary_base,
+            window=spec.window,
+            alibi=spec.alibi,
         )
 
     def activated(self, x: Tensor) -> Tensor:
@@ -173,6 +183,9 @@ class _FrozenSteps:
         if norm is None:
             return total
         return self.normalized(total, norm)
+
+    def summed(self, x: Tensor, y: Tensor, norm: str) -> Tensor:
+        return self.normalized(x + y, norm)
 
 
 def batch_size(tokens: int) -> int:

@@ -53,6 +53,10 @@ class LayerSpec:
     norm_bias: bool = True
     norm_eps: float = 1e-12
     """Added to the variance."""
+    query_key_norm: bool = False
+    """Normalize queries and keys, all heads of a token together, before they are multiplied."""
+    adds_input_twice: bool = False
+    """Add the layer's input once more to attention's normalized sum, and normalize that too."""
     attention_bias: bool = True
     """Of query, key, value, and of attention's output."""
     intermediate_bias: bool = True
@@ -62,6 +66,8 @@ class LayerSpec:
     rotary_base: float | None = None
     """Turn queries and keys by angles that grow with the position (RoPE); None: positions are in
     the states."""
+    alibi: bool = False
+    """Take from each score the distance of its two tokens, times a slope of the head (ALiBi)."""
     window: int | None = None
     """A token sees so many neighbors on either side; None: its whole sentence."""
     dropout_rate: float = 0.0
@@ -80,10 +86,9 @@ class LayerSpec:
         has_biases = (
             self.attention_bias and self.intermediate_bias and self.output_bias and self.norm_bias
         )
-        sees_all = self.rotary_base is None and self.window is None
-        return (
-            has_biases and sees_all and self.attention_norm and not (self.gated or self.norm_first)
-        )
+        sees_all = self.rotary_base is None and self.window is None and not self.alibi
+        has_its_norms = self.attention_norm and not (self.query_key_norm or self.adds_input_twice)
+        return has_biases and sees_all and has_its_norms and not (self.gated or self.norm_first)
 
 
 class Steps(Protocol[T]):
@@ -108,6 +113,10 @@ class Steps(Protocol[T]):
         """``x + linear(y)``, and then the norm where there is one."""
         ...
 
+    def summed(self, x: T, y: T, norm: str) -> T:
+        """The norm of ``x + y``."""
+        ...
+
 
 def run_layer(spec: LayerSpec, steps: Steps[T], x: T) -> T:
     """A layer, step by step.
@@ -126,7 +135,10 @@ def run_layer(spec: LayerSpec, steps: Steps[T], x: T) -> T:
         normed = steps.normalized(x, "output_norm")
         return steps.added(x, steps.activated(normed), "output", None)
     # Post-LN: norm(x + attention(x)), then norm(x + feed-forward(x)).
-    x = steps.added(x, steps.attended(x), "attention_output", "attention_norm")
+    attended = steps.added(x, steps.attended(x), "attention_output", "attention_norm")
+    if spec.adds_input_twice:
+        attended = steps.summed(x, attended, "second_attention_norm")
+    x = attended
     return steps.added(x, steps.activated(x), "output", "output_norm")
 
 
@@ -154,6 +166,14 @@ class Layer(nn.Module):
         self.attention_norm: nn.LayerNorm | None = None
         if spec.attention_norm:
             self.attention_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
+        self.query_norm: nn.LayerNorm | None = None
+        self.key_norm: nn.LayerNorm | None = None
+        if spec.query_key_norm:
+            self.query_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
+            self.key_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
+        self.second_attention_norm: nn.LayerNorm | None = None
+        if spec.adds_input_twice:
+            self.second_attention_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
         # With a gate the first product has two halves: what is activated, and its factors.
         first_width = (1 + spec.gated) * spec.inner
         self.intermediate = nn.Linear(width, first_width, bias=spec.intermediate_bias)
@@ -190,6 +210,14 @@ class Layer(nn.Module):
         normed: Tensor = self.attention_norm(x)
         return normed
 
+    def queries(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """Of all heads, normalized where the layer does that."""
+        return _normalized(self.query(x), self.query_norm)
+
+    def keys(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """Of all heads, normalized where the layer does that."""
+        return _normalized(self.key(x), self.key_norm)
+
     def joint_projection(self) -> tuple[Float[Tensor, "3*d d"], Float[Tensor, " 3*d"] | None]:
         """Weight and bias of query, key and value stacked: one product in place of three."""
         # Joined anew in each pass: as parameters they stay apart, as families write them.
@@ -207,6 +235,9 @@ class Layer(nn.Module):
 
     def uses_flash(self) -> bool:
         """Whether attention runs as FlashAttention now."""
+        # torch's FlashAttention is built without ALiBi.
+        if self.spec.alibi:
+            return False
         weight = self.query.weight
         kind = weight.device.type
         # FlashAttention takes 16 bits alone, which under autocast are not those of the weights.
@@ -214,6 +245,14 @@ class Layer(nn.Module):
         if torch.is_autocast_enabled(kind):
             dtype = torch.get_autocast_dtype(kind)
         return flash_available(weight.device, dtype, self.spec.head_width)
+
+
+def _normalized(x: Float[Tensor, "t d"], norm: nn.LayerNorm | None) -> Float[Tensor, "t d"]:
+    if norm is None:
+        return x
+    # Autocast computes norms in float32: back to what goes into products.
+    normed: Tensor = norm(x).to(x.dtype)
+    return normed
 
 
 def layout_for(

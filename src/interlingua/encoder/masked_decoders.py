@@ -105,7 +105,7 @@ class MaskedDecoder(nn.Module):
         """
         tails, order, cu_seqlens = self._chained(sentences)
         layout = Layout.of(cu_seqlens, device=h.device)
-        # h + p_i for each token i; None where positions are rotary, which come in the layer.
+        # h + p_i for each token i; None where positions come in the layer (rotary, ALiBi).
         queries = h[on_device(tails.rows, h.device)]
         positions = backbone.positional(on_device(tails.positions, h.device))
         if positions is not None:

@@ -320,6 +320,10 @@ _ROTARY = Maybe(Table({"rope_theta": _BASE, "rope_type": Maybe(OneOf(("default",
 _ABSENT = Maybe(OneOf(()))
 ROTARY = Table({"rope_parameters": _ROTARY, "rope_scaling": _ABSENT})
 """Of families with rotary positions, besides what all have."""
+JINA_BERT = Table({"feed_forward_type": Maybe(OneOf(("geglu", "reglu", "original")))})
+"""Of JinaBERT, besides what BERT has."""
+JINA_BERT_QK_NORM = Table({"feed_forward_type": Maybe(OneOf(("geglu", "reglu")))})
+"""The same of its form with norms of queries and keys."""
 MODERNBERT = Table(
     {
         **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias"), Maybe(Flag())),

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from interlingua.devices import on_device
-from interlingua.encoder.attention import Layout, masked_attention, rotate
+from interlingua.encoder.attention import Layout, alibi_attention, masked_attention, rotate
 from interlingua.encoder.eager import EagerSteps
 from interlingua.encoder.layer import Layer, run_layer
 
@@ -74,14 +74,15 @@ class VisibleSteps(EagerSteps):
         """See ``Steps``."""
         layer = self.layer
         return attend_visible(
-            layer.query(x),
-            layer.key(self.context),
+            layer.queries(x),
+            layer.keys(self.context),
             layer.value(self.context),
             self.layout,
             heads=layer.spec.heads,
             visible=self.visible,
             dropout_rate=self.attention_dropout_rate,
             rotary_base=layer.spec.rotary_base,
+            alibi=layer.spec.alibi,
         )
 
 
@@ -95,6 +96,7 @@ def attend_visible(
     visible: Visible,
     dropout_rate: float = 0.0,
     rotary_base: float | None = None,
+    alibi: bool = False,
 ) -> Float[Tensor, "t d"]:
     """Softmax(q k' / sqrt(head width)) v of every sentence over its tokens that are shown."""
     if rotary_base is not None:
@@ -108,12 +110,16 @@ def attend_visible(
     contexts = []
     first = 0
     split = [torch.split(x, by_length.sizes) for x in (q, k, v)]
-    for (_, n, length), *qkv in zip(by_length.groups, *split, strict=True):
+    for (start, n, length), *qkv in zip(by_length.groups, *split, strict=True):
         # (n, heads, length, width) each.
         queries, keys, values = (x.view(n, length, heads, -1).transpose(1, 2) for x in qkv)
         # The same for all heads.
         seen = visible(rows[first : first + n], length)[:, None]
-        context = masked_attention(queries, keys, values, seen, dropout_rate)
+        if alibi:
+            positions = layout.group_positions(start, n, length)
+            context = alibi_attention(queries, keys, values, positions, seen, dropout_rate)
+        else:
+            context = masked_attention(queries, keys, values, seen, dropout_rate)
         contexts.append(context.transpose(1, 2).reshape(n * length, -1))
         first += n
     return torch.cat(contexts)

@@ -147,12 +147,16 @@ def stock_usage(encoder: Encoder, name: str) -> str:
     # sentence-transformers cuts vectors after its modules have scaled them.
     if encoder.settings.truncate_dim is not None and encoder.settings.normalize:
         arguments += ", normalize_embeddings=True"
+    # Without it transformers would take the weights for BERT's.
+    code = ""
+    if encoder.backbone.config.positions == "alibi":
+        code = ", trust_remote_code=True"
     return f"""## Use
 
 ```python
 from sentence_transformers import SentenceTransformer
 
-model = SentenceTransformer({json.dumps(name)})  # or the path of this directory
+model = SentenceTransformer({json.dumps(name)}{code})  # or the path of this directory
 vectors = model.encode(["The cat sits on the mat.", "Die Katze sitzt auf der Matte."]{arguments})
 print(model.similarity(vectors, vectors))
 ```

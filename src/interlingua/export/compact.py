@@ -79,10 +79,10 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
         )
     # A graph refers to whole tensors of the weight file, so each of our matrices must be one.
     family = FAMILIES[encoder.backbone.config.model_type]
-    if any(len(stack.ours) != len(stack.theirs) for stack in family.layer):
+    if any(len(stack.ours) != len(stack.theirs) or stack.swaps_halves for stack in family.layer):
         raise ConfigError(
-            f"--compact: a {encoder.backbone.config.model_type} model keeps several matrices in"
-            " one, which the graphs can't read from its weight file; export without --compact"
+            f"--compact: a {encoder.backbone.config.model_type} model keeps matrices in another"
+            " form, which the graphs can't read from its weight file; export without --compact"
         )
     # The rounded values are what all runtimes see, so the graphs are built from them too.
     rounded = rounded_encoder(encoder)

@@ -18,6 +18,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from interlingua.arrays import SMALLEST_LENGTH
+from interlingua.encoder.alibi import alibi_slopes
 from interlingua.encoder.attention import inverse_frequencies
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.encoder import Encoder
@@ -117,7 +118,7 @@ def _embedded(graph: Graph, backbone: Backbone, weights: Weights, words: str, pl
     row = None
     if types is not None:
         row = graph.constant(_array(types.weight[0]), "token_type_embedding")
-    # Without learned positions the layers turn queries and keys instead.
+    # Without learned positions the layers turn queries and keys, or change the scores.
     if backbone.position_embeddings is None:
         if row is None:
             return words
@@ -157,23 +158,41 @@ class _Sentences:
         # Made once for all layers that share a window, or the base of a rotation.
         self._biases: dict[int | None, str] = {None: self.padding}
         self._rotations: dict[float, tuple[str, str]] = {}
+        self._distance = ""
+        self._penalties = ""
 
     def bias(self, window: int | None) -> str:
         """What is added to the scores: 0 where a token sees another, and ``MASKED`` elsewhere."""
         if window is not None and window not in self._biases:
+            graph = self.graph
+            is_far = graph.add("Greater", self.distance(), graph.constant(np.int64(window)))
+            is_far = graph.add("Cast", is_far, to=FLOAT)
+            outside = graph.add("Mul", is_far, graph.constant(np.float32(MASKED)))
+            self._biases[window] = graph.add("Add", self.padding, outside)
+        return self._biases[window]
+
+    def penalties(self, heads: int) -> str:
+        """What ALiBi adds to the scores, (heads, length, length)."""
+        if not self._penalties:
+            graph = self.graph
+            slopes = -np.array(alibi_slopes(heads), dtype=np.float32)
+            slopes_constant = graph.constant(slopes[:, None, None], "alibi_slopes")
+            distance = graph.add("Cast", self.distance(), to=FLOAT)
+            self._penalties = graph.add("Mul", slopes_constant, distance)
+        return self._penalties
+
+    def distance(self) -> str:
+        """How far two tokens of a text are apart, (length, length)."""
+        if not self._distance:
             graph = self.graph
             shape = graph.add("Shape", "input_ids")
             length = graph.add("Gather", shape, graph.constant(np.int64(1)))
             zero = graph.constant(np.int64(0))
             order = graph.add("Range", zero, length, graph.constant(np.int64(1)))
             column = graph.add("Unsqueeze", order, graph.constant(np.array([1])))
-            # (length, length). Places may count padding, as only differences matter.
-            distance = graph.add("Abs", graph.add("Sub", column, order))
-            is_far = graph.add("Greater", distance, graph.constant(np.int64(window)))
-            is_far = graph.add("Cast", is_far, to=FLOAT)
-            outside = graph.add("Mul", is_far, graph.constant(np.float32(MASKED)))
-            self._biases[window] = graph.add("Add", self.padding, outside)
-        return self._biases[window]
+            # Places may count padding, as only differences matter.
+            self._distance = graph.add("Abs", graph.add("Sub", column, order))
+        return self._distance
 
     def rotated(self, x: str, base: float) -> str:
         """Queries or keys (batch, length, heads, w) turned by their positions.
@@ -230,8 +249,11 @@ class _GraphSteps:
             f"{self.name}.{part}": getattr(self.layer, part) for part in ("query", "key", "value")
         }
         # Queries are divided by the square root of the width of a head, and so are the scores.
+        divisor = math.sqrt(spec.head_width)
         scale = np.ones(3 * spec.width, dtype=np.float32)
-        scale[: spec.width] = 1 / math.sqrt(spec.head_width)
+        # A norm of the queries would undo it: then what it gives is divided.
+        if not spec.query_key_norm:
+            scale[: spec.width] = 1 / divisor
         matrices = {
             f"{part}.weight": _array(projection.weight) for part, projection in projections.items()
         }
@@ -242,7 +264,12 @@ class _GraphSteps:
         # One product instead of three: a large one uses the processor better.
         joint = self.weights.linear(graph, x, Matrix(matrices, scale), offset, f"{self.name}.qkv")
         # Each (batch, length, heads, w).
-        parts = graph.split(joint, 3)
+        query, key, value = graph.split(joint, 3)
+        if spec.query_key_norm:
+            query = self.normalized(query, "query_norm")
+            query = graph.add("Div", query, graph.constant(np.float32(divisor)))
+            key = self.normalized(key, "key_norm")
+        parts = (query, key, value)
         query, key, value = [graph.add("Reshape", part, sentences.by_head) for part in parts]
         if spec.rotary_base is not None:
             query = sentences.rotated(query, spec.rotary_base)
@@ -253,6 +280,8 @@ class _GraphSteps:
         key = graph.add("Transpose", key, perm=[0, 2, 3, 1])
         scores = graph.add("MatMul", query, key)
         scores = graph.add("Add", scores, sentences.bias(spec.window))
+        if spec.alibi:
+            scores = graph.add("Add", scores, sentences.penalties(spec.heads))
         attention = graph.add("Softmax", scores, axis=-1)
         context = graph.add("MatMul", attention, value)
         context = graph.add("Transpose", context, perm=[0, 2, 1, 3])
@@ -275,6 +304,9 @@ class _GraphSteps:
         if norm is None:
             return total
         return self.normalized(total, norm)
+
+    def summed(self, x: str, y: str, norm: str) -> str:
+        return self.normalized(self.graph.add("Add", x, y), norm)
 
 
 def _linear(graph: Graph, weights: Weights, x: str, linear: nn.Linear, name: str) -> str:

@@ -123,6 +123,12 @@ def refuse_inexpressible(encoder: Encoder, model: PathLike) -> None:
             " can't; use it with interlingua, or export without verification and expect other"
             " vectors"
         )
+    if encoder.backbone.config.positions == "alibi":
+        raise CheckpointError(
+            f"{model}: transformers computes ALiBi only with code from the hub, which is not run"
+            " here; use it with interlingua, export --onnx, or export without verification and load"
+            " it with trust_remote_code=True"
+        )
     refuse_segmentation(encoder, model)
 
 

@@ -17,7 +17,7 @@ from numpy import ndarray
 from interlingua.arrays import normalize_rows
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import (
-    ARCHITECTURES,
+    MODEL_TYPES,
     read_backbone_config,
     read_json,
     read_settings,
@@ -292,7 +292,7 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
 def _limit(folder: Path) -> int:
     raw = read_json(folder / "config.json", missing={}, schema=ANY_CONFIG)
     own = None
-    if raw.get("model_type") in ARCHITECTURES:
+    if raw.get("model_type") in MODEL_TYPES:
         own = read_backbone_config(folder, raw).max_tokens
     tokenizer = read_json(folder / "tokenizer_config.json", missing={}, schema=TOKENIZER)
     # transformers writes 1e30 where a tokenizer has no limit, so the smaller one counts.
