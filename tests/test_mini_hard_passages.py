@@ -1,0 +1,47 @@
+"""experiments/mini/hard_passages.py: which passages are a question's hard negatives."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from interlingua.corpus.questions import read_questions
+from tests.adapt.invented import small_model
+
+
+@pytest.fixture(scope="module")
+def script(mini_script):
+    """The script as a module."""
+    return mini_script("hard_passages")
+
+
+def test_the_nearest_that_do_not_answer(script):
+    passages = ["own", "red and blue", "nothing", "blue", "far", "farther", "farthest"]
+    ranked = np.array([1, 0, 2, 3, 4, 5, 6])
+    assert script.nearest_wrong(ranked, passages, 0, "red") == [2, 3, 4, 5]
+    assert script.nearest_wrong(ranked, passages, 0, "nowhere") == [1, 2, 3, 4]
+    assert script.nearest_wrong(ranked[:3], passages, 1, "own") == [2]
+
+
+def test_it_writes_questions_that_train_reads(script, tmp_path, monkeypatch):
+    passages = [f"en{row} en{row + 1}" for row in range(8)]
+    (tmp_path / "en.train.passages.txt").write_text("\n".join(passages), encoding="utf-8")
+    rows = [f"q{row}\t{row}\ten{row}\ten{row} " for row in range(8)]
+    (tmp_path / "en.train.questions.tsv").write_text("\n".join(rows), encoding="utf-8")
+    small_model(tmp_path / "model")
+    output = tmp_path / "made" / "questions.json"
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["hard_passages.py", str(tmp_path / "model"), str(tmp_path), "-o", str(output)],
+    )
+    script.main()
+    found = list(read_questions(output))
+    assert [question.positives[0].text for question in found] == passages
+    assert all(len(question.hard_negatives) == script.PASSAGES for question in found)
+    for question, written in zip(found, json.loads(output.read_text("utf-8")), strict=True):
+        assert question.positives[0] not in question.hard_negatives
+        assert written["answers"][0] not in [passage.text for passage in question.hard_negatives]
