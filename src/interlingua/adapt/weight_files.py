@@ -133,11 +133,11 @@ def _stored_in(files: list[Path]) -> dict[str, StoredTensor]:
 def _used(stored: dict[str, StoredTensor], place: Path) -> dict[str, StoredTensor]:
     """A backbone's tensors under stock names; all tensors of any other module."""
     raw = read_json(place / "config.json", missing={})
-    name = family_of(raw)
-    if not isinstance(name, str) or name not in FAMILIES:
+    family_name = family_of(raw)
+    if not isinstance(family_name, str) or family_name not in FAMILIES:
         return stored
     # One tensor that every backbone of the family has tells what its names begin with.
-    family = FAMILIES[name]
+    family = FAMILIES[family_name]
     anchors = [name for name in stored if name.endswith(family.anchor)]
     if not anchors:
         return stored

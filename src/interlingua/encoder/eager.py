@@ -32,7 +32,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class EagerSteps:
-    """The four steps of a layer, see ``encoder/layer.py``.
+    """The steps of a layer, see ``encoder/layer.py``.
 
     Args:
         layer: the weights.
