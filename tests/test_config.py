@@ -103,6 +103,13 @@ def test_toml_round_trip(tmp_path):
     assert config.load_config(Outer, write(tmp_path, config.config_to_toml(original))) == original
 
 
+def test_a_tuple_from_python_is_taken_as_a_list_is():
+    given = {"corpus": "x", "parts": ({"betas": (0.1, 0.2)},)}
+    assert config.from_mapping(Outer, given).parts == (Inner(betas=(0.1, 0.2)),)
+    with pytest.raises(ConfigError, match="expected 2 values, got 3"):
+        config.from_mapping(Inner, {"betas": (0.1, 0.2, 0.3)})
+
+
 def test_options_that_nothing_reads_are_refused():
     outer = Outer(corpus=Path("x"), steps=11, caps={"a": 0.5})
     config.refuse_unread(outer, "name", "inner", reason="name = None", when=True)

@@ -336,7 +336,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         return _convert_union(arguments, value, where)
     if origin is Literal:
         return _convert_literal(arguments, value, where)
-    if origin is tuple and isinstance(value, list):
+    if origin is tuple and isinstance(value, list | tuple):
         return _convert_tuple(arguments, value, where)
     if origin in (dict, Mapping) and isinstance(value, Mapping):
         return {key: _convert(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
@@ -402,7 +402,7 @@ def _convert_union(arguments: tuple[Any, ...], value: Any, where: str) -> Any:
     raise complaints[0]
 
 
-def _convert_tuple(arguments: tuple[Any, ...], value: list[Any], where: str) -> tuple[Any, ...]:
+def _convert_tuple(arguments: tuple[Any, ...], value: Sequence[Any], where: str) -> tuple[Any, ...]:
     # tuple[X, ...] is as long as the list, and all of one type.
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         arguments = (arguments[0],) * len(value)

@@ -121,18 +121,11 @@ def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
             monolingual=monolingual,
         )
         kept = {"initialization": config.encoder.initialization, "pooling": config.encoder.pooling}
-        for name in MODELS.get(config.method.name, ()):
-            if getattr(options, name):
-                shape = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-                model = Encoder.from_scratch(dataclasses.replace(shape, **SMALL), word_vocabulary)
-                model.save(tmp_path / name)
-                several = not isinstance(
-                    getattr(options, name), str
-                )  # of which one stands for all, without a bank
-                named = {name: (str(tmp_path / name),) if several else str(tmp_path / name)}
-                options = dataclasses.replace(
-                    options, **named, **({"teacher_prompts": ()} if several else {})
-                )
+        if any(name in MODELS for name in methods_of(config.method)):
+            shape = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
+            model = Encoder.from_scratch(dataclasses.replace(shape, **SMALL), word_vocabulary)
+            model.save(tmp_path / "model")
+            options = with_models(config.method.name, options, str(tmp_path / "model"))
         return dataclasses.replace(
             config.replace_run(device="cpu", devices=1, precision="fp32", threads=1),
             data=data,
@@ -143,6 +136,35 @@ def at_tiny_size(prepared, texts, word_vocabulary, tmp_path):
         )
 
     return make
+
+
+def methods_of(method):
+    """The names of the method and of a combination's terms."""
+    terms = getattr(method.options, "terms", {})
+    return [method.name, *(table["method"] for table in terms.values())]
+
+
+def with_models(name, options, model):
+    """The options with ``model`` for each pretrained model that they name, also in the terms of a
+    combination; of several teachers it stands for all, without a bank."""
+    if name == "combination":
+        terms = {
+            label: table | replaced_models(table["method"], table, model)
+            for label, table in options.terms.items()
+        }
+        return dataclasses.replace(options, terms=terms)
+    named = {key: getattr(options, key) for key in MODELS.get(name, ())}
+    return dataclasses.replace(options, **replaced_models(name, named, model))
+
+
+def replaced_models(name, given, model):
+    """The entries of ``given`` that name models, with ``model`` in their place."""
+    changes = {}
+    for key in MODELS.get(name, ()):
+        if given.get(key):
+            several = not isinstance(given[key], str)
+            changes |= {key: (model,), "teacher_prompts": ()} if several else {key: model}
+    return changes
 
 
 def at_width(method, width):
@@ -230,15 +252,22 @@ def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
         torch.testing.assert_close(output.loss.detach(), sum(output.terms.values()))
 
 
+def terms_without(tables, term):
+    """The tables of a combination, without ``label`` or with ``label_term``'s weight at nothing."""
+    for label, table in tables.items():
+        if term.startswith(f"{label}_"):
+            yield label, table | {f"{term.removeprefix(f'{label}_')}_weight": 0.0}
+        elif term != label:
+            yield label, table
+
+
 def without(options, term):
     """The options with a term switched off, and as they are by default where nothing would read
     them then."""
     defaults = {field.name: field.default for field in dataclasses.fields(options)}
     changes = dict(OFF.get(term, {f"{term}_weight": 0.0}))
-    if term in getattr(options, "terms", {}):
-        changes = {
-            "terms": {label: given for label, given in options.terms.items() if label != term}
-        }
+    if hasattr(options, "terms"):
+        changes = {"terms": dict(terms_without(options.terms, term))}
     while True:
         try:
             return dataclasses.replace(options, **changes)
@@ -257,7 +286,9 @@ def test_switching_a_term_off_changes_the_loss(path, at_tiny_size, word_vocabula
     batch = micro_batches(config)(0)[0]
     whole = after_a_step(config, word_vocabulary, batch)(batch)
     terms = set(map(without_width, whole.terms))
-    for term in terms - ALWAYS if len(terms) > 1 else ():
+    # In a combination a term is called ``label_term``.
+    needed = {term for term in terms if {term, term.partition("_")[2]} & ALWAYS}
+    for term in terms - needed if len(terms) > 1 else ():
         method = dataclasses.replace(config.method, options=without(config.method.options, term))
         rest = after_a_step(dataclasses.replace(config, method=method), word_vocabulary, batch)(
             batch
