@@ -68,6 +68,7 @@ def test_nearest_is_the_exact_order_of_cosines(index):
     [
         ({"languages": ["tha_Thai"]}, lambda n: n % 3 == 2),
         ({"where": "json_get_int(metadata, 'year') = 2003"}, lambda n: n % 5 == 3),
+        ({"where": "(id <> ');--' AND id <> '''(')"}, lambda n: True),
         (
             {"languages": ["deu_Latn", "eng_Latn"], "where": "id <> 'p0' OR id = 'p1'"},
             lambda n: n % 3 < 2 and n,
@@ -235,7 +236,19 @@ def test_a_failed_run_deletes_nothing_of_a_file(index):
     assert {"a.txt:1", "a.txt:2"} <= ids(index)
 
 
-@pytest.mark.parametrize("where", ["nonsense =", "color = 'red'"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "nonsense =",
+        "color = 'red'",
+        "1 = 1); DROP",
+        "1 = 1) OR (1 = 1",
+        "(id = 'p0'",
+        "id = 'p0'; id = 'p1'",
+        "1 = 1 -- id = 'p0'",
+        "1 = 1 /* all */",
+    ],
+)
 def test_a_condition_that_is_not_valid_is_refused(index, where):
     for search in (
         lambda: index.nearest(np.ones(WIDTH, np.float32), 1, where=where),

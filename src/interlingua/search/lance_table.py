@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from numpy import ndarray
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.search.passage_files import Passage
 
+QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`")
+"""A text or a name of SQL in its quotes."""
 TEXT_COLUMNS = ("id", "text", "title", "language", "file")
 
 
@@ -91,6 +95,28 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
         raise CheckpointError(
             f"{folder}: a file is missing or damaged ({first}); build the index again"
         ) from error
+
+
+def refuse_fragment(where: str) -> None:
+    """Refuses a condition that closes a bracket which it has not opened, or ends before its end.
+
+    LanceDB reads ``1 = 1); id = 'a'`` up to the semicolon, which is another condition than what
+    stands there.
+
+    Args:
+        where: a user's condition.
+
+    Raises:
+        ConfigError: its brackets are no pairs, or a semicolon or a comment stands in it.
+    """
+    bare = QUOTED.sub("", where)
+    depths = list(accumulate((character == "(") - (character == ")") for character in bare))
+    is_whole = not depths or (min(depths) >= 0 and depths[-1] == 0)
+    if not is_whole or any(mark in bare for mark in (";", "--", "/*")):
+        raise ConfigError(
+            f"--where {where!r} is not one whole condition: brackets go in pairs, and there is no"
+            " semicolon and no comment in it"
+        )
 
 
 def sql_strings(values: Iterable[str]) -> str:

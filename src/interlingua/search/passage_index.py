@@ -34,6 +34,7 @@ from interlingua.search.lance_table import (
     content_key,
     lance_reads,
     lance_writes,
+    refuse_fragment,
     sql_strings,
     table_rows,
     table_schema,
@@ -263,9 +264,9 @@ class PassageIndex:
             ConfigError: the condition is not valid; nothing was deleted.
             DataError: the disk is full.
         """
-        if (
-            where is not None
-        ):  # read alone first, so that a failure below is never the condition's fault
+        if where is not None:
+            refuse_fragment(where)
+            # Read alone first, so that a failure below is never the condition's fault.
             with lance_reads(self.folder, where):
                 self._table.count_rows(where)
         deleted = self._delete_ids(ids)
@@ -421,6 +422,7 @@ class PassageIndex:
     ) -> list[Hit]:
         conditions = [f"language IN ({sql_strings(languages)})"] if languages else []
         if where is not None:
+            refuse_fragment(where)
             conditions.append(f"({where})")
         if conditions:
             query = query.where(" AND ".join(conditions), prefilter=True)
