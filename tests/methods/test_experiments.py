@@ -145,8 +145,7 @@ def methods_of(method):
 
 
 def with_models(name, options, model):
-    """The options with ``model`` for each pretrained model that they name, also in the terms of a
-    combination; of several teachers it stands for all, without a bank."""
+    """The options, a combination's terms too, with ``model`` in place of pretrained models."""
     if name == "combination":
         terms = {
             label: table | replaced_models(table["method"], table, model)
@@ -158,7 +157,10 @@ def with_models(name, options, model):
 
 
 def replaced_models(name, given, model):
-    """The entries of ``given`` that name models, with ``model`` in their place."""
+    """The entries of ``given`` that name models, with ``model`` in their place.
+
+    It stands for all of several teachers; their prompts go.
+    """
     changes = {}
     for key in MODELS.get(name, ()):
         if given.get(key):
@@ -253,7 +255,7 @@ def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
 
 
 def terms_without(tables, term):
-    """The tables of a combination, without ``label`` or with ``label_term``'s weight at nothing."""
+    """A combination's tables with a term off: a ``label`` goes, a ``label_term`` weighs nothing."""
     for label, table in tables.items():
         if term.startswith(f"{label}_"):
             yield label, table | {f"{term.removeprefix(f'{label}_')}_weight": 0.0}

@@ -98,24 +98,23 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
 
 
 def refuse_fragment(where: str) -> None:
-    """Refuses a condition that closes a bracket which it has not opened, or ends before its end.
+    """Refuses a condition of which LanceDB would read only a part.
 
-    LanceDB reads ``1 = 1); id = 'a'`` up to the semicolon, which is another condition than what
-    stands there.
+    Of ``1 = 1); id = 'a'`` it reads ``1 = 1``, which is true of every passage.
 
     Args:
         where: a user's condition.
 
     Raises:
-        ConfigError: its brackets are no pairs, or a semicolon or a comment stands in it.
+        ConfigError: a bracket is not opened or not closed, or there is a semicolon or a comment.
     """
     bare = QUOTED.sub("", where)
     depths = list(accumulate((character == "(") - (character == ")") for character in bare))
     is_whole = not depths or (min(depths) >= 0 and depths[-1] == 0)
     if not is_whole or any(mark in bare for mark in (";", "--", "/*")):
         raise ConfigError(
-            f"--where {where!r} is not one whole condition: brackets go in pairs, and there is no"
-            " semicolon and no comment in it"
+            f"--where {where!r} is not one whole condition; close each bracket that it opens, and"
+            " leave out semicolons and comments"
         )
 
 
