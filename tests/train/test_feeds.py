@@ -136,7 +136,14 @@ def test_the_first_feed_goes_by_the_global_batch_size(table):
         "parallel": 8,
         "monolingual": 4,
     }
-    assert batch_sizes(config, ["parallel"]) == {"parallel": 16}
+    with pytest.raises(ConfigError, match=r"remove data\.batch_size"):
+        batch_sizes(config, ["parallel", "labeled"])
+    table["data"]["batch_size"] = 16
+    table["data"]["labeled"]["batch_size"] = 4
+    config = train_config_from(table)
+    assert batch_sizes(config, ["parallel", "labeled"]) == {"parallel": 16, "labeled": 4}
+    with pytest.raises(ConfigError, match=r"remove data\.labeled\.batch_size"):
+        batch_sizes(config, ["labeled", "parallel"])
 
 
 def test_corpora_that_are_none(tiny_table, tmp_path, prepared, word_vocabulary):

@@ -76,7 +76,8 @@ class QuestionPlan:
         if global_batch_size > len(rows):
             raise ConfigError(
                 f"data.questions: a batch of {global_batch_size} questions, but there are"
-                f" {len(rows)}; lower run.global_batch_size"
+                f" {len(rows)}; lower data.questions.batch_size"
+                " or run.global_batch_size"
             )
         self.global_batch_size = global_batch_size
         self.seed = seed

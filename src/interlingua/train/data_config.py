@@ -29,10 +29,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LabeledConfig:
-    """[data.labeled]: pairs of sentences with a class or a score.
-
-    ``run.global_batch_size`` pairs a step.
-    """
+    """[data.labeled]: pairs of sentences with a class or a score."""
 
     paths: tuple[Path, ...]
     """Files; see ``interlingua.corpus.labeled`` for the formats."""
@@ -42,6 +39,8 @@ class LabeledConfig:
     """Files of the validation pairs."""
     languages: tuple[str, str] = ("eng_Latn", "eng_Latn")
     """Languages of first and second sentences, where the file does not say."""
+    batch_size: int = 0
+    """Pairs per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
     max_tokens: int = 128
     """Longer sentences are cut to this many tokens."""
 
@@ -52,10 +51,7 @@ class LabeledConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuestionsConfig:
-    """[data.questions]: questions with the passages that answer them.
-
-    ``run.global_batch_size`` questions a step.
-    """
+    """[data.questions]: questions with the passages that answer them."""
 
     paths: tuple[Path, ...]
     """Files; see ``interlingua.corpus.questions`` for the formats."""
@@ -66,6 +62,8 @@ class QuestionsConfig:
     held_out: int = 0
     """Questions of paths to validate on instead of training, with all that share a passage; not
     together with valid."""
+    batch_size: int = 0
+    """Questions per step where another feed goes by ``run.global_batch_size``; 0 = as many."""
     hard_negatives: int = 0
     """Hard negatives a question, where the files have some."""
     question_prompt: str = ""
@@ -103,7 +101,8 @@ class MonolingualConfig:
     column: str | None = None
     """Column of tables; default: the one called by the language of the file's name, or ``text``."""
     batch_size: int = 48
-    """Sentences per step, over all processes."""
+    """Sentences per step, over all processes, where another feed goes by
+    ``run.global_batch_size``."""
     max_sentences: int = 0
     """Per file, drawn by ``seed``; 0 = all."""
     decontaminate: tuple[Path, ...] = ()

@@ -188,14 +188,34 @@ def batch_sizes(config: TrainConfig, feeds: Sequence[FeedName]) -> dict[FeedName
     """Rows of a step by feed.
 
     The first goes by ``run.global_batch_size``, the others by a size of their own.
+
+    Raises:
+        ConfigError: the first one was given another size of its own.
     """
     whole = config.run.global_batch_size
-    sizes = dict.fromkeys(feeds, whole)
-    for feed in feeds[1:]:
-        if feed == "parallel":
-            sizes[feed] = config.data.batch_size or whole
-        elif feed == "monolingual" and config.data.monolingual is not None:
-            sizes[feed] = config.data.monolingual.batch_size
+    own = own_batch_sizes(config.data)
+    first = feeds[0]
+    # That of monolingual data has a default, so that it need not have been given.
+    if first != "monolingual" and own.get(first, 0) not in (0, whole):
+        key = "data.batch_size"
+        if first != "parallel":
+            key = f"data.{first}.batch_size"
+        raise ConfigError(
+            f"{key} is {own[first]}, but this method's {first} data go by run.global_batch_size,"
+            f" which is {whole}; remove {key}"
+        )
+    return {first: whole} | {feed: own.get(feed, 0) or whole for feed in feeds[1:]}
+
+
+def own_batch_sizes(data: DataConfig) -> dict[FeedName, int]:
+    """Rows of a step that the feeds' own keys give; 0 where one gives none."""
+    sizes: dict[FeedName, int] = {"parallel": data.batch_size}
+    if data.labeled is not None:
+        sizes["labeled"] = data.labeled.batch_size
+    if data.questions is not None:
+        sizes["questions"] = data.questions.batch_size
+    if data.monolingual is not None:
+        sizes["monolingual"] = data.monolingual.batch_size
     return sizes
 
 
