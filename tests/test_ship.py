@@ -124,6 +124,21 @@ def test_what_is_shipped_has_no_prompt_and_a_card(ship, given, tmp_path, capsys)
     assert (shipped.encode(texts(5)) * trained.encode(texts(5), prompt="")).sum(axis=1).min() > 0.99
 
 
+def test_a_later_stage_adds_to_the_cost(ship, given, tmp_path, capsys):
+    pytest.importorskip("sentence_transformers")
+    with pytest.raises(SystemExit, match=r"no section '## Cost'"):
+        (given / "README.md").write_text("# A card\n")
+        ship.main(line(given, "--before", given))
+    ship.main(line(given))
+    (given / "out").rename(given / "first")
+    (given / "run").rename(given / "later")
+    words = line(given, "--before", given / "first")
+    ship.main([word.replace(f"{given}/run", f"{given}/later") for word in words])
+    costs = (given / "out" / "README.md").read_text().partition("## Cost")[2]
+    later = "| later | anchor | 12 | 3,456 | 2.00 | 1.00 |"
+    assert costs.split("\n")[4:7] == [later.replace("later", "run"), later, ""]
+
+
 def test_files_that_are_too_large_replace_nothing(ship, given, monkeypatch):
     pytest.importorskip("sentence_transformers")
     monkeypatch.setattr(ship, "MOST_BYTES", 1000)

@@ -3,6 +3,8 @@
     python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long \
         -o $PACKAGE/model
 
+A stage that begins with the shipped model adds to its card: ``--before $PACKAGE/model``.
+
 ``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits,
 other matrices in eight, as ``interlingua_mini.packing`` does. OUT is replaced only if the vectors
 stay, if sentence-transformers reads the same ones, and if the files are small enough.
@@ -19,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -68,9 +70,13 @@ MIT. The model begins with the weights and the vocabulary of multilingual-e5-sma
 MIT), as `tools/get_backbone.py` writes them: out of a Python package in which matrices are rounded to 4 bits, see
 `docs/data.md` of interlingua. It was trained only on text with a license that allows it; each source keeps its own.
 
-The scored pairs of the stage `sts` are those of STS benchmark's training split that are image captions or headlines, in
-15 languages (scores and translations CC-BY-SA 4.0; headlines: European Media Monitor). The sets of STS12 to STS16, from
-which the benchmark was drawn, hold the same sentences, so they can't test this model."""
+The scored pairs of the stages `sts` and `retrieval` are those of STS benchmark's training split that are image captions
+or headlines, in 15 languages (scores and translations CC-BY-SA 4.0; headlines: European Media Monitor). The sets of STS12
+to STS16, from which the benchmark was drawn, hold the same sentences, so they can't test this model.
+
+The questions of the stage `retrieval` are the English ones of TyDi QA GoldP's training split (Apache-2.0), with their
+passages and others of the same file, which are of Wikipedia (CC-BY-SA)."""
+COST = "## Cost"
 NUMBERS = """## Numbers
 
 How good it is on every measure, next to other models and with the commands, is in `docs/results.md` of interlingua."""
@@ -93,14 +99,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=[],
         help="a training run, for its cost in the card",
     )
+    parser.add_argument(
+        "--before", type=Path, help="the shipped model that training began with, for its cost"
+    )
     given = parser.parse_args(arguments)
     try:
-        ship(given.model, given.output, given.corpus, runs=given.run)
+        ship(given.model, given.output, given.corpus, runs=given.run, before=given.before)
     except InterlinguaError as error:
         sys.exit(f"ship.py: {error}")
 
 
-def ship(model: Path, output: Path, corpus: Path, *, runs: Iterable[Path]) -> None:
+def ship(
+    model: Path, output: Path, corpus: Path, *, runs: Iterable[Path], before: Path | None = None
+) -> None:
     """Writes the package's model.
 
     Args:
@@ -108,12 +119,15 @@ def ship(model: Path, output: Path, corpus: Path, *, runs: Iterable[Path]) -> No
         output: the folder to replace.
         corpus: the prepared corpus.
         runs: folders of the training runs, in their order.
+        before: the shipped model that they began with, whose card has the runs before them.
 
     Raises:
         InterlinguaError: a file is missing, the vectors do not stay, or the files are too large.
     """
     manifest = Manifest.load(corpus)
-    costs = [(run, cost(run)) for run in runs]
+    costs = [cost_of(run) for run in runs]
+    if before is not None:
+        costs = costs_in_card(before / "README.md") + costs
     small = Encoder.load(model)
     small.settings = dataclasses.replace(small.settings, prompts={}, default_prompt=None)
     small.vocabulary = without_blanks(small.vocabulary)
@@ -218,7 +232,18 @@ def check_size(folder: Path) -> int:
     return total
 
 
-def cost(run: Path) -> dict[str, Any]:
+class Cost(NamedTuple):
+    """What a training run took, as the card shows it."""
+
+    run: str
+    method: str
+    steps: str
+    pairs: str
+    hours: str
+    cpu_hours: str
+
+
+def cost_of(run: Path) -> Cost:
     """What a run took.
 
     Raises:
@@ -227,17 +252,32 @@ def cost(run: Path) -> dict[str, Any]:
     record = training_record(run / "best")
     if record is None or "seconds" not in record:
         raise InterlinguaError(f"{run}: no training run that has ended; its cost is not known")
-    return record
+    steps, pairs = (f"{record[key]:,}" if key in record else "" for key in ("step", "pairs"))
+    wall, cpu = (
+        f"{record[key] / 3600:.2f}" if key in record else "" for key in ("seconds", "cpu_seconds")
+    )
+    return Cost(run.name, str(record["method"]), steps, pairs, wall, cpu)
 
 
-def card(
-    stock: Path, packed: Path, manifest: Manifest, costs: Sequence[tuple[Path, dict[str, Any]]]
-) -> str:
+def costs_in_card(path: Path) -> list[Cost]:
+    """The runs of a card that this file wrote.
+
+    Raises:
+        InterlinguaError: it has none.
+    """
+    section = path.read_text(encoding="utf-8").partition(COST)[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+    if len(rows) < 3:
+        raise InterlinguaError(f"{path}: no section {COST!r} with a run in it")
+    return [Cost(*row) for row in rows[2:]]
+
+
+def card(stock: Path, packed: Path, manifest: Manifest, costs: Sequence[Cost]) -> str:
     """README.md of the model."""
     provenance = Provenance(
         name=NAME,
         license=LICENSE,
-        method=" then ".join(dict.fromkeys(str(record["method"]) for _, record in costs)) or None,
+        method=" then ".join(dict.fromkeys(cost.method for cost in costs)) or None,
         languages=manifest.languages,
         sources=tuple(
             (source.name, source.license, source.train)
@@ -261,17 +301,11 @@ def card(
     return "\n\n".join(parts) + "\n"
 
 
-def cost_section(costs: Sequence[tuple[Path, dict[str, Any]]]) -> str:
+def cost_section(costs: Sequence[Cost]) -> str:
     """What training took, a row for each run."""
     rows = ["| run | method | steps | pairs | hours | CPU hours |", "|---|---|---:|---:|---:|---:|"]
-    for run, record in costs:
-        step, pairs = (f"{record[key]:,}" if key in record else "" for key in ("step", "pairs"))
-        wall, cpu = (
-            f"{record[key] / 3600:.2f}" if key in record else ""
-            for key in ("seconds", "cpu_seconds")
-        )
-        rows.append(f"| {run.name} | {record['method']} | {step} | {pairs} | {wall} | {cpu} |")
-    return "\n".join(["## Cost", "", *rows])
+    rows += [f"| {' | '.join(cost)} |" for cost in costs]
+    return "\n".join([COST, "", *rows])
 
 
 if __name__ == "__main__":
