@@ -2,7 +2,7 @@
 for the device."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,13 +13,20 @@ from interlingua.registry import METHODS
 from interlingua.train.config import OptimizerConfig
 from interlingua.train.engine import Engine
 from interlingua.train.log import Meter
+from interlingua.train.loss_scale import LossScale
 from interlingua.train.optim import build_optimizer
 from interlingua.train.step import gradients
 from tests.accelerator.simulated import CUDA, Device, host, moved
 from tests.methods.harness import tiny_batch, tiny_objective
 
-WAITS: dict[str, set[tuple[str, str]]] = {}
-"""By method: what its steps may wait for. Nothing does."""
+WAITS: dict[str, set[tuple[str, str]]] = {
+    "bf16": set(),
+    "fp16": {("item", "train/loss_scale.py: return bool(norm.isfinite())")},
+}
+"""By precision: what a step of any method may wait for."""
+HALF = ("calibrated", "labse", "laser")
+"""Also tried in fp16, which changes the loop and no method."""
+DTYPES = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 VARIANTS: dict[str, dict[str, Any]] = {
     "mexma asymmetrical": {"symmetrical": False, "align_weight": 0.0, "koleo_weight": 0.0},
     "mexma contrastive": {
@@ -59,9 +66,9 @@ class StandIn:
     is_main = True
     clip = Engine.clip
 
-    def __init__(self, device: torch.device, bf16: bool = False) -> None:
+    def __init__(self, device: torch.device, precision: str = "fp32") -> None:
         self.device = device
-        self.bf16 = bf16
+        self.precision = precision
 
     def seed(self, *place: Any) -> None:
         torch.manual_seed(len(place))
@@ -77,17 +84,52 @@ class StandIn:
         return tensor.detach()
 
     def autocast(self) -> Any:
-        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.bf16)
+        dtype = DTYPES[self.precision]
+        return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
 
-def step(objective: Any, engine: Any, batch: Any) -> dict[str, torch.Tensor]:
-    """Gradients of one micro-batch."""
+def step(
+    objective: Any, engine: Any, *batches: Any, loss_scale: LossScale | None = None
+) -> dict[str, torch.Tensor]:
+    """Gradients of micro-batches."""
 
     def model(batch: Any, **part: Any) -> Any:
         with engine.autocast():
             return objective(batch, **part)
 
-    return gradients(model, objective, [batch], engine, seed=0, step=0)
+    return gradients(model, objective, batches, engine, seed=0, step=0, loss_scale=loss_scale)
+
+
+def waits_of_a_step(
+    cuda: Device, objective: Any, precision: str, micro_batches: Callable[[int], list[Any]]
+) -> set[tuple[str, str]]:
+    """Where the second of two steps waits, which is like all others: the first makes the
+    optimizer's state.
+
+    As ``train/loop.py`` makes them.
+    """
+    engine = StandIn(CUDA, precision)
+    optimizer = build_optimizer(objective, OptimizerConfig(learning_rate=1e-3))
+    meter = Meter(engine, None)
+    loss_scale = LossScale(enabled=precision == "fp16")
+    loss_scale.value = min(loss_scale.value, 16.0)  # with the first one a run skips some steps
+    for number in range(2):
+        batches = micro_batches(number)
+        with cuda.recorded() as waits:
+            losses = step(objective, engine, *batches, loss_scale=loss_scale)
+            loss_scale.unscale(objective)
+            grad_norm = engine.clip(objective, 1.0)
+            finite = loss_scale.is_finite(grad_norm)
+            if finite:
+                losses["grad_norm"] = grad_norm
+            meter.add(number, losses)
+            if finite:
+                optimizer.step()
+            optimizer.zero_grad()
+            loss_scale.adapt(finite=finite)
+            objective.after_step(number)
+    assert finite, "a step that is made"
+    return set(waits)
 
 
 @pytest.mark.parametrize("name", sorted([*METHODS, *VARIANTS]))
@@ -114,29 +156,46 @@ def test_gradients_on_cuda_are_those_of_the_cpu(cuda: Device, name):
             )
 
 
-@pytest.mark.parametrize("name", sorted([*METHODS, *VARIANTS]))
-def test_a_step_in_bf16_waits_for_nothing(cuda: Device, name):
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [(name, "bf16") for name in sorted([*METHODS, *VARIANTS])] + [(name, "fp16") for name in HALF],
+)
+def test_a_step_waits_for_nothing_but_its_norm(cuda: Device, name, precision):
     method = name.split()[0]
     options = VARIANTS.get(name, {})
     objective = moved(tiny_objective(method, options, dropout=0.1))
-    engine = StandIn(CUDA, bf16=True)
-    optimizer = build_optimizer(objective, OptimizerConfig(learning_rate=1e-3))
-    meter = Meter(engine, None)
-    for number in range(
-        2
-    ):  # the second step is like all others; the first makes the optimizer's state
-        batch = tiny_batch(method, options, step=number, seed=number)
-        with cuda.recorded() as waits:
-            losses = step(objective, engine, batch)
-            losses["grad_norm"] = engine.clip(objective, 1.0)
-            meter.add(number, losses)
-            optimizer.step()
-            optimizer.zero_grad()
-            objective.after_step(number)
-    assert set(waits) == WAITS.get(name, set())
+
+    def micro_batches(number: int) -> list[Any]:
+        return [tiny_batch(method, options, step=number, seed=number)]
+
+    assert waits_of_a_step(cuda, objective, precision, micro_batches) == WAITS[precision]
     assert cuda.launches["aten::_flash_attention_forward"] or method in ("laser",), (
         "attention of equal lengths"
     )
+
+
+@pytest.mark.parametrize("method", ["labse", "ems", "infonce"])
+def test_passes_in_parts_wait_for_nothing(cuda: Device, method):
+    objective = moved(tiny_objective(method, dropout=0.1))
+    objective.encoder.gradcache_sentences = 2
+
+    def micro_batches(number: int) -> list[Any]:
+        return [tiny_batch(method, step=number, seed=number)]
+
+    assert waits_of_a_step(cuda, objective, "bf16", micro_batches) == WAITS["bf16"]
+    parts = cuda.launches["aten::_flash_attention_forward"]
+    layers = len(objective.encoder.backbone.layers)
+    assert parts >= 2 * 2 * 3 * layers, "two sides of three parts, each computed twice"
+
+
+@pytest.mark.parametrize("precision", WAITS)
+def test_accumulated_micro_batches_wait_as_one_does(cuda: Device, precision):
+    objective = moved(tiny_objective("mexma", dropout=0.1))
+
+    def micro_batches(number: int) -> list[Any]:
+        return [tiny_batch("mexma", step=number, seed=3 * number + place) for place in range(3)]
+
+    assert waits_of_a_step(cuda, objective, precision, micro_batches) == WAITS[precision]
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "adam", "lars"])

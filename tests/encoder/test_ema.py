@@ -74,6 +74,28 @@ def test_a_compensated_average_is_that_of_float64(encoder, compensated):
     assert (distance > 0.99) == (not compensated)  # nearly none of the weights has moved at all
 
 
+def test_a_compensated_average_of_all_weights_is_that_of_each(encoder):
+    """To the bit: Kahan's sum, weight by weight."""
+    teacher = EmaTeacher(encoder, compensated=True)
+    weights = [weight.clone() for weight in teacher.encoder.parameters()]
+    losses = [torch.zeros_like(weight) for weight in weights]
+    draw = torch.Generator().manual_seed(0)
+    for decay in (0.9, 0.999, 0.99999):
+        for student in encoder.parameters():
+            with torch.no_grad():
+                student += 0.1 * torch.randn(student.shape, generator=draw)
+        teacher.update(encoder, decay)
+        for weight, lost, student in zip(weights, losses, encoder.parameters(), strict=True):
+            update = (student.detach() - weight) * (1 - decay) + lost
+            moved = weight + update
+            lost.copy_(update - (moved - weight))
+            weight.copy_(moved)
+    assert any(lost.any() for lost in losses)
+    for found, expected in ((teacher.encoder.parameters(), weights), (teacher.lost, losses)):
+        for one, other in zip(found, expected, strict=True):
+            assert torch.equal(one.view(torch.int32), other.view(torch.int32))
+
+
 def test_the_teacher_of_a_half_precision_student_moves_in_float32(encoder):
     teacher = EmaTeacher(encoder.bfloat16())
     assert {weight.dtype for weight in teacher.parameters()} == {torch.float32}

@@ -12,6 +12,7 @@ from interlingua.errors import ConfigError
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig
 from interlingua.train.engine import Engine, _precision, same_bytes_each_time
+from interlingua.train.memory import TORCH_VARIABLES
 
 
 def make(**options):
@@ -20,6 +21,34 @@ def make(**options):
             output=Path("unused"), max_steps=1, **{"device": "cpu", "precision": "fp32", **options}
         )
     )
+
+
+@pytest.fixture
+def one_gpu(monkeypatch):
+    """A machine with a GPU, as far as torch's Python functions tell; nothing can compute on it."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    for name in TORCH_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_more_processes_than_gpus_are_a_config_error(one_gpu):
+    with pytest.raises(ConfigError, match="lower devices"):
+        make(device="cuda", devices=2)
+
+
+def test_torchs_allocator_is_configured_before_the_gpu_is_used(one_gpu, monkeypatch):
+    class FirstUseError(Exception):
+        pass
+
+    def use(**_):
+        raise FirstUseError(os.environ["PYTORCH_CUDA_ALLOC_CONF"])
+
+    # By a variable of the test's own, which its end takes away.
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", use)
+    with pytest.raises(FirstUseError, match="expandable_segments:True"):
+        make(device="cuda", precision="auto")
 
 
 def test_one_process():

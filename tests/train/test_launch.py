@@ -18,6 +18,7 @@ JOB = {
     "SLURM_JOB_ID": "7",
     "SLURM_NTASKS": "4",
     "SLURM_NNODES": "2",
+    "SLURM_TASKS_PER_NODE": "2(x2)",
     "SLURM_PROCID": "0",
     "SLURM_LOCALID": "0",
 }
@@ -54,6 +55,7 @@ def launch(monkeypatch, devices, environ):
             LightningEnvironment,
         ),  # srun --ntasks=1
         (1, STEP, 2, 2, LightningEnvironment),
+        (4, STEP | {"SLURM_NNODES": "1", "SLURM_TASKS_PER_NODE": "4"}, 4, 1, LightningEnvironment),
         (4, STEP, 2, 2, LightningEnvironment),
         (1, TORCHRUN, 2, 2, TorchElasticEnvironment),
         (4, STEP | TORCHRUN, 2, 2, TorchElasticEnvironment),  # srun starts a torchrun on each node
@@ -83,13 +85,34 @@ def test_a_task_of_srun_hands_its_place_on(monkeypatch):
     [
         (2, STEP, "srun's --ntasks"),
         (8, TORCHRUN, "torchrun's --nproc-per-node"),
-        (1, STEP | {"SLURM_NTASKS": "3"}, "--ntasks-per-node"),
+        (1, STEP | {"SLURM_NTASKS": "3", "SLURM_TASKS_PER_NODE": "2,1"}, "--ntasks-per-node"),
+        (1, STEP | {"SLURM_TASKS_PER_NODE": "3,1"}, "by node 3,1;.*--ntasks-per-node"),
+        (
+            6,
+            STEP | {"SLURM_NTASKS": "6", "SLURM_NNODES": "3", "SLURM_TASKS_PER_NODE": "1(x2),4"},
+            "--ntasks-per-node",
+        ),
         (1, {"WORLD_SIZE": "2", "RANK": "0"}, "LOCAL_RANK"),
     ],
 )
 def test_another_number_of_processes_is_refused(monkeypatch, devices, environ, named):
     with pytest.raises(ConfigError, match=named):
         launch(monkeypatch, devices, environ)
+
+
+@pytest.mark.parametrize(
+    ("devices", "environ", "remedy"),
+    [
+        (8, {}, "lower devices"),
+        (1, STEP, "--gpus-per-node=2 in place of --gpus-per-task"),
+        (1, TORCHRUN, "torchrun's --nproc-per-node"),
+    ],
+)
+def test_more_processes_than_gpus_are_refused(monkeypatch, devices, environ, remedy):
+    found = launch(monkeypatch, devices, environ)
+    found.require_gpus(found.per_node)
+    with pytest.raises(ConfigError, match=f"sees 1; .*{remedy}"):
+        found.require_gpus(1)
 
 
 WORKER = """

@@ -55,6 +55,13 @@ def test_without_fp16_nothing_is_scaled():
     assert state == TrainState()
 
 
+def test_a_norm_that_is_not_finite_stops_a_step_in_fp16_alone():
+    for enabled in (True, False):
+        scale = LossScale(enabled=enabled)
+        found = [scale.is_finite(torch.tensor(norm)) for norm in (1.0, float("inf"), float("nan"))]
+        assert found == [True, not enabled, not enabled]
+
+
 def test_a_sparse_gradient_is_unscaled():
     scale, table = LossScale(enabled=True), nn.Embedding(4, 2, sparse=True)
     scale.scale(table(torch.tensor([1, 1])).sum()).backward()

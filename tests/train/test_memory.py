@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 
 import pytest
+import torch
 
 from interlingua.train import memory
-from interlingua.train.memory import freed_memory_kept
+from interlingua.train.memory import TORCH_VARIABLES, freed_memory_kept, use_expandable_segments
 
 WORKER = """
 import ctypes, resource
@@ -57,3 +59,31 @@ def test_without_glibc_nothing_happens(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("asked for a library"))
     with freed_memory_kept():
         pass
+
+
+SETTINGS = """
+import torch
+from interlingua.train.memory import use_expandable_segments
+
+use_expandable_segments()
+print(torch._C._accelerator_getAllocatorSettings())
+"""
+
+
+@pytest.mark.parametrize("name", TORCH_VARIABLES)
+def test_the_users_own_settings_of_torchs_allocator_stay(monkeypatch, name):
+    environ = {name: "max_split_size_mb:100"}
+    monkeypatch.setattr(os, "environ", environ)
+    use_expandable_segments()
+    assert environ == {name: "max_split_size_mb:100"}
+
+
+@pytest.mark.skipif(
+    not hasattr(torch._C, "_accelerator_getAllocatorSettings"), reason="torch before 2.9"
+)
+def test_torch_reads_the_settings_after_it_was_imported():
+    environ = {name: value for name, value in os.environ.items() if name not in TORCH_VARIABLES}
+    done = subprocess.run(
+        [sys.executable, "-c", SETTINGS], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "expandable_segments:True"

@@ -60,14 +60,19 @@ class EmaTeacher(nn.Module):
             weight.detach().to(mine.dtype)
             for mine, weight in zip(own, student.parameters(), strict=True)
         ]
+        # One call for all weights, in place of one for each.
         if not self.lost:
-            # One call for all weights, in place of one for each.
             torch._foreach_lerp_(own, new, 1 - decay)
             return
-        for mine, weight, lost in zip(own, new, self.lost, strict=True):
-            update = (weight - mine) * (1 - decay) + lost
-            moved = mine + update
-            # Zero but for the rounding of the line above. The parentheses matter: update - moved +
-            # mine would be rounded once more.
-            lost.copy_(update - (moved - mine))
-            mine.copy_(moved)
+        lost: list[Tensor] = list(self.lost)
+        change = torch._foreach_sub(new, own)
+        torch._foreach_mul_(change, 1 - decay)
+        # From here on ``lost`` holds the update: the change, and what earlier updates lost.
+        torch._foreach_add_(lost, change)
+        del change  # as large as the teacher
+        # What of the update arrives in the sum with a weight: the rest is lost. The order matters,
+        # as each other one would be rounded once more.
+        arrived = torch._foreach_add(own, lost)
+        torch._foreach_sub_(arrived, own)
+        torch._foreach_add_(own, lost)
+        torch._foreach_sub_(lost, arrived)

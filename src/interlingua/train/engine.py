@@ -40,6 +40,7 @@ from interlingua.methods.objective import Objective
 from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
+from interlingua.train.memory import use_expandable_segments
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
@@ -55,14 +56,18 @@ class Engine:
             started them.
 
     Raises:
-        ConfigError: there is no such device, or torchrun or srun has started another number of
-            processes.
+        ConfigError: there is no such device, there are fewer GPUs than processes, or torchrun or
+            srun has started another number of processes.
     """
 
     def __init__(self, config: RunConfig) -> None:
         # Fabric reports each process that it starts; the run's log has what a user needs.
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
         self.device_kind = _device(config.device)
+        launch = find_launch(config.devices)
+        if self.device_kind == "cuda":
+            launch.require_gpus(torch.cuda.device_count())
+            use_expandable_segments()  # before anything is on the GPU
         self.precision: Precision = _precision(config.precision, self.device_kind)
         self.compares_rows = False
         """Whether a loss has requested the embeddings of all processes."""
@@ -72,7 +77,6 @@ class Engine:
         # before anything is multiplied on the GPU, see there
         if config.deterministic and self.device_kind == "cuda":
             self._determinism.enter_context(same_bytes_each_time())
-        launch = find_launch(config.devices)
         self.sharded = config.strategy == "fsdp" and launch.processes > 1
         self._fabric = Fabric(
             accelerator=self.device_kind,

@@ -31,16 +31,35 @@ class Launch:
         nodes: machines.
         environment: where Fabric finds the ranks; it starts the processes that nothing else has
             started.
+        remedy: what to do where a machine has fewer GPUs than processes.
     """
 
     per_node: int
     nodes: int
     environment: ClusterEnvironment
+    remedy: str
 
     @property
     def processes(self) -> int:
         """On all machines together."""
         return self.per_node * self.nodes
+
+    def require_gpus(self, visible: int) -> None:
+        """Refuses more processes on this machine than it has GPUs.
+
+        Process n computes on the n-th GPU that it sees.
+
+        Args:
+            visible: GPUs that this process sees.
+
+        Raises:
+            ConfigError: with the remedy.
+        """
+        if self.per_node > visible:
+            raise ConfigError(
+                f"run: {self.per_node} processes on one machine need as many GPUs, and this one"
+                f" sees {visible}; {self.remedy}"
+            )
 
 
 def find_launch(devices: int) -> Launch:
@@ -59,14 +78,15 @@ def find_launch(devices: int) -> Launch:
     if TorchElasticEnvironment.detect():
         per_node = int(os.environ.get("LOCAL_WORLD_SIZE", started))
         _refuse_other_number(devices, started, "torchrun", "--nproc-per-node")
-        return Launch(per_node, started // per_node, TorchElasticEnvironment())
+        remedy = "lower torchrun's --nproc-per-node"
+        return Launch(per_node, started // per_node, TorchElasticEnvironment(), remedy)
     if started > 1 and "LOCAL_RANK" not in os.environ:
         raise ConfigError(
             f"WORLD_SIZE is {started} in the environment and LOCAL_RANK is not there; start by"
             " torchrun"
         )
     # the processes that this command starts find their number in the environment
-    return Launch(max(started, devices), 1, LightningEnvironment())
+    return Launch(max(started, devices), 1, LightningEnvironment(), "lower devices")
 
 
 def _of_srun(devices: int) -> Launch:
@@ -74,10 +94,12 @@ def _of_srun(devices: int) -> Launch:
     tasks = int(os.environ["SLURM_NTASKS"])
     nodes = int(os.environ.get("SLURM_NNODES", "1"))
     per_node = tasks // nodes
-    if tasks % nodes:
+    # "2(x3)": three nodes with two tasks each; "3,1": one with three and one with one.
+    by_node = os.environ.get("SLURM_TASKS_PER_NODE", str(per_node))
+    if tasks % nodes or "," in by_node:
         raise ConfigError(
-            f"srun started {tasks} tasks on {nodes} nodes; give every node as many:"
-            " --ntasks-per-node"
+            f"srun started {tasks} tasks on {nodes} nodes, by node {by_node}; give every node as"
+            " many: --ntasks-per-node"
         )
     _refuse_other_number(devices, tasks, "srun", "--ntasks")
     node = int(os.environ.get("SLURM_NODEID", "0"))
@@ -92,7 +114,12 @@ def _of_srun(devices: int) -> Launch:
     os.environ["RANK"] = str(node * per_node + local_rank)
     os.environ.setdefault("MASTER_ADDR", SLURMEnvironment.resolve_root_node_address(hosts))
     os.environ.setdefault("MASTER_PORT", str(port))
-    return Launch(per_node, nodes, LightningEnvironment())
+    # A task of --gpus-per-task sees its own GPU alone, and NCCL has no direct way to the others.
+    remedy = (
+        f"let every task see all GPUs of its node by --gpus-per-node={per_node} in place of"
+        " --gpus-per-task and --gpu-bind, or start fewer tasks: --ntasks-per-node"
+    )
+    return Launch(per_node, nodes, LightningEnvironment(), remedy)
 
 
 def _refuse_other_number(devices: int, started: int, by: str, option: str) -> None:

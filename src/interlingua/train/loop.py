@@ -237,7 +237,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
             finite = True
             if run.max_grad_norm is not None or logs or loss_scale.enabled:
                 grad_norm = engine.clip(objective, run.max_grad_norm)
-                finite = not loss_scale.enabled or bool(grad_norm.isfinite())
+                finite = loss_scale.is_finite(grad_norm)
                 if finite:
                     losses["grad_norm"] = grad_norm
             meter.add(step, losses)

@@ -47,6 +47,15 @@ class LossScale:
             if weight.grad is not None:
                 weight.grad.mul_(1 / self.value)
 
+    def is_finite(self, norm: Float[Tensor, ""]) -> bool:
+        """Whether the step is to be made, by the norm of all gradients; without a scale always.
+
+        The only place where a step in fp16 waits for the GPU.
+        """
+        if not self.enabled:
+            return True
+        return bool(norm.isfinite())
+
     def adapt(self, *, finite: bool) -> None:
         """Halves the number after a step that is not finite, doubles it after many that are."""
         if not self.enabled:

@@ -1,8 +1,12 @@
-"""What the C library does with freed memory: a training step asks for the same again right away."""
+"""What allocators do with freed memory: a training step asks for about the same again right away.
+
+The C library's is to keep it, and torch's on a GPU to use it for blocks of another size too.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +19,21 @@ M_MMAP_MAX = -4
 USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 32 << 20, M_TRIM_THRESHOLD: 64 << 20}
 """Where glibc's thresholds come to rest by themselves once large blocks are freed; one that was set
 rests for good."""
+TORCH_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
+"""Where a user configures torch's allocator; the second is the newer name of the first."""
+
+
+def use_expandable_segments() -> None:
+    """Lets segments of GPU memory grow, unless the user has configured torch's allocator.
+
+    Without padding each step has another number of tokens, so its blocks do not fit where the last
+    step's lay. In segments of fixed size what is left between them would be lost.
+
+    Torch reads the variable when it first allocates on a GPU; processes started later inherit it.
+    """
+    if not any(name in os.environ for name in TORCH_VARIABLES):
+        # Not by the newer name: torch 2.7 does not know it, and 2.9 passes over this setting there.
+        os.environ[TORCH_VARIABLES[0]] = "expandable_segments:True"
 
 
 @contextmanager
