@@ -21,6 +21,7 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.registry import CHECKS
 from interlingua.verbs.shared import (
     BadLineOptions,
     ModelOptions,
@@ -140,8 +141,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     )
     checks: Names = option(
         "",
-        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate,"
-        " hub, package.module:Class.",
+        f"Checks to measure: all, or some of {', '.join(CHECKS)}, package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
