@@ -227,6 +227,16 @@ def test_import_order_names_every_room():
     assert all(not (a & b) for a, b in pairwise(ORDER))
 
 
+def test_contributing_names_the_import_order():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    written = re.search(r"The order of imports is\n\n```\n(.*?)```", text, re.DOTALL)[1]
+    order = [{room.strip() for room in rooms.split(",")} for rooms in written.split("<")]
+    assert order == ORDER
+    never = re.search(r"^((?:`\w+`(?:, | and ))+`\w+`) use an encoder and never", text, re.M)[1]
+    for room in re.findall(r"`(\w+)`", never):
+        assert NEVER[room] >= {"methods", "train"}
+
+
 @pytest.mark.parametrize(
     "statement", ["import interlingua", "import interlingua.cli.main", "import interlingua.corpus"]
 )

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
-from interlingua.processes import is_first_on_machine, is_first_process
+from interlingua.processes import is_alive, is_first_on_machine, is_first_process
 
 TASK = {"SLURM_STEP_ID": "0", "SLURM_NTASKS": "4"}
 
@@ -26,3 +30,18 @@ TASK = {"SLURM_STEP_ID": "0", "SLURM_NTASKS": "4"}
 def test_one_process_of_all_and_one_of_a_machine_speak(environ, first, first_there):
     assert is_first_process(environ) == first
     assert is_first_on_machine(environ) == first_there
+
+
+def test_a_process_is_alive_until_it_has_ended():
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert is_alive(os.getpid())
+    assert not is_alive(ended.pid)
+
+
+def test_a_process_of_another_user_is_alive(monkeypatch):
+    def refuse(pid, signal):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refuse)
+    assert is_alive(1)

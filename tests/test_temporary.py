@@ -35,7 +35,7 @@ def writer(folder):
 @pytest.fixture
 def no_process_seen(monkeypatch):
     """As in another container: the process that writes has no number here."""
-    monkeypatch.setattr(temporary, "_is_alive", lambda pid: False)
+    monkeypatch.setattr(temporary, "is_alive", lambda pid: False)
 
 
 def test_another_containers_living_files_stay(tmp_path, no_process_seen):

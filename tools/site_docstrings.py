@@ -13,6 +13,7 @@ else:
     except ImportError:  # the extra `docs` is not installed
         Extension = object
 
+INLINE = re.compile(r":math:`([^`]+)`")
 MATH = re.compile(r"^( *)\.\. math::(.*)\n((?:\1 +\S.*\n?|\s*\n)*)", re.MULTILINE)
 
 
@@ -26,7 +27,10 @@ class EquationsAsCode(Extension):
 
 
 def equations_as_code(text: str) -> str:
-    """A docstring with its equations in fences; lines keep their indentation."""
+    """A docstring with its equations in fences, those within a line in backticks.
+
+    Lines keep their indentation.
+    """
 
     def fenced(block: re.Match[str]) -> str:
         indent = block.group(1)
@@ -34,4 +38,4 @@ def equations_as_code(text: str) -> str:
         equation = "\n".join(indent + line for line in lines if line)
         return f"{indent}```latex\n{equation}\n{indent}```\n\n"
 
-    return MATH.sub(fenced, text)
+    return INLINE.sub(r"`\1`", MATH.sub(fenced, text))

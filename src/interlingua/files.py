@@ -323,6 +323,13 @@ class Journal:
         os.truncate(self.path, content.rfind(b"\n") + 1)
 
 
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder by name; none where there is no such folder."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_file())
+
+
 def count_lines(path: PathLike) -> int:
     """Lines of a file, plain or compressed, by their ends."""
     # A last line without a line feed counts too; an empty file has none.

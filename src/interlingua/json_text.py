@@ -7,9 +7,10 @@ UTF-8.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlingua.errors import DataError
@@ -135,6 +136,12 @@ def load_json(path: str | os.PathLike[str]) -> Any:
         ) from error
     except ValueError as error:
         raise DataError(f"JSON that can't be used: {error}", path=path) from error
+
+
+def checksum_of(record: Mapping[str, Any]) -> str:
+    """SHA-256 of all that a record says besides its ``checksum``."""
+    content = {key: value for key, value in record.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _texts(value: Any) -> Iterator[str]:

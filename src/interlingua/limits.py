@@ -12,7 +12,7 @@ import contextlib
 import io
 import os
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from interlingua.errors import ConfigError, DataError
 
@@ -34,6 +34,7 @@ too."""
 EXPANSION_VARIABLE = "INTERLINGUA_MAX_EXPANSION"
 _CONTINUATION = bytes(range(0x80, 0xC0))
 """Bytes that go on with a character of UTF-8; without them every byte is a character."""
+T = TypeVar("T")
 
 
 def max_line_characters() -> int:
@@ -75,6 +76,20 @@ def line_limit(characters: int) -> Iterator[None]:
         os.environ.pop(LINE_VARIABLE, None)
         if before is not None:
             os.environ[LINE_VARIABLE] = before
+
+
+def in_line_limit(items: Iterator[T], characters: int) -> Iterator[T]:
+    """The items of a stream, each of which is read with another limit for lines.
+
+    The limit does not hold between two items, when the code of the caller runs.
+    """
+    while True:
+        with line_limit(characters):
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
 
 
 def _from_environment(variable: str, default: int) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.processes import is_alive
 
 PathLike = str | os.PathLike[str]
 log = logging.getLogger("interlingua")
@@ -159,7 +160,7 @@ def _holder(handle: int) -> str:
     found = list(_HOLDER.finditer(os.pread(handle, 1 << 16, 0).decode(errors="replace")))
     for match in reversed(found):
         # Whether a process of another machine lives can't be seen from here.
-        if match["host"] != os.uname().nodename or _is_alive(int(match["pid"])):
+        if match["host"] != os.uname().nodename or is_alive(int(match["pid"])):
             return match[0]
     if not found:
         return "another process"
@@ -176,17 +177,6 @@ def _remove_holder(handle: int) -> None:
         lines.remove(own_line)
         os.ftruncate(handle, 0)
         os.write(handle, b"".join(lines))
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A process of another user.
-    except PermissionError:
-        pass
-    return True
 
 
 def _release(handle: int, path: Path, kind: int) -> None:

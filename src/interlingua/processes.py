@@ -63,3 +63,16 @@ def _wait_for_parent() -> None:
         parent.join()
         # Not sys.exit, which would end this thread alone.
         os._exit(1)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine has not ended, of whatever user it is."""
+    # Signal 0 is not sent; only whether it could be is checked.
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A process of another user.
+    except PermissionError:
+        pass
+    return True

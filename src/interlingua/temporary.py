@@ -26,6 +26,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
+from interlingua.processes import is_alive
+
 log = logging.getLogger("interlingua")
 A_DAY = 86_400.0
 """Seconds without a change after which a leftover is removed where the file system has no locks."""
@@ -95,7 +97,7 @@ def sweep(folder: Path, name: str | None = None) -> None:
         if not is_requested or path in Temporary.here:
             continue
         # A file of this process's number that is not in here was left by a dead one of the same.
-        if pid != os.getpid() and _is_alive(pid):
+        if pid != os.getpid() and is_alive(pid):
             continue
         target = path.with_name(match["name"])
         # Killed between the two renames of _step_aside, so the old folder is all there is.
@@ -249,15 +251,3 @@ def _host() -> str:
     On a disk that several machines share, only each itself knows which of its processes live.
     """
     return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
-
-
-def _is_alive(pid: int) -> bool:
-    # Signal 0 is not sent; only whether it could be is checked.
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A process of another user.
-    except PermissionError:
-        pass
-    return True

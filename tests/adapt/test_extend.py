@@ -76,6 +76,13 @@ def done(place):
     return run(place)
 
 
+def test_from_python_it_shows_no_progress(tmp_path, place, monkeypatch):
+    shown = []
+    monkeypatch.setattr(module.Extension, "run", lambda self: shown.append(self.progress))
+    interlingua.extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out")
+    assert shown == [False]
+
+
 def test_the_vocabulary_grows_where_text_falls_apart(done):
     report = done.vocabulary
     assert report.premium > 3

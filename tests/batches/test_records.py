@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.batches.records import TokenStore, TokenStoreWriter
-from interlingua.batches.store_header import checksum
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import sha256_file
+from interlingua.json_text import checksum_of
 
 PAIR = ("deu_Latn", "eng_Latn")
 OTHER = ("eng_Latn", "fra_Latn")
@@ -205,7 +205,7 @@ def test_wild_numbers_with_right_digests_are_found(damaged, monkeypatch, name, n
     )
     header = json.loads((damaged / "header.json").read_text())
     header["sha256"][name] = sha256_file(damaged / name)
-    (damaged / "header.json").write_text(json.dumps(header | {"checksum": checksum(header)}))
+    (damaged / "header.json").write_text(json.dumps(header | {"checksum": checksum_of(header)}))
     for block in (1, 2, 1 << 20):  # what is compared across the bounds of blocks as well
         monkeypatch.setattr("interlingua.batches.records.COUNTED_AT_ONCE", block)
         with pytest.raises(DataError, match=message):

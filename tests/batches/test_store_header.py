@@ -5,8 +5,8 @@ import json
 import pytest
 
 from interlingua.batches.records import TokenStore, TokenStoreWriter
-from interlingua.batches.store_header import checksum
 from interlingua.errors import DataError
+from interlingua.json_text import checksum_of
 
 PAIR = {"source": "deu_Latn", "target": "eng_Latn", "rows": 2}
 FILES = {"tokens.bin": 16, "offsets.bin": 40}
@@ -50,7 +50,7 @@ def test_a_wild_header_with_a_right_checksum_is_refused(tmp_path, key, value):
         writer.append(("deu_Latn", "eng_Latn"), [[1, 2, 3], [6]], [[4, 5], [7, 8]])
     path = tmp_path / "s" / "header.json"
     header = json.loads(path.read_text()) | {key: value}
-    path.write_text(json.dumps(header | {"checksum": checksum(header)}))
+    path.write_text(json.dumps(header | {"checksum": checksum_of(header)}))
     named = "dtype" if value == 100_000 else key
     with pytest.raises(DataError, match=rf"header\.json: .*{named}"):
         TokenStore.open(tmp_path / "s")
@@ -65,6 +65,6 @@ def test_a_header_without_a_key_is_refused(tmp_path, key):
     path = tmp_path / "s" / "header.json"
     header = json.loads(path.read_text())
     del header[key]
-    path.write_text(json.dumps(header | {"checksum": checksum(header)}))
+    path.write_text(json.dumps(header | {"checksum": checksum_of(header)}))
     with pytest.raises(DataError, match=r"header\.json: "):
         TokenStore.open(tmp_path / "s")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import re
 
 import pytest
@@ -73,6 +74,18 @@ def test_the_table_shows_gain_and_forgetting(tmp_path, capsys):
     assert Encoder.load(folder / "out" / "model").dim == 16
     assert not run(*command)
     assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize(("flags", "shown"), [([], True), (["--quiet"], False)])
+def test_progress_is_shown_unless_quiet(tmp_path, monkeypatch, flags, shown):
+    found = []
+    module = importlib.import_module("interlingua.cli.extend")
+    monkeypatch.setattr(module, "table", lambda result: [])
+    monkeypatch.setattr(
+        module, "run_extend", lambda options, *, progress, on_stage: found.append(progress)
+    )
+    assert not run("m", "--pairs", "x.tsv", "--lang", "eu", "-o", tmp_path / "out", *flags)
+    assert found == [shown]
 
 
 def test_an_unknown_language_is_one_line(tmp_path, capsys):

@@ -23,3 +23,10 @@ def test_an_unknown_executor_is_one_line_and_exit_2(monkeypatch, model, capsys):
         main.main(["info", str(model)])
     assert stop.value.code == 2
     assert executors.VARIABLE in capsys.readouterr().err
+
+
+def test_it_has_no_progress_to_silence(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main.main(["info", "--quiet"])
+    assert stop.value.code == 2
+    assert "--quiet" in capsys.readouterr().err

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from tools.draw_mixed_pool import tables
 
+from interlingua.options import declared
+from interlingua.registry import METHODS
+from interlingua.verbs.export import ExportOptions
 from tests.docs.markdown import has_model
 from tests.methods.conftest import tiny_encoder
 
@@ -22,6 +25,26 @@ PRINTED = {
     "MEXMA (559 M), as printed": ["", "", "0.06", "", ""],
 }
 """Mao et al. 2023, Table V, and Janeiro et al. 2024, Table 1."""
+
+
+def test_the_speed_of_token_vectors_is_the_measured_one():
+    measured = re.search(r"embeds (\d+) times as many texts a second as mini", RESULTS)[1]
+    for page in ("README.md", "CHANGELOG.md", "docs/how-to/export.md"):
+        lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+        of_nano = "\n".join(line for line in lines if "nano" in line)
+        named = re.findall(r"(\w+) times as (?:fast|many)", of_nano)
+        assert set(named) == {measured}, page
+    vague = re.compile(r"(hundred|fifty) times (as fast|faster)", re.IGNORECASE)
+    assert not vague.search(README)
+    assert not vague.search((ROOT / "docs/how-to/export.md").read_text(encoding="utf-8"))
+    assert not any(vague.search(declaration.help) for _, declaration in declared(ExportOptions))
+
+
+def test_every_method_is_counted_and_linked():
+    numbers = {16: "sixteen", 17: "seventeen", 18: "eighteen", 19: "nineteen", 20: "twenty"}
+    assert f"with {numbers[len(METHODS)]} methods and their ablations" in README
+    table = README[README.index("\n## Methods\n") : README.index("\n## Read on\n")]
+    assert set(METHODS) <= set(re.findall(r"\w+", " ".join(re.findall(r"\[.*?\]\(", table))))
 
 
 def readme_table():

@@ -12,6 +12,7 @@ import pytest
 from tools.site_hooks import TOP_LEVEL, api_modules, from_top, with_site_links
 
 from interlingua.errors import MissingExtraError
+from interlingua.registry import ANALYSES, BACKENDS, CHECKS, FORMATS, METHODS, TASKS
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,14 @@ def test_names_of_the_api_pages_exist(name):
     if found.__name__ != name:
         found = getattr(found, attribute)
     assert found.__doc__
+
+
+@pytest.mark.parametrize(
+    "registry", [METHODS, TASKS, BACKENDS, ANALYSES, FORMATS, CHECKS], ids=lambda each: each.kind
+)
+def test_the_api_shows_what_plug_ins_are_made_after(registry):
+    module = registry.base.partition(":")[0]
+    assert {module, registry.base.replace(":", ".")} & set(api_modules())
 
 
 def test_the_site_needs_no_other_server():

@@ -33,3 +33,9 @@ def test_objects_without_docstring_are_left():
     extension.on_object(obj=SimpleNamespace(docstring=None))
     extension.on_object(obj=documented)
     assert "```latex" in documented.docstring.value
+
+
+def test_an_equation_within_a_line_becomes_code():
+    text = r"With :math:`u_i = Q^\top x` and :math:`v`," + "\n\n.. math:: u_i v\n"
+    expected = r"With `u_i = Q^\top x` and `v`," + "\n\n```latex\nu_i v\n```\n\n"
+    assert equations_as_code(text) == expected

@@ -9,10 +9,10 @@ from torch import nn
 
 from interlingua.errors import CheckpointError
 from interlingua.files import sha256_file
+from interlingua.json_text import checksum_of
 from interlingua.train import engine
 from interlingua.train.checkpoint import (
     TrainState,
-    _checksum,
     checkpoints_in,
     damage,
     latest_checkpoint,
@@ -160,7 +160,7 @@ def test_a_wild_state_with_a_right_checksum_is_refused(tmp_path, change):
     if isinstance(change.get("state"), dict) and change["state"] != {"step": 9}:
         change = {"state": record["state"] | change["state"]}
     record = {key: value for key, value in (record | change).items() if value is not None}
-    path.write_text(json.dumps(record | {"checksum": _checksum(record)}))
+    path.write_text(json.dumps(record | {"checksum": checksum_of(record)}))
     assert damage(path.parent) in (
         "state.json lacks digests of its files",
         "state.json has another state than the one that is written",
@@ -178,7 +178,7 @@ def test_wild_tensors_with_right_digests_are_refused(tmp_path, name, content):
         save_file({"elsewhere.weight/exp_avg": torch.ones(2)}, path / name)
     record = json.loads((path / "state.json").read_text())
     record["sha256"][name] = sha256_file(path / name)
-    (path / "state.json").write_text(json.dumps(record | {"checksum": _checksum(record)}))
+    (path / "state.json").write_text(json.dumps(record | {"checksum": checksum_of(record)}))
     with pytest.raises(
         CheckpointError, match="not safetensors" if content == "none" else "does not fit the config"
     ):

@@ -8,7 +8,8 @@ import pytest
 
 import interlingua
 from interlingua.cli import main
-from interlingua.errors import ConfigError
+from interlingua.errors import ConfigError, DataError
+from interlingua.limits import MAX_LINE_CHARACTERS, max_line_characters
 from tests.mining.invented import write_lines
 from tests.mining.test_score import bitext
 from tests.mining.words import embed
@@ -80,6 +81,27 @@ def test_pairs_are_scored_when_their_turn_comes():
     scored = interlingua.score(embed, stream(), k=1, window=20)
     assert next(scored).score > 0
     assert len(read) < 100
+
+
+@pytest.mark.parametrize("output", [None, "scored.tsv"])
+def test_a_long_line_is_refused_also_where_pairs_stream(tmp_path, output):
+    lines = [f"de{number} de{number + 1}\ten{number} en{number + 1}" for number in range(3010)]
+    lines.insert(3000, f"{'x' * 500}\ten1")
+    file = tmp_path / "a.de-en.tsv"
+    write_lines(file, lines)
+    written = None
+    if output is not None:
+        written = tmp_path / output
+    with pytest.raises(DataError, match="max-line") as refused:
+        list(interlingua.score(embed, file, max_line=100, window=200, output=written))
+    assert refused.value.line == 3001
+
+
+def test_the_limit_for_lines_ends_between_two_pairs(tmp_path, monkeypatch):
+    monkeypatch.delenv("INTERLINGUA_MAX_LINE", raising=False)
+    scored = interlingua.score(embed, [("de1 de2", "en1 en2")] * 40, window=20, max_line=100)
+    limits = [max_line_characters() for _ in scored]
+    assert limits == [MAX_LINE_CHARACTERS] * 40
 
 
 def test_an_output_is_that_of_the_command_line(tmp_path, pairs):

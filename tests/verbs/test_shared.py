@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import CheckpointError
-from interlingua.options import listed
-from interlingua.registry import DEFAULT_MODEL
-from interlingua.verbs.score import score
+from interlingua.options import declared, listed
+from interlingua.registry import BACKENDS, CHECKS, DEFAULT_MODEL
+from interlingua.verbs.evaluate import MeasuredModelOptions
+from interlingua.verbs.mine import MineOptions
+from interlingua.verbs.score import ScoreOptions, score
 from interlingua.verbs.shared import ModelOptions, as_path, joined
 
 
@@ -89,3 +91,17 @@ def test_a_function_takes_the_default_model_for_none_and_before_a_file(monkeypat
             list(score(*arguments))
     with pytest.raises(CheckpointError, match=r"^mini: "):
         list(score(bitext=bitext))
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "registry"),
+    [
+        (ModelOptions, "backend", BACKENDS),
+        (MeasuredModelOptions, "backend", BACKENDS),
+        (MineOptions, "checks", CHECKS),
+        (ScoreOptions, "checks", CHECKS),
+    ],
+)
+def test_help_names_every_built_in_choice(options, name, registry):
+    [text] = [declaration.help for field, declaration in declared(options) if field.name == name]
+    assert ", ".join(registry) in text

@@ -26,9 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int, Int64
 
-from interlingua.batches.store_header import FILES, FORMAT, checksum, id_dtype, read_header
+from interlingua.batches.store_header import FILES, FORMAT, id_dtype, read_header
 from interlingua.errors import DataError
 from interlingua.files import PathLike, atomic_directory, has_format, open_raw, sha256_file
+from interlingua.json_text import checksum_of
 
 LanguagePair = tuple[str, str]
 COUNTED_AT_ONCE = 1 << 20
@@ -187,7 +188,7 @@ class TokenStoreWriter:
         ]
         self._header["bytes"] = {name: (self._folder / name).stat().st_size for name in FILES}
         self._header["sha256"] = {name: sha256_file(self._folder / name) for name in FILES}
-        self._header["checksum"] = checksum(self._header)
+        self._header["checksum"] = checksum_of(self._header)
         (self._folder / "header.json").write_text(
             json.dumps(self._header, indent=1, ensure_ascii=False) + "\n"
         )

@@ -6,8 +6,6 @@ checked as well.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from interlingua.errors import DataError
-from interlingua.json_text import parse_json
+from interlingua.json_text import checksum_of, parse_json
 
 FORMAT = "interlingua-token-store-1"
 FILES = ("tokens.bin", "offsets.bin")
@@ -23,12 +21,6 @@ MAX_VOCABULARY = 1 << 32
 """Ids take four bytes at most."""
 _NAME = re.compile(r"[\w.+-]{1,64}")
 """Of a language."""
-
-
-def checksum(header: dict[str, Any]) -> str:
-    """SHA-256 of all that a header says besides."""
-    content = {key: value for key, value in header.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_header(path: Path) -> dict[str, Any]:
@@ -51,7 +43,7 @@ def read_header(path: Path) -> dict[str, Any]:
         raise DataError(
             f"format {found!r} where {FORMAT!r} is read; prepare the store again", path=file
         )
-    if header.get("checksum") != checksum(header):
+    if header.get("checksum") != checksum_of(header):
         raise DataError(
             "the header's checksum is wrong; the store is damaged, prepare it again", path=file
         )

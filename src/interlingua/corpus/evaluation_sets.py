@@ -20,7 +20,7 @@ from typing import NamedTuple
 from interlingua.corpus.monolingual import find_language
 from interlingua.corpus.sentence_table import is_table, read_column
 from interlingua.errors import DataError
-from interlingua.files import COMPRESSIONS, open_text
+from interlingua.files import COMPRESSIONS, files_in, open_text
 from interlingua.languages import resolve
 
 # A language is two or three letters, maybe with a script: "de", "deu", "zho_Hans".
@@ -53,7 +53,7 @@ class PairFile(NamedTuple):
 def pair_files(folder: Path) -> list[PairFile]:
     """The pair files of a folder by name, or nothing where it has none."""
     found = []
-    for path in _files(folder):
+    for path in files_in(folder):
         if match := PAIR_FILE.fullmatch(path.name):
             found.append(PairFile(match[1], match[2], path, None))
         elif match := LASER_FILE.fullmatch(path.name):
@@ -69,7 +69,7 @@ def aligned_files(folder: Path) -> dict[str, Path]:
         DataError: two files are of one language.
     """
     found = []
-    for path in _files(folder):
+    for path in files_in(folder):
         if match := ALIGNED_FILE.fullmatch(path.name):
             found.append((match[1], path))
     return one_each(found)
@@ -84,7 +84,7 @@ def named_files(folder: Path) -> dict[str, Path]:
         DataError: two files are of one language.
     """
     found = []
-    for path in _files(folder):
+    for path in files_in(folder):
         language, _, ending = _uncompressed(path.name).rpartition(".")
         if ending == "txt" and _is_language(language):
             found.append((language, path))
@@ -100,7 +100,7 @@ def table_files(folder: Path) -> dict[str, Path]:
         DataError: two files are of one language.
     """
     found = []
-    for path in _files(folder):
+    for path in files_in(folder):
         language, _, _ = _uncompressed(path.name).rpartition(".")
         if is_table(path) and _is_language(language):
             found.append((language, path))
@@ -118,7 +118,7 @@ def suffixed_files(folder: Path) -> dict[str, Path]:
     """
     found = []
     texts = set()
-    for path in _files(folder):
+    for path in files_in(folder):
         text, _, language = _uncompressed(path.name).rpartition(".")
         if text and _is_language(language):
             found.append((language, path))
@@ -152,7 +152,9 @@ def ntrex_files(folder: Path) -> dict[str, Path]:
 
     The second Spanish reference is left aside.
     """
-    return {match[1]: path for path in _files(folder) if (match := NTREX_FILE.fullmatch(path.name))}
+    return {
+        match[1]: path for path in files_in(folder) if (match := NTREX_FILE.fullmatch(path.name))
+    }
 
 
 def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
@@ -238,9 +240,3 @@ def one_each(files: Iterable[tuple[str, Path]], what: str = "language") -> dict[
             )
         found[language] = path
     return found
-
-
-def _files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if path.is_file())

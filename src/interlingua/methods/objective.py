@@ -15,13 +15,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from interlingua.batches.feeds import FeedName
 from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
+from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.methods.matryoshka import Matryoshka
 
 LabelKind = Literal["nli", "sts"]
@@ -146,6 +148,13 @@ class Objective(nn.Module, ABC):
         counts = self.all_gather(torch.full((1,), len(losses), device=losses.device))
         # No token was masked anywhere: 0 / 1, not 0 / 0.
         return losses.sum() * (len(counts) / counts.sum().clamp(min=1))
+
+    def masked_token_loss(
+        self, head: MaskedTokenHead, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]
+    ) -> Float[Tensor, ""]:
+        """Mean cross-entropy of the labeled tokens, -log softmax(E h + b); E: word embeddings."""
+        words = self.encoder.backbone.word_embeddings.weight  # E
+        return self.mean_of_tokens(linear_cross_entropy(*head(states, labels, words)))
 
     def choose_gather(
         self, negatives: Literal["processes", "micro_batch"]

@@ -25,7 +25,6 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.masked_decoders import MaskedDecoder
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError
-from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.methods.matryoshka import full_width
 from interlingua.methods.objective import LossOutput, Objective
 
@@ -119,7 +118,9 @@ class RetroMAE(Objective):
             hidden = self.encoder.tokens(masked.batch)
             embeddings.append(self.encoder.pool(hidden))  # h, Eq. (1)
             if self.config.encoder_weight:
-                language_modeling.append(self.tell(hidden.states, masked.labels))
+                # Eq. (3)
+                loss = self.masked_token_loss(self.head, hidden.states, masked.labels)
+                language_modeling.append(loss)
         reconstruct = functools.partial(self.reconstruct, sides)
         terms = {"decoder": self.nested(reconstruct, *embeddings)}  # L_dec
         if language_modeling:
@@ -135,7 +136,8 @@ class RetroMAE(Objective):
             # A place of its own: the decoder's hidden tokens are drawn apart from the encoder's.
             place = place._replace(side=f"decoder {place.side}")
             states, labels = self.decode(sentences, place, full_width(h, self.encoder.dim))
-            losses.append(self.tell(states, labels))
+            # One head for encoder and decoder, Eq. (3) and (6).
+            losses.append(self.masked_token_loss(self.head, states, labels))
         return torch.stack(losses).mean()
 
     def decode(
@@ -152,8 +154,3 @@ class RetroMAE(Objective):
         labels = torch.where(text, sentences.input_ids, IGNORED)
         # Eq. (4)-(7)
         return self.decoder.enhanced(backbone, sentences, labels, h, place, hidden=ratio)
-
-    def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
-        """Mean cross-entropy of the labeled tokens: Eq. (3) and (6)."""
-        words = self.encoder.backbone.word_embeddings.weight  # one head for encoder and decoder
-        return self.mean_of_tokens(linear_cross_entropy(*self.head(states, labels, words)))

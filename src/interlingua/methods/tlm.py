@@ -26,7 +26,6 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pooling import HiddenStates
 from interlingua.encoder.token_heads import MaskedTokenHead
 from interlingua.errors import ConfigError, DataError
-from interlingua.functional.masked_lm import linear_cross_entropy
 from interlingua.methods.objective import LossOutput, Objective
 
 Chain = tuple[Int64[Tensor, " t"], Int64[Tensor, " b+1"], Int64[Tensor, " t"] | None]
@@ -145,12 +144,13 @@ class TLM(Objective):
         input_ids = torch.cat([a.input_ids, b.input_ids])[order]
         labels = torch.cat([labels_a, labels_b])[order]
         states = self.encoder.backbone(input_ids, cu_seqlens, positions=positions)
-        return self.tell(states, labels)
+        return self.masked_token_loss(self.head, states, labels)
 
     def alone(self, sentences: TokenBatch, place: Place, purpose: str = "") -> Float[Tensor, ""]:
         """L_MLM: -log p(hidden tokens of x | what is left of x), a mean over the hidden tokens."""
         masked = self.mask(sentences, place._replace(side=f"{purpose}{place.side}"))
-        return self.tell(self.encoder.tokens(masked.batch).states, masked.labels)
+        states = self.encoder.tokens(masked.batch).states
+        return self.masked_token_loss(self.head, states, masked.labels)
 
     def side_by_side(self, a: TokenBatch, b: TokenBatch) -> Chain:
         """Puts sentence i of a and sentence i of b into one sequence.
@@ -183,11 +183,6 @@ class TLM(Objective):
                 " positions; set reset_positions = true, or lower data.max_tokens"
             )
         return tokens, cu_seqlens, None
-
-    def tell(self, states: Float[Tensor, "t d"], labels: Int64[Tensor, " t"]) -> Float[Tensor, ""]:
-        """Mean cross-entropy of the labeled tokens, -log softmax(E h + b); E: word embeddings."""
-        words = self.encoder.backbone.word_embeddings.weight  # E
-        return self.mean_of_tokens(linear_cross_entropy(*self.head(states, labels, words)))
 
     def vectors(self, batch: TokenBatch, states: Float[Tensor, "t d"]) -> Float[Tensor, "b d"]:
         """Sentence vectors from states, pooled as the encoder does."""

@@ -8,10 +8,9 @@ the other two and one of itself.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import atomic_directory, sha256_file
-from interlingua.json_text import parse_json, read_json_text
+from interlingua.json_text import checksum_of, parse_json, read_json_text
 from interlingua.tensor_files import write_safetensors
 from interlingua.train.engine import gathered
 
@@ -94,7 +93,7 @@ def save_checkpoint(
                 "state": dataclasses.asdict(state),
                 "sha256": {name: sha256_file(temporary / name) for name in TENSOR_FILES},
             }
-            record["checksum"] = _checksum(record)
+            record["checksum"] = checksum_of(record)
             (temporary / "state.json").write_text(
                 json.dumps(record, indent=1) + "\n", encoding="utf-8"
             )
@@ -188,7 +187,7 @@ def damage(path: Path) -> str | None:
         )
     if found != FORMAT:
         return f"format {found!r} where {FORMAT!r} is read"
-    if record.get("checksum") != _checksum(record):
+    if record.get("checksum") != checksum_of(record):
         return "state.json was changed since it was written"
     digests = record.get("sha256")
     if not isinstance(digests, dict) or digests.keys() != set(TENSOR_FILES):
@@ -280,12 +279,6 @@ def _shared_out(tensor: Tensor, like: Tensor) -> Tensor:
     if isinstance(like, DTensor) and tensor.shape == like.shape:
         return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
     return tensor
-
-
-def _checksum(record: Mapping[str, Any]) -> str:
-    """SHA-256 of all that state.json says besides."""
-    content = {key: value for key, value in record.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _step(path: Path) -> int:

@@ -23,7 +23,7 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.verbs.shared import Model, as_path, silent
+from interlingua.verbs.shared import BACKENDS_HELP, Model, as_path, silent
 
 if TYPE_CHECKING:
     from interlingua.encoder.model_info import ModelInfo
@@ -78,8 +78,7 @@ class MeasuredModelOptions(Options):
     )
     backend: str = option(
         "interlingua",
-        "interlingua, sentence-transformers, onnx, openai, vectors, function, or"
-        " package.module:Class.",
+        BACKENDS_HELP,
         group=MODEL,
     )
     batch_tokens: int = option(16_384, "Tokens per batch.", group=MODEL, minimum=1, unit="tokens")

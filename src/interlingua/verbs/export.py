@@ -52,7 +52,7 @@ class ExportOptions(Options):
     )
     gguf: bool = option(False, "Write a GGUF file for llama.cpp; see --dtype.", group=OUTPUT)
     static: bool = option(
-        False, "Train a vector for each token on --corpus: a hundred times faster.", group=OUTPUT
+        False, "Train a vector for each token on --corpus; prints how much faster.", group=OUTPUT
     )
     # How token vectors are trained.
     corpus: PathLike | None = option(

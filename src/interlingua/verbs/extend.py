@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run_extend(
-    options: ExtendSettings, *, progress: bool = True, on_stage: Callable[[str], None] = silent
+    options: ExtendSettings, *, progress: bool = False, on_stage: Callable[[str], None] = silent
 ) -> ExtendResult:
     """Teaches a model another language from pairs with one that it knows.
 
@@ -22,7 +22,7 @@ def run_extend(
 
     Args:
         options: what to do.
-        progress: whether to show progress on stderr.
+        progress: show progress on standard error.
         on_stage: called with a line at each stage.
 
     Returns:

@@ -6,13 +6,11 @@ With a model also how it would encode with that.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from interlingua.files import PathLike
 from interlingua.options import Options, argument, function_of
-from interlingua.verbs.shared import silent
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder
@@ -38,14 +36,13 @@ class InfoOptions(Options):
     )
 
 
-def run_info(options: InfoOptions, progress: Callable[..., None] = silent) -> Info:
+def run_info(options: InfoOptions) -> Info:
     """Says what this machine has, and how it encodes with a model.
 
     For a model that is which executor and dtype encode, why, and every measured rate.
 
     Args:
         options: what to do.
-        progress: not called.
 
     Returns:
         The report.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from interlingua.files import PathLike
 from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.options import FILTERING, OUTPUT, SEARCH, Names, function_of, listed, option
+from interlingua.registry import CHECKS
 from interlingua.verbs.shared import (
     BadLineOptions,
     Progress,
@@ -60,8 +61,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     )
     checks: Names = option(
         ",".join(CHEAP),
-        "Columns: all, none, or some of language, script, length, copied, numbers, duplicate, hub,"
-        " package.module:Class.",
+        f"Columns: all, none, or some of {', '.join(CHECKS)}, package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from interlingua.files import PathLike
+from interlingua.limits import in_line_limit
 from interlingua.options import (
     FILTERING,
     INPUT,
@@ -20,6 +21,7 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.registry import CHECKS
 from interlingua.verbs.shared import (
     BadLineOptions,
     ModelOptions,
@@ -139,8 +141,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     )
     checks: Names = option(
         "",
-        "Checks to measure: all, or some of language, script, length, copied, numbers, duplicate,"
-        " hub, package.module:Class.",
+        f"Checks to measure: all, or some of {', '.join(CHECKS)}, package.module:Class.",
         group=FILTERING,
         flags=("--check",),
     )
@@ -226,9 +227,10 @@ def run_score(
     # In Python the pairs stream on to the caller; the report is complete with the last one.
     found = Scored()
     rows = job.kept(stream, encode, model=identity, progress=progress, lines=found.lines)
+    # They are read after this function has returned, when its own limit has ended.
     found.pairs = (
         ScoredPair(row.columns["score"], row.pair.source, row.pair.target, row.columns)
-        for row in rows
+        for row in in_line_limit(rows, options.max_line)
     )
     return found
 

@@ -14,7 +14,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, option
-from interlingua.registry import DEFAULT_MODEL, installed_model_entry
+from interlingua.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
 from interlingua.remote import WILD, is_remote
 from interlingua.runtime import Progress as Progress
 from interlingua.runtime import silent as silent
@@ -28,6 +28,8 @@ interlingua-mini.
 STANDARD_INPUT = "-"
 BACKEND = "interlingua"
 """The backend of our own models."""
+# Those that are built in: a look for installed ones would slow ``--help``, and change it.
+BACKENDS_HELP = f"{', '.join(BACKENDS)}, or package.module:Class."
 
 
 def joined(names: Names | Mapping[str, float | None]) -> str:
@@ -119,8 +121,7 @@ class ModelOptions(Options):
     )
     backend: str = option(
         BACKEND,
-        "interlingua, sentence-transformers, onnx, openai, vectors, function, or"
-        " package.module:Class.",
+        BACKENDS_HELP,
         group=MODEL,
     )
     settings: Sequence[str] | None = option(

@@ -24,8 +24,8 @@ from typing import Any, Literal, NamedTuple
 
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import files_in, folders_in
-from interlingua.files import open_text
+from interlingua.evaluation.data.folders import folders_in
+from interlingua.files import files_in, open_text
 from interlingua.json_text import parse_json
 from interlingua.languages import resolve
 

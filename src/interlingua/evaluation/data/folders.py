@@ -47,13 +47,6 @@ def find_folder(
     )
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The files of a folder by name; none where there is no such folder."""
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if path.is_file())
-
-
 def folders_in(folder: Path) -> list[Path]:
     """The folders in a folder by name; none where there is no such folder."""
     if not folder.is_dir():

@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple
 from interlingua.corpus.labeled import CLASS_OF, languages_in_name, read_labeled
 from interlingua.errors import DataError
 from interlingua.evaluation.data.classification import numbered_rows
-from interlingua.evaluation.data.folders import files_in, folders_in
-from interlingua.files import open_text
+from interlingua.evaluation.data.folders import folders_in
+from interlingua.files import files_in, open_text
 from interlingua.json_text import parse_json
 
 Split = Literal["train", "dev", "test"]

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import files_in, folders_in
-from interlingua.files import COMPRESSIONS, open_text
+from interlingua.evaluation.data.folders import folders_in
+from interlingua.files import COMPRESSIONS, files_in, open_text
 from interlingua.json_text import load_json, parse_json
 
 QUESTIONS_FILE = re.compile(

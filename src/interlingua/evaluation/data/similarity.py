@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import files_in, folders_in
-from interlingua.files import open_text
+from interlingua.evaluation.data.folders import folders_in
+from interlingua.files import files_in, open_text
 from interlingua.json_text import parse_json
 
 Split = Literal["train", "dev", "test"]

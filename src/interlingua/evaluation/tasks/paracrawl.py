@@ -21,12 +21,13 @@ from interlingua.corpus.formats import (
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.folders import files_in, full_code
+from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
+from interlingua.files import files_in
 from interlingua.mining.candidates import best_both_ways
 from interlingua.registry import check_choice
 from interlingua.search.topk.exact import exact_topk, search_device
