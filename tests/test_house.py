@@ -213,7 +213,8 @@ MOST_WORDS = 5
 def words_of_prose(pattern: str) -> list[str]:
     """Words of letters alone: no names, keys, paths, options, figures or quotes."""
     text = re.sub(r"\\[sSwWdDbB]|\{[^{}]*\}", "#", pattern)  # classes, and what is filled in
-    pieces = re.split(r"\.[*+]|[.:;,]+(?=\s|$)|[\s|()^$?\[\]\\]+", text)
+    text = re.sub(r"(?<!\\)\.[*+]", " ", text).replace("\\", "")
+    pieces = re.split(r"[.:;,]+(?=\s|$)|[\s|()^$?\[\]]+", text)
     return [piece for piece in pieces if re.fullmatch(r"[A-Za-z]+(n't|'s)?", piece)]
 
 
