@@ -295,7 +295,7 @@ def test_other_activations_behind_the_pooling_are_an_error(tmp_path, models):
         plain = Encoder.load(folder)
         layers = PostPooling([Dense(plain.hidden_size, 4, activation=activation)])
         Encoder(plain.backbone, plain.vocabulary, plain.settings, layers).save(folder)
-    with pytest.raises(ConfigError, match=r"Dense:tanh.*Dense:relu"):
+    with pytest.raises(ConfigError, match=r"after pooling .*Dense:tanh.*Dense:relu"):
         average(models, tmp_path / "out")
 
 

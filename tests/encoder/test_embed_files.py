@@ -82,7 +82,7 @@ def test_files_that_are_done_are_not_done_again(tmp_path, parts):
     with pytest.raises(ConfigError, match="v holds vectors"):
         job.run(encode, model="other")
     (tmp_path / "v" / RECORD).write_text("{}")
-    with pytest.raises(DataError, match="choose another folder"):
+    with pytest.raises(DataError, match="can't be read; choose"):
         job.run(encode, model="m")
 
 

@@ -284,7 +284,7 @@ def test_from_a_file_and_back(tmp_path):
         ),
         (
             {"x": {"method": "ems", "temperature": 0.0}},
-            "terms.x: temperature is 0.0",
+            "terms.x: temperature is 0.0; .*positive",
         ),
         (
             {"x": {"method": "sts"}, "y": {"method": "nli"}},

@@ -390,7 +390,7 @@ def test_half_precision_is_near():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mlm_weight": -1.0}, "mlm_weight is -1.0"),
+        ({"mlm_weight": -1.0}, "mlm_weight is -1.0; .*at least 0"),
         ({"mlm_weight": 0, "align_weight": 0}, "leaves nothing to learn"),
         ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
         ({"mask_ratio": 1.1}, "mask_ratio is 1.1"),
@@ -443,7 +443,7 @@ def test_a_vocabulary_without_mask():
         if name != "mask_token"
     }
     encoder.vocabulary = Vocabulary(encoder.vocabulary.tokenizer.to_str(), special_tokens=roles)
-    with pytest.raises(ConfigError, match="no mask_token"):
+    with pytest.raises(ConfigError, match="vocabulary has no mask_token"):
         MEXMA(MEXMAConfig(head=HEAD), encoder)
     assert MEXMA(MEXMAConfig(mlm_weight=0), encoder).head is None
 

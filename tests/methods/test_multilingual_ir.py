@@ -358,8 +358,8 @@ def test_bfloat16_autocast_is_near_float32():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"semantic_weight": -0.1}, "semantic_weight is -0.1"),
-        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"semantic_weight": -0.1}, "semantic_weight is -0.1; .*at least 0"),
+        ({"temperature": 0.0}, "temperature is 0.0; .*positive"),
         ({"semantic_temperature": -1.0}, "semantic_temperature is -1.0"),
         (
             {"semantic_weight": 0.0, "semantic_temperature": 0.2},

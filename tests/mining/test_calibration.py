@@ -110,7 +110,7 @@ def test_a_threshold_is_the_least_that_is_precise_enough():
     ]
     with pytest.raises(ConfigError, match=r"precision of 0.95; .* 0.9"):
         curve.threshold(0.95)
-    with pytest.raises(ConfigError, match="no precision"):
+    with pytest.raises(ConfigError, match="no precision was reached"):
         calibration(cuts=()).threshold(0.5)
 
 

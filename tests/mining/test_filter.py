@@ -178,7 +178,7 @@ def test_checks_are_columns_and_reasons(tmp_path):
     ("options", "message"),
     [
         ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
-        ({"threshold": float("nan")}, "threshold"),
+        ({"threshold": float("nan")}, "threshold is no number"),
         ({"precision": 1.5}, "precision must be above 0"),
         ({"prior": 0.0}, "prior must be between"),
     ],

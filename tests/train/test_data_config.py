@@ -66,5 +66,5 @@ def test_texts_that_are_none(options, message):
 
 
 def test_a_language_pair_that_is_none():
-    with pytest.raises(ConfigError, match="language pair 'en'"):
+    with pytest.raises(ConfigError, match="language pair 'en': expected two"):
         DataConfig(corpus=Path("prepared"), language_pairs=("en-ko", "en"))

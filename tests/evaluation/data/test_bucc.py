@@ -85,7 +85,7 @@ def test_nothing_here(tmp_path):
             "en-000000001\tzh-000000001\n",
             "dev.gold:1: .*'en-000000001' .*dev.zh",
         ),
-        ("dev.gold", 2 * "zh-000000001\ten-000000001\n", "dev.gold:2: .*twice"),
+        ("dev.gold", 2 * "zh-000000001\ten-000000001\n", "dev.gold:2: the pair .*twice"),
     ],
 )
 def test_broken_files_are_one_line(small, name, text, message):

@@ -76,7 +76,7 @@ def test_your_own_pairs(tmp_path):
     [
         ("de.test.tsv", "1\ta\n", "tsv:1: 2 columns"),
         ("de.test.tsv", "1\ta\tb\nyes\ta\tb\n", "tsv:2: .*'yes'"),
-        ("de.test.tsv", "1\ta\t \n", "tsv:1: .*empty"),
+        ("de.test.tsv", "1\ta\t \n", "tsv:1: a text .*empty"),
         ("de.test.tsv", "", "file is empty"),
         (
             "de.test.jsonl",
