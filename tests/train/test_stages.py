@@ -289,6 +289,6 @@ def test_one_run_of_the_stages_at_a_time(staged):
     lock = exclusive(output, remedy="x")
     with (
         lock,
-        pytest.raises(ConfigError, match=r"in use by .*set output to"),
+        pytest.raises(ConfigError, match=r"in use .*set output to"),
     ):
         run_stages(output, stages, evaluator=lambda run: None, progress=False)
