@@ -59,16 +59,16 @@ def test_reads_nested_sections_and_overrides(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("corpus = 'x'\nstep = 3", "unknown key 'step'; did you mean 'steps'"),
+        ("corpus = 'x'\nstep = 3", "key 'step'; .*'steps'"),
         ("steps = 3", "the key 'corpus' is missing"),
         ("corpus = 'x'\nsteps = '3'", "steps: expected int, got '3'"),
-        ("corpus = 'x'\nsteps = true", "steps: expected int, got True"),
+        ("corpus = 'x'\nsteps = true", "steps: expected int"),
         ("corpus = 'x'\n[inner]\nschedule = 'linaer'", "did you mean 'linear'"),
         ("corpus = 'x'\n[inner]\nlearning_rate = 0", "learning_rate must be above 0"),
         ("corpus = 'x'\n[inner]\nlearning_rate = nan", "not a finite number"),
         ("corpus = 'x'\n[inner]\nbetas = [0.9]", "expected 2 values, got 1"),
         ("corpus = 'x'\ninner = 3", "inner: expected a section"),
-        ("corpus = '$NOT_SET_ANYWHERE/x'", "environment variable \\$NOT_SET_ANYWHERE is not set"),
+        ("corpus = '$NOT_SET_ANYWHERE/x'", r"\$NOT_SET_ANYWHERE is not"),
         ("corpus = ", "not valid TOML"),
     ],
 )
@@ -115,9 +115,7 @@ def test_options_that_nothing_reads_are_refused():
     config.refuse_unread(outer, "name", "inner", reason="name = None", when=True)
     config.refuse_unread(outer, "steps", "caps", reason="name = None", when=False)
     for name in ("steps", "caps"):
-        with pytest.raises(
-            ConfigError, match=f"{name} is set, but with name = None nothing reads it; remove one"
-        ):
+        with pytest.raises(ConfigError, match=f"{name} is set, .*name = None"):
             config.refuse_unread(outer, "inner", name, reason="name = None", when=True)
 
 
@@ -217,5 +215,5 @@ def test_a_byte_order_mark_is_no_error(tmp_path):
 )
 def test_a_key_of_very_many_parts_is_refused_at_once(tmp_path, key):
     (tmp_path / "c.toml").write_text(key if "{" in key else f"{key} = 1")
-    with pytest.raises(ConfigError, match=r"c\.toml.*a key of more than 100 parts"):
+    with pytest.raises(ConfigError, match=r"c\.toml.*100 parts"):
         config.load_toml(tmp_path / "c.toml")

@@ -205,6 +205,89 @@ def test_plain_words(path):
     assert found == []
 
 
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+MOST_WORDS = 5
+"""Words of prose in what a test matches of a message: its wording is in golden/messages.txt."""
+
+
+def words_of_prose(pattern: str) -> list[str]:
+    """Words of letters alone: no names, keys, paths, options, figures or quotes."""
+    text = re.sub(r"\\[sSwWdDbB]|\{[^{}]*\}", "#", pattern)  # classes, and what is filled in
+    text = re.sub(r"(?<!\\)\.[*+]", " ", text).replace("\\", "")
+    pieces = re.split(r"[.:;,]+(?=\s|$)|[\s|()^$?\[\]]+", text)
+    return [piece for piece in pieces if re.fullmatch(r"[A-Za-z]+(n't|'s)?", piece)]
+
+
+def text_of(node: ast.expr) -> str | None:
+    """A literal, with ``{}`` for what an f-string fills in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(part) or "{}" for part in node.values)
+    return None
+
+
+def parametrized(function: ast.FunctionDef, name: str) -> list[ast.expr]:
+    """The values that the decorators of a test give to one of its arguments."""
+    values = []
+    for call in function.decorator_list:
+        if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("parametrize"):
+            continue
+        names, rows = ast.unparse(call.args[0]), call.args[1]
+        names = re.findall(r"\w+", names)
+        if name in names and isinstance(rows, ast.List | ast.Tuple):
+            values += [cell(row, names.index(name), len(names)) for row in rows.elts]
+    return values
+
+
+def cell(row: ast.expr, column: int, width: int) -> ast.expr:
+    """One value of a row of ``parametrize``: of a tuple, of ``pytest.param`` or the row itself."""
+    values = [row]
+    if isinstance(row, ast.Call):
+        values = row.args
+    elif width > 1 and isinstance(row, ast.Tuple | ast.List):
+        values = row.elts
+    return values[column] if column < len(values) else row
+
+
+def matched(path: Path) -> list[ast.expr]:
+    """What the tests of a file match of messages: ``match=``, also through an argument."""
+    found = []
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef):
+            keywords = [node for node in ast.walk(function) if isinstance(node, ast.keyword)]
+            for value in [node.value for node in keywords if node.arg == "match"]:
+                names = [node.id for node in ast.walk(value) if isinstance(node, ast.Name)]
+                found += [value, *(v for name in names for v in parametrized(function, name))]
+    return found
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_tests_match_options_paths_and_figures_rather_than_prose(path):
+    texts = [(node.lineno, text_of(node) or "") for node in matched(path)]
+    long = [f"{line}: {text}" for line, text in texts if len(words_of_prose(text)) > MOST_WORDS]
+    assert long == []
+
+
+def test_words_of_prose(tmp_path):
+    assert words_of_prose(r"^a\.txt:2: '\w+' of run.seed \(0, 5\) .*--resume never") == [
+        "of",
+        "never",
+    ]
+    assert words_of_prose("the two (files|folders) aren't read: {path}") == [
+        *("the", "two", "files", "folders", "aren't", "read")
+    ]
+    (tmp_path / "test_x.py").write_text(
+        "@pytest.mark.parametrize(('n', 'message'), [(1, 'a b'), pytest.param(2, f'{n} c')])\n"
+        "def test_x(n, message):\n"
+        "    with pytest.raises(ValueError, match=message): f(n)\n"
+        "    with pytest.raises(ValueError, match='d e'): f(n)\n",
+        encoding="utf-8",
+    )
+    texts = [text_of(node) for node in matched(tmp_path / "test_x.py")]
+    assert texts == [None, "a b", "{} c", "d e"]
+
+
 def test_every_module_is_tested():
     """Tests follow behavior: those of a module are wherever it is imported, or in a file that is
     named after it."""

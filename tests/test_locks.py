@@ -48,10 +48,7 @@ def holder(tmp_path):
 
 def test_a_second_process_is_refused_and_the_first_is_named(tmp_path, holder):
     other = holder()
-    message = (
-        rf"in use by process {other.pid} on {socket.gethostname()} since .*; wait until it has"
-        rf" ended, or choose x"
-    )
+    message = rf"{other.pid} on {socket.gethostname()} since .*choose x"
     with pytest.raises(ConfigError, match=message), locks.exclusive(tmp_path, remedy="choose x"):
         pass
     other.communicate(b"")
@@ -165,7 +162,7 @@ def test_a_file_that_is_no_lock_is_kept(tmp_path, text):
             pass
         return
     with (
-        pytest.raises(DataError, match=r"no lock has the lock's name"),
+        pytest.raises(DataError, match="the lock's name"),
         locks.exclusive(tmp_path, remedy="x"),
     ):
         pass

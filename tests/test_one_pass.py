@@ -135,8 +135,6 @@ def test_a_machine_that_can_t_compile(monkeypatch):
 
     monkeypatch.setattr(torch, "compile", fails)
     other = Switch()
-    with pytest.raises(
-        ConfigError, match=r"compiler found; install a C\+\+ compiler, or remove compile"
-    ):
+    with pytest.raises(ConfigError, match=r"a C\+\+ compiler, .*compile"):
         other.set(on=True, device=CPU)
     assert not other.is_on

@@ -40,7 +40,7 @@ def test_load_reads_a_model_directory(tmp_path, word_vocabulary):
 
 
 def test_another_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'interlingua' has no attribute 'lode'"):
+    with pytest.raises(AttributeError, match=r"'interlingua' .*attribute 'lode'"):
         _ = interlingua.lode
 
 

@@ -23,7 +23,7 @@ def test_resolve_imports_what_the_name_stands_for():
 
 
 def test_unknown_name_offers_the_nearest():
-    with pytest.raises(ConfigError, match="thing 'mexam'; did you mean 'mexma'"):
+    with pytest.raises(ConfigError, match=r"thing 'mexam'; .*'mexma'"):
         registry.resolve(table(mexma="x:y", ems="x:z"), "mexam")
 
 
@@ -39,8 +39,8 @@ def test_unknown_name_far_from_all_lists_them():
         ("collections:OrderedDcit", "did you mean 'OrderedDict'"),
         ("collections:", "package.module:Class"),
         (":Class", "package.module:Class"),
-        ("fractions:Fraction", "has no pop; expected a class like package:Base"),
-        ("json:loads", "no class but a function"),
+        ("fractions:Fraction", "has no pop"),
+        ("json:loads", "but a function"),
     ],
 )
 def test_a_wrong_place_is_one_line(place, message):

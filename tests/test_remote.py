@@ -56,7 +56,7 @@ def test_patterns_here_and_elsewhere(tmp_path, store):
     (tmp_path / "d[1].txt").write_text("")
     assert expand(tmp_path / "d[1].txt") == [str(tmp_path / "d[1].txt")]
     for pattern in (f"{tmp_path}/z*", "memory://x/z*"):
-        with pytest.raises(DataError, match="no file is called so"):
+        with pytest.raises(DataError, match="is called so"):
             expand(pattern)
 
 
@@ -103,17 +103,15 @@ def test_what_is_made_is_sent_when_it_is_whole(tmp_path, store):
 
 
 def test_what_cannot_be_had_is_one_line(tmp_path, store, monkeypatch):
-    with pytest.raises(DataError, match=r"memory://x/a\.txt: no such file; check the path"):
+    with pytest.raises(DataError, match=r"memory://x/a\.txt: no such"):
         fetch("memory://x/a.txt", tmp_path)
     store.pipe("/x/a.txt", b"")
     monkeypatch.setattr(type(store), "_open", refuses)
     monkeypatch.setattr(type(store), "put_file", refuses)
-    with pytest.raises(
-        DataError, match="RuntimeError: no credentials; check the path, the network and"
-    ):
+    with pytest.raises(DataError, match="RuntimeError: no credentials; check"):
         fetch("memory://x/a.txt", tmp_path)
     (tmp_path / "b").write_text("made")
-    with pytest.raises(DataError, match=f"credentials; what was made is kept in {tmp_path}/b"):  # noqa: SIM117
+    with pytest.raises(DataError, match=f"credentials; .*kept in {tmp_path}/b"):  # noqa: SIM117
         with destination("memory://x/b", tmp_path):
             pass
     assert (tmp_path / "b").read_text() == "made"
@@ -122,15 +120,13 @@ def test_what_cannot_be_had_is_one_line(tmp_path, store, monkeypatch):
 def test_a_package_that_is_not_there_is_named(monkeypatch):
     for package in ("s3fs", "gcsfs", "adlfs"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(
-        MissingExtraError, match=r"s3fs is needed .* pip install 'interlingua\[s3\]'"
-    ):
+    with pytest.raises(MissingExtraError, match=r"s3fs .* pip install 'interlingua\[s3\]'"):
         filesystem("s3://bucket/a")
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[gcs\]'"):
         filesystem("gs://bucket/a")
     with pytest.raises(InterlinguaError, match=r"abfs://a/b: Install adlfs"):
         filesystem("abfs://a/b")
-    with pytest.raises(DataError, match="Protocol not known: nowhere; name a file here"):
+    with pytest.raises(DataError, match=r"Protocol .*nowhere"):
         filesystem("nowhere://a")
 
 
@@ -141,20 +137,16 @@ def test_places_that_can_be_written_to_are_left_as_they_are(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "a.txt").write_text("a")
     check_writable(tmp_path / "a.txt")
-    with pytest.raises(
-        DataError, match=r"a\.txt/new/b: can't write: Not a directory; choose another place"
-    ):
+    with pytest.raises(DataError, match=r"a\.txt/new/b: .*Not a directory"):
         check_writable("a.txt/new/b")
-    with pytest.raises(DataError, match="is a folder; name a file"):
+    with pytest.raises(DataError, match="is a folder"):
         check_writable(tmp_path)
 
     def refused(**_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("interlingua.remote.tempfile.TemporaryFile", refused)
-    with pytest.raises(
-        DataError, match=r"^a\.txt: can't write: Permission denied; choose another place"
-    ):
+    with pytest.raises(DataError, match=r"^a\.txt: .*Permission denied"):
         check_writable("a.txt")
 
 
@@ -166,7 +158,7 @@ def test_places_elsewhere_are_tried_before_the_work(store, monkeypatch):
     monkeypatch.setattr(type(store), "pipe_file", refuses)
     with pytest.raises(
         DataError,
-        match=r"^memory://new/a\.txt: .*; check the path, the network and your credentials$",
+        match=r"^memory://new/a\.txt: .*; check .*credentials$",
     ):
         check_writable("memory://new/a.txt")
 
@@ -182,9 +174,7 @@ def test_what_is_read_is_not_written(tmp_path, monkeypatch):
         (f"file://{tmp_path}/a.txt", "link"),
         ("s3://x/a", "s3://x/a"),
     ):
-        with pytest.raises(
-            ConfigError, match="is read as well and would be lost; name another file"
-        ):
+        with pytest.raises(ConfigError, match="be lost"):
             keep_inputs([output], [read])
-    with pytest.raises(ConfigError, match=r"\./b\.txt is to be written twice"):
+    with pytest.raises(ConfigError, match=r"\./b\.txt .*written twice"):
         keep_inputs(["b.txt", "./b.txt"], [])

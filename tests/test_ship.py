@@ -149,7 +149,7 @@ def test_files_that_are_too_large_replace_nothing(ship, given, monkeypatch):
 
 def test_vectors_that_move_replace_nothing(ship, given, monkeypatch):
     monkeypatch.setattr(ship, "LEAST_MEAN", 1.1)
-    with pytest.raises(SystemExit, match="eight bits move the vectors too far"):
+    with pytest.raises(SystemExit, match="eight bits"):
         ship.main(line(given))
     assert not (given / "out").exists()
 
@@ -159,7 +159,7 @@ def test_vectors_that_move_replace_nothing(ship, given, monkeypatch):
     [
         (
             lambda folder: (folder / "run" / "metrics.jsonl").write_text(""),
-            "no training run that has ended",
+            "that has ended",
         ),
         (lambda folder: (folder / "corpus" / "manifest.json").unlink(), "manifest.json"),
     ],

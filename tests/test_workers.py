@@ -64,13 +64,11 @@ def test_results_come_in_order_and_tasks_are_taken_as_needed(cluster):
         (13, r"^numbers.txt:13: thirteen$"),
         (
             14,
-            r"^something is needed for this and is not installed; run: pip install"
-            r" 'interlingua\[extra\]'$",
+            r"^something is needed .*'interlingua\[extra\]'$",
         ),
         (
             15,
-            r"^Ray gave up on a task after 3 retries \(WorkerCrashedError: .*the same command goes"
-            r" on$",
+            r"after 3 retries \(WorkerCrashedError: .*goes on$",
         ),
     ],
 )
@@ -96,7 +94,7 @@ def test_a_bug_keeps_its_traceback(cluster):
 
 def test_more_cores_than_there_are(cluster):
     with (
-        pytest.raises(ConfigError, match="the cluster has 2 cores, a task is to have 3"),
+        pytest.raises(ConfigError, match=r"2 cores, .*3"),
         connected("auto", cores=3),
     ):
         pass
@@ -174,7 +172,7 @@ def test_mining_with_workers_killed_twice_gives_the_same_bytes(cluster, tmp_path
     assert tiles >= 8
     with (
         connected("auto") as workers,
-        pytest.raises(ConfigError, match="a shard is what one machine does by itself"),
+        pytest.raises(ConfigError, match="shard is what"),
     ):
         mine_files(*files, config, tmp_path / "two", model="m", shard=(1, 2), workers=workers)
 

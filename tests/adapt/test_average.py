@@ -194,7 +194,7 @@ def test_one_model_is_an_error(tmp_path, models):
 def test_tensors_that_differ_are_named(tmp_path, models, word_vocabulary):
     word_encoder(word_vocabulary, 0, num_hidden_layers=1).save(tmp_path / "shallow")
     with pytest.raises(
-        ConfigError, match=r"encoder\.layer\.1\.\S+ \(\(.*\) and missing\).* and 13 more"
+        ConfigError, match=r"encoder\.layer\.1\.\S+ \(\(.*\) and missing\).* 13 more"
     ):
         average([models[0], tmp_path / "shallow"], tmp_path / "out")
 
@@ -295,7 +295,7 @@ def test_other_activations_behind_the_pooling_are_an_error(tmp_path, models):
         plain = Encoder.load(folder)
         layers = PostPooling([Dense(plain.hidden_size, 4, activation=activation)])
         Encoder(plain.backbone, plain.vocabulary, plain.settings, layers).save(folder)
-    with pytest.raises(ConfigError, match=r"layers after pooling .*Dense:tanh.*Dense:relu"):
+    with pytest.raises(ConfigError, match=r"after pooling .*Dense:tanh.*Dense:relu"):
         average(models, tmp_path / "out")
 
 
@@ -306,6 +306,6 @@ def test_weights_that_are_not_finite_have_no_mean(tmp_path, models, weights):
         stored = weights_of(folder)
         stored[name][0] = float("nan")
         save_file(stored, folder / "model.safetensors")
-    with pytest.raises(CheckpointError, match=rf"{name} holds NaN or infinity"):
+    with pytest.raises(CheckpointError, match=f"{name} holds NaN"):
         average(models, tmp_path / "out", weights=weights)
     assert not (tmp_path / "out").exists()

@@ -248,7 +248,7 @@ def test_a_second_run_in_the_folder_is_refused(tmp_path, place):
     lock = exclusive(tmp_path / "out", remedy="x")
     with (
         lock,
-        pytest.raises(ConfigError, match=rf"out is in use by process {os.getpid()} on .* --output"),
+        pytest.raises(ConfigError, match=f"out is in use .*{os.getpid()} .* --output"),
     ):
         extend(place / "model", place / "pairs.eu-en.tsv", "eu", tmp_path / "out", **QUICK)
     assert not (tmp_path / "out" / "extend.json").exists()

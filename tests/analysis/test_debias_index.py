@@ -59,9 +59,7 @@ def test_languages_that_are_named_are_those_of_the_record(index):
 def test_a_named_language_without_vectors_is_refused(index):
     for named in (("fr",), ("de", "fr", "en")):
         options = DebiasOptions(languages=named)
-        with pytest.raises(
-            DataError, match="no vectors of fra_Latn; there are: deu_Latn, eng_Latn, zz-unknown"
-        ):
+        with pytest.raises(DataError, match=r"fra_Latn; .* deu_Latn, eng_Latn, zz-unknown"):
             debias_index(
                 index / "index.npy", index / "out", labels=index / "labels.txt", options=options
             )
@@ -115,7 +113,7 @@ def test_wrong_inputs_are_refused(index):
     with pytest.raises(DataError, match=r"none\.npy: can't be read"):
         debias_index(index / "none.npy", index / "out", labels=index / "labels.txt")
     (index / "broken.npy").write_bytes(b"x" * 50)
-    with pytest.raises(DataError, match="no array that can be mapped"):
+    with pytest.raises(DataError, match="can be mapped"):
         debias_index(index / "broken.npy", index / "out", labels=index / "labels.txt")
     np.save(index / "ints.npy", np.ones((3, 2), dtype=int))
     with pytest.raises(DataError, match="floats"):
@@ -127,7 +125,7 @@ def test_wrong_inputs_are_refused(index):
     vectors = np.load(index / "index.npy")
     vectors[7, 1] = np.nan
     np.save(index / "nan.npy", vectors)
-    with pytest.raises(DataError, match="vector 8 is not finite"):
+    with pytest.raises(DataError, match=r"vector 8 .*finite"):
         debias_index(index / "nan.npy", index / "out", language_map=index / "map")
 
 

@@ -64,5 +64,5 @@ def test_identical_vectors():
 
 
 def test_one_line_is_too_few():
-    with pytest.raises(DataError, match="one line in each language"):
+    with pytest.raises(DataError, match="one line in each"):
         isotropy(random_vectors(2, 1, 3), "ab")

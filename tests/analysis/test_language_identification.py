@@ -63,5 +63,5 @@ def test_no_translation_of_a_test_line_is_trained_on():
 
 
 def test_one_line_is_too_few():
-    with pytest.raises(DataError, match="one line in each language"):
+    with pytest.raises(DataError, match="one line in each"):
         language_identification(random_vectors(2, 1, 3), "ab")

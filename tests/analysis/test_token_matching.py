@@ -148,11 +148,11 @@ def test_other_encoders_are_refused(folder):
     assert TokenMatching().unfit(subject) == "its hidden states can't be read"
     with pytest.raises(
         ConfigError,
-        match="token_matching reads hidden states, which test does not give; use the backend",
+        match=r"token_matching reads hidden states, .*test",
     ):
         TokenMatching().run(subject, folder)
 
 
 def test_a_missing_language_is_one_line(folder, subject):
-    with pytest.raises(DataError, match="no file for the language 'spa_Latn'"):
+    with pytest.raises(DataError, match=r"no file .*'spa_Latn'"):
         TokenMatching(query_language="es").run(subject, folder)

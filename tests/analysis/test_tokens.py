@@ -90,5 +90,5 @@ def test_weights_that_are_broken_are_one_line(framed_encoder):
     ids = token_ids(framed_encoder, ENGLISH, language="eng_Latn")
     with torch.no_grad():
         next(framed_encoder.parameters()).fill_(torch.nan)
-    with pytest.raises(TaskError, match="the model gave NaN or infinity for tokens from line 1 on"):
+    with pytest.raises(TaskError, match=r"NaN .*tokens from line 1"):
         list(token_windows(framed_encoder, ids))

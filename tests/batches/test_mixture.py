@@ -92,7 +92,7 @@ def test_ranks_together_have_the_global_batch(store, world_size):
 
 
 def test_an_uneven_share_is_refused(store):
-    with pytest.raises(ConfigError, match="12 can't be shared evenly by 5"):
+    with pytest.raises(ConfigError, match=r"12 .*shared.* 5"):
         plan(store).batch_at(0, rank=0, world_size=5)
 
 
@@ -155,7 +155,7 @@ def test_a_batch_larger_than_the_corpus_goes_round(store):
 
 @pytest.mark.parametrize("settings", [{"global_batch_size": 0}, {"max_tokens": 0}])
 def test_impossible_sizes_are_refused(store, settings):
-    with pytest.raises(ConfigError, match="must be 1 or more"):
+    with pytest.raises(ConfigError, match="1 or more"):
         plan(store, **settings)
 
 
@@ -180,7 +180,7 @@ def test_apportioned_shares_sum_and_stay_near(weights, spare):
 def test_apportioning_by_hand():
     assert apportion(np.asarray([0.5, 0.3, 0.2]), 10).tolist() == [5, 3, 2]
     assert apportion(np.asarray([0.96, 0.02, 0.02, 0.0]), 10).tolist() == [8, 1, 1, 0]
-    with pytest.raises(ConfigError, match="2 pairs can't be shared by 3"):
+    with pytest.raises(ConfigError, match=r"2 pairs .*shared by 3"):
         apportion(np.ones(3), 2)
 
 
@@ -205,7 +205,7 @@ def test_several_language_pairs_keep_their_proportions(store):
 def test_language_pairs_that_are_not_there(store):
     with pytest.raises(
         ConfigError,
-        match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn, ",
+        match=r"en-ko .*deu_Latn-eng_Latn,",
     ):
         plan(store, language_pairs=("en-ko",))
 
@@ -250,7 +250,7 @@ def test_as_many_pairs_as_there_are_change_nothing(store):
 
 
 def test_no_pairs_are_too_few(store):
-    with pytest.raises(ConfigError, match="max_pairs 0: all must be 1 or more"):
+    with pytest.raises(ConfigError, match=r"max_pairs 0.* 1 or more"):
         plan(store, max_pairs=0)
 
 

@@ -52,7 +52,7 @@ def read(found, step, **share):
 
 def test_a_batch_larger_than_a_pass_is_refused():
     assert sorted(question for question, *_ in read(plan(size=10), 0)) == list(range(10))
-    with pytest.raises(ConfigError, match="a batch of 11 questions, but there are 10"):
+    with pytest.raises(ConfigError, match=r"11 questions, .*10"):
         plan(size=11)
 
 

@@ -33,7 +33,7 @@ def test_the_digest_knows_where_a_sequence_ends():
 
 @pytest.mark.parametrize("ids", [[], [[1], []]])
 def test_no_sequences_are_an_error(ids):
-    with pytest.raises(DataError, match="no sentences, or an empty one"):
+    with pytest.raises(DataError, match="an empty one"):
         TokenColumn(ids, ["eng_Latn"] * len(ids))
 
 
@@ -52,13 +52,13 @@ def test_ranks_share_a_step():
     order = RowOrder(100, global_batch_size=6, seed=0, purpose="test")
     parts = [order.rows_at(8, rank=rank, world_size=3) for rank in range(3)]
     assert np.concatenate(parts).tolist() == order.rows_at(8).tolist()
-    with pytest.raises(ConfigError, match="can't be shared evenly by 4"):
+    with pytest.raises(ConfigError, match="shared evenly by 4"):
         order.rows_at(0, world_size=4)
 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 4), (4, 0)])
 def test_orders_of_nothing_are_errors(count, size):
-    with pytest.raises(ConfigError, match="both must be 1 or more"):
+    with pytest.raises(ConfigError, match="1 or more"):
         RowOrder(count, global_batch_size=size, seed=0, purpose="test")
 
 

@@ -49,7 +49,7 @@ def test_padding_is_a_view_on_demand(batch):
     ("lists", "languages", "message"),
     [
         ([], [], "at least one sequence"),
-        ([[1], []], ["eng_Latn"] * 2, "sequence 1 of the batch has no tokens"),
+        ([[1], []], ["eng_Latn"] * 2, "sequence 1 .*no tokens"),
         ([[1], [2]], ["eng_Latn"], "2 sequences with 1 languages"),
     ],
 )
@@ -59,7 +59,7 @@ def test_what_can_not_be_a_batch_is_refused(lists, languages, message):
 
 
 def test_lengths_must_sum_to_the_tokens():
-    with pytest.raises(DataError, match="sum to 3 tokens, but 4"):
+    with pytest.raises(DataError, match="3 tokens, but 4"):
         TokenBatch.from_flat(np.arange(4), np.asarray([1, 2]), ["eng_Latn"] * 2)
 
 

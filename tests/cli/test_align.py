@@ -56,7 +56,7 @@ def test_linked_sentences_go_to_a_spreadsheet(workplace, name, capsys):
     plain = [pair[:4] for pair in read_pairs("t.tsv", source_language="de", target_language="en")]
     assert [pair[:4] for pair in read_pairs(name)] == plain
     assert align(de, en, "--texts", "t.odt") == 2
-    assert ".odt is no format of bitext" in capsys.readouterr().err
+    assert ".odt is no format" in capsys.readouterr().err
     assert sorted(path.name for path in workplace.glob("t.*")) == sorted([name, "t.tsv"])
 
 
@@ -102,7 +102,7 @@ def test_a_list_goes_on_where_a_document_is_broken(workplace, capsys):
         *names,
         "align.journal",
     ]
-    assert "left out: empty: the document is empty" in said.err
+    assert "left out: empty" in said.err
     assert said.err.splitlines()[-1] == (
         "interlingua: 1 of 3 document pairs could not be aligned, see above; the rest is done, and"
         " the same command does the others"

@@ -97,7 +97,7 @@ def test_shorter_and_coded_vectors(model, text, tmp_path, capsys):
 def test_a_folder_holds_vectors_of_one_width(model, text, tmp_path, capsys):
     for dim, code in ((8, 0), (8, 0), (16, 2)):
         assert embed(model, text, "-o", f"{tmp_path}/folder/", "--dim", dim, "--quiet") == code
-    assert "holds vectors of another model, prompt or settings" in capsys.readouterr().err
+    assert "another model, prompt or settings" in capsys.readouterr().err
 
 
 def test_any_backend(text, tmp_path, monkeypatch, capsys):
@@ -156,10 +156,10 @@ def test_a_device_is_no_place_for_vectors(model, text, tmp_path, capsys):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert embed(model, text, "-o", pipe) == 2
-    assert "a pipe or device can't hold vectors" in capsys.readouterr().err
+    assert "pipe or device" in capsys.readouterr().err
     assert pipe.is_fifo()
     assert embed(model, text, "-o", tmp_path) == 2
-    assert "is a folder; name a file" in capsys.readouterr().err
+    assert "is a folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -173,10 +173,7 @@ def test_vectors_that_are_not_finite_are_not_written(model, text, tmp_path, caps
     for target in ("out.npy", "folder/"):
         assert embed(tmp_path / "broken", text, "-o", tmp_path / target) == 2
         message = capsys.readouterr().err.strip().splitlines()[-1]
-        assert (
-            "the encoder gave NaN or infinity for line 3 (row 2 counted from 0); try --dtype"
-            " float32" in message
-        )
+        assert "line 3 (row 2 counted from 0); try --dtype float32" in message
     assert not list(tmp_path.glob("**/*.npy"))
 
 

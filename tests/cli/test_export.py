@@ -40,7 +40,7 @@ def test_export_says_how_close_the_vectors_are(word_vocabulary, tmp_path, capsys
     with pytest.raises(SystemExit) as stop:
         main.main([*arguments, "--overwrite", "--vocabulary-of", str(tmp_path / "kept.txt")])
     assert stop.value.code == 2
-    assert "a WordLevel tokenizer can't be trimmed" in capsys.readouterr().err
+    assert "WordLevel tokenizer" in capsys.readouterr().err
 
 
 def run(*arguments):
@@ -77,7 +77,7 @@ def test_graphs_are_written_checked_and_checked_again(model, tmp_path, capsys):
     assert run(tmp_path / "other", "-o", tmp_path / "out", "--verify-only") == 2
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
-    assert "onnx gives another vector for" in said.err
+    assert "onnx gives another vector" in said.err
     assert "!" in said.out
 
 
@@ -125,10 +125,7 @@ def test_a_model_that_yields_nan_is_not_exported(model, tmp_path, capsys, option
     encoder.save(model)
     assert run(model, "-o", tmp_path / "out", *options) == 2
     message = capsys.readouterr().err
-    assert (
-        "the encoder gave NaN or infinity for 'The cat sits on the mat.' and 3 more; try --dtype"
-        " float32" in message
-    )
+    assert "'The cat sits on the mat.' and 3 more; try --dtype float32" in message
     assert not (tmp_path / "out").exists()
 
 
@@ -139,6 +136,6 @@ def test_weights_that_a_dtype_cannot_hold_are_named(model, tmp_path, capsys):
     encoder.save(model)
     for options in (("--no-verify",), ("--onnx", "--no-verify")):
         assert run(model, "-o", tmp_path / "out", "--dtype", "float16", *options) == 2
-        assert "layers.1.query.weight hold NaN or infinity in float16" in capsys.readouterr().err
+        assert "layers.1.query.weight hold NaN" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert run(model, "-o", tmp_path / "out", "--no-verify") == 0

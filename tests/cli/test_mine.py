@@ -90,7 +90,7 @@ def test_bad_lines_are_skipped_where_that_is_wanted(capsys, tmp_path, texts):
     assert (code, "b.de:1: not UTF-8" in said.err) == (2, True)
     code, said = run(capsys, *arguments, "--on-error", "skip")
     assert code == 0, said.err
-    assert "warning: 1 lines could not be read and were left out" in said.out
+    assert "1 lines could not be read" in said.out
     assert "b.de\t1\tnot UTF-8\t" in (tmp_path / "p.tsv.bad-lines.tsv").read_text()
     assert len((tmp_path / "p.tsv").read_text().splitlines()) >= 28
 
@@ -130,7 +130,7 @@ def test_matched_documents(capsys, tmp_path, texts):
         "source_origins,target_origins",
     )
     assert code == 0, said.err
-    assert "3 of 3 matches are documents of both sides" in said.out
+    assert "3 of 3 matches" in said.out
     for line in (tmp_path / "p.tsv").read_text().splitlines():
         one, other = (cell.split("#")[0] for cell in line.split("\t"))
         assert one.replace("/de/", "/en/") == other

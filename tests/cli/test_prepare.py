@@ -61,12 +61,9 @@ def test_what_is_no_corpus_is_not_overwritten(tmp_path, config, capsys):
     mine.parent.mkdir()
     mine.write_text("mine")
     assert run("prepare", config, "-o", mine.parent, "--overwrite") == 2
-    assert (
-        "mine holds other files, which would be lost; name another folder"
-        in capsys.readouterr().err
-    )
+    assert "mine holds other files" in capsys.readouterr().err
     assert run("prepare", config, "-o", mine, "--overwrite") == 2
-    assert "a file of that name is there" in capsys.readouterr().err
+    assert "a file of that name" in capsys.readouterr().err
     assert mine.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -115,4 +112,4 @@ def test_users_errors_are_one_line(tmp_path, config, capsys):
 def test_a_variable_that_is_not_set_is_named(tmp_path, config, capsys, monkeypatch):
     monkeypatch.delenv("INTERLINGUA_DATA")
     assert run("prepare", config, "-o", tmp_path / "out", "--quiet") == 2
-    assert "the environment variable $INTERLINGUA_DATA is not set" in capsys.readouterr().err
+    assert "$INTERLINGUA_DATA is not set" in capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_spreadsheets_go_in_and_out(name, capsys):
     assert [pair[:2] for pair in read_pairs("again.tmx")] == [pair[:2] for pair in kept]
     assert sorted(path.name for path in Path().glob("clean*")) == [name]
     assert score(name, "-o", "out.docx") == 2
-    assert "out.docx: .docx is no format of bitext; known are .tsv" in capsys.readouterr().err
+    assert "out.docx: .docx is no format" in capsys.readouterr().err
 
 
 def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
@@ -137,7 +137,7 @@ def test_learn_then_filter_by_precision(workplace, capsys):
     )
     # another window makes other scores
     assert score("noisy.de-en.tsv", "--calibration", "c.json", "--window", 50) == 2
-    assert "is for scores made by 'score ratio k=4 window=8192'" in capsys.readouterr().err
+    assert "'score ratio k=4 window=8192'" in capsys.readouterr().err
 
 
 def test_one_of_our_encoders(tmp_path, word_vocabulary, capsys):

@@ -120,7 +120,7 @@ def test_of_a_file_of_all_splits_training_sentences_alone_are_used(tmp_path):
 )
 def test_no_silver_pairs_of_test_sentences(gold, tmp_path, name):
     other = gold.rename(tmp_path / name)
-    with pytest.raises(DataError, match=r"by its name it is a (dev|test|validation) split"):
+    with pytest.raises(DataError, match=r"(dev|test|validation) split"):
         silver(other, tmp_path / "silver")
 
 
@@ -169,5 +169,5 @@ def test_what_is_no_silver_is_kept(gold, tmp_path):
     silver(gold, tmp_path / "silver")
     silver(gold, tmp_path / "silver")
     (tmp_path / "silver" / "manifest.json").write_text("[]")
-    with pytest.raises(ConfigError, match="silver holds other files"):
+    with pytest.raises(ConfigError, match="silver holds other"):
         silver(gold, tmp_path / "silver")

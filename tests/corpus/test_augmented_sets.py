@@ -61,8 +61,8 @@ def test_round_trip(tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"other": {"src": "a", "errtype": "x"}}, "errtype.devtest.json knows none of its lines"),
-        (["b"], r'expected {"altered": {"src": .*, got something else \(AttributeError'),
+        ({"other": {"src": "a", "errtype": "x"}}, "errtype.devtest.json knows none"),
+        (["b"], r'{"altered": {"src": .*\(AttributeError'),
         ({"b": {"src": "a"}}, r"got something else \(KeyError: 'errtype'\)"),
         ({"b": "a"}, r"got something else \(TypeError"),
     ],
@@ -75,9 +75,7 @@ def test_what_is_wrong_is_one_line(tmp_path, table, message):
 def test_a_missing_table_and_a_blank_line(tmp_path):
     path = lay(tmp_path, ["b"], {})
     path.with_name("eng_Latn_errtype.devtest.json").unlink()
-    with pytest.raises(
-        DataError, match=r"errtype.devtest.json: No such file.*what each line of eng_Latn_augmented"
-    ):
+    with pytest.raises(DataError, match=r"errtype.devtest.json: .*line of eng_Latn_augmented"):
         read_altered(path)
     path.write_text("b\n\n")
     with pytest.raises(DataError, match=r"eng_Latn_augmented.devtest:2: a blank line"):

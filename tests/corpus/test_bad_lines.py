@@ -80,7 +80,7 @@ def test_moses_pairs_stay_aligned(tmp_path):
     assert read(tmp_path / "x.zip", again) == GOOD
     assert again.count == 2
     (tmp_path / "x.en").write_bytes(b"one\n")
-    with pytest.raises(DataError, match="the two files are not aligned"):
+    with pytest.raises(DataError, match="not aligned"):
         read(tmp_path / "x", BadLines("skip"))
 
 
@@ -107,7 +107,7 @@ def test_a_line_that_is_read_twice_counts_once_and_ten_are_named():
 def test_to_stop_is_the_default_and_other_ways_are_refused(tmp_path):
     with pytest.raises(DataError, match="broken"):
         BadLines().reject(DataError("broken", path="x"))
-    with pytest.raises(ConfigError, match="on_error is 'ignore', expected stop or skip"):
+    with pytest.raises(ConfigError, match="on_error is 'ignore'"):
         BadLines("ignore")
 
 

@@ -82,7 +82,7 @@ def test_missing_empty_and_blank(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         read_lines(tmp_path / "none.txt")
     (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(DataError, match="the file is empty"):
+    with pytest.raises(DataError, match="file is empty"):
         read_lines(tmp_path / "empty.txt")
     (tmp_path / "blank.txt").write_text("one\n \n")
     with pytest.raises(DataError, match=r"blank.txt:2: a blank line"):
@@ -112,9 +112,7 @@ def test_ntrex_in_its_published_names(tmp_path):
 def test_two_files_of_one_language_are_not_one(tmp_path):
     for name in ("deu_Latn.devtest", "deu_Latn.dev"):
         (tmp_path / name).write_text("eins\n")
-    with pytest.raises(
-        DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev .* is of the same language"
-    ):
+    with pytest.raises(DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev .*same language"):
         aligned_files(tmp_path)
 
 
@@ -137,9 +135,9 @@ def test_files_that_end_with_a_language(tmp_path):
         "en": "corpus.en.xz",
     }
     (tmp_path / "test.fr").write_bytes(b"")
-    with pytest.raises(DataError, match=r"files of 2 texts \(corpus\.\*, test\.\*\)"):
+    with pytest.raises(DataError, match=r"2 texts \(corpus\.\*, test\.\*\)"):
         suffixed_files(tmp_path)
     (tmp_path / "test.fr").rename(tmp_path / "corpus.deu")
     (tmp_path / "corpus.de").rename(tmp_path / "corpus.en")
-    with pytest.raises(DataError, match="of the same language"):
+    with pytest.raises(DataError, match="same language"):
         suffixed_files(tmp_path)

@@ -91,7 +91,7 @@ def test_damaged_files_are_told_in_one_line(tmp_path, name):
     write_pairs(PAIRS * 50, path)
     for file in tmp_path.iterdir():
         file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(DataError, match=r"damaged or cut short|is damaged"):
+    with pytest.raises(DataError, match=r"damaged or cut|is damaged"):
         list(read_pairs(path, source_language="de", target_language="en"))
 
 
@@ -126,7 +126,7 @@ def test_languages_can_be_given_and_must_be_known(tmp_path):
         next(read_pairs(path, source_language="German", target_language="en")).source_language
         == "deu_Latn"
     )
-    with pytest.raises(DataError, match=r"pairs\.tsv: its languages are neither given"):
+    with pytest.raises(DataError, match=r"pairs\.tsv: its languages"):
         next(read_pairs(path))
     assert named_languages("a.de-en.tsv", "fra_Latn", None) == ("fra_Latn", "eng_Latn")
 
@@ -158,9 +158,9 @@ def test_guess_format(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.docx", "a.xls", "a.json.gz", "a.npy", "folder/a.de-en.pdf"])
 def test_a_suffix_of_no_format_is_refused(name):
-    with pytest.raises(DataError, match=r"is no format of bitext; known are \.tsv.*\.xlsx"):
+    with pytest.raises(DataError, match=r"no format .*\.tsv.*\.xlsx"):
         guess_format(name)
-    with pytest.raises(DataError, match="is no format of bitext"):
+    with pytest.raises(DataError, match="no format of"):
         write_pairs(PAIRS, name)
 
 
@@ -173,14 +173,14 @@ def test_moses_files_of_any_name_are_found(tmp_path):
 
 
 def test_unknown_format_and_missing_file(tmp_path):
-    with pytest.raises(ConfigError, match="did you mean 'tmx'"):
+    with pytest.raises(ConfigError, match="mean 'tmx'"):
         read_pairs(tmp_path / "a.tsv", format="tmxx")
     with pytest.raises(DataError, match="no such file"):
         next(read_pairs(tmp_path / "a.de-en.tsv"))
 
 
 def test_one_language_pair_refuses_a_second():
-    with pytest.raises(DataError, match="one language pair only"):
+    with pytest.raises(DataError, match="one language pair"):
         list(one_language_pair([PAIRS[0], PAIRS[0].swapped()], "x.tsv"))
 
 

@@ -133,7 +133,7 @@ def test_where_the_language_is_found(tmp_path, path, header, expected):
 
 def test_unknown_language_and_given_languages(tmp_path):
     path = po(tmp_path / "x-1.po", language="")
-    with pytest.raises(DataError, match="its language is neither given"):
+    with pytest.raises(DataError, match="its language is neither"):
         next(read_pairs(path))
     pair = next(read_pairs(path, source_language="fr", target_language="German"))
     assert (pair.source_language, pair.target_language) == ("fra_Latn", "deu_Latn")
@@ -145,7 +145,7 @@ def test_broken_po_names_the_line(tmp_path):
     with pytest.raises(DataError, match=r"x\.po:4: syntax error"):
         next(read_pairs(path, target_language="de"))
     path.write_bytes(b'msgid "a"\nmsgstr "\xff"\n')
-    with pytest.raises(DataError, match=r"x\.po:2: not in its declared character set"):
+    with pytest.raises(DataError, match=r"x\.po:2: .*character set"):
         next(read_pairs(path, target_language="de"))
 
 
@@ -165,7 +165,7 @@ def test_a_po_cut_inside_a_string_is_refused(tmp_path, cut):
         f'msgid "a"\nmsgstr "b"\n\nmsgid "Half of the apples are rotten."\n{cut}', newline=""
     )
     last = 5 + cut.count("\n")
-    with pytest.raises(DataError, match=rf"fr\.po:{last}: the string has no closing quote"):
+    with pytest.raises(DataError, match=rf"fr\.po:{last}: .*closing quote"):
         list(read_pairs(path))
 
 

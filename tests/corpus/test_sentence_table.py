@@ -89,7 +89,7 @@ def test_a_row_of_another_width_stops_or_is_blank(tmp_path):
 
 def test_an_empty_table_and_a_column_of_text_are_refused(tmp_path):
     (tmp_path / "m.csv").write_text("")
-    with pytest.raises(DataError, match="the table is empty"):
+    with pytest.raises(DataError, match="table is empty"):
         list(read_column(tmp_path / "m.csv"))
     with pytest.raises(ConfigError, match="'text'"):
         refuse_column("text", "m.txt")

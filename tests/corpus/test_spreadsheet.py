@@ -86,7 +86,7 @@ def test_columns_called_by_languages_name_them_and_may_be_chosen(tmp_path):
     assert pair == TextPair("un", "one", "fra_Latn", "eng_Latn")
     with pytest.raises(
         DataError,
-        match=r"x\.csv:1: its first row holds 4 cells .*name the columns source and target",
+        match=r"x\.csv:1: .* 4 cells .*columns",
     ):
         rows(path)
 
@@ -116,9 +116,9 @@ def test_the_first_row_by_hand():
         (
             'source,target\na,b\n"c,d\ne,f\n',
             3,
-            "unexpected end of data, in the row that begins here",
+            "end of data",
         ),
-        ("score,source,target\nx,a,b\n", 2, "'x' stands where a score is expected"),
+        ("score,source,target\nx,a,b\n", 2, "'x' stands where"),
         ("source,target,source_language\na,b,qqq\n", 2, "unknown language 'qqq'"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_bad_row_is_named_by_its_line(tmp_path, content, line, message):
 
 def test_unknown_languages_are_one_line(tmp_path):
     (tmp_path / "x.csv").write_text("source,target\na,b\n")
-    with pytest.raises(DataError, match=r"its languages are unknown; name both"):
+    with pytest.raises(DataError, match="languages are unknown"):
         rows(tmp_path / "x.csv")
 
 

@@ -80,7 +80,7 @@ def test_jsonl_keys(tmp_path):
         ("{", "Expecting"),
         ("[1]", "expected an object"),
         ('{"source": "a"}', "the key 'target' is missing"),
-        ('{"source": "a", "target": 1}', "the key 'target' is not a text"),
+        ('{"source": "a", "target": 1}', "'target' is not"),
         ('{"source": "a", "target": "b"}', "languages are unknown"),
         (
             '{"source": "a", "target": "b", "source_language": "de", "target_language": "qqq"}',

@@ -166,7 +166,7 @@ def test_initialization(scheme, std):
 
 def test_mistakes_in_the_shape_are_named():
     config = BackboneConfig.preset("ems-tiny", vocab_size=10)
-    with pytest.raises(ConfigError, match="32 can't be split over 5 attention heads"):
+    with pytest.raises(ConfigError, match=r"32 .* 5 attention heads"):
         dataclasses.replace(config, num_attention_heads=5)
     with pytest.raises(ConfigError, match="hidden_act 'gelou' is unknown"):
         dataclasses.replace(config, hidden_act="gelou")

@@ -242,7 +242,7 @@ def test_ids_and_lengths_are_checked_before_memory_is(random_batch):
     frozen = CompiledBackbone(backbone_with(max_position_embeddings=20), torch.float32)
     with pytest.raises(IndexError, match="from 0 to 99, got 5 to 100"):
         frozen(torch.tensor([5, 100]), torch.tensor([0, 2]))
-    with pytest.raises(IndexError, match="21 tokens, but positions for 20"):
+    with pytest.raises(IndexError, match=r"21 tokens, .*20"):
         frozen(torch.ones(21, dtype=torch.int64), torch.tensor([0, 21]))
     assert frozen(torch.tensor([], dtype=torch.int64), torch.tensor([0])).shape == (0, 96)
 

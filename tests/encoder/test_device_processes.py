@@ -57,7 +57,7 @@ def test_results_come_in_order_and_tasks_are_taken_as_needed(tmp_path):
     ("number", "kind", "message"),
     [
         (13, InterlinguaError, r"^numbers\.txt:13: thirteen$"),
-        (15, InterlinguaError, "one of the 2 processes of --devices was killed"),
+        (15, InterlinguaError, "2 processes .*--devices .*killed"),
         (16, KeyError, "a bug"),
     ],
 )
@@ -74,7 +74,7 @@ def test_each_process_sees_a_gpu_of_its_own(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6,7")
     assert visible_devices(3, "cuda") == ["4", "6", "7"]
     assert visible_devices(2, "cpu") == [None, None]
-    with pytest.raises(ConfigError, match="this machine has 3 GPUs"):
+    with pytest.raises(ConfigError, match="has 3 GPUs"):
         visible_devices(4, None)
 
 

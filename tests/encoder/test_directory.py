@@ -42,10 +42,10 @@ def test_a_prompt_is_a_name_or_a_text_that_ends_as_one():
         assert settings.prompt_text(text) == text
     with pytest.raises(
         ConfigError,
-        match=r"no prompt called 'passage', only query; .*end it with a colon or a space",
+        match="prompt called 'passage', only query;",
     ):
         settings.prompt_text("passage")
-    with pytest.raises(ConfigError, match="no prompt called 'query', nor any other;"):
+    with pytest.raises(ConfigError, match="prompt called 'query', nor"):
         EncodingSettings().prompt_text("query")
     assert (
         EncodingSettings(default_prompt="document").prompt_text(None) == ""
@@ -86,7 +86,7 @@ def test_old_and_new_pooling_keys_are_read(stored, mode, folder):
 )
 def test_other_poolings_are_refused_not_guessed(stored, folder):
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(stored))
-    with pytest.raises(CheckpointError, match=r"pooling .* is not supported"):
+    with pytest.raises(CheckpointError, match=r"pooling .* supported"):
         read_directory(folder)
 
 
@@ -110,9 +110,9 @@ def test_a_plain_hugging_face_folder_pools_by_mean_and_keeps_lengths(folder):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "gpt2"}, "model_type is 'gpt2'; supported are bert, roberta, xlm-roberta"),
-        ({"position_embedding_type": "relative_key"}, "only encoders with absolute positions"),
-        ({"is_decoder": True}, "only encoders with absolute positions"),
+        ({"model_type": "gpt2"}, "model_type is 'gpt2'; .*bert, roberta, xlm-roberta"),
+        ({"position_embedding_type": "relative_key"}, "absolute positions"),
+        ({"is_decoder": True}, "absolute positions"),
         ({"hidden_size": 64}, r"has shape \(\d+, 32\), config.json says \(\d+, 64\)"),
         ({"vocab_size": None}, "config.json has no vocab_size"),
     ],
@@ -128,7 +128,5 @@ def test_a_broken_or_missing_config_is_one_line(folder):
     with pytest.raises(CheckpointError, match=r"config.json: can't be read"):
         Encoder.load(folder)
     (folder / "config.json").unlink()
-    with pytest.raises(
-        CheckpointError, match=r"config.json: no such file; is this a model directory"
-    ):
+    with pytest.raises(CheckpointError, match=r"config.json: no such file"):
         Encoder.load(folder)

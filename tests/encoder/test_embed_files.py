@@ -79,10 +79,10 @@ def test_files_that_are_done_are_not_done_again(tmp_path, parts):
     job.run(encode, model="m", progress=lambda *at: told.append(at))
     assert told[-1] == (9, 9)
     assert len(np.load(tmp_path / "v" / "part-0.npy")) == 6
-    with pytest.raises(ConfigError, match="v holds vectors of another model, prompt or settings"):
+    with pytest.raises(ConfigError, match="v holds vectors"):
         job.run(encode, model="other")
     (tmp_path / "v" / RECORD).write_text("{}")
-    with pytest.raises(DataError, match="can't be read; choose another folder"):
+    with pytest.raises(DataError, match="can't be read; choose"):
         job.run(encode, model="m")
 
 
@@ -111,9 +111,7 @@ def test_a_store_that_takes_nothing_is_found_out_before_the_work(
 ):
     (tmp_path / "a.txt").write_bytes(written(lines(5)))
     monkeypatch.setattr(type(store), "pipe_file", refuses)
-    with pytest.raises(
-        DataError, match="RuntimeError: no credentials; check the path, the network"
-    ):
+    with pytest.raises(DataError, match="RuntimeError: no credentials; check"):
         EmbedJob(files=[str(tmp_path / "a.txt")], output=output).run(
             lambda *_: pytest.fail("embeds"), model="m"
         )
@@ -127,7 +125,7 @@ def test_standard_input(tmp_path, monkeypatch):
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(lines(4)))
     assert told == [(4, None)]
     for files, output in ((["-", "a.txt"], "out/"), (["-"], "out/")):
-        with pytest.raises(ConfigError, match="standard input is one text by itself"):
+        with pytest.raises(ConfigError, match="standard input"):
             EmbedJob(files=files, output=output)
 
 
@@ -145,7 +143,7 @@ def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(written(lines(99)))[:-9])
     (tmp_path / "a.npy").write_bytes(written(lines(9)))
-    with pytest.raises(ConfigError, match="is read as well and would be lost"):
+    with pytest.raises(ConfigError, match="would be lost"):
         EmbedJob(files=[str(tmp_path / "a.npy")], output=str(tmp_path / "a.npy")).run(
             encode, model="m"
         )
@@ -160,9 +158,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
         (tmp_path / folder).mkdir()
         names.append(str(tmp_path / folder / "a.txt"))
         Path(names[-1]).write_text("a\n")
-    with pytest.raises(
-        ConfigError, match="several of the 2 files would go to one of the same name"
-    ):
+    with pytest.raises(ConfigError, match=r"2 files .*same name"):
         EmbedJob(files=names, output=str(tmp_path / "v")).run(encode, model="m")
 
 
@@ -175,7 +171,7 @@ def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
     job = EmbedJob(files=[parts], output=str(tmp_path / "v"))
     with (
         exclusive(tmp_path / "v", remedy="x"),
-        pytest.raises(ConfigError, match=r"v is in use by process .* --output"),
+        pytest.raises(ConfigError, match=r"v is in use .* --output"),
     ):
         job.run(encode, model="m")
     job.run(encode, model="m")
@@ -208,10 +204,7 @@ def test_lines_that_can_not_be_read_become_blank_rows(tmp_path):
     job = EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "a.npy"), on_error="skip")
     said = job.run(encode, model="m")
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1 de2", "", "de3 de4"]))
-    assert (
-        "1 lines could not be read and were left out; all of them are in"
-        f" {tmp_path}/a.npy.bad-lines.tsv" in said[1]
-    )
+    assert f"{tmp_path}/a.npy.bad-lines.tsv" in said[1]
     assert "a.txt\t2\tnot UTF-8\tde3 \\xff\n" in (tmp_path / "a.npy.bad-lines.tsv").read_text()
     with pytest.raises(DataError, match=r"a\.txt:2: not UTF-8"):
         EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "b.npy")).run(

@@ -250,7 +250,7 @@ def test_mistakes_are_named(encoder):
         encoder.encode("a text")
     with pytest.raises(ConfigError, match="batch_tokens is 0"):
         encoder.encode(["a text"], batch_tokens=0)
-    with pytest.raises(ConfigError, match="dtype 'float8' is unknown; there are: float32"):
+    with pytest.raises(ConfigError, match=r"dtype 'float8' .*: float32"):
         encoder.encode(["a text"], dtype="float8")
     with pytest.raises(DataError, match="Germn"):
         encoder.encode(["a text"], language="Germn")

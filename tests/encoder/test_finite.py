@@ -12,10 +12,10 @@ def test_the_first_bad_row_is_named(bad):
     vectors = np.ones((5, 3), np.float32)
     check_finite(vectors, str)
     vectors[3, 1] = bad
-    with pytest.raises(DataError, match="NaN or infinity for text 3; try --dtype"):
+    with pytest.raises(DataError, match=r"text 3; .*--dtype"):
         check_finite(vectors, lambda row: f"text {row}")
     vectors[4, 0] = bad
-    with pytest.raises(TaskError, match="NaN or infinity for text 3 and 1 more; try"):
+    with pytest.raises(TaskError, match="text 3 and 1 more; try"):
         check_finite(vectors, lambda row: f"text {row}", error=TaskError)
 
 

@@ -31,7 +31,7 @@ def test_tags_may_go_unnormalized():
 
 
 def test_an_unknown_language_names_the_nearest():
-    with pytest.raises(DataError, match=r"deu_Latm has no tag; did you mean 'deu_Latn'\?"):
+    with pytest.raises(DataError, match=r"deu_Latm has no tag; .*'deu_Latn'"):
         tags()(["deu_Latm"])
 
 

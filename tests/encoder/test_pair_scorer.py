@@ -76,7 +76,7 @@ def test_the_mask_token_separates_where_the_tokenizer_puts_nothing():
 
 def test_a_tokenizer_with_a_way_of_its_own():
     own = vocabulary("<s> $A </s>", "<s> $B </s> $A </s> </s>")
-    with pytest.raises(ConfigError, match="joins pairs in its own way"):
+    with pytest.raises(ConfigError, match="joins pairs"):
         PairTemplate.of(own)
 
 
@@ -137,7 +137,7 @@ def test_long_texts_are_cut_to_fit_together():
 def test_pairs_that_are_too_long():
     model = scorer()
     long = TokenBatch.from_lists([[1, *[5] * 10, 2]], [""])
-    with pytest.raises(ConfigError, match="a pair may have 24 tokens, but the encoder takes 19"):
+    with pytest.raises(ConfigError, match=r"24 tokens, .*19"):
         model(long, long)
 
 
@@ -153,9 +153,7 @@ def test_saved_and_read_again(tmp_path, pooling):
 
 def test_an_encoder_alone_is_no_cross_encoder(tmp_path):
     scorer().encoder.save(tmp_path / "model")
-    with pytest.raises(
-        CheckpointError, match="no cross-encoder; train one with method cross_encoder"
-    ):
+    with pytest.raises(CheckpointError, match=r"no cross-encoder; .*cross_encoder"):
         PairScorer.load(tmp_path / "model")
 
 

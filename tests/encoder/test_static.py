@@ -119,7 +119,7 @@ def test_a_copy_and_a_smaller_vocabulary_give_the_same_vectors(static):
 def test_backbones_by_their_config():
     assert type(make_backbone(static_config(10, 4))) is StaticBackbone
     assert type(make_backbone(BackboneConfig.preset("ems-tiny", vocab_size=10))) is Backbone
-    with pytest.raises(ConfigError, match="the backbone only 5 word embeddings"):
+    with pytest.raises(ConfigError, match="only 5 word"):
         Encoder(StaticBackbone(static_config(5, 4)), _Vocabulary())
 
 

@@ -90,9 +90,7 @@ def test_other_makers_tables(static, tmp_path):  # noqa: F811
 def test_what_is_broken_is_named(static, tmp_path):  # noqa: F811
     static.save(tmp_path / "m")
     save_file({"other": torch.zeros(2, 2)}, tmp_path / "m" / "model.safetensors")
-    with pytest.raises(
-        CheckpointError, match=r"none of its 1 tensors is embedding\.weight or embeddings"
-    ):
+    with pytest.raises(CheckpointError, match=r"1 tensors is embedding\.weight"):
         Encoder.load(tmp_path / "m")
     static.save(tmp_path / "m")
     listed = json.loads((tmp_path / "m" / "modules.json").read_text())

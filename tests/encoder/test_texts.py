@@ -28,13 +28,13 @@ def test_a_table_of_pairs_is_given_by_two_columns():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ("one", "put it in a list"),
+        ("one", "in a list"),
         (b"one", "got bytes"),
-        ({"text": ["a"]}, r"got a dict; name one column of it, as in table\['text'\]"),
-        (pandas.DataFrame({"text": ["a"]}), "got a DataFrame; name one column"),
-        ({"a", "b"}, "a set, which has no order"),
-        (3, "expected a list of texts, got int"),
-        (np.array("one"), "expected a list of texts, got ndarray"),
+        ({"text": ["a"]}, r"got a dict; .*table\['text'\]"),
+        (pandas.DataFrame({"text": ["a"]}), "got a DataFrame"),
+        ({"a", "b"}, "a set, .*order"),
+        (3, "got int"),
+        (np.array("one"), "got ndarray"),
     ],
 )
 def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):
@@ -45,18 +45,18 @@ def test_what_holds_no_list_of_texts_is_refused_at_once(texts, message):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (None, "None, a missing value; drop such rows"),
-        (float("nan"), "nan, a missing value"),
-        (pandas.NA, "<NA>, a missing value"),
+        (None, "None, a missing"),
+        (float("nan"), "nan, a missing"),
+        (pandas.NA, "<NA>, a missing"),
         (b"text", r"bytes; decode them"),
         (["a", "b"], "a list; flatten"),
         (np.array(["a", "b"]), "a ndarray; flatten"),
-        (7, "7, a int; expected a text"),
+        (7, "7, a int"),
         ("half \ud83d", r"half a character, '\\ud83d'"),
     ],
 )
 def test_an_element_that_is_no_text_is_named_by_its_row(value, message):
-    with pytest.raises(DataError, match=rf"texts: row 1 \(counted from 0\).*{message}"):
+    with pytest.raises(DataError, match=f"texts: row 1 .*{message}"):
         list(checked_texts(["fine", value]))
 
 

@@ -132,9 +132,7 @@ def test_it_starts_as_torch_starts_layers(encoder):
 
 
 def test_a_width_that_heads_do_not_divide(encoder):
-    with pytest.raises(
-        ConfigError, match="5 heads can't share the encoder's width 32; choose a divisor"
-    ):
+    with pytest.raises(ConfigError, match=r"5 heads .* width 32"):
         UnmaskingHead(UnmaskingHeadConfig(heads=5), encoder)
 
 

@@ -134,7 +134,7 @@ def test_a_broken_file_of_ranges_is_named(encoder, tmp_path):
         ({"dim": 0}, "dim is 0"),
         ({"dim": 21}, "dim is 21, .* choose 1 to 20"),
         ({"precision": "int4"}, "precision 'int4'"),
-        ({"precision": "int8"}, r"no int8 ranges for vectors of 20 .*--ranges-of"),
+        ({"precision": "int8"}, "int8 ranges .*20 .*--ranges-of"),
         ({"precision": "int8", "normalize": False}, "length 1"),
     ],
 )
@@ -172,5 +172,5 @@ def test_stored_ranges_are_for_their_width():
     ):
         with pytest.raises(ValueError, match="ranges for"):
             ranges_by_width(wrong)
-    with pytest.raises(ValueError, match="ends below its start"):
+    with pytest.raises(ValueError, match="below its start"):
         ranges_by_width({"1": {"minimum": [0.5], "maximum": [0.25]}})

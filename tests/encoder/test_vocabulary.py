@@ -199,7 +199,7 @@ def test_a_tokenizer_of_another_vocabulary_is_found(vocabulary, framed_vocabular
     (tmp_path / "c" / "tokenizer.json").write_text(
         (tmp_path / "b" / "tokenizer.json").read_text() + "\n"
     )
-    with pytest.raises(DataError, match=r"tokenizer\.json is not the one saved"):
+    with pytest.raises(DataError, match=r"tokenizer\.json is not .*saved"):
         Vocabulary.load(tmp_path / "c")
     (tmp_path / "a" / "vocabulary.json").write_text('{"format": "other"}')
     with pytest.raises(DataError, match="format 'other'"):
@@ -232,9 +232,7 @@ def test_a_pre_tokenizing_vocabulary_wants_the_language(vocabulary):
     ems = Vocabulary(
         vocabulary._json, special_tokens=vocabulary.special_tokens, pre_tokenizer="ems"
     )
-    with pytest.raises(
-        ConfigError, match=r"no language was given; name it with language=.*--language deu_Latn"
-    ):
+    with pytest.raises(ConfigError, match=r"no language .*--language deu_Latn"):
         ems.encode(["Wait, what?"])
     assert ems.encode(["Wait, what?"], language="eng_Latn") == vocabulary.encode(["wait , what ?"])
 

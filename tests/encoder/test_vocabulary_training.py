@@ -55,15 +55,13 @@ def test_a_small_text_gives_a_smaller_vocabulary_with_a_note(caplog, capsys):
 
 
 def test_a_size_without_room_for_the_characters_is_refused():
-    with pytest.raises(
-        DataError, match=r"a vocabulary of 100 has no room for .* \d+ together; set a larger size"
-    ):
+    with pytest.raises(DataError, match=r"vocabulary of 100 .* \d+ together"):
         train(size=100)
 
 
 @pytest.mark.parametrize("lines", [[], [("eng_Latn", ""), ("eng_Latn", "  ")]])
 def test_no_text_is_refused(lines):
-    with pytest.raises(DataError, match="no text to train"):
+    with pytest.raises(DataError, match="text to train"):
         train(lines)
 
 

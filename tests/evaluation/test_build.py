@@ -41,13 +41,11 @@ def test_a_task_without_any_is_left_out(pair_folder, aligned_folder, caplog):
         ["fr", "it"], pair_folder.parent, ("tatoeba", "flores_p_at_1")
     )  # one language makes no pair
     assert languages_of(tasks) == {"tatoeba": ["fr"]}
-    assert "flores_p_at_1: nothing in fr here, left out and so the whole task" in caplog.messages
+    assert "flores_p_at_1: nothing in fr" in caplog.text
 
 
 def test_a_language_that_nobody_has_is_a_slip(pair_folder, aligned_folder):
-    with pytest.raises(
-        LanguageAbsentError, match=r"tatoeba_laser: no file for the language 'sw' here"
-    ) as error:
+    with pytest.raises(LanguageAbsentError, match=r"tatoeba_laser: no file .*'sw'") as error:
         built(["de", "sw", "it"], pair_folder.parent)
     assert error.value.item == "sw"
     (alone,) = built(["de", "it"], pair_folder.parent, ("tatoeba",))
@@ -57,7 +55,7 @@ def test_a_language_that_nobody_has_is_a_slip(pair_folder, aligned_folder):
 def test_a_suite_of_which_nothing_is_left_is_no_success(aligned_folder):
     """Either lacks a language of its own, and one is too few to make a pair of."""
     tasks = [FloresP1(languages=["fr", "it"]), FloresP1(languages=["sw", "hi"])]
-    with pytest.raises(LanguageAbsentError, match="no file for the language 'fr' here"):
+    with pytest.raises(LanguageAbsentError, match=r"no file .*'fr'"):
         narrowed(tasks, aligned_folder.parent)
 
 

@@ -15,7 +15,7 @@ def test_seeds_that_were_not_measured_alike_are_refused():
         "data": {"data_sha256": "0" * 64},
         "protocol versions": {"version": "2"},
     }.items():
-        with pytest.raises(ConfigError, match=f"tatoeba: the seeds of one arm differ in {what} .*"):
+        with pytest.raises(ConfigError, match=f"tatoeba: the seeds .*{what}"):
             compare([make("e-s1"), make("e-s2", **change)], group="-s[0-9]")
 
 
@@ -67,9 +67,7 @@ def test_columns_that_cant_be_compared_are_marked_or_refused():
         "the columns differ in settings (the protocol's own, the protocol's own, the protocol's"
         " own, compare=text) and can't be compared as they are",
     ]
-    with pytest.raises(
-        ConfigError, match=r"tatoeba: the columns differ in data .*; drop --strict to mark them"
-    ):
+    with pytest.raises(ConfigError, match=r"tatoeba: the columns .*--strict"):
         compare(results, strict=True)
     assert compare([make("a"), make("c")], strict=True)
 
@@ -77,7 +75,7 @@ def test_columns_that_cant_be_compared_are_marked_or_refused():
 def test_rows_by_pattern():
     (table,) = compare([make("a")], only="latin|muse")
     assert [row.name for row in table.rows] == ["latin_script_1"]
-    with pytest.raises(ConfigError, match="no row contains 'muse'"):
+    with pytest.raises(ConfigError, match=r"no row .*'muse'"):
         compare([make("a")], only="muse")
 
 

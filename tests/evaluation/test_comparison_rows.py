@@ -49,7 +49,7 @@ def test_what_differs_from_the_baseline_is_marked():
         ]
     (table,) = compare(results[:1] + results[2:], baseline="weak")
     assert table.notes == []
-    with pytest.raises(ConfigError, match=r"there is no column 'week'; did you mean 'weak'\?"):
+    with pytest.raises(ConfigError, match=r"no column 'week'; .*'weak'"):
         compare(results, baseline="week")
 
 

@@ -26,7 +26,7 @@ def test_a_file_named_twice_counts_once():
 def test_the_same_measured_again_is_no_seed():
     results = [make("a"), make("a", seconds=2.0)]
     assert names_of(columns_of(results)) == ["a r-a", "a r-a (result 2)"]
-    with pytest.raises(ConfigError, match="a r-a was measured 2 times on tatoeba; name one"):
+    with pytest.raises(ConfigError, match=r"a r-a .* 2 times on tatoeba"):
         columns_of(results, "-s[0-9]")
 
 
@@ -46,7 +46,7 @@ def test_a_pattern_cut_out_of_names_joins_seeds():
     columns = columns_of(results, "-s[0-9]+-best")
     assert names_of(columns) == ["ems (2 seeds)", "mexma", "LaBSE"]
     assert [column.seeds for column in columns] == [2, 1, 1]
-    with pytest.raises(ConfigError, match=r"'\[' is no regular expression"):
+    with pytest.raises(ConfigError, match=r"'\[' .*regular expression"):
         columns_of(results, "[")
 
 

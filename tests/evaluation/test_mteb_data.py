@@ -60,7 +60,7 @@ def test_bitexts(data):
 
 def test_two_files_of_one_pair_are_refused(data):
     (data / "tatoeba_laser" / "de-en.tsv").write_text("eins\tone\n")
-    with pytest.raises(DataError, match=r".* is of the same pair of languages"):
+    with pytest.raises(DataError, match="same pair of languages"):
         load_data(mteb.get_task("Tatoeba"), data)
 
 
@@ -84,10 +84,7 @@ def test_data_that_are_nowhere_are_one_line(tmp_path, monkeypatch):
         raise ConnectionError("no\nnetwork")
 
     monkeypatch.setattr(mteb.get_task("STS13").__class__, "load_data", refuse)
-    message = (
-        r"no data for STS13: neither .*mteb/sts13-sts nor the Hugging Face cache .*"
-        r" \(ConnectionError: no network\)"
-    )
+    message = r"STS13: .*mteb/sts13-sts .* \(ConnectionError: no network\)"
     with pytest.raises(DataError, match=message):
         load_data(mteb.get_task("STS13"), tmp_path)
 
@@ -99,5 +96,5 @@ def test_every_reader_is_of_a_task_of_mteb():
 
 def test_broken_data_of_ours_are_told_and_not_passed_over(data):
     (data / "stsb" / "en.test.tsv").write_text("four\ta\tb\n")
-    with pytest.raises(DataError, match=r"en\.test\.tsv:1: the judgment 'four' is no number"):
+    with pytest.raises(DataError, match=r"en\.test\.tsv:1: .*'four'"):
         load_data(mteb.get_task("STSBenchmark"), data)

@@ -75,7 +75,7 @@ def test_the_baseline_may_be_another():
     assert data["baseline"] == 1
     assert data["tasks"][0]["mean"]["tests"][0][0] < 0
     assert data["tasks"][0]["mean"]["tests"][1] is None
-    with pytest.raises(ConfigError, match="there is no column 'stronk'; did you mean 'strong'"):
+    with pytest.raises(ConfigError, match=r"no column 'stronk'; .*'strong'"):
         page_data([make("weak", 0.5), make("strong", 0.9)], baseline="stronk")
 
 
@@ -153,7 +153,7 @@ def test_each_choice_of_settings_is_a_task_of_its_own_and_what_differs_is_said()
     assert first["comparable"] == [True, True, False]
     assert "the columns differ in data" in first["notes"][0]
     assert first["notes"][1] == "mind this"
-    with pytest.raises(ConfigError, match=r"tatoeba: the columns differ in data .*; drop --strict"):
+    with pytest.raises(ConfigError, match=r"tatoeba: the columns .*--strict"):
         page_data(results, strict=True)
 
 

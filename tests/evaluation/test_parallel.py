@@ -90,7 +90,7 @@ def test_files_of_ones_own_in_any_name(tmp_path):
 
 def test_files_of_two_texts_are_one_line(tmp_path):
     files = {f"{name}.{code}": "x\n" for name in ("dev", "test") for code in ("de", "en")}
-    with pytest.raises(DataError, match=r"files of 2 texts \(dev\.\*, test\.\*\)") as error:
+    with pytest.raises(DataError, match=r"2 texts \(dev\.\*, test\.\*\)") as error:
         read_parallel(write_texts(tmp_path / "both", **files))
     assert "\n" not in str(error.value)
 

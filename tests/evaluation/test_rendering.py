@@ -219,15 +219,13 @@ def test_columns_of_one_model_are_told_apart():
 
 
 def test_unknown_metric_and_format():
-    with pytest.raises(ConfigError, match="metric 'f1' is not one of accuracy"):
+    with pytest.raises(ConfigError, match=r"metric 'f1' .*accuracy"):
         compare([make()], metric="f1")
-    with pytest.raises(ConfigError, match="format 'pdf' is not one of markdown, csv, latex"):
+    with pytest.raises(ConfigError, match=r"format 'pdf' .*markdown, csv, latex"):
         render(compare([make()]), "pdf")
-    with pytest.raises(ConfigError, match="format 'pdf' is not one of markdown, latex, csv, html"):
+    with pytest.raises(ConfigError, match=r"format 'pdf' .*markdown, latex, csv, html"):
         format_of("pdf", None)
-    with pytest.raises(
-        ConfigError, match=r"x\.pdf: a report ends with one of \.md, .*; or say --format"
-    ):
+    with pytest.raises(ConfigError, match=r"x\.pdf: .*\.md, .*--format"):
         format_of(None, "x.pdf")
 
 
@@ -275,9 +273,9 @@ def test_arms_in_rows():
         "| a_model | 70.0 | **90.0** |",
         "| other | **80.0** | 80.0 |",
     ]
-    with pytest.raises(ConfigError, match="rows 'columns' is not one of scores, arms"):
+    with pytest.raises(ConfigError, match=r"rows 'columns' .*scores, arms"):
         render(compare([make()]), rows="columns")
-    with pytest.raises(ConfigError, match="CSV has a line per score"):
+    with pytest.raises(ConfigError, match="CSV has"):
         render(compare([make()]), "csv", rows="arms")
 
 

@@ -129,7 +129,7 @@ def test_folders_are_searched_and_errors_are_one_line(result, tmp_path):
     with pytest.raises(DataError, match="can't be read"):
         read_result(tmp_path / "none.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no result files below this folder"):
+    with pytest.raises(DataError, match="no result files below"):
         read_results([tmp_path / "empty"])
     for content in (
         "{",
@@ -148,9 +148,7 @@ def test_a_cut_items_file_is_one_line(result, tmp_path):
     whole = items_path(path).read_bytes()
     for content in (whole[:100], b""):
         items_path(path).write_bytes(content)
-        with pytest.raises(
-            DataError, match=rf"^{items_path(path)}: changed since the result was written"
-        ):
+        with pytest.raises(DataError, match=f"^{items_path(path)}: changed"):
             read_result(path)
     content = json.loads(path.read_text())
     del content["interlingua"]["files"]  # as earlier versions wrote it
@@ -164,7 +162,7 @@ def test_a_folder_of_analyses_alone_adds_no_result(result, tmp_path):
     (tmp_path / "looked").mkdir()
     (tmp_path / "looked" / "agnosticism.analysis.json").write_text("{}")
     assert len(read_results([tmp_path / "found", tmp_path / "looked"])) == 1
-    with pytest.raises(DataError, match="looked: no result files here; run interlingua evaluate"):
+    with pytest.raises(DataError, match=r"looked: no result .*interlingua evaluate"):
         read_results([tmp_path / "looked"])
 
 

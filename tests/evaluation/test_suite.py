@@ -72,7 +72,7 @@ def test_a_prompt_by_its_name_is_the_same_column_as_its_text(pair_folder, number
 
 
 def test_unknown_task_before_any_work(pair_folder, number_encoder):
-    with pytest.raises(ConfigError, match=r"unknown task 'tatoebe'; did you mean 'tatoeba'\?"):
+    with pytest.raises(ConfigError, match=r"task 'tatoebe'; .*'tatoeba'"):
         evaluate(number_encoder, ["tatoeba", "tatoebe"], pair_folder)
     assert number_encoder.calls == []
 
@@ -152,7 +152,7 @@ def test_a_suite_that_is_killed_goes_on_with_its_cache(pair_folder, short_encode
 
 
 def test_vectors_of_an_unknown_model_are_not_kept(pair_folder, number_encoder, tmp_path):
-    with pytest.raises(ConfigError, match="of NumberEncoder can't be kept"):
+    with pytest.raises(ConfigError, match="NumberEncoder can't be kept"):
         evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
     named = dataclasses.replace(describe(number_encoder), kept_as="numbers 1")
     evaluate(number_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept", model=named)
@@ -170,7 +170,7 @@ def test_a_check_warns_and_is_in_the_results(pair_folder, short_encoder, caplog)
     sanity = result.provenance["sanity"]
     assert sanity["sentences"] == 204
     assert sanity["warnings"] == [record.message for record in caplog.records]
-    assert "unrelated sentences have a mean cosine of" in sanity["warnings"][0]
+    assert "a mean cosine of" in sanity["warnings"][0]
     assert not any(
         "E5" in warning for warning in sanity["warnings"]
     )  # no advice by the model's name
@@ -202,10 +202,8 @@ def test_a_name_for_several_runs_those_whose_data_are_here(tmp_path, caplog):
     tasks = build_tasks(["sts", "xsim"], languages=["en"], data=tmp_path)
     assert [task.name for task in tasks] == ["sick", "xsim"]
     assert [task.languages for task in tasks] == [["en"], ["en"]]
-    assert "sts: no data for sts17, stsb, sts12_16, left out" in caplog.text
-    with pytest.raises(
-        DataError, match=r"none of the sets of retrieval is here \(tydi_goldp, .*; see docs/data.md"
-    ):
+    assert "sts: no data for sts17, stsb, sts12_16" in caplog.text
+    with pytest.raises(DataError, match=r"none .*\(tydi_goldp, .*docs/data.md"):
         build_tasks(["retrieval"], data=tmp_path)
     assert [task.name for task in build_tasks(["sts"])] == ["sts17", "stsb", "sts12_16", "sick"]
 
@@ -248,7 +246,7 @@ def test_settings_that_mean_nothing(setting, message):
 
 
 def test_nothing_named():
-    with pytest.raises(ConfigError, match="the suite is empty; name tasks"):
+    with pytest.raises(ConfigError, match="suite is empty"):
         build_tasks([])
     with pytest.raises(ConfigError, match="no language is named"):
         build_tasks(["sick"], languages=[])
@@ -278,11 +276,7 @@ def test_a_model_may_be_a_folder_and_a_suite_a_name(
     monkeypatch.delenv("INTERLINGUA_DATA")
     with pytest.raises(DataError, match="INTERLINGUA_DATA"):
         evaluate(encoder, "tatoeba")
-    with pytest.raises(
-        ConfigError, match=r"got list; the order is evaluate\(encoder, suite, data\)"
-    ):
+    with pytest.raises(ConfigError, match=r"got list; .*\(encoder, suite, data\)"):
         evaluate(["tatoeba"], encoder, pair_folder)
-    with pytest.raises(
-        ConfigError, match=r"got str; the order is evaluate\(encoder, suite, data\)"
-    ):
+    with pytest.raises(ConfigError, match=r"got str; .*\(encoder, suite, data\)"):
         evaluate("tatoeba", encoder)

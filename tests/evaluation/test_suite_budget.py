@@ -120,7 +120,7 @@ def test_every_part_can_be_scored_alone(task, parts, tmp_path, number_encoder):
 
 
 def test_errors_of_the_data_are_still_told(tmp_path, number_encoder):
-    with pytest.raises(DataError, match=r"no folder of <lang>-eng\.tsv files here"):
+    with pytest.raises(DataError, match=r"no folder of <lang>-eng\.tsv"):
         run(number_encoder, 60, [Tatoeba()], tmp_path)
 
 

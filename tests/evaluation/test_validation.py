@@ -47,15 +47,13 @@ def test_directions_are_told_apart(tmp_path, table_encoder):
 
 
 def test_an_empty_folder_is_an_error_before_training(tmp_path):
-    with pytest.raises(DataError, match=r"no <lang>-eng.tsv files here to validate on"):
+    with pytest.raises(DataError, match=r"no <lang>-eng.tsv .*validate"):
         validation_evaluator(tmp_path)
 
 
 def test_two_files_of_one_pair_are_refused(pair_folder):
     (pair_folder / "de-en.tsv").write_text("eins\tone\n")
-    with pytest.raises(
-        DataError, match=r"deu-eng\.tsv: de-en\.tsv .* is of the same pair of languages"
-    ):
+    with pytest.raises(DataError, match=r"deu-eng\.tsv: de-en\.tsv .*same pair"):
         validation_evaluator(pair_folder)
 
 

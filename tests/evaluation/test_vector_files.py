@@ -130,9 +130,7 @@ def test_what_the_disk_spoilt_is_noticed(path):
     store = VectorFiles.unfinished(path)
     assert np.array_equal(look_up(store, 0), vectors(1))
     assert store.marked(np.arange(2)).tolist() == [True, False]
-    with pytest.raises(
-        DataError, match=r"kept.vectors: vectors kept here are damaged; remove the file"
-    ):
+    with pytest.raises(DataError, match=r"kept.vectors: .*damaged"):
         look_up(store, 0, 1)
     store.close()
 

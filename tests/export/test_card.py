@@ -161,5 +161,5 @@ def test_a_corpus_that_is_gone_or_a_broken_result(run, tmp_path):
     (tmp_path / "corpus" / "manifest.json").unlink()
     assert read_provenance(run, name="m", digest="").sources == ()
     (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(CheckpointError, match=r"x\.json: not a result file"):
+    with pytest.raises(CheckpointError, match=r"x\.json: .*result file"):
         read_provenance(None, name="m", digest="", results=[tmp_path / "x.json"])

@@ -130,7 +130,7 @@ def test_a_graph_that_differs_is_refused_by_language_and_text_and_leaves_nothing
     told = []
     with pytest.raises(
         CheckpointError,
-        match=r"/out: onnx gives another vector for '.*' \(\w+_\w{4}, cosine 0\.\d+",
+        match=r"/out: onnx .* '.*' \(\w+_\w{4}, cosine 0\.\d+",
     ):
         export_graphs(model, tmp_path / "out", ("onnx",), on_verified=told.append)
     assert "!" in "".join(told[0].table())
@@ -147,9 +147,7 @@ def test_static_vectors_have_graphs_too(static_encoder, tmp_path):
 
 
 def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch):
-    with pytest.raises(
-        ConfigError, match="'bfloat16': graphs keep their weights in float32 or float16"
-    ):
+    with pytest.raises(ConfigError, match=r"'bfloat16': .*float32 or float16"):
         export_graphs(model, tmp_path / "out", ("onnx",), dtype="bfloat16")
     monkeypatch.setitem(sys.modules, "openvino", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[openvino\]'"):
@@ -160,7 +158,7 @@ def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch
         own.tokenizer.to_str(), special_tokens=own.special_tokens, pre_tokenizer="ems"
     )
     Encoder(encoder.backbone, segmented).save(tmp_path / "segmented")
-    with pytest.raises(CheckpointError, match="first segments words by language"):
+    with pytest.raises(CheckpointError, match="segments words"):
         export_graphs(tmp_path / "segmented", tmp_path / "out", ("onnx",))
 
 

@@ -84,12 +84,12 @@ def test_missing_packages_are_named(folder, monkeypatch, package, kind, extra):
 
 def test_broken_graphs_and_empty_folders(folder, tmp_path):
     (folder / ONNX_FILES["onnx"]).write_bytes(b"no graph")
-    with pytest.raises(CheckpointError, match=r"model\.onnx: onnxruntime can't run it"):
+    with pytest.raises(CheckpointError, match=r"model\.onnx: onnxruntime"):
         OnnxRuntime(folder, "onnx")
     (folder / OPENVINO_FILE).write_text("no graph")
-    with pytest.raises(CheckpointError, match=r"openvino_model\.xml: openvino can't run it"):
+    with pytest.raises(CheckpointError, match=r"openvino_model\.xml: openvino"):
         OpenVinoRuntime(folder)
-    with pytest.raises(CheckpointError, match="no weights and no graph here"):
+    with pytest.raises(CheckpointError, match="no graph here"):
         runtimes(tmp_path)
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     assert GraphRuntime.__abstractmethods__ == {"run"}

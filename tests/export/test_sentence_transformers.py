@@ -50,7 +50,7 @@ def test_a_run_gives_its_best_model_else_the_last(encoder, model, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "config.toml").write_text("")
-    with pytest.raises(CheckpointError, match="this run has no model yet"):
+    with pytest.raises(CheckpointError, match="no model yet"):
         find_model(run)
     shutil.copytree(model, run / "model")
     assert find_model(run) == (run / "model", run)
@@ -89,7 +89,7 @@ def test_an_existing_directory_is_kept_unless_asked(model, tmp_path):
 def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
     encoder.settings = dataclasses.replace(encoder.settings, include_special=False)
     encoder.save(tmp_path / "m")
-    with pytest.raises(CheckpointError, match="pools without special tokens"):
+    with pytest.raises(CheckpointError, match="without special tokens"):
         export(tmp_path / "m", tmp_path / "out")
     encoder.settings = dataclasses.replace(encoder.settings, include_special=True)
     vocabulary = encoder.vocabulary
@@ -97,7 +97,7 @@ def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
         vocabulary.tokenizer.to_str(), special_tokens=vocabulary.special_tokens, pre_tokenizer="ems"
     )
     encoder.save(tmp_path / "m")
-    with pytest.raises(CheckpointError, match="first segments words by language"):
+    with pytest.raises(CheckpointError, match="segments words"):
         export(tmp_path / "m", tmp_path / "out")
     export(tmp_path / "m", tmp_path / "out", check=False)
 
@@ -127,9 +127,9 @@ def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
     mine = tmp_path / "out" / "config.json"
     mine.parent.mkdir()
     mine.write_text("{}")
-    with pytest.raises(ConfigError, match="out holds other files"):
+    with pytest.raises(ConfigError, match="out holds other"):
         export(model, tmp_path / "out", check=False, overwrite=True)
-    with pytest.raises(ConfigError, match="out holds other files"):
+    with pytest.raises(ConfigError, match="out holds other"):
         Encoder.load(model).save(tmp_path / "out")
     assert mine.read_text() == "{}"
 
@@ -151,7 +151,7 @@ def test_token_vectors_are_exported_in_int8_and_transformers_are_not(
     )
     with pytest.raises(
         ConfigError,
-        match="int8 weights are for token vectors; of a transformer make a graph: --int8",
+        match=r"int8 .* --int8",
     ):
         export(model, tmp_path / "out", dtype="int8")
 

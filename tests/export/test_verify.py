@@ -35,16 +35,14 @@ def test_samples_are_known_languages_and_hold_a_text_beyond_any_limit():
 
 def test_another_pooling_is_named(encoder, model):
     change(model / "1_Pooling" / "config.json", pooling_mode="cls")
-    with pytest.raises(
-        CheckpointError, match=r"cosine 0\.\d+.*pooling or normalization differ .*pools by mean"
-    ):
+    with pytest.raises(CheckpointError, match=r"cosine 0\.\d+.*pooling .*mean"):
         verify(encoder, model)
 
 
 def test_another_limit_is_named(encoder, model):
     change(model / "sentence_bert_config.json", max_seq_length=30)
     change(model / "tokenizer_config.json", model_max_length=30)
-    with pytest.raises(CheckpointError, match="it cuts texts at 30 tokens, the encoder at 120"):
+    with pytest.raises(CheckpointError, match=r"30 tokens, .*120"):
         verify(encoder, model)
 
 
@@ -52,16 +50,14 @@ def test_other_tokens_are_named(encoder, model):
     definition = json.loads((model / "tokenizer.json").read_text())
     definition["normalizer"] = {"type": "Lowercase"}
     (model / "tokenizer.json").write_text(json.dumps(definition))
-    with pytest.raises(
-        CheckpointError, match=r"the tokens differ, from place \d+: ids \[.*\] and \["
-    ):
+    with pytest.raises(CheckpointError, match=r"the tokens .* \d+: ids \[.*\] and \["):
         verify(encoder, model)
 
 
 def test_other_weights_are_named(encoder, model):
     with torch.no_grad():
         encoder.backbone.layers[0].output.weight.normal_()
-    with pytest.raises(CheckpointError, match="the hidden states differ by up to"):
+    with pytest.raises(CheckpointError, match="hidden states differ"):
         verify(encoder, model)
 
 
@@ -71,7 +67,7 @@ def test_prompts_are_checked_too(encoder, tmp_path):
     assert verify(encoder, tmp_path / "m", prompts=(None, "query")).minimum > 1 - 1e-5
     change(tmp_path / "m" / "config_sentence_transformers.json", prompts={"query": "tell: "})
     assert verify(encoder, tmp_path / "m").minimum > 1 - 1e-5
-    with pytest.raises(CheckpointError, match="its prompt is 'tell: ', the encoder's 'ask: '"):
+    with pytest.raises(CheckpointError, match=r"prompt is 'tell: ', .*'ask: '"):
         verify(encoder, tmp_path / "m", prompts=("query",))
 
 
@@ -157,14 +153,12 @@ def test_token_vectors_are_checked_too(static_encoder, tmp_path):
     definition = json.loads((tmp_path / "m" / "tokenizer.json").read_text())
     definition["normalizer"] = {"type": "Lowercase"}
     (tmp_path / "m" / "tokenizer.json").write_text(json.dumps(definition))
-    with pytest.raises(CheckpointError, match=r"the tokens differ: \d+ and \d+ of them"):
+    with pytest.raises(CheckpointError, match=r"tokens differ: \d+ and \d+"):
         verify(static_encoder, tmp_path / "m")
     static_encoder.save(tmp_path / "m")
     with torch.no_grad():
         static_encoder.backbone.word_embeddings.weight.normal_()
-    with pytest.raises(
-        CheckpointError, match="the tokens agree; their vectors, or normalization, differ"
-    ):
+    with pytest.raises(CheckpointError, match=r"tokens agree; .*vectors"):
         verify(static_encoder, tmp_path / "m")
 
 
@@ -185,11 +179,7 @@ def test_texts_of_a_user_that_yield_nan_are_named(encoder, model):
     )
     with torch.no_grad():
         encoder.backbone.word_embeddings.weight[sorted(set(bad) - set(good))] = float("inf")
-    with pytest.raises(
-        CheckpointError, match="the encoder gave NaN or infinity for 'de7 en7'; try"
-    ):
+    with pytest.raises(CheckpointError, match=r"NaN .*'de7 en7'; try"):
         verify(encoder, model, {"eng_Latn": ("ru", "de7 en7")})
-    with pytest.raises(
-        CheckpointError, match=r"word_embeddings\.weight hold NaN or infinity in float32"
-    ):
+    with pytest.raises(CheckpointError, match=r"word_embeddings\.weight .*NaN .*float32"):
         check_model(encoder, samples={"eng_Latn": ("ru",)})

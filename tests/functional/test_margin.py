@@ -60,7 +60,5 @@ def test_gradients(margin):
 
 
 def test_an_unknown_margin_is_an_error():
-    with pytest.raises(
-        ValueError, match="unknown margin 'relative'; choose one of ratio, distance, absolute"
-    ):
+    with pytest.raises(ValueError, match=r"margin 'relative'; .*ratio, distance, absolute"):
         margin_score(torch.ones(1), torch.ones(1), torch.ones(1), margin="relative")

@@ -67,7 +67,7 @@ def test_want_of_memory_is_an_error(monkeypatch):
 
     monkeypatch.setattr(calls, "library", lambda name: Kernel)
     x = torch.ones(1)
-    with pytest.raises(MemoryError, match="no memory for attention"):
+    with pytest.raises(MemoryError, match="memory for attention"):
         call("attention", x, 3, 0, 1, x, x, x, x)
 
 
@@ -113,7 +113,7 @@ def test_no_address_of_another_type_or_place_goes_to_c(monkeypatch, bad):
     for place in range(3):
         tensors = [x, x, x]
         tensors[place] = bad
-        with pytest.raises(TypeError, match=r"activation takes contiguous torch\.float32 on cpu"):
+        with pytest.raises(TypeError, match=r"activation .*torch\.float32 on cpu"):
             call("activation", x, 1, 1, 4, *tensors)
 
 

@@ -204,7 +204,7 @@ def test_an_arm_with_more_trials_than_another_is_refused(tmp_path):
         {"name": "two", "config": "run.toml"},
     ]
     trials = {"steps": 3, "metric": "accuracy", "learning_rates": [0.1, 0.2]}
-    with pytest.raises(ConfigError, match="two has 2 tries, and one 1"):
+    with pytest.raises(ConfigError, match=r"two .* 2 tries, .* 1"):
         arms_script.go(small(tmp_path, trials=trials, arm=arms), tmp_path, run=arms_script.show)
 
 

@@ -67,7 +67,7 @@ def test_the_teacher_reads_english_whichever_side_it_is_stored_on():
 
 def test_a_pair_without_the_pivot():
     batch = tiny_batch("calibrated")
-    with pytest.raises(DataError, match="has no side in eng_Latn"):
+    with pytest.raises(DataError, match="no side in eng_Latn"):
         tiny_objective("calibrated")(ParallelBatch(batch.a, batch.a, 0))
 
 
@@ -167,11 +167,11 @@ def test_a_frozen_teacher_says_so():
         ({"distillation_weight": 0}, "must be positive"),
         (
             {"teacher": "frozen", "decay": 0.9},
-            "decay is set, but with teacher = 'frozen' nothing reads it",
+            "decay is set, .*teacher = 'frozen'",
         ),
         (
             {"english_weight": 0.5},
-            "english_weight is set, but with english_through_student = false nothing",
+            "english_weight .*english_through_student = false",
         ),
     ],
 )

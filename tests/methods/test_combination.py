@@ -268,35 +268,35 @@ def test_from_a_file_and_back(tmp_path):
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({}, "terms is empty; give at least one table"),
-        ({"x": {"weight": 1.0}}, "terms.x: a term is a table with a method; known: anchor"),
-        ({"x": 3}, "terms.x: a term is a table with a method"),
-        ({"x": {"method": "emms"}}, r"terms.x: unknown method 'emms'; did you mean 'ems'\?"),
-        ({"x": {"method": "combination"}}, "terms.x: a combination can't be part of one"),
+        ({}, "terms is empty"),
+        ({"x": {"weight": 1.0}}, "terms.x: .*a method; known: anchor"),
+        ({"x": 3}, "terms.x: .*a method"),
+        ({"x": {"method": "emms"}}, "terms.x: .*'emms'; .*'ems'"),
+        ({"x": {"method": "combination"}}, "terms.x: a combination"),
         (
             {"x": {"method": "ems", "weight": 0.0}},
-            "terms.x: weight is 0.0; it must be a number above 0",
+            "terms.x: weight is 0.0",
         ),
         ({"x": {"method": "ems", "weight": "much"}}, "terms.x: weight is 'much'"),
         (
             {"x": {"method": "ems", "temprature": 1.0}},
-            "terms.x: unknown key 'temprature'; did you mean 'temperature'",
+            "terms.x: .*'temprature'; .*'temperature'",
         ),
         (
             {"x": {"method": "ems", "temperature": 0.0}},
-            "terms.x: temperature is 0.0; it must be positive",
+            "terms.x: temperature is 0.0; .*positive",
         ),
         (
             {"x": {"method": "sts"}, "y": {"method": "nli"}},
-            "terms.y needs nli labels and terms.x scores; a run reads one kind, remove one",
+            "terms.y needs nli .*terms.x scores",
         ),
         (
             {"x": {"method": "cross_encoder"}, "y": {"method": "multilingual_ir"}},
-            "terms.x and terms.y save a model each; a run leaves one model",
+            "terms.x and terms.y save",
         ),
         (
             {"x y": {"method": "ems"}},
-            "a label is made of letters, digits and underscores; got 'x y'",
+            "got 'x y'",
         ),
     ],
 )
@@ -314,5 +314,5 @@ def test_a_method_that_can_t_use_the_encoder_is_named():
 def test_an_unknown_key_beside_terms_is_an_error():
     run = {"output": "x", "max_steps": 1}
     table = {"data": {"corpus": "c"}, "encoder": {"preset": "ems-tiny"}, "run": run}
-    with pytest.raises(ConfigError, match="unknown key 'term'; did you mean 'terms'"):
+    with pytest.raises(ConfigError, match=r"'term'; .*'terms'"):
         train_config_from({**table, "method": {"name": "combination", "term": {}}})

@@ -199,9 +199,7 @@ def test_negatives_of_all_processes_are_those_of_the_joined_batch():
     gathered = objective(here).loss
     objective.all_gather = lambda tensor: tensor
     torch.testing.assert_close(gathered, objective(both).loss)
-    with pytest.raises(
-        ConfigError, match="a single pair of translations has nothing to compare it with"
-    ):
+    with pytest.raises(ConfigError, match="single pair of"):
         objective(framed_pairs(1))
     own = build(rtl_weight=0.0, negatives="micro_batch")
     own.all_gather = None
@@ -234,14 +232,14 @@ def test_the_encoder_runs_once_over_both_sides():
 
 
 def test_a_head_of_more_layers_than_the_encoder_is_an_error():
-    with pytest.raises(ConfigError, match="head_layers is 3, but the encoder has 2"):
+    with pytest.raises(ConfigError, match=r"head_layers is 3, .* 2"):
         build(head_layers=3)
 
 
 def test_languages_have_to_be_named_where_the_vocabulary_has_none():
     with pytest.raises(ConfigError, match="no language tags"):
         build(direction="both")
-    with pytest.raises(DataError, match="language deu_Latn has no tag"):
+    with pytest.raises(DataError, match="deu_Latn has no tag"):
         build(direction="from_pivot", languages=("fr", "en"))(framed_pairs())
 
 
@@ -254,8 +252,8 @@ def test_languages_have_to_be_named_where_the_vocabulary_has_none():
         ({"head_layers": 0}, "head_layers is 0"),
         ({"reconstruct": 0.0}, "reconstruct is 0.0"),
         ({"rtl_weight": 0.0, "head_layers": 1}, "head_layers is set, but with rtl_weight = 0"),
-        ({"tr_weight": 0.0, "ranking": "both"}, "ranking is set, but with tr_weight = 0"),
-        ({"languages": ("de",)}, "languages is set, but with direction = 'to_pivot'"),
+        ({"tr_weight": 0.0, "ranking": "both"}, "ranking .*tr_weight = 0"),
+        ({"languages": ("de",)}, "languages .*direction = 'to_pivot'"),
     ],
 )
 def test_contradictory_options_are_errors(options, message):

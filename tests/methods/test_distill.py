@@ -129,7 +129,7 @@ def test_the_pivot_may_stand_on_either_side():
     torch.testing.assert_close(objective(exchanged).loss, objective(pairs).loss)
     german = build(pivot="de")
     assert german.pivot == "deu_Latn"
-    with pytest.raises(DataError, match="has no side in deu_Latn"):
+    with pytest.raises(DataError, match="no side in deu_Latn"):
         german(pairs)
 
 
@@ -204,9 +204,7 @@ def test_a_teacher_that_takes_less_reads_the_beginning(tmp_path):
 
 def test_a_vocabulary_that_loses_what_the_teacher_reads_is_an_error(tmp_path):
     byte_encoder(byte_vocabulary()).save(tmp_path / "cased")
-    with pytest.raises(
-        ConfigError, match=r"cased has another vocabulary, and the corpus's does not keep the text"
-    ):
+    with pytest.raises(ConfigError, match="another vocabulary"):
         build(
             encoder=byte_encoder(byte_vocabulary(lowercase=True)), teacher=str(tmp_path / "cased")
         )
@@ -217,9 +215,7 @@ def test_a_vocabulary_that_loses_what_the_teacher_reads_is_an_error(tmp_path):
 
 
 def test_a_teacher_of_another_width_is_an_error(tmp_path):
-    with pytest.raises(
-        ConfigError, match=r"teacher has embeddings of width 8, the encoder of 16; choose"
-    ):
+    with pytest.raises(ConfigError, match="width 8, the encoder of 16"):
         build(teacher=saved_teacher(tmp_path / "teacher", hidden_size=8))
 
 
@@ -236,7 +232,7 @@ def test_no_teacher_there_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"translation_weight": 0.0, "original_weight": 0.0}, "one of them above it"),
+        ({"translation_weight": 0.0, "original_weight": 0.0}, "one of them"),
         ({"original_weight": -1.0}, "must be at least 0"),
     ],
 )

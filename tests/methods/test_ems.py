@@ -263,7 +263,7 @@ def test_negatives_of_the_micro_batch_are_not_gathered():
 def test_a_pair_without_others_to_contrast_it_with_is_an_error():
     with pytest.raises(
         ConfigError,
-        match=r"a single pair of translations has nothing to compare it with; raise run\.",
+        match=r"single pair .*run\.",
     ):
         build()(tiny_pairs(1))
     assert build(contrastive="none")(tiny_pairs(1)).loss > 0
@@ -331,7 +331,7 @@ def test_languages_may_be_named_in_the_config():
 
 
 def test_a_language_without_a_tag_is_an_error():
-    with pytest.raises(DataError, match="language fra_Latn has no tag"):
+    with pytest.raises(DataError, match="fra_Latn has no tag"):
         build(languages=("deu_Latn", "eng_Latn"))(tiny_pairs())
 
 
@@ -358,22 +358,22 @@ def test_bfloat16_autocast_is_near_float32():
     ("options", "message"),
     [
         ({"generative": "none", "contrastive": "none"}, "leaves no loss"),
-        ({"temperature": 0.0}, "temperature is 0.0; it must be positive"),
+        ({"temperature": 0.0}, "temperature is 0.0; .*positive"),
         ({"xtr_weight": -1.0}, "xtr_weight"),
         ({"tag_dropout": 1.0}, "tag_dropout"),
         ({"generative": "ugt", "code_masking": True}, "code_masking masks one side"),
         (
             {"generative": "none", "shared_embedding": True},
-            "shared_embedding is set, but with generative = 'none'",
+            "shared_embedding .*generative = 'none'",
         ),
         ({"generative": "none", "language_dim": 64}, "language_dim is set"),
-        ({"contrastive": "none", "mlp": False}, "mlp is set, but with contrastive = 'none'"),
+        ({"contrastive": "none", "mlp": False}, "mlp .*contrastive = 'none'"),
         ({"contrastive": "none", "temperature": 0.2}, "temperature is set"),
-        ({"margin": 0.2}, "margin is set, but with contrastive other than 'ams'"),
-        ({"mlp": False, "projection_dim": 64}, "projection_dim is set, but with mlp = false"),
+        ({"margin": 0.2}, "margin .*contrastive .*'ams'"),
+        ({"mlp": False, "projection_dim": 64}, "projection_dim .*mlp = false"),
         (
             {"language_tag": False, "languages": ("deu_Latn",)},
-            "languages is set, but with language_tag = false",
+            "languages .*language_tag = false",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_the_loss_is_equations_1_and_2(options, expected):
 def test_a_batch_of_one_pair_has_nothing_to_rank():
     with pytest.raises(
         ConfigError,
-        match=r"single pair of .*; raise run\.global_batch_size or run\.micro_batch_size",
+        match=r"run\.global_batch_size or run\.micro_batch_size",
     ):
         build()(tiny_pairs(1))
     objective = build()
@@ -119,5 +119,5 @@ def test_negatives_of_the_micro_batch_are_not_gathered():
 
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"margin": -0.1}])
 def test_senseless_options_are_errors(options):
-    with pytest.raises(ConfigError, match=r"margin is .* and temperature"):
+    with pytest.raises(ConfigError, match=r"margin .*temperature"):
         LaBSEConfig(**options)

@@ -92,9 +92,7 @@ def test_only_the_targets_are_translated_into():
 
 
 def test_a_batch_without_a_target_is_an_error():
-    with pytest.raises(
-        DataError, match=r"targets spa_Latn, but in deu_Latn, eng_Latn, fra_Latn; change targets"
-    ):
+    with pytest.raises(DataError, match=r"targets spa_Latn, .* deu_Latn, eng_Latn, fra_Latn"):
         build(targets=("es",))(framed_pairs())
 
 
@@ -173,14 +171,14 @@ def test_sizes_are_laser_s():
 
 
 def test_a_vocabulary_without_tags_needs_languages():
-    with pytest.raises(ConfigError, match=r"no language tags; set method\.languages"):
+    with pytest.raises(ConfigError, match=r"no language tags; .*method\.languages"):
         build(languages=())
 
 
 def test_heads_have_to_divide_the_width():
     with pytest.raises(
         ConfigError,
-        match="decoder_heads is 5, which does not divide 18: token_dim, language_dim and",
+        match=r"decoder_heads is 5, .*18: token_dim, language_dim",
     ):
         build("transformer", decoder_heads=5)
 
@@ -195,10 +193,10 @@ def test_heads_have_to_divide_the_width():
         ({"autoregressive": False}, "set decoder = 'transformer'"),
         (
             {"decoder": "transformer", "output_dim": 8},
-            "output_dim is set, but with decoder = 'transformer'",
+            "output_dim .*decoder = 'transformer'",
         ),
-        ({"decoder_heads": 4}, "decoder_heads is set, but with decoder = 'lstm'"),
-        ({"language_dim": 0, "languages": ("de",)}, "languages is set, but with language_dim = 0"),
+        ({"decoder_heads": 4}, "decoder_heads .*decoder = 'lstm'"),
+        ({"language_dim": 0, "languages": ("de",)}, "languages .*language_dim = 0"),
     ],
 )
 def test_contradictory_options_are_errors(options, message):

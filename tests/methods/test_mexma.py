@@ -390,18 +390,18 @@ def test_half_precision_is_near():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mlm_weight": -1.0}, "mlm_weight is -1.0; it must be at least 0"),
+        ({"mlm_weight": -1.0}, "mlm_weight is -1.0; .*at least 0"),
         ({"mlm_weight": 0, "align_weight": 0}, "leaves nothing to learn"),
         ({"mask_ratio": 0.0}, "mask_ratio is 0.0"),
         ({"mask_ratio": 1.1}, "mask_ratio is 1.1"),
         ({"temperature": 0.0, "alignment": "contrastive"}, "temperature is 0.0"),
-        ({"symmetrical": False}, "symmetrical = false leaves one clean side"),
-        ({"symmetrical": False, "align_weight": 0}, "symmetrical = false leaves one clean side"),
+        ({"symmetrical": False}, "symmetrical = false"),
+        ({"symmetrical": False, "align_weight": 0}, "symmetrical = false"),
         (
             {"align_weight": 0, "alignment": "contrastive"},
-            "alignment is set, but with align_weight = 0",
+            "alignment .*align_weight = 0",
         ),
-        ({"temperature": 0.1}, "temperature is set, but with alignment other than 'contrastive'"),
+        ({"temperature": 0.1}, "temperature .*alignment .*'contrastive'"),
         (
             {"koleo_weight": 0, "koleo_distinct": True},
             "koleo_distinct is set, but with koleo_weight = 0",
@@ -410,8 +410,8 @@ def test_half_precision_is_near():
             {"mlm_weight": 0, "token_gradients": False},
             "token_gradients is set, but with mlm_weight = 0",
         ),
-        ({"mlm_weight": 0, "head": HEAD}, "head is set, but with mlm_weight = 0"),
-        ({"mlm_weight": 0, "mask": "always"}, "mask is set, but with mlm_weight = 0"),
+        ({"mlm_weight": 0, "head": HEAD}, "head .*mlm_weight = 0"),
+        ({"mlm_weight": 0, "mask": "always"}, "mask .*mlm_weight = 0"),
     ],
 )
 def test_options_that_contradict(options, message):
@@ -421,21 +421,17 @@ def test_options_that_contradict(options, message):
 
 def test_one_sentence_has_no_neighbor():
     objective, _ = build()
-    with pytest.raises(ConfigError, match="KoLeo needs two sentences a side; raise run"):
+    with pytest.raises(ConfigError, match="KoLeo needs two"):
         objective(framed_pairs(objective.encoder, 1))
     without, _ = build(koleo_weight=0)
     assert torch.isfinite(without(framed_pairs(without.encoder, 1)).loss)
     contrastive, _ = build(koleo_weight=0, alignment="contrastive")
-    with pytest.raises(
-        ConfigError, match="a single pair of translations has nothing to compare it with"
-    ):
+    with pytest.raises(ConfigError, match="single pair"):
         contrastive(framed_pairs(contrastive.encoder, 1))
 
 
 def test_an_encoder_that_pools_otherwise():
-    with pytest.raises(
-        ConfigError, match=r'the encoder pools by mean; set pooling = "cls" in \[encoder\]'
-    ):
+    with pytest.raises(ConfigError, match=r'mean; .*"cls" in \[encoder\]'):
         MEXMA(MEXMAConfig(head=HEAD), tiny_encoder())
 
 
@@ -447,13 +443,13 @@ def test_a_vocabulary_without_mask():
         if name != "mask_token"
     }
     encoder.vocabulary = Vocabulary(encoder.vocabulary.tokenizer.to_str(), special_tokens=roles)
-    with pytest.raises(ConfigError, match="this vocabulary has no mask_token"):
+    with pytest.raises(ConfigError, match="vocabulary has no mask_token"):
         MEXMA(MEXMAConfig(head=HEAD), encoder)
     assert MEXMA(MEXMAConfig(mlm_weight=0), encoder).head is None
 
 
 def test_a_width_that_the_heads_do_not_divide():
-    with pytest.raises(ConfigError, match="8 heads can't share the encoder's width 20"):
+    with pytest.raises(ConfigError, match=r"8 heads .* width 20"):
         MEXMA(MEXMAConfig(), framed_encoder(hidden_size=20))
 
 

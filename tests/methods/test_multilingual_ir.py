@@ -315,16 +315,15 @@ def first_row(batch):
     [
         (
             "retrieval",
-            "a single question with its passage has nothing to compare it with; raise"
-            " run.global_batch_size",
+            "single question .*run.global_batch_size",
         ),
         (
             "semantic",
-            "a single pair of translations has nothing to compare it with; raise data.batch_size",
+            "single pair .*data.batch_size",
         ),
         (
             "language",
-            "a single pair of translations has nothing to compare it with; raise data.batch_size",
+            "single pair .*data.batch_size",
         ),
     ],
 )
@@ -359,8 +358,8 @@ def test_bfloat16_autocast_is_near_float32():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"semantic_weight": -0.1}, "semantic_weight is -0.1; it must be at least 0"),
-        ({"temperature": 0.0}, "temperature is 0.0; it must be positive"),
+        ({"semantic_weight": -0.1}, "semantic_weight is -0.1; .*at least 0"),
+        ({"temperature": 0.0}, "temperature is 0.0; .*positive"),
         ({"semantic_temperature": -1.0}, "semantic_temperature is -1.0"),
         (
             {"semantic_weight": 0.0, "semantic_temperature": 0.2},
@@ -368,7 +367,7 @@ def test_bfloat16_autocast_is_near_float32():
         ),
         (
             {"language_weight": 0.0, "monolingual": True},
-            "monolingual is set, but with language_weight = 0",
+            "monolingual .*language_weight = 0",
         ),
         ({"language_weight": 0.0, "language_reduction": "literal"}, "language_reduction is set"),
     ],

@@ -22,9 +22,9 @@ def test_a_table_is_read_as_method_options_and_weight():
 @pytest.mark.parametrize(
     ("label", "table", "message"),
     [
-        ("rank", "infonce", "a term is a table with a method"),
+        ("rank", "infonce", "a method"),
         ("rank", {"method": "infonse"}, "did you mean 'infonce'"),
-        ("a b", {"method": "infonce"}, "a label is made of"),
+        ("a b", {"method": "infonce"}, "a label"),
         ("rank", {"method": "infonce", "weight": 0}, "weight is 0"),
         ("rank", {"method": "infonce", "weight": True}, "weight is True"),
         ("rank", {"method": "infonce", "heat": 1}, "terms.rank: unknown key 'heat'"),

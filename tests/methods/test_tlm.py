@@ -149,9 +149,7 @@ def test_each_term_can_be_switched_off(term):
 
 def test_two_sentences_that_don_t_fit_are_an_error():
     objective = build(framed_encoder(max_position_embeddings=12), reset_positions=False)
-    with pytest.raises(
-        DataError, match="together, but the encoder has 12 positions; set reset_positions"
-    ):
+    with pytest.raises(DataError, match=r"12 positions; .*reset_positions"):
         objective(framed_pairs())
     build(framed_encoder(max_position_embeddings=12))(framed_pairs())
 

@@ -184,7 +184,7 @@ def test_vectors_that_are_not_finite_are_refused_by_their_text():
         found[[row for row, text in enumerate(texts) if text == "de2"]] = np.inf
         return found
 
-    with pytest.raises(DataError, match="the encoder gave NaN or infinity for 'de2'"):
+    with pytest.raises(DataError, match=r"NaN .*'de2'"):
         Aligner(broken).align(["de1", "de2"], ["en1", "en2"])
 
 

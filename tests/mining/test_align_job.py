@@ -149,14 +149,14 @@ def test_mistakes_show_before_anything_is_loaded(tmp_path):
 def test_documents_are_not_written_over(listed):
     source, target = (listed / "list").read_text().splitlines()[0].split("\t")[:2]
     for options in ({"output": source}, {"output": target}, {"output": "x.tsv", "texts": "x.tsv"}):
-        with pytest.raises(ConfigError, match=r"would be lost|is to be written twice"):
+        with pytest.raises(ConfigError, match=r"be lost|written twice"):
             AlignJob(source=source, target=target, **options)
 
 
 def test_two_runs_do_not_write_one_folder(listed):
     with (
         exclusive(listed / "links", remedy="x", name=LOCK),
-        pytest.raises(ConfigError, match="in use by process"),
+        pytest.raises(ConfigError, match="in use by"),
     ):
         run(listed, "links")
     assert run(listed, "links").documents == 3
@@ -167,9 +167,7 @@ def test_a_journal_of_others_is_not_written_over(listed, content):
     path = listed / "links" / JOURNAL
     path.parent.mkdir()
     path.write_text(content, encoding="latin-1")
-    with pytest.raises(
-        ConfigError, match=r"align\.journal is damaged, or a file of another program"
-    ):
+    with pytest.raises(ConfigError, match=r"align\.journal is damaged"):
         run(listed, "links")
     assert path.read_text(encoding="latin-1") == content
 

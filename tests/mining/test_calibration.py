@@ -108,9 +108,7 @@ def test_a_threshold_is_the_least_that_is_precise_enough():
         1.2,
         1.2,
     ]
-    with pytest.raises(
-        ConfigError, match=r"no threshold gives a precision of 0.95; the highest known is 0.9"
-    ):
+    with pytest.raises(ConfigError, match=r"precision of 0.95; .* 0.9"):
         curve.threshold(0.95)
     with pytest.raises(ConfigError, match="no precision was reached"):
         calibration(cuts=()).threshold(0.5)
@@ -129,14 +127,12 @@ def test_a_file_keeps_all_language_pairs(tmp_path):
     assert load_calibration(path, "en", "de") == second  # turned round
     with pytest.raises(
         ConfigError,
-        match=r"no calibration of fra_Latn-eng_Latn; it has: deu_Latn-eng_Latn, zho_Hans-",
+        match=r"fra_Latn-eng_Latn; .* deu_Latn-eng_Latn, zho_Hans-",
     ):
         load_calibration(path, "fr", "en")
-    with pytest.raises(ConfigError, match="made with another model"):
+    with pytest.raises(ConfigError, match="made with another"):
         load_calibration(path, "zh", "en", model="other")
-    with pytest.raises(
-        ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'score'"
-    ):
+    with pytest.raises(ConfigError, match="'mine ratio k=4 max', not 'score'"):
         load_calibration(path, "zh", "en", scoring="score")
 
 
@@ -187,7 +183,7 @@ def test_cuts_that_no_pair_reaches_are_not_written(tmp_path):
 )
 def test_no_calibration_file(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(DataError, match=r"c.json: (is no calibration file|expected the format)"):
+    with pytest.raises(DataError, match=r"c.json: (is no calibration|expected)"):
         load_calibrations(tmp_path / "c.json")
     with pytest.raises(DataError):
         save_calibration(calibration(), tmp_path / "c.json")

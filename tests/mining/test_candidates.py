@@ -112,7 +112,7 @@ def test_a_part_of_the_candidates():
 def test_broken_vectors_are_one_line():
     x = np.ones((3, 2), np.float32)
     x[1, 0] = np.nan
-    with pytest.raises(DataError, match=r"vector 1 .* holds NaN or infinity"):
+    with pytest.raises(DataError, match=r"vector 1 .* NaN"):
         best_both_ways(x, np.ones((2, 2), np.float32))
-    with pytest.raises(DataError, match="nothing to search: 0 vectors against 2"):
+    with pytest.raises(DataError, match="0 vectors against 2"):
         best_both_ways(x[:0], np.ones((2, 2), np.float32))

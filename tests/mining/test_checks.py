@@ -175,11 +175,11 @@ def test_a_plan_from_the_command_line():
     )
     assert CheckPlan.parse("", "none") == CheckPlan((), {})
     assert CheckPlan.parse("all", "").columns == tuple(CHECKS)
-    with pytest.raises(ConfigError, match="unknown check 'lenght'; did you mean 'length'"):
+    with pytest.raises(ConfigError, match=r"check 'lenght'; .*'length'"):
         CheckPlan.parse("lenght", "")
-    with pytest.raises(ConfigError, match="the limit of 'length' is 'nan', expected a number"):
+    with pytest.raises(ConfigError, match="limit of 'length' is 'nan'"):
         CheckPlan.parse("", "length=nan")
-    with pytest.raises(ConfigError, match="the limit of 'length' is 'x', expected a number"):
+    with pytest.raises(ConfigError, match="limit of 'length' is 'x'"):
         CheckPlan.parse("", "length=x")
 
 

@@ -46,9 +46,9 @@ def test_what_matches(tmp_path):
     assert DocumentMatch.parse("urls") == DocumentMatch(how="urls")
     (tmp_path / "m.tsv").write_text("a\tb\n")
     assert DocumentMatch.parse(str(tmp_path / "m.tsv")).path == tmp_path / "m.tsv"
-    with pytest.raises(ConfigError, match="say equal or urls, or name a file"):
+    with pytest.raises(ConfigError, match="equal or urls"):
         DocumentMatch.parse("url")
-    with pytest.raises(ConfigError, match="its layout is 'ids'"):
+    with pytest.raises(ConfigError, match="layout is 'ids'"):
         reader(["a.tsv"], "ids", DocumentMatch(how="equal"), language="de")
 
 
@@ -213,10 +213,10 @@ def test_a_file_of_matches(tmp_path):
     for i, j in zip(pairs["x"].tolist(), pairs["y"].tolist(), strict=True):
         assert (i in of[0]["d0"] and j in of[1]["d0"]) or (i in of[0]["d1"] and j in of[1]["d3"])
     (tmp_path / "m.tsv").write_text("none\tnone\n")
-    with pytest.raises(DataError, match="no pair of documents in it is in the texts"):
+    with pytest.raises(DataError, match="no pair of documents"):
         document_pairs(x, y, *vectors, DocumentMatch.parse(str(tmp_path / "m.tsv")), **options)
     (tmp_path / "m.tsv").write_text("none\n")
-    with pytest.raises(DataError, match=r"m.tsv:1: expected source document TAB target document"):
+    with pytest.raises(DataError, match=r"m.tsv:1: .*TAB target"):
         document_pairs(x, y, *vectors, DocumentMatch.parse(str(tmp_path / "m.tsv")), **options)
 
 
@@ -245,7 +245,7 @@ def test_documents_of_one_side_alone(tmp_path):
         build_side(tmp_path / name, lambda name=name: [Line("de1", "", name)], what="")
         for name in "xy"
     )
-    with pytest.raises(DataError, match="no document of the source is one of the target"):
+    with pytest.raises(DataError, match="no document of"):
         document_pairs(
             x,
             y,

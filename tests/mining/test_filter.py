@@ -178,7 +178,7 @@ def test_checks_are_columns_and_reasons(tmp_path):
     ("options", "message"),
     [
         ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
-        ({"threshold": float("nan")}, "the threshold is no number"),
+        ({"threshold": float("nan")}, "threshold is no number"),
         ({"precision": 1.5}, "precision must be above 0"),
         ({"prior": 0.0}, "prior must be between"),
     ],
@@ -196,7 +196,7 @@ def test_from_options():
 
 
 def test_probabilities_need_a_calibration(tmp_path):
-    with pytest.raises(ConfigError, match="precision needs --calibration; make one"):
+    with pytest.raises(ConfigError, match="precision needs --calibration"):
         filtered(blocks(1.0), tmp_path, precision=0.9)
 
 
@@ -206,7 +206,7 @@ def test_formats_of_outputs(tmp_path):
     assert output_format("a.txt", "jsonl") == "jsonl"
     with pytest.raises(
         ConfigError,
-        match="standard output is tsv, jsonl or csv, not 'tmx'; name a file with --output",
+        match=r"tsv, jsonl or csv, not 'tmx'; .*--output",
     ):
         output_format(None, "tmx")
 

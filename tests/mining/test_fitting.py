@@ -156,7 +156,7 @@ def test_too_few_pairs_of_an_answer():
     scores = np.arange(100.0)
     with pytest.raises(
         DataError,
-        match="3 right and 97 wrong pairs were found; a calibration takes at least 20 of each",
+        match=r"3 right and 97 wrong .* 20",
     ):
         fit_calibration(scores, scores > 96)
 

@@ -11,9 +11,9 @@ from tests.mining.test_pipeline import sides
 
 def test_gold_files(tmp_path):
     assert read_gold(write_lines(tmp_path / "g", ["a\tb", " c\td "])) == [("a", "b"), ("c", "d")]
-    with pytest.raises(DataError, match="g:2: expected id TAB id or text TAB text, got 1 columns"):
+    with pytest.raises(DataError, match=r"g:2: .*id TAB .*1 columns"):
         read_gold(write_lines(tmp_path / "g", ["a\tb", "c"]))
-    with pytest.raises(DataError, match="the file is empty"):
+    with pytest.raises(DataError, match="file is empty"):
         read_gold(write_lines(tmp_path / "g", []))
 
 

@@ -52,8 +52,8 @@ def test_links_without_costs_or_spaces(tmp_path):
         ("[0]:[0]\n0:0\n", r"gold:2: expected \[0, 1\]:\[2\] or \[0, 1\]:\[2\]:0.12, got '0:0'"),
         ("[0]\n", "gold:1: expected"),
         ("[0]:[0]:cheap\n", "gold:1: expected"),
-        ("[0]:[3]\n", "gold:1: names sentence 3 .counted from 0. of a document of 3"),
-        ("[7]:[0]\n", "gold:1: names sentence 7 .counted from 0. of a document of 5"),
+        ("[0]:[3]\n", "gold:1: .*sentence 3 .*of 3"),
+        ("[7]:[0]\n", "gold:1: .*sentence 7 .*of 5"),
     ],
 )
 def test_lines_that_are_no_links(text, message, tmp_path):
@@ -67,9 +67,7 @@ def test_sentences_are_lines_blank_ones_too(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "\n \n\t\n"])
 def test_empty_documents(text, tmp_path):
-    with pytest.raises(
-        DataError, match=r"a\.txt: the document is empty; expected a sentence per line"
-    ):
+    with pytest.raises(DataError, match=r"a\.txt: .*empty"):
         read_sentences(written(tmp_path / "a.txt", text))
 
 
@@ -99,11 +97,11 @@ def test_a_list(tmp_path):
     [
         (
             "a b\n",
-            "list:1: expected source TAB target, then optionally TAB links TAB gold, got 1 columns",
+            "list:1: .*1 columns",
         ),
         ("a\tb\n\tb\n", "list:2: expected"),
         ("a\tb\tc\td\te\n", "list:1: expected .* got 5 columns"),
-        ("x/a\tb\ny/a\tb\n", r"list:2: its links would go to out/a\.align as those of line 1 do"),
+        ("x/a\tb\ny/a\tb\n", r"list:2: .*out/a\.align .*line 1"),
         ("#\n", "list: names no documents"),
     ],
 )
@@ -122,10 +120,10 @@ def test_what_is_to_be_aligned(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a", None), "name two documents, SOURCE and TARGET, or a list"),
+        (("a", None), "SOURCE and TARGET"),
         (("a", "b", "LIST"), "drop SOURCE, TARGET and --gold"),
         ((None, None, "LIST", None, "gold"), "drop SOURCE, TARGET and --gold"),
-        ((None, None, "LIST"), "links of many documents need files"),
+        ((None, None, "LIST"), "links .*need files"),
     ],
 )
 def test_what_can_not_be_aligned(arguments, message, tmp_path):
@@ -138,9 +136,7 @@ def test_formats_that_tell_languages_need_them():
     check_texts("out.tsv", [("", "")])
     check_texts(None, [("", "")])
     check_texts("out.tmx", [("deu_Latn", "eng_Latn")])
-    with pytest.raises(
-        ConfigError, match=r"out\.tmx tells its languages; name both with --source-language"
-    ):
+    with pytest.raises(ConfigError, match=r"out\.tmx .*--source-language"):
         check_texts("out.tmx", [("deu_Latn", "eng_Latn"), ("deu_Latn", "")])
 
 

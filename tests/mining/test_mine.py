@@ -100,19 +100,14 @@ def test_a_calibration_tells_what_to_expect(tmp_path, sides):
     assert doubt.startswith(
         "warning: held-out right pairs score more than wrong ones only 70% of the time"
     )
-    with pytest.raises(
-        ConfigError, match="is for scores made by 'mine ratio k=4 max', not 'mine ratio k=3 max'"
-    ):
+    with pytest.raises(ConfigError, match="'mine ratio k=4 max', not 'mine ratio k=3 max'"):
         run(MineJob(output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", k=3), sides)
 
 
 def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
     options = {"output": tmp_path / "p.tsv", "work": tmp_path / "w"}
-    assert (
-        "those of other shards are not; run the same command again"
-        in run(MineJob(shard="1/2", **options), sides)[0]
-    )
+    assert "those of other shards are not" in run(MineJob(shard="1/2", **options), sides)[0]
     assert "shard 2/2 is done" in run(MineJob(shard="2/2", **options), sides)[0]
     assert "shard 1/2 is done" in run(MineJob(shard="1/2", **options), sides)[0]
     assert len(run(MineJob(**options), sides)) == 3
@@ -145,7 +140,7 @@ def test_like_laser_nothing_is_checked(tmp_path, sides):
 
 def test_gold_of_other_texts(tmp_path, sides):
     write_lines(tmp_path / "gold.tsv", ["zh-1\ten-1"])
-    with pytest.raises(DataError, match="no gold pair is in the texts"):
+    with pytest.raises(DataError, match="no gold pair"):
         run(MineJob(output=tmp_path / "p.tsv", gold=tmp_path / "gold.tsv"), sides)
 
 
@@ -180,7 +175,7 @@ def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
 
 def test_what_is_read_is_not_written_over(tmp_path, sides):
     before = Path(sides[1].path).read_bytes()
-    with pytest.raises(ConfigError, match=r"a\.en is read as well and would be lost"):
+    with pytest.raises(ConfigError, match=r"a\.en is read"):
         run(MineJob(output=tmp_path / "p.tsv", report=tmp_path / "x" / ".." / "a.en"), sides)
     link = tmp_path / "link.tsv"
     link.symlink_to(tmp_path / "a.en")
@@ -188,9 +183,9 @@ def test_what_is_read_is_not_written_over(tmp_path, sides):
         MineJob(output=link),
         MineJob(output="memory://a/p.tsv", report="memory://a/p.tsv"),
     ):
-        with pytest.raises(ConfigError, match=r"would be lost|is to be written twice"):
+        with pytest.raises(ConfigError, match=r"be lost|written twice"):
             job.plan(*sides, "model")
-    with pytest.raises(DataError, match="is a folder; name a file"):
+    with pytest.raises(DataError, match="is a folder"):
         run(MineJob(output=tmp_path / "p.tsv", report=tmp_path), sides)
     assert Path(sides[1].path).read_bytes() == before
     assert not (tmp_path / "p.tsv.work").exists()
@@ -198,9 +193,7 @@ def test_what_is_read_is_not_written_over(tmp_path, sides):
 
 def test_a_place_that_nothing_can_be_written_to_shows_before_the_work(tmp_path, sides):
     report = tmp_path / "a.de" / "new" / "p.html"
-    with pytest.raises(
-        DataError, match=r"p\.html: can't write: Not a directory; choose another place"
-    ):
+    with pytest.raises(DataError, match=r"p\.html: .*Not a directory"):
         MineJob(output=tmp_path / "p.tsv", report=report).plan(*sides, "model")
     assert not (tmp_path / "p.tsv.work").exists()
 
@@ -211,7 +204,7 @@ def test_a_full_disk_says_where(tmp_path, sides, monkeypatch):
 
     with (
         monkeypatch.context() as patch,
-        pytest.raises(OSError, match=r"No space left on device: .*p\.tsv\.work"),
+        pytest.raises(OSError, match=r"No space .*p\.tsv\.work"),
     ):
         patch.setattr("interlingua.mining.vectors.os.pwrite", full)
         run(MineJob(output=tmp_path / "p.tsv"), sides)
@@ -238,11 +231,11 @@ def test_no_sizes_and_no_shards():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": 0.9}, "a precision or a column of probabilities needs --calibration"),
+        ({"precision": 0.9}, "needs --calibration"),
         ({"shard": "1/2"}, "a shard needs --work"),
-        ({"laser": True, "precision": 0.9}, "leave out one of --laser and --precision"),
-        ({"laser": True, "check": "length"}, "leave out one of --laser and --check"),
-        ({"laser": True, "drop": "length=2"}, "leave out one of --laser and --drop"),
+        ({"laser": True, "precision": 0.9}, "--laser and --precision"),
+        ({"laser": True, "check": "length"}, "--laser and --check"),
+        ({"laser": True, "drop": "length=2"}, "--laser and --drop"),
         ({"drop": "lenght"}, "unknown check 'lenght'"),
         ({"margin": "ratios"}, "margin 'ratios' is unknown"),
         ({"documents": "url"}, "say equal or urls"),

@@ -179,8 +179,8 @@ def test_no_pairs(mined, tmp_path):
     ("path", "columns", "message"),
     [
         ("p.zip", ("score",), "written as .tsv, .jsonl, .csv, .xlsx or .tmx"),
-        ("p.tsv", ("scores",), "unknown column 'scores'; did you mean 'score'"),
-        ("p.tsv", ("length",), "unknown column 'length'; name it in --check too"),
+        ("p.tsv", ("scores",), "column 'scores'; .*'score'"),
+        ("p.tsv", ("length",), "column 'length'; .*--check"),
     ],
 )
 def test_outputs_that_cant_be_written(path, columns, message):
@@ -193,7 +193,7 @@ def test_outputs_that_cant_be_written(path, columns, message):
     [
         ({"threshold": 1.0, "precision": 0.9}, "two ways to cut"),
         ({"precision": 95}, "precision must be .* got 95"),
-        ({"threshold": float("nan")}, "the threshold is no number"),
+        ({"threshold": float("nan")}, "threshold is no number"),
     ],
 )
 def test_two_ways_to_cut(options, message):

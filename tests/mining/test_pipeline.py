@@ -159,9 +159,7 @@ def test_known_vectors_take_the_models_place(tmp_path):
     found = mine_files(*known, MineConfig(), tmp_path / "two", model="m")
     assert as_pairs(found) == as_pairs(expected)
     np.testing.assert_allclose(found.pairs["score"], expected.pairs["score"], rtol=1e-5)
-    with pytest.raises(
-        DataError, match=r"expected 70 rows of floating-point numbers, .* got shape \(5, 24\)"
-    ):
+    with pytest.raises(DataError, match=r"70 rows .*shape \(5, 24\)"):
         np.save(tmp_path / "x.npy", np.zeros((5, 24), np.float32))
         mine_files(*known, MineConfig(), tmp_path / "three", model="m")
 
@@ -178,7 +176,7 @@ def test_shards_on_several_machines_join(tmp_path, monkeypatch):
         assert mine_files(source, target, MineConfig(), work, model="m", shard=(number, 3)) is None
     joined = mine_files(source, target, MineConfig(), work, model="m")
     assert joined.pairs.tobytes() == expected.pairs.tobytes()
-    with pytest.raises(ConfigError, match="documents are not searched in shards"):
+    with pytest.raises(ConfigError, match=r"documents .*in shards"):
         config = MineConfig(documents=DocumentMatch.parse("equal"))
         mine_files(source, target, config, work, model="m", shard=(1, 2))
 
@@ -237,16 +235,16 @@ def test_an_approximate_search_tells_its_recall_and_is_kept_apart(tmp_path):
         "approximate neighbors (ivf:99): recall@4 1.0000 of source and 1.0000 of target"
     )
     assert (tmp_path / "work" / "neighbors-k4-ivf-99").is_dir()
-    with pytest.raises(ConfigError, match="an approximate search is one process's"):
+    with pytest.raises(ConfigError, match="an approximate search"):
         mine_files(source, target, config, tmp_path / "work", model="m", shard=(1, 2))
 
 
 def test_another_run_is_refused(tmp_path):
     source, target, _ = sides(tmp_path)
     mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
-    with pytest.raises(ConfigError, match="vectors of another model, prompt or file"):
+    with pytest.raises(ConfigError, match="another model, prompt"):
         mine_files(source, target, MineConfig(), tmp_path / "work", model="other")
-    with pytest.raises(ConfigError, match="holds other texts or settings"):
+    with pytest.raises(ConfigError, match="texts or settings"):
         mine_files(source, target, MineConfig(equal="folded"), tmp_path / "work", model="m")
     again = mine_files(source, target, MineConfig(k=2), tmp_path / "work", model="m")
     assert len(again.pairs)
@@ -271,14 +269,14 @@ def test_a_file_of_vectors_that_is_mended_is_taken(tmp_path, monkeypatch, steps)
     good = np.load(path)
     np.save(path, np.where(np.arange(70)[:, None] == 60, np.nan, good))
     options = {"progress": Steps(lambda *_: None)} if steps else {}
-    with pytest.raises(DataError, match=r"y\.npy: row 60 \(counted from 0\) holds NaN or infinity"):
+    with pytest.raises(DataError, match=r"y\.npy: row 60 .*NaN"):
         mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options)
     np.save(path, good)
     assert len(
         mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options).pairs
     )
     np.save(path, 2 * good)
-    with pytest.raises(ConfigError, match="choose another --work folder or remove it"):
+    with pytest.raises(ConfigError, match="another --work folder"):
         mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options)
 
 
@@ -292,7 +290,7 @@ def test_texts_that_are_mended_are_taken(tmp_path):
     mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
     assert len(mined.y) == 70
     write_lines(target.path, lines[::-1])
-    with pytest.raises(ConfigError, match="holds other texts or settings"):
+    with pytest.raises(ConfigError, match="texts or settings"):
         mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
 
 
@@ -302,10 +300,7 @@ def test_vectors_of_two_widths_are_told_with_their_files(tmp_path, monkeypatch, 
     source, target, path = given(tmp_path)
     np.save(path, np.ones((70, 5)))
     options = {"progress": Steps(lambda *_: None)} if steps else {}
-    message = (
-        r"expected vectors of one width, got 24 of \S+a\.de and 5 of \S+y\.npy; take both from one"
-        r" model"
-    )
+    message = r"one width, got 24 of \S+a\.de and 5 of \S+y\.npy"
     with pytest.raises(DataError, match=message):
         mine_files(
             source._replace(vectors=()),
@@ -330,21 +325,21 @@ def test_vectors_of_zeros_are_told(tmp_path):
 
 def test_what_has_no_vector_is_named(tmp_path):
     source, target, _ = sides(tmp_path)
-    with pytest.raises(DataError, match="there is no vector of"):
+    with pytest.raises(DataError, match="no vector of"):
         mine_files(source._replace(encode=None), target, MineConfig(), tmp_path / "work", model="m")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"margin": "ratios"}, "margin 'ratios' is unknown; there are: ratio, distance, absolute"),
+        ({"margin": "ratios"}, "margin 'ratios' .*ratio, distance, absolute"),
         ({"retrieval": "fwd"}, "retrieval 'fwd' is unknown"),
         ({"equal": "yes"}, "equal 'yes' is unknown"),
         ({"k": 0}, "k = 0"),
         ({"like_laser": True, "documents": DocumentMatch(how="equal")}, "knows no documents"),
         (
             {"approximate": Approximate("ivf", 1), "documents": DocumentMatch(how="equal")},
-            "the search is exact, and short",
+            "exact, and short",
         ),
     ],
 )
@@ -420,7 +415,7 @@ def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_
         )
         for (code, texts), language in zip(lines.items(), ("deu_Latn", "eng_Latn"), strict=True)
     )
-    with pytest.raises(DataError, match="match them by --documents urls"):
+    with pytest.raises(DataError, match="--documents urls"):
         mine_files(
             source,
             target,

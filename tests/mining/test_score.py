@@ -174,9 +174,7 @@ def test_no_pairs_no_scores():
 
 def test_one_language_pair_at_a_time():
     pairs = [*bitext(2), TextPair("fr1", "en1", "fra_Latn", "eng_Latn")]
-    with pytest.raises(
-        DataError, match="several language pairs, deu_Latn-eng_Latn and then fra_Latn-eng_Latn"
-    ):
+    with pytest.raises(DataError, match="deu_Latn-eng_Latn and then fra_Latn-eng_Latn"):
         list(PairScorer(encode).score(pairs))
 
 
@@ -195,7 +193,7 @@ def test_plain_cosines_only_on_request():
     assert score_config("distance", k=2, window=8, cosine=False) == ScoreConfig(
         margin="distance", k=2, window=8
     )
-    with pytest.raises(ConfigError, match="say --cosine if you mean it"):
+    with pytest.raises(ConfigError, match="say --cosine"):
         score_config("absolute", k=4, window=8, cosine=False)
 
 
@@ -207,5 +205,5 @@ def test_vectors_that_are_not_finite_are_refused_by_their_text(margin):
         return found
 
     pairs = [*bitext(5), TextPair("de7", "en7", "deu_Latn", "eng_Latn")]
-    with pytest.raises(DataError, match="the encoder gave NaN or infinity for 'en7'"):
+    with pytest.raises(DataError, match=r"NaN .*'en7'"):
         list(PairScorer(broken, ScoreConfig(margin=margin, k=2)).score(pairs))

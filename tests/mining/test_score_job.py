@@ -174,9 +174,7 @@ def test_ctrl_c(tmp_path):
     write_pairs(PAIRS, path)
     config = ScoreConfig(window=10)
     job, out = ScoreJob(input=str(path), config=config, selection=NOTHING), io.StringIO()
-    with pytest.raises(
-        InterlinguaError, match="stopped after 10 pairs; the lines so far are whole"
-    ):
+    with pytest.raises(InterlinguaError, match="stopped after 10 pairs"):
         job.run(job.open(), stopped, stdout=out)
     assert len(out.getvalue().splitlines()) == 10
     seen.clear()
@@ -190,12 +188,12 @@ def test_ctrl_c(tmp_path):
     ("options", "message"),
     [
         ({"columns": ["scor"]}, "unknown column 'scor'"),
-        ({"columns": []}, "no column is named; choose some of score"),
-        ({"output": Path("a.tsv")}, "a.tsv is read as well and would be lost"),
-        ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv is to be written twice"),
+        ({"columns": []}, "no column is named"),
+        ({"output": Path("a.tsv")}, "a.tsv .*be lost"),
+        ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv .*written twice"),
         ({"columns": ["probability"]}, "probability needs --calibration"),
-        ({"format": "tmx"}, "standard output is tsv, jsonl or csv"),
-        ({"rejected": "x.tmx"}, "rejected pairs are written as .tsv, .jsonl"),
+        ({"format": "tmx"}, "tsv, jsonl or csv"),
+        ({"rejected": "x.tmx"}, "rejected pairs .*.tsv, .jsonl"),
         (
             {"selection": Selection(prior=0.5, checks=CheckPlan.parse("", ""))},
             "prior needs --calibration",
@@ -205,7 +203,7 @@ def test_ctrl_c(tmp_path):
                 "config": ScoreConfig(margin="absolute"),
                 "selection": Selection(checks=CheckPlan.parse("all", "")),
             },
-            "plain cosines look at no neighbors",
+            "plain cosines",
         ),
     ],
 )
@@ -216,13 +214,13 @@ def test_slips_are_seen_before_anything_is_loaded(options, message):
 
 def test_bitexts_that_can_not_be_read(tmp_path, monkeypatch):
     (tmp_path / "de-en.tsv").write_text("\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"de-en\.tsv: holds no pair; there is nothing to score"):
+    with pytest.raises(DataError, match=r"de-en\.tsv: holds no pair"):
         open_stream(str(tmp_path / "de-en.tsv"))
     (tmp_path / "x.de").write_text("a\n", encoding="utf-8")
     (tmp_path / "x.en").write_text("a\nb\n", encoding="utf-8")
     with pytest.raises(DataError, match="not aligned"):
         list(open_stream(str(tmp_path / "x")).pairs)
-    with pytest.raises(ConfigError, match="moses can't come from standard input"):
+    with pytest.raises(ConfigError, match=r"moses .*standard input"):
         open_stream("-", "moses")
     for text, message in (
         (b"a\tb\nc\n", "-:2: 1 columns, expected 2"),

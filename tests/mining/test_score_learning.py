@@ -128,11 +128,11 @@ def test_too_little_to_learn_from(noisy, tmp_path):
     )
     (tmp_path / "held.de-en.tsv").write_text("a\tb\n", encoding="utf-8")
     stream = open_stream(str(tmp_path / "noisy.de-en.tsv"))
-    with pytest.raises(DataError, match="a calibration takes at least"):
+    with pytest.raises(DataError, match="calibration takes"):
         LearnJob(output=tmp_path / "c", labels=tmp_path / "labels.tsv").run(
             stream, encode, model="m"
         )
-    with pytest.raises(DataError, match="fewer than two pairs"):
+    with pytest.raises(DataError, match="fewer than two"):
         LearnJob(output=tmp_path / "c", parallel=str(tmp_path / "held.de-en.tsv")).run(
             stream, encode, model="m"
         )
@@ -141,14 +141,14 @@ def test_too_little_to_learn_from(noisy, tmp_path):
 
 def test_one_thing_to_learn_from(tmp_path):
     for options in ({}, {"labels": tmp_path, "parallel": "x"}):
-        with pytest.raises(ConfigError, match="give one of --judged, judged pairs, and --parallel"):
+        with pytest.raises(ConfigError, match="--judged, judged pairs, and --parallel"):
             LearnJob(output=tmp_path / "c", **options)
     assert learn_job(None, None, None, ScoreConfig()) is None
     assert learn_job(tmp_path, None, "x.tsv", ScoreConfig(k=2)) == LearnJob(
         output=tmp_path, parallel="x.tsv", config=ScoreConfig(k=2)
     )
     (tmp_path / "c").write_text("{}")
-    with pytest.raises(DataError, match="c: is no calibration file"):
+    with pytest.raises(DataError, match=r"c: .*calibration file"):
         LearnJob(output=tmp_path / "c", parallel="x")
-    with pytest.raises(ConfigError, match="name the calibration to write with --learn"):
+    with pytest.raises(ConfigError, match=r"name .*--learn"):
         learn_job(None, None, "x.tsv", ScoreConfig())

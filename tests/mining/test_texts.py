@@ -69,7 +69,7 @@ def test_a_side_that_is_there_is_not_read_again(tmp_path):
     build_side(tmp_path / "side", lambda: [Line("a", "1")], what="this")
     again = build_side(tmp_path / "side", lambda: pytest.fail("read again"), what="this")
     assert list(again.texts) == ["a"]
-    with pytest.raises(ConfigError, match="holds other texts or settings"):
+    with pytest.raises(ConfigError, match="texts or settings"):
         build_side(tmp_path / "side", list, what="that")
 
 
@@ -92,7 +92,7 @@ def test_layouts(tmp_path):
     path.write_bytes(gzip.compress(b"d1\ts1\t one\ttwo \r\nd1\tno id\n\n"))
     assert list(read_lines([path], "lines"))[1:] == [Line("d1\tno id", "2"), Line("", "3")]
     assert next(iter(read_lines([path], "lines", strip=False))) == Line("d1\ts1\t one\ttwo ", "1")
-    with pytest.raises(DataError, match=r"a.tsv.gz:3: expected document TAB text, got no tab"):
+    with pytest.raises(DataError, match=r"a.tsv.gz:3: .*no tab"):
         list(read_lines([path], "documents"))
     path.write_bytes(gzip.compress(b"d1\ts1\t one\ttwo \nd1\tno id\n"))
     assert list(read_lines([path], "documents")) == [
@@ -103,7 +103,7 @@ def test_layouts(tmp_path):
     (tmp_path / "next").write_text("d2\ttwo\nno tab\n", encoding="utf-8")
     both = [path, tmp_path / "next"]
     assert [line.name for line in read_lines(both, "lines")] == ["1", "2", "3", "4"]
-    with pytest.raises(DataError, match=r"next:2: expected id TAB text"):
+    with pytest.raises(DataError, match=r"next:2: .*id TAB text"):
         list(read_lines(both, "ids"))
 
 
@@ -138,7 +138,7 @@ def test_the_layout_shows_in_the_first_lines(tmp_path, text, layout):
 
 def test_an_empty_file_has_no_layout(tmp_path):
     (tmp_path / "a").write_text("")
-    with pytest.raises(DataError, match="the file is empty"):
+    with pytest.raises(DataError, match="file is empty"):
         guess_layout(tmp_path / "a")
 
 

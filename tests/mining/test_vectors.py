@@ -93,20 +93,15 @@ def test_broken_or_unlike_vectors_are_refused(tmp_path, side):
         table[1, 0] = np.nan
         return table
 
-    message = (
-        r"^a\.de: the encoder gave NaN or infinity for line '1', 'de1 de2'; try --dtype float32,"
-        r" leave"
-    )
+    message = r"^a\.de: .*NaN .*line '1', 'de1 de2'; try --dtype float32"
     with pytest.raises(DataError, match=message):
         embed_side(side, broken, tmp_path / "x", path="a.de")
-    with pytest.raises(DataError, match="the encoder gave NaN or infinity for line '0'"):
+    with pytest.raises(DataError, match=r"NaN .*line '0'"):
         embed_side(side, lambda texts: embed(texts).astype(np.float64) * 1e200, tmp_path / "x")
-    with pytest.raises(
-        ConfigError, match=r"the vectors given and the model's have widths \[5, 24\]"
-    ):
+    with pytest.raises(ConfigError, match=r"widths \[5, 24\]"):
         embed_side(side, embed, tmp_path / "x", known=KnownVectors([np.ones((2, 5))]))
     embed_side(side, embed, tmp_path / "x", shard=(1, 2))
-    with pytest.raises(ConfigError, match="vectors of another shape are there"):
+    with pytest.raises(ConfigError, match="vectors of another"):
         embed_side(side, lambda texts: embed(texts)[:, :7], tmp_path / "x")
 
 
@@ -116,16 +111,14 @@ def test_vectors_of_a_file(tmp_path):
     table.tofile(tmp_path / "a.raw")
     for name in ("a.npy", "a.raw"):
         np.testing.assert_array_equal(open_vectors([tmp_path / name], 4)[np.arange(4)], table)
-    with pytest.raises(DataError, match=r"expected 5 rows of floating-point numbers"):
+    with pytest.raises(DataError, match="expected 5 rows"):
         open_vectors([tmp_path / "a.npy"], 5)
-    with pytest.raises(
-        DataError, match=r"is no .npy file, and its 48 bytes are no float32 rows for 5 lines"
-    ):
+    with pytest.raises(DataError, match=r"no .npy file, .* 48 bytes .* 5 lines"):
         open_vectors([tmp_path / "a.raw"], 5)
     np.save(tmp_path / "o.npy", np.array([[1]], dtype=object))
-    with pytest.raises(DataError, match="no array that can be mapped"):
+    with pytest.raises(DataError, match="can be mapped"):
         open_vectors([tmp_path / "o.npy"], 1)
-    with pytest.raises(DataError, match="can't be read: No such file"):
+    with pytest.raises(DataError, match="No such file"):
         open_vectors([tmp_path / "none.npy"], 1)
 
 
@@ -139,15 +132,13 @@ def test_vectors_of_several_files_are_one_table(tmp_path):
     found, rows = open_vectors(paths, 9), np.array([8, 0, 3, 4, 4])
     np.testing.assert_allclose(found[rows], table[rows], rtol=1e-3)
     assert found[rows].dtype == np.float32
-    with pytest.raises(DataError, match=r"0.npy: expected 10 rows of .* got shape \(9, 3\)"):
+    with pytest.raises(DataError, match=r"0.npy: expected 10 rows .*shape \(9, 3\)"):
         open_vectors(paths, 10)
     np.save(paths[1], np.zeros((0, 4)))
     with pytest.raises(DataError, match=r"got shape \(9, 3\) and \(9, 4\)"):
         open_vectors(paths, 9)
     table.tofile(tmp_path / "raw")
-    with pytest.raises(
-        DataError, match="are no float32 rows of a known number, as one of several files has"
-    ):
+    with pytest.raises(DataError, match="a known number"):
         open_vectors([*paths, tmp_path / "raw"], 9)
 
 
@@ -164,11 +155,11 @@ def test_vectors_of_length_one():
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
-        (np.full(3, np.inf), "holds NaN or infinity; embed that line again"),
-        ([np.nan, 0, 0], "holds NaN or infinity"),
-        (np.full(3, 1e39), "is too long for float32; scale it to length 1"),
-        (np.full(3, 1e200), "is too long for float32"),
-        (np.full(3, 3e38), "is too long for float32"),
+        (np.full(3, np.inf), ".*NaN"),
+        ([np.nan, 0, 0], ".*NaN"),
+        (np.full(3, 1e39), ".*float32.* length 1"),
+        (np.full(3, 1e200), ".*long for float32"),
+        (np.full(3, 3e38), ".*long for float32"),
     ],
 )
 def test_broken_vectors_of_a_file_are_told_by_file_and_row(tmp_path, side, broken, told):
@@ -188,7 +179,7 @@ def test_only_vectors_that_a_text_takes_are_looked_at(side):
     table = np.ones((11, 3))
     table[10] = np.nan  # the line again of text 3
     check_known(side, KnownVectors([table]))
-    with pytest.raises(DataError, match=r"^row 10 \(counted from 0\) holds NaN"):
+    with pytest.raises(DataError, match=r"^row 10 .*NaN"):
         check_known(side, KnownVectors([table]), last=True)
 
 
@@ -231,9 +222,7 @@ def test_damage_of_another_shard_is_an_error(tmp_path, side):
     content = bytearray((tmp_path / "x" / "vectors.npy").read_bytes())
     content[-1] ^= 1  # the third portion is the first shard's
     (tmp_path / "x" / "vectors.npy").write_bytes(content)
-    with pytest.raises(
-        DataError, match=r"vectors\.npy: 1 portions of vectors that other shards made are damaged"
-    ):
+    with pytest.raises(DataError, match=r"vectors\.npy: 1 portions .*damaged"):
         drop_damaged(tmp_path / "x", len(side), (2, 2))
     drop_damaged(tmp_path / "x", len(side), (1, 2))
     assert finished(tmp_path / "x") == {0, 4}

@@ -108,7 +108,7 @@ def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, file
             "x/side.json",
             "y/model.json",
         }
-        assert "x-0.npz: is missing, though journal.txt says" in errors["neighbors-k4/x-0.npz"]
+        assert "x-0.npz: is missing, though journal.txt" in errors["neighbors-k4/x-0.npz"]
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,7 @@ def test_a_folder_of_others_is_refused_before_any_work(tmp_path, files, name):
     path = tmp_path / "w" / name
     path.parent.mkdir(parents=True)
     path.write_text("precious")
-    with pytest.raises(
-        ConfigError, match=rf"w holds {name.split('/')[0]}, which .* choose another --work folder"
-    ):
+    with pytest.raises(ConfigError, match=f"w holds {name.split('/')[0]}, .* --work"):
         mine(files, tmp_path / "w", tmp_path / "p.tsv")
     assert path.read_text() == "precious"
     assert not (tmp_path / "p.tsv").exists()
@@ -144,7 +142,7 @@ def test_only_our_files_go_at_the_end(tmp_path, files, verb, caplog):
     assert (tmp_path / "o.tsv").is_file()
     assert sorted(path for path in work.rglob("*") if path.is_file()) == sorted(precious)
     assert {path.read_text() for path in precious} == {"precious"}
-    assert f"{work} is kept: it holds files that this command did not make" in caplog.text
+    assert f"{work} is kept" in caplog.text
 
 
 def test_nothing_of_ours_is_left(tmp_path, files):
@@ -186,7 +184,7 @@ def test_two_jobs_with_one_output_do_not_meet(tmp_path, files):
     lock = exclusive(tmp_path / "o.tsv.work", remedy="x")
     with (
         lock,
-        pytest.raises(ConfigError, match=rf"o\.tsv\.work is in use by process {os.getpid()} on"),
+        pytest.raises(ConfigError, match=rf"o\.tsv\.work is in use .*{os.getpid()}"),
     ):
         mine(files, None, tmp_path / "o.tsv")
     assert mine(files, None, tmp_path / "o.tsv")
@@ -195,7 +193,7 @@ def test_two_jobs_with_one_output_do_not_meet(tmp_path, files):
 def test_shards_share_a_folder_and_each_is_done_once(tmp_path):
     with at_work(tmp_path, (1, 2)), at_work(tmp_path, (2, 2)):
         for shard in ((1, 2), None):
-            with pytest.raises(ConfigError, match="is in use by process"), at_work(tmp_path, shard):
+            with pytest.raises(ConfigError, match="in use by"), at_work(tmp_path, shard):
                 pass
     with at_work(tmp_path):
         claim(tmp_path)

@@ -30,9 +30,9 @@ def row(**columns):
 def test_a_column_that_is_not_there():
     plan = CheckPlan.parse("length", "")
     check_columns(["score", "length", "source_language"], ["score"], plan)
-    with pytest.raises(ConfigError, match="unknown column 'numbers'; name it in --check too"):
+    with pytest.raises(ConfigError, match=r"column 'numbers'; .*--check"):
         check_columns(["numbers"], ["score"], plan)
-    with pytest.raises(ConfigError, match="unknown column 'scor'; did you mean 'score'"):
+    with pytest.raises(ConfigError, match=r"column 'scor'; .*'score'"):
         check_columns(["scor"], ["score"], plan)
     with pytest.raises(ConfigError, match="no column is named"):
         check_columns([], ["score"], plan)
@@ -67,7 +67,7 @@ def test_files_appear_when_they_are_whole(tmp_path):
 
 def test_a_format_without_columns_is_refused():
     assert format_with_columns("x.jsonl.gz", "rejected pairs") == "jsonl"
-    with pytest.raises(ConfigError, match=r"x\.tmx: rejected pairs are written as .*csv"):
+    with pytest.raises(ConfigError, match=r"x\.tmx: rejected pairs .*csv"):
         format_with_columns("x.tmx", "rejected pairs")
 
 

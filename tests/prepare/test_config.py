@@ -67,11 +67,11 @@ def test_impossible_settings(make, message):
     [
         (
             '["de", "deu"]',
-            r"a\.toml: sources\[0\]: languages: both sides are deu_Latn; name two languages",
+            r"a\.toml: sources\[0\]: languages: .*deu_Latn",
         ),
         (
             '["Germn", "en"]',
-            r"a\.toml: sources\[0\]: languages: unknown language 'Germn'; did you mean deu_Latn",
+            r"a\.toml: sources\[0\]: languages: .*'Germn'; .*deu_Latn",
         ),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_sources_languages_are_two_known_ones(tmp_path, override, message):
 
 def test_languages_to_keep_are_known(tmp_path):
     (tmp_path / "a.toml").write_text(TOML)
-    with pytest.raises(ConfigError, match=r"a\.toml: languages: unknown language 'Germn'"):
+    with pytest.raises(ConfigError, match=r"a\.toml: languages: .*'Germn'"):
         load_config(PrepareConfig, tmp_path / "a.toml", overrides=['languages=["Germn"]'])
 
 

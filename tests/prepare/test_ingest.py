@@ -106,7 +106,7 @@ def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
         "interlingua.prepare.ingest.read_chunks",
         lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])]),
     )
-    with pytest.raises(DataError, match="a cleaning process was killed"):
+    with pytest.raises(DataError, match="process was killed"):
         ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Progress())
 
 

@@ -56,7 +56,7 @@ def test_nothing_left_says_what_took_it(shards):
     check_not_empty(shards)
     for shard in shards:
         shard.fates[:] = Fate.duplicate
-    with pytest.raises(DataError, match=r"no pair is left to train on \(duplicate 200\)"):
+    with pytest.raises(DataError, match=r"no pair .*\(duplicate 200\)"):
         check_not_empty(shards)
     with pytest.raises(DataError, match="cleaning left nothing"):
         check_not_empty([])

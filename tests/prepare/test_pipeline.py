@@ -151,7 +151,7 @@ def test_a_vocabulary_that_is_not_there_is_told_before_anything_is_read(
     config = config_for(
         tmp_path, corpus, vocabulary=VocabularyConfig(path=str(tmp_path / "absent"))
     )
-    with pytest.raises(DataError, match="absent: no such model directory"):
+    with pytest.raises(DataError, match="absent: no such"):
         prepare(config, show_progress=False)
 
 
@@ -247,7 +247,7 @@ def test_another_name_of_a_folder_has_the_same_lock(tmp_path, corpus):
     (tmp_path / "link").symlink_to(tmp_path / "prepared")
     config = dataclasses.replace(config_for(tmp_path, corpus), output=tmp_path / "link")
     lock = exclusive(tmp_path, name=".prepared.lock", remedy="x")
-    with lock, pytest.raises(ConfigError, match=r"link is in use by process"):
+    with lock, pytest.raises(ConfigError, match="link is in use"):
         prepare(config, show_progress=False)
 
 
@@ -256,9 +256,7 @@ def test_two_runs_do_not_make_one_folder(tmp_path, corpus):
     lock = exclusive(tmp_path, name=".prepared.lock", remedy="x")
     with (
         lock,
-        pytest.raises(
-            ConfigError, match=rf"prepared is in use by process {os.getpid()} on .* --output"
-        ),
+        pytest.raises(ConfigError, match=f"prepared is in use .*{os.getpid()} .* --output"),
     ):
         prepare(config, overwrite=True, show_progress=False)
     prepare(config, show_progress=False)

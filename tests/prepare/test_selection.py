@@ -271,7 +271,7 @@ def test_an_earlier_rule_has_the_row():
 
 def test_an_empty_corpus_is_no_crash(tmp_path):
     assert select([], config_for(tmp_path, tmp_path), tmp_path, Progress()) == ({}, ())
-    with pytest.raises(Exception, match="no such evaluation folder"):
+    with pytest.raises(Exception, match="no such evaluation"):
         select(
             [],
             config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",)),

@@ -72,9 +72,7 @@ def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
     good = '{"source": "a", "target": "b", "source_language": "de", "target_language": "en"'
     path.write_text(f'{good}, "score": 1}}\n{good}}}\n', encoding="utf-8")
     source = SourceConfig(paths=(path,), max_pairs=1, max_pairs_by="score")
-    with pytest.raises(
-        DataError, match="a pair has no score, which min_score and max_pairs_by go by"
-    ):
+    with pytest.raises(DataError, match="min_score and max_pairs_by"):
         list(read_chunks(str(path), source, 0, skipped=Counter()))
     bad = BadLines("skip")
     (chunk,) = read_chunks(str(path), source, 0, skipped=Counter(), bad=bad)
@@ -86,9 +84,9 @@ def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
     [
         ({"paths": (Path("absent.de-en.tsv"),)}, "no such file"),
         ({"paths": (Path("absent/*.tsv"),)}, "no file matches"),
-        ({"paths": (Path("x.docx"),)}, "is no format of bitext"),
-        ({"paths": (Path("news.tsv"),)}, "its languages are neither given nor in its name"),
-        ({"paths": (Path("good.de-en.tsv"),), "min_score": 1.0}, "a pair has no score"),
+        ({"paths": (Path("x.docx"),)}, "no format of"),
+        ({"paths": (Path("news.tsv"),)}, "its languages"),
+        ({"paths": (Path("good.de-en.tsv"),), "min_score": 1.0}, "no score"),
     ],
 )
 def test_every_source_is_looked_at_before_any_work(tmp_path, monkeypatch, last, message):
@@ -99,7 +97,7 @@ def test_every_source_is_looked_at_before_any_work(tmp_path, monkeypatch, last, 
     check_sources(PrepareConfig(output=tmp_path / "out", sources=(good,)))
     with pytest.raises(DataError, match=message):
         check_sources(PrepareConfig(output=tmp_path / "out", sources=(good, SourceConfig(**last))))
-    with pytest.raises(DataError, match="no such evaluation folder"):
+    with pytest.raises(DataError, match="no such evaluation"):
         check_sources(
             PrepareConfig(
                 output=tmp_path / "out", sources=(good,), decontaminate=(Path("nowhere"),)

@@ -124,9 +124,7 @@ def test_read_counts_what_it_reads_and_skips(tmp_path):
 
 
 def test_missing_folder_is_named(tmp_path):
-    with pytest.raises(
-        DataError, match="nowhere: no such folder; check the path given with --catalogues"
-    ):
+    with pytest.raises(DataError, match=r"nowhere: .*--catalogues"):
         list(read_catalogues(Source(name="x", folder=tmp_path / "nowhere")))
 
 

@@ -52,9 +52,7 @@ def test_collect_keeps_languages_with_sentences_and_few_names(sources, tmp_path)
 
 
 def test_too_few_sentences_are_an_error_that_names_the_sources(sources, tmp_path):
-    with pytest.raises(
-        DataError, match=f"no language has {MIN_SENTENCES} translated sentences in iso names"
-    ):
+    with pytest.raises(DataError, match=f"{MIN_SENTENCES} translated .*iso names"):
         collect(sources[1:], tmp_path / "out", progress=nothing)
 
 

@@ -135,7 +135,7 @@ def test_the_last_lines_name_the_model_that_comes_with_the_library(done):
 
 
 def test_nothing_to_learn_from(tmp_path):
-    with pytest.raises(DataError, match="there is no catalogue to learn from"):
+    with pytest.raises(DataError, match="no catalogue"):
         quickstart(
             Settings(output=tmp_path, budget_seconds=15, packages=()), console=Console(quiet=True)
         )
@@ -146,15 +146,13 @@ def test_too_few_sentences(tmp_path):
     settings = Settings(
         output=tmp_path / "out", budget_seconds=15, catalogues=(tmp_path / "in",), packages=()
     )
-    with pytest.raises(DataError, match="no language has 100 translated sentences"):
+    with pytest.raises(DataError, match="100 translated sentences"):
         quickstart(settings, console=Console(quiet=True))
 
 
 def test_too_small_a_budget_says_how_much_it_needs(catalogues, tmp_path):
     settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
-    with pytest.raises(
-        ConfigError, match="--budget-seconds 1 leaves 0 s for training; give at least"
-    ):
+    with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s"):
         quickstart(settings, console=Console(quiet=True))
 
 
@@ -175,24 +173,24 @@ def test_what_no_quickstart_wrote_is_not_touched(catalogues, tmp_path, name):
     mine.parent.mkdir(exist_ok=True)
     mine.write_text("mine")
     settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
-    with pytest.raises(ConfigError, match=f"holds other files .{name}.*name another folder"):
+    with pytest.raises(ConfigError, match=f"other files .{name}"):
         quickstart(settings, console=Console(quiet=True))
     assert mine.read_text() == "mine"
-    with pytest.raises(ConfigError, match="is a file; name another folder"):
+    with pytest.raises(ConfigError, match=r"a file; .*folder"):
         quickstart(dataclasses.replace(settings, output=mine), console=Console(quiet=True))
 
 
 def test_a_quickstart_that_was_stopped_may_begin_again(catalogues, tmp_path):
     settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
     for _ in range(2):
-        with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s for training"):
+        with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s"):
             quickstart(settings, console=Console(quiet=True))
 
 
 def test_one_quickstart_in_a_folder_at_a_time(tmp_path):
     settings = Settings(output=tmp_path / "out", budget_seconds=15, packages=())
     lock = exclusive(tmp_path / "out", remedy="x")
-    with lock, pytest.raises(ConfigError, match=r"out is in use by process .* --output"):
+    with lock, pytest.raises(ConfigError, match=r"out is in use .* --output"):
         quickstart(settings, console=Console(quiet=True))
 
 

@@ -107,5 +107,5 @@ def test_a_map_of_another_width_is_refused(encoder):
     made = fit_language_map(
         language_statistics([(code, rng.normal(size=(5, 4))) for code in ("a", "b")])
     )
-    with pytest.raises(ConfigError, match="the map takes vectors of 4 elements"):
+    with pytest.raises(ConfigError, match="vectors of 4 elements"):
         IndexedModel(encoder, "m", language_map=made)

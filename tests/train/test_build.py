@@ -74,16 +74,12 @@ def test_pretrained_backbone_with_another_vocabulary(
         word_vocabulary.tokenizer.to_str(), special_tokens=word_vocabulary.special_tokens
     )
     tiny_table["encoder"] = {"path": str(tmp_path / "model")}
-    with pytest.raises(
-        ConfigError, match=r"another vocabulary than the corpus.*prepare the corpus with"
-    ):
+    with pytest.raises(ConfigError, match=r"another vocabulary .*prepare"):
         build_encoder(train_config_from(tiny_table), other)
     corpus = tmp_path / "corpus"
     (corpus / "backbone").mkdir(parents=True)
     tiny_table["data"]["corpus"] = str(corpus)
-    with pytest.raises(
-        ConfigError, match=r"trim = true.*corpus/backbone: set encoder\.path to that"
-    ):
+    with pytest.raises(ConfigError, match=r"trim = true.*: set encoder\.path"):
         build_encoder(train_config_from(tiny_table), other)
 
 
@@ -112,7 +108,7 @@ def test_a_feed_that_micro_batches_can_t_share(table_of_feeds):
     sources = open_data(config, ("questions", "parallel")).train
     with pytest.raises(
         ConfigError,
-        match=r"a step has 5 rows of parallel data, which its 2 micro-batches can't share",
+        match=r"5 rows .* 2 micro-batches",
     ):
         MicroBatches(config, sources, 120, Engine(config.run))
 
@@ -201,7 +197,7 @@ def test_a_method_that_calls_the_backbone_itself_can_t_be_computed_in_parts(
     tiny_table["run"]["gradcache_sentences"] = 5
     with pytest.raises(
         ConfigError,
-        match=r"gradcache_sentences is set, but tlm computes its passes whole; remove it",
+        match=r"gradcache_sentences .*tlm",
     ):
         build_objective(train_config_from(tiny_table), word_vocabulary)
 

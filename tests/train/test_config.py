@@ -54,11 +54,11 @@ def test_prefixes_stand_beside_the_method_s_own_options(tiny_config, tmp_path):
         ("optimizer.name=sgd", "adamw"),
         ("optimizer.learning_rate=0", "learning_rate must be above 0"),
         ("schedule.warmup_steps=-1", "at least 0"),
-        (("schedule.name=ramp", "schedule.warmup_steps=20"), "ramp warms up during the whole run"),
+        (("schedule.name=ramp", "schedule.warmup_steps=20"), "the whole run"),
         ("run.save_steps=0", "save_steps must be above 0"),
         (
             "run.eval_steps=2.5",
-            r"eval_steps is 2\.5; give a whole number of steps, or a share below 1",
+            r"eval_steps is 2\.5; .*whole number",
         ),
         ("run.max_steps=0", "exactly one of"),
         ("encoder.path=xlm-roberta-base", "either preset"),
@@ -86,14 +86,14 @@ def test_an_override_of_the_length_takes_its_place(tiny_config, tmp_path):
 
 def test_method_must_be_named(tiny_table):
     del tiny_table["method"]["name"]
-    with pytest.raises(ConfigError, match=r"needs a name; known: .*ems"):
+    with pytest.raises(ConfigError, match=r"name; known: .*ems"):
         train_config_from(tiny_table)
 
 
 def test_a_pretrained_backbone_has_its_sizes():
     with pytest.raises(ConfigError, match="hidden_size can't be changed"):
         EncoderConfig(path="somewhere", hidden_size=64)
-    with pytest.raises(ConfigError, match="initialization can't be changed"):
+    with pytest.raises(ConfigError, match="initialization"):
         EncoderConfig(path="somewhere", initialization="bert")
 
 
@@ -172,7 +172,7 @@ def test_paths_in_terms_become_absolute(tiny_table, tmp_path, monkeypatch):
 def test_only_sizes_that_were_set_are_named(processes):
     run = RunConfig(output=Path("x"), max_steps=1, global_batch_size=24)
     with pytest.raises(
-        ConfigError, match=f"global_batch_size 24 can't be .* by {processes} processes"
+        ConfigError, match=f"global_batch_size 24 can't be .* {processes} processes"
     ) as caught:
         run.accumulation(processes)
     assert "micro_batch_size" not in str(caught.value)

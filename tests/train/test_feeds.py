@@ -100,11 +100,9 @@ def test_the_digest_of_several_feeds_sees_each(table, tmp_path):
 
 
 def test_a_feed_that_is_missing_or_not_read(table):
-    with pytest.raises(ConfigError, match=r"needs labeled data; give data\.labeled"):
+    with pytest.raises(ConfigError, match=r"give data\.labeled"):
         open_data(without(table, "labeled"), ("labeled", "monolingual"))
-    with pytest.raises(
-        ConfigError, match=r"does not read monolingual data; remove data\.monolingual"
-    ):
+    with pytest.raises(ConfigError, match=r"remove data\.monolingual"):
         open_data(train_config_from(table), ("parallel",))
 
 
@@ -122,9 +120,7 @@ def test_a_vocabulary_without_a_corpus(table, tmp_path, word_vocabulary):
 def test_texts_in_memory_that_the_encoder_can_not_take(table):
     config = train_config_from(table)
     rows = open_data(config, ("labeled", "monolingual")).train["labeled"]
-    with pytest.raises(
-        ConfigError, match=r"data\.labeled: a text of 3 tokens, but the encoder takes 2"
-    ):
+    with pytest.raises(ConfigError, match=r"data\.labeled: .* 3 tokens, .* 2"):
         make_plan("labeled", rows, config.data, batch_size=2, max_tokens=2, seed=0)
 
 
@@ -151,7 +147,7 @@ def test_corpora_that_are_none(tiny_table, tmp_path, prepared, word_vocabulary):
         tiny_table["data"]["corpus"] = str(path)
         return open_data(train_config_from(tiny_table), ("parallel",))
 
-    with pytest.raises(DataError, match="no such folder; run: interlingua prepare"):
+    with pytest.raises(DataError, match="interlingua prepare"):
         opened(tmp_path / "nowhere")
     with pytest.raises(DataError, match=r"vocabulary\.json"):
         opened(tmp_path)
@@ -181,7 +177,7 @@ def test_chosen_language_pairs(tiny_table):
     assert set(plans[1].batch_at(0).a.languages) == {"deu_Latn"}
     with pytest.raises(
         ConfigError,
-        match=r"none of the language pairs en-ko is in .*; there are: deu_Latn-eng_Latn",
+        match=r"en-ko .*deu_Latn-eng_Latn",
     ):
         opened("en-ko")
 
@@ -212,15 +208,13 @@ def test_labels_of_the_other_kind(tiny_table, tmp_path):
     path.write_text("a\tb\tneutral\n", encoding="utf-8")
     tiny_table["data"]["labeled"] = {"paths": [str(path)], "kind": "nli"}
     tiny_table["method"] = {"name": "sts"}
-    with pytest.raises(ConfigError, match="kind is 'nli', but the method sts learns from 'sts'"):
+    with pytest.raises(ConfigError, match=r"kind is 'nli', .*sts .*'sts'"):
         open_data(train_config_from(tiny_table), ("labeled",))
 
 
 def test_pairs_without_the_pivot_language_are_refused_before_the_first_step(tiny_table):
     tiny_table["method"] = {"name": "calibrated", "pivot": "ru"}
-    with pytest.raises(
-        ConfigError, match=r"no side in the pivot language rus_Cyrl; set method\.pivot"
-    ):
+    with pytest.raises(ConfigError, match=r"pivot .*rus_Cyrl; .*method\.pivot"):
         open_data(train_config_from(tiny_table), ("parallel",))
     tiny_table["data"]["language_pairs"] = ["en-ru"]
     assert len(open_data(train_config_from(tiny_table), ("parallel",)).train["parallel"])

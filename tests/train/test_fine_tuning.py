@@ -86,7 +86,7 @@ def test_vectors_that_are_not_finite_are_told_in_words_of_training(from_model):
         return {"score": 1.0}
 
     with pytest.raises(
-        NotFiniteError, match=r"not finite after step 6; .*optimizer\.learning_rate"
+        NotFiniteError, match=r"finite after step 6; .*optimizer\.learning_rate"
     ) as caught:
         train(from_model(metric_for_best_model="score"), evaluate=broken, progress=False)
     assert isinstance(caught.value.__cause__, TaskError)

@@ -52,7 +52,7 @@ def test_the_term_that_is_not_finite_is_named(engine, tmp_path, bad):
     (tmp_path / "step-00000004").mkdir()
     meter = Meter(engine, tmp_path)
     with pytest.raises(
-        NotFiniteError, match=r"contrastive is .*(nan|inf) in step 8; .*step-00000004"
+        NotFiniteError, match=r"contrastive .*(nan|inf) .*step 8; .*step-00000004"
     ) as caught:
         meter.add(7, tensors(loss=bad, xtr=1.0, contrastive=bad))
     assert "learning_rate" in str(caught.value)
@@ -63,7 +63,7 @@ def test_late_reading_still_names_the_step(engine, tmp_path):
     meter._late = 16
     for step in range(3):
         meter.add(step, tensors(loss=math.nan if step == 1 else 1.0))
-    with pytest.raises(NotFiniteError, match="loss is nan in step 2; there is no checkpoint yet"):
+    with pytest.raises(NotFiniteError, match=r"loss is nan .*2; .*no checkpoint"):
         meter.flush()
 
 
@@ -86,9 +86,7 @@ def test_the_weight_that_is_not_finite_is_named(engine, tmp_path, bad):
     require_finite(module, engine, tmp_path, 7)
     module[1].weight[0, 2] = bad
     (tmp_path / "step-00000004").mkdir()
-    with pytest.raises(
-        NotFiniteError, match=r"weight 1\.weight is not finite after step 7; .*step-00000004"
-    ):
+    with pytest.raises(NotFiniteError, match=r"weight 1\.weight .*step 7; .*step-00000004"):
         require_finite(module, engine, tmp_path, 7)
 
 
@@ -97,7 +95,7 @@ def test_a_full_disk_is_one_line(tmp_path):
     with (
         pytest.raises(
             DataError,
-            match=r"metrics\.jsonl: can't write: No space left on device; free some space",
+            match=r"metrics\.jsonl: .*No space",
         ),
         log,
     ):

@@ -60,7 +60,7 @@ def test_the_folder_offers_the_function():
         configs.TrainConfig,
         configs.load_train_config,
     )
-    with pytest.raises(AttributeError, match="has no attribute 'trian'"):
+    with pytest.raises(AttributeError, match="attribute 'trian'"):
         _ = folder.trian
 
 
@@ -224,9 +224,7 @@ def test_a_term_that_is_not_finite_stops_the_run(tiny_config, monkeypatch):
         return output._replace(loss=output.loss * float("nan"), terms=terms)
 
     monkeypatch.setattr(EMS, "forward", broken)
-    with pytest.raises(
-        NotFiniteError, match=r"contrastive is nan in step 10; the last good .*step-00000008"
-    ):
+    with pytest.raises(NotFiniteError, match=r"contrastive is nan in step 10; .*step-00000008"):
         train(config, progress=False)
     newest = checkpoints_in(config.run.output / "checkpoints")[-1]
     assert all(tensor.isfinite().all() for tensor in _read(newest).values())
@@ -286,7 +284,7 @@ def test_a_checkpoint_that_does_not_fit_the_disk(tiny_config, monkeypatch):
         save(path, tensors)
 
     monkeypatch.setattr(module, "write_safetensors", full)
-    with pytest.raises(CheckpointError, match=r"No space left on device.*step 4 is kept"):
+    with pytest.raises(CheckpointError, match=r"No space .*step 4"):
         train(config, progress=False)
     monkeypatch.undo()
     assert train(config, progress=False).step == 12
@@ -407,7 +405,7 @@ def test_loading_needs_the_same_objective(tiny_config, tiny_table, word_vocabula
     train(config, progress=False)
     tiny_table["method"]["projection_dim"] = 24
     other = build_objective(train_config_from(tiny_table), word_vocabulary)
-    with pytest.raises(CheckpointError, match="does not fit the config"):
+    with pytest.raises(CheckpointError, match="fit the config"):
         load_checkpoint(
             checkpoints_in(config.run.output / "checkpoints")[-1],
             other,
@@ -421,12 +419,12 @@ def test_a_checkpoint_never_holds_what_is_no_number(tiny_config, tiny_table):
     config = train_config_from(tiny_table).replace_run(save_steps=1, logging_steps=50, eval_steps=1)
     with pytest.raises(
         NotFiniteError,
-        match=r"the weight .* is not finite after step 1; there is no checkpoint yet",
+        match=r"weight .*step 1; .*no checkpoint",
     ):
         train(config, progress=False)
     assert checkpoints_in(config.run.output / "checkpoints") == []
     assert not (config.run.output / "best").exists()
-    with pytest.raises(NotFiniteError, match="not finite after step 1"):
+    with pytest.raises(NotFiniteError, match=r"finite .*step 1"):
         train(config.replace_run(eval_steps=12), resume="never", progress=False)
     assert checkpoints_in(config.run.output / "checkpoints") == []
 
@@ -452,7 +450,7 @@ def test_means_go_on_over_an_interruption(tiny_config, tmp_path):
 
 def test_an_unknown_metric_is_found_before_the_first_step(tiny_config):
     config = tiny_config(metric_for_best_model="foo")
-    with pytest.raises(ConfigError, match="'foo' is not measured"):
+    with pytest.raises(ConfigError, match=r"'foo' .*measured"):
         train(config, progress=False)
     assert not (config.run.output / "metrics.jsonl").exists()
 
@@ -499,9 +497,7 @@ def test_a_second_run_in_the_folder_is_refused(tiny_config):
     def second(encoder, step):
         for other in (config, tiny_config(seed=7)):
             for resume in ("auto", "never"):
-                with pytest.raises(
-                    ConfigError, match=f"run is in use by process {os.getpid()} on "
-                ) as caught:
+                with pytest.raises(ConfigError, match=f"run is in use .*{os.getpid()}") as caught:
                     train(other, resume=resume, progress=False)
                 refused.append(caught.value)
         return {}
@@ -515,7 +511,7 @@ def test_a_second_run_in_the_folder_is_refused(tiny_config):
 def test_changed_validation_is_noticed(stopped):
     config, corpus = stopped
     (corpus / "valid_text" / "deu-eng.tsv").write_text("ein\tone\n", encoding="utf-8")
-    with pytest.raises(DataError, match="its validation data changed since it began"):
+    with pytest.raises(DataError, match="its validation data"):
         train(config, progress=False)
 
 
@@ -535,10 +531,7 @@ def test_the_best_model_of_another_folder_is_not_named(tiny_config, tmp_path, ca
     start = config.run.output / "checkpoints" / "step-00000008"
     result = train(elsewhere, resume=start, evaluate=lambda encoder, step: {"own": values[step]})
     assert (result.best, result.best_step) == (None, 6)
-    assert (
-        "the best model so far, of step 6, stays with the run that made it"
-        in capsys.readouterr().err
-    )
+    assert "of step 6, stays with the run" in capsys.readouterr().err
 
 
 def test_somebody_elses_folder_is_left_alone(tiny_config):

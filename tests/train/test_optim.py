@@ -255,10 +255,10 @@ def test_lars_takes_the_norms_of_whole_tensors_where_they_are_sharded(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "lars", "amsgrad": True}, "amsgrad is set, but lars does not read it"),
-        ({"name": "lars", "betas": (0.9, 0.95)}, "betas is set, but lars does not read it"),
-        ({"name": "adamw", "momentum": 0.5}, "momentum is set, but adamw does not read it"),
-        ({"name": "lars", "momentum": 1.0}, "momentum must be at least 0 and below 1"),
+        ({"name": "lars", "amsgrad": True}, "amsgrad .*lars"),
+        ({"name": "lars", "betas": (0.9, 0.95)}, "betas .*lars"),
+        ({"name": "adamw", "momentum": 0.5}, "momentum .*adamw"),
+        ({"name": "lars", "momentum": 1.0}, "momentum .* 0 and below 1"),
         ({"name": "lars", "trust_coefficient": 0.0}, "trust_coefficient above 0"),
         ({"learning_rate_steps": -1}, "learning_rate_steps at least 0"),
     ],

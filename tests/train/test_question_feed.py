@@ -256,9 +256,9 @@ def test_what_is_left_out_is_said(word_vocabulary, tmp_path, caplog):
 
 
 def test_nothing_to_train_on(file, word_vocabulary):
-    with pytest.raises(DataError, match=r"train.json: no question to train on in these languages"):
+    with pytest.raises(DataError, match=r"train.json: no question"):
         open_questions(QuestionsConfig(paths=(file,), languages=("ko",)), word_vocabulary)
-    with pytest.raises(ConfigError, match=r"held_out = 11 leaves none of 12 questions"):
+    with pytest.raises(ConfigError, match=r"held_out = 11 .*12 questions"):
         open_questions(QuestionsConfig(paths=(file,), held_out=11), word_vocabulary)
 
 

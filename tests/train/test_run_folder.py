@@ -95,16 +95,16 @@ def test_only_damaged_checkpoints(begun):
     folder, asked, _ = begun
     (folder.checkpoints / "step-00000004" / "state.json").unlink()
     warnings = []
-    with pytest.raises(CheckpointError, match="no checkpoint is whole"):
+    with pytest.raises(CheckpointError, match="checkpoint is whole"):
         folder.start(asked, "auto", warnings.append)
     assert len(warnings) == 1
 
 
 def test_a_corpus_that_changed(begun):
     folder = begun[0]
-    with pytest.raises(DataError, match="training data changed since it began"):
+    with pytest.raises(DataError, match="training data changed"):
         folder.compare({"data_digest": "other", "validation_digest": "v"}, print)
-    with pytest.raises(DataError, match="its validation data changed since it began"):
+    with pytest.raises(DataError, match="validation data changed"):
         folder.compare({"data_digest": "abc", "validation_digest": "other"}, print)
     warnings = []
     folder.compare({"data_digest": "abc", "validation_digest": "v"}, warnings.append)
@@ -139,9 +139,7 @@ def test_what_no_run_wrote_is_not_touched(tiny_config, name, resume):
     path = config.run.output / name
     path.parent.mkdir(parents=True)
     path.write_text("mine")
-    with pytest.raises(
-        ConfigError, match=f"holds other files .{name.split('/')[0]}.*name another folder"
-    ):
+    with pytest.raises(ConfigError, match=f"other files .{name.split('/')[0]}"):
         RunFolder(config.run.output).start(config, resume, print)
     assert path.read_text() == "mine"
 
@@ -157,7 +155,7 @@ def test_files_that_a_run_does_not_write_are_in_nobodys_way(tiny_config):
 def test_a_file_is_no_folder(tiny_config, tmp_path, below):
     (tmp_path / "file").write_text("mine")
     config = tiny_config(output=str(tmp_path / "file" / below))
-    with pytest.raises(ConfigError, match=r"/file is a file; name another folder"):
+    with pytest.raises(ConfigError, match="/file is a file"):
         RunFolder(config.run.output).start(config, "auto", print)
 
 
@@ -177,9 +175,7 @@ def test_another_runs_checkpoint_in_the_folder_of_a_third(begun, tiny_config, tm
     third = RunFolder(tmp_path / "third")
     config = tiny_config(output=str(third.path), seed=7)
     third.begin(config, config, digests={"data_digest": "abc"}, fresh=True)
-    with pytest.raises(
-        ConfigError, match=r"third holds a run with another config: .*run\.seed \(7, 0\)"
-    ):
+    with pytest.raises(ConfigError, match=r"another config: .*run\.seed \(7, 0\)"):
         third.start(settled, str(folder.checkpoints / "step-00000004"), print)
 
 

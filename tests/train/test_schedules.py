@@ -47,9 +47,7 @@ def test_shares_of_the_run(value, steps):
 
 
 def test_part_of_a_step():
-    with pytest.raises(
-        ConfigError, match=r"warmup_steps is 1\.5; give a whole number of steps, or a share below 1"
-    ):
+    with pytest.raises(ConfigError, match=r"warmup_steps is 1\.5; .*whole number"):
         ScheduleConfig(warmup_steps=1.5)
 
 
@@ -86,7 +84,7 @@ def test_a_warm_up_from_a_share_of_the_peak():
 
 @pytest.mark.parametrize("start", [-0.1, 1.5])
 def test_a_start_that_is_no_share(start):
-    with pytest.raises(ConfigError, match="warmup_start is a share of the peak"):
+    with pytest.raises(ConfigError, match=r"warmup_start .*peak"):
         ScheduleConfig(warmup_start=start)
 
 

@@ -205,13 +205,9 @@ def test_killed_in_the_second_run_it_goes_on_there(staged, tmp_path):
 
 def test_another_config_of_an_earlier_stage_is_noticed(staged):
     run(staged)
-    with pytest.raises(
-        ConfigError, match=r"stage cross was begun with another config: run\.seed \(0, 5\)"
-    ):
+    with pytest.raises(ConfigError, match=r"stage cross .*: run\.seed \(0, 5\)"):
         run(staged, "cross.run.seed=5")
-    with pytest.raises(
-        ConfigError, match=r"stage silver was begun with another config: neighbors \(3, 4\)"
-    ):
+    with pytest.raises(ConfigError, match=r"stage silver .*: neighbors \(3, 4\)"):
         run(staged, "silver.silver.neighbors=4")
     assert (
         run(staged, "run.logging_steps=2", "run.threads=1")[1] == []
@@ -226,9 +222,7 @@ def test_another_config_of_an_earlier_stage_is_noticed(staged):
 def test_a_changed_model_of_an_earlier_stage_is_noticed(staged):
     output, _ = run(staged)
     (output / "sts" / "best" / "README.md").write_text("changed")
-    with pytest.raises(
-        ConfigError, match=r"stage main was begun from another .*sts/best; start all over"
-    ):
+    with pytest.raises(ConfigError, match=r"stage main .*sts/best"):
         run(staged)
 
 
@@ -236,12 +230,12 @@ def test_a_missing_model_of_an_earlier_stage(staged):
     output, _ = run(staged)
     for file in (output / "silver").iterdir():
         file.unlink()
-    with pytest.raises(CheckpointError, match=r"silver\.tsv: an earlier stage should have left it"):
+    with pytest.raises(CheckpointError, match=r"silver\.tsv: .*earlier stage"):
         run(staged)
 
 
 def test_stages_go_on_by_themselves(staged):
-    with pytest.raises(ConfigError, match="stages go on by themselves"):
+    with pytest.raises(ConfigError, match="stages go on"):
         run(staged, resume="out/sts/checkpoints/step-00000002")
 
 
@@ -264,17 +258,17 @@ SILVER = (
     [
         (RUN_A.replace('"a"', '"a b"'), "a name has letters"),
         (RUN_A.replace('config = "sts.toml"', ""), "give either config"),
-        (RUN_A + RUN_A, "two stages are called a"),
-        (SILVER + "set.x = 1", "set changes the keys of a run; this stage has none"),
+        (RUN_A + RUN_A, "stages are called"),
+        (SILVER + "set.x = 1", "set changes"),
         (RUN_A + 'set.encoder.path = "{b.best}"', r"\{b\.best\} names no earlier stage"),
         (RUN_A + 'set.encoder.path = "{a.best}"', r"\{a\.best\} names no earlier stage"),
         (
             SILVER + RUN_A + 'set.encoder.path = "{s.best}"',
-            r"nothing that the stage leaves; there is: \{s\.silver\}",
+            r"\{s\.silver\}",
         ),
         (RUN_A.replace("sts", "none"), r"none\.toml: no such file"),
         (RUN_A + "set.run.max_stpes = 3", "unknown key 'max_stpes'"),
-        (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors must be 1 or more"),
+        (SILVER.replace('"y"', '"y", neighbors = 0'), "neighbors .* 1 or more"),
     ],
 )
 def test_mistakes_are_found_before_anything_runs(staged, text, message):
@@ -295,6 +289,6 @@ def test_one_run_of_the_stages_at_a_time(staged):
     lock = exclusive(output, remedy="x")
     with (
         lock,
-        pytest.raises(ConfigError, match=r"in use by process .* set output to another folder"),
+        pytest.raises(ConfigError, match=r"in use .*set output to"),
     ):
         run_stages(output, stages, evaluator=lambda run: None, progress=False)

@@ -160,7 +160,7 @@ def test_direction_can_be_said(tiny_config):
 
 
 def test_a_metric_that_is_not_measured(tiny_config):
-    with pytest.raises(ConfigError, match="'bleu' is not measured; there is: valid_loss"):
+    with pytest.raises(ConfigError, match=r"'bleu' .*: valid_loss"):
         update_best(
             TrainState(), {"valid_loss": 1.0}, tiny_config(metric_for_best_model="bleu").run
         )
@@ -199,12 +199,10 @@ def test_metrics_that_will_be_measured(parts, tiny_config, name):
 def test_metrics_that_will_not(parts, tiny_config):
     config, data, engine, objective, batches = parts
     fixed, run = valid_batches(config, data, batches), tiny_config(metric_for_best_model="foo").run
-    with pytest.raises(
-        ConfigError, match=r"'foo' is not measured; there is: valid_loss, .*embedding_std.*, own$"
-    ):
+    with pytest.raises(ConfigError, match=r"'foo' .*: valid_loss, .*embedding_std.*, own$"):
         check_metric(objective, fixed, engine, evaluate=Told(), config=run)
-    with pytest.raises(ConfigError, match="'foo' is not measured; there is: valid_loss"):
+    with pytest.raises(ConfigError, match=r"'foo' .*: valid_loss"):
         check_metric(objective, fixed, engine, evaluate=None, config=run)
     check_metric(objective, fixed, engine, evaluate=lambda model, step: {"foo": 1.0}, config=run)
-    with pytest.raises(ConfigError, match="'valid_loss' is not measured; there is: nothing"):
+    with pytest.raises(ConfigError, match=r"'valid_loss' .*: nothing"):
         check_metric(objective, [], engine, evaluate=None, config=config.run)

@@ -49,7 +49,5 @@ def test_an_option_is_read_or_refused(action):
     assert set(values) == set(IndexOptions.__dataclass_fields__) - {"action", "arguments"}
     for name, value in values.items():
         if name not in READ[action]:
-            with pytest.raises(
-                ConfigError, match=f"--{name.replace('_', '-')} is not an option of index {action}"
-            ):
+            with pytest.raises(ConfigError, match=f"--{name.replace('_', '-')} .*index {action}"):
                 interlingua.index(action, ["folder", "file"], **{name: value})

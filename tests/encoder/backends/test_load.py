@@ -21,24 +21,24 @@ from interlingua.errors import CheckpointError, ConfigError
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"backend": "onx"}, "unknown backend 'onx'; did you mean 'onnx'?"),
-        ({"dtype": "int4"}, "dtype 'int4' is not one of float32, bfloat16, float16, tf32, int8"),
-        ({"pooling": "sum"}, "pooling 'sum' is not one of"),
-        ({"device": "toaster"}, "device 'toaster' can't be used here"),
-        ({"device": "cuda:77"}, "device 'cuda:77' can't be used here"),
+        ({"backend": "onx"}, "backend 'onx'; .*'onnx'"),
+        ({"dtype": "int4"}, "dtype 'int4' .*float32, bfloat16, float16, tf32, int8"),
+        ({"pooling": "sum"}, "pooling 'sum'"),
+        ({"device": "toaster"}, "device 'toaster'"),
+        ({"device": "cuda:77"}, "device 'cuda:77'"),
         (
             {"pooling": "cls", "backend": "sentence-transformers"},
-            "sentence-transformers brings its own pooling; drop",
+            "sentence-transformers .* own pooling",
         ),
         (
             {"dtype": "float16", "backend": "function"},
-            "the backend function brings its own dtype; drop the dtype",
+            "function .* own dtype",
         ),
         (
             {"device": "cpu", "backend": "vectors"},
-            "the backend vectors brings its own device; drop the device option",
+            "vectors .* own device",
         ),
-        ({"dim": 8, "backend": "onnx"}, "the backend onnx brings its own dim; drop the dim option"),
+        ({"dim": 8, "backend": "onnx"}, "onnx .* own dim"),
         ({"options": {"threads": 2}}, "--set interlingua: unknown key 'threads'"),
     ],
 )
@@ -48,7 +48,7 @@ def test_choices_that_dont_go_are_said_before_anything_is_loaded(choice, message
 
 
 def test_no_such_model(tmp_path):
-    with pytest.raises(CheckpointError, match="no such model directory"):
+    with pytest.raises(CheckpointError, match="no such model"):
         load_encoder(str(tmp_path / "none"))
 
 
@@ -63,9 +63,7 @@ def test_options_of_the_backend_are_told_from_those_of_tasks():
     assert own == {"dimensions": 256, "base_url": "http://x/v1"}
     assert left == ["stsb.split=dev", "retrieval.bm25=true"]
     assert backend_settings([], "onnx") == ({}, [])
-    with pytest.raises(
-        ConfigError, match=r"the backend is onnx; drop the option or say --backend openai"
-    ):
+    with pytest.raises(ConfigError, match=r"backend is onnx; .*--backend openai"):
         backend_settings(settings, "onnx")
 
 

@@ -153,9 +153,7 @@ def test_what_cant_pass_is_one_line_at_once(endpoint, pauses, monkeypatch, failu
 def test_it_gives_up_in_the_end(endpoint, pauses):
     endpoint.failures = [(503, {}, '{"error": "loading"}')] * 9
     options = OpenAIOptions(base_url=endpoint.url, retries=2)
-    with pytest.raises(
-        TaskError, match=r"gave no vectors in 3 tries \(loading\); check that it runs"
-    ):
+    with pytest.raises(TaskError, match=r"3 tries \(loading\)"):
         OpenAIEncoder("m", options=options).encode(["a"])
     assert len(pauses) == 2
 
@@ -165,7 +163,7 @@ def test_what_never_answered_is_not_waited_for_again(endpoint, pauses):
     endpoint.failures = [(503, {}, "loading")] * 2
     dead = OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url, retries=1))
     for _ in range(2):
-        with pytest.raises(TaskError, match=r"gave no vectors in 2 tries \(loading\)"):
+        with pytest.raises(TaskError, match=r"2 tries \(loading\)"):
             dead.encode(["a"])
     assert (len(endpoint.requests), len(pauses)) == (2, 1)
     alive = OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url, retries=1))
@@ -179,13 +177,13 @@ def test_what_never_answered_is_not_waited_for_again(endpoint, pauses):
 def test_too_slow_and_not_there(endpoint, pauses):
     endpoint.failures = [(200, {"slow": 0.5}, "{}")]
     options = OpenAIOptions(base_url=endpoint.url, retries=0, timeout_seconds=0.05)
-    with pytest.raises(TaskError, match=r"in 1 tries \(.*timed out\)"):
+    with pytest.raises(TaskError, match=r"1 tries \(.*timed out\)"):
         OpenAIEncoder("m", options=options).encode(["a"])
     with pytest.raises(TaskError, match=r"in 2 tries \(.*refused"):
         OpenAIEncoder("m", options=OpenAIOptions(base_url="http://127.0.0.1:9", retries=1)).encode(
             ["a"]
         )
-    with pytest.raises(TaskError, match=r"answered 404: .*; check base_url and the model's name"):
+    with pytest.raises(TaskError, match=r"answered 404: .*base_url"):
         OpenAIEncoder("m", options=OpenAIOptions(base_url=f"{endpoint.url}/v2")).encode(["a"])
 
 
@@ -202,21 +200,21 @@ def test_too_slow_and_not_there(endpoint, pauses):
 )
 def test_an_answer_of_another_kind(endpoint, answer):
     endpoint.answer = answer
-    with pytest.raises(TaskError, match="answered something else than embeddings"):
+    with pytest.raises(TaskError, match="answered something else"):
         OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url)).encode(["a"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base_url": "localhost:80"}, "'localhost:80' is no web address; expected e.g. http"),
+        ({"base_url": "localhost:80"}, "'localhost:80' is no web"),
         ({"base_url": "file:///etc"}, "is no web address"),
         (
             {"base_url": "http://me:pw@host/v1"},
-            r"holds a password; put the key into \$OPENAI_API_KEY",
+            r"password; .*\$OPENAI_API_KEY",
         ),
-        ({"batch_texts": 0}, "--set openai: batch_texts must be at least 1, got 0"),
-        ({"encoding": "hex"}, "--set openai: encoding: 'hex' is not one of base64, float"),
+        ({"batch_texts": 0}, "--set openai: batch_texts .* 1, got 0"),
+        ({"encoding": "hex"}, "--set openai: encoding: 'hex' .*base64, float"),
     ],
 )
 def test_options_that_cant_be(options, message):
@@ -228,6 +226,6 @@ def test_an_address_is_no_model_s_name():
     """What is to go to one's own endpoint would go to OpenAI's."""
     with pytest.raises(
         ConfigError,
-        match=r"the model's name is expected, .* into openai\.base_url or \$OPENAI_BASE_URL",
+        match=r"openai\.base_url or \$OPENAI_BASE_URL",
     ):
         load_encoder("http://localhost:8080/v1", backend="openai")

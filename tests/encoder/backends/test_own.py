@@ -35,7 +35,7 @@ def test_fewer_elements(prompted):
     assert np.array_equal(
         encoder.encode(["de1 de2"]), Encoder.load(prompted).encode(["de1 de2"], dim=8)
     )
-    with pytest.raises(ConfigError, match="dim is 33, but the model's vectors have 32"):
+    with pytest.raises(ConfigError, match=r"dim is 33, .* 32"):
         load_encoder(prompted, dim=33)
 
 

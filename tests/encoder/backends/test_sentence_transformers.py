@@ -125,9 +125,7 @@ def test_code_of_a_model_folder_is_refused(prompted, tmp_path, monkeypatch, kind
     (folder / "9_Own" / "config.json").write_text(json.dumps(settings))
     monkeypatch.syspath_prepend(folder)
     monkeypatch.chdir(folder)
-    with pytest.raises(
-        CheckpointError, match=r"own, and code of a model folder|torch\.nn|tokenizer_class"
-    ):
+    with pytest.raises(CheckpointError, match=r"own, and code|torch\.nn|tokenizer_class"):
         load_encoder(str(folder), backend="sentence-transformers")
     assert not ran.exists()
 

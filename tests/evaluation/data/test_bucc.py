@@ -68,24 +68,24 @@ def test_nothing_here(tmp_path):
         (
             "dev.zh",
             "zh-1\t一\nzh-1\t二\n",
-            r"dev.zh:2: the id 'zh-1' stands here twice; ids must differ",
+            "dev.zh:2: .*'zh-1' stands here twice",
         ),
         ("dev.zh", "zh-000000003\n", r"dev.zh:1: expected id TAB sentence"),
         ("dev.en", "en-000000001\t \n", r"dev.en:1: expected id TAB sentence"),
         ("dev.en", "", r"dev.en: the file is empty"),
         ("dev.gold", "", r"dev.gold: the file is empty"),
-        ("dev.gold", "zh-000000001\n", r"dev.gold:1: expected id TAB id, got 1 columns"),
+        ("dev.gold", "zh-000000001\n", "dev.gold:1: .*1 columns"),
         (
             "dev.gold",
             "zh-000000009\ten-000000001\n",
-            r"dev.gold:1: the id 'zh-000000009' is not in dev.zh",
+            "dev.gold:1: .*'zh-000000009' .*dev.zh",
         ),
         (
             "dev.gold",
             "en-000000001\tzh-000000001\n",
-            r"dev.gold:1: the id 'en-000000001' is not in dev.zh",
+            "dev.gold:1: .*'en-000000001' .*dev.zh",
         ),
-        ("dev.gold", 2 * "zh-000000001\ten-000000001\n", r"dev.gold:2: the pair stands here twice"),
+        ("dev.gold", 2 * "zh-000000001\ten-000000001\n", "dev.gold:2: the pair .*twice"),
     ],
 )
 def test_broken_files_are_one_line(small, name, text, message):

@@ -37,18 +37,18 @@ def test_sib200_with_and_without_its_header(tmp_path, header):
 
 def test_an_id_comes_once(tmp_path):
     write(tmp_path / "deu_Latn" / "train.tsv", "7\tsports\ta\n8\tsports\tb\n7\thealth\tc\n")
-    with pytest.raises(DataError, match=r"train.tsv:3: the id '7' is that of line 1 too"):
+    with pytest.raises(DataError, match=r"train.tsv:3: .*'7' .*line 1"):
         sib200_sets(tmp_path)["deu_Latn"]["train"]()
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sports\n", r"tsv:1: 1 columns, tabs between them; expected 2"),
+        ("sports\n", "tsv:1: 1 columns"),
         ("sports\ta\tb\n", r"tsv:1: 3 columns"),
-        ("sports\ta\n\tb\n", r"tsv:2: the label is empty"),
-        ("sports\t \n", r"tsv:1: the text is empty"),
-        ("", r"the file is empty; expected a label and a text per line"),
+        ("sports\ta\n\tb\n", "tsv:2: the label .*empty"),
+        ("sports\t \n", "tsv:1: the text .*empty"),
+        ("", "file is empty"),
     ],
 )
 def test_broken_files_say_where(tmp_path, text, message):
@@ -70,12 +70,10 @@ def test_your_own_layouts(tmp_path):
         "sw": ["test", "train"],
     }
     assert sets["sw"]["train"]() == (["nzuri"], ["1"])
-    with pytest.raises(DataError, match="german has no test set; there are: train, dev"):
+    with pytest.raises(DataError, match=r"no test set; .*train, dev"):
         require_split(sets["german"], "test", language="german", folder=tmp_path)
     write(tmp_path / "sw" / "train.jsonl", '{"text": "nzuri"}\n')
-    with pytest.raises(
-        DataError, match=r"train.jsonl:1: expected an object with label and text \(KeyError\)"
-    ):
+    with pytest.raises(DataError, match=r"train.jsonl:1: .*\(KeyError\)"):
         sets["sw"]["train"]()
 
 
@@ -120,7 +118,7 @@ def test_cls_v1_takes_its_dev_set_evenly_from_the_unlabeled(tmp_path):
     with pytest.raises(DataError, match=r"test\.review"):
         sets["books.ja"]["test"]()
     write(below / "test.review", "<items></items>")
-    with pytest.raises(DataError, match="no reviews in it"):
+    with pytest.raises(DataError, match="no reviews"):
         sets["books.ja"]["test"]()
 
 

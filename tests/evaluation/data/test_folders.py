@@ -48,21 +48,17 @@ def test_pair_files_by_what_tells_them_apart(tmp_path):
     }
     (tmp_path / "German-eng.tsv").touch()  # no code, so no pair file
     (tmp_path / "ger-en.tsv").write_text("a\tb\n")
-    with pytest.raises(
-        DataError, match=r"ger-en\.tsv: deu-eng\.tsv .* is of the same pair of languages"
-    ):
+    with pytest.raises(DataError, match=r"ger-en\.tsv: deu-eng\.tsv .*same pair"):
         pair_files_by_key(tmp_path)
 
 
 def test_a_language_without_a_file_and_no_language_at_all(tmp_path):
-    with pytest.raises(
-        DataError, match=r"no file for the language 'zul' here; there are: ara, cmn, deu"
-    ):
+    with pytest.raises(DataError, match=r"'zul' here; .*ara, cmn, deu"):
         choose_languages(["zul"], FILES, GROUPS, tmp_path)
-    with pytest.raises(DataError, match="no file for the language 'en' here"):
+    with pytest.raises(DataError, match=r"no file .*'en'"):
         choose_languages(["de", "en"], FILES, GROUPS, tmp_path)
     assert choose_languages(["de", "en"], FILES, GROUPS, tmp_path, pivots={"eng"}) == ["deu"]
-    with pytest.raises(DataError, match="no file for the language 'en' here"):
+    with pytest.raises(DataError, match=r"no file .*'en'"):
         choose_languages(["en"], FILES, GROUPS, tmp_path, pivots={"eng"})
     with pytest.raises(DataError, match="Klingonese"):
         choose_languages(["Klingonese"], FILES, GROUPS, tmp_path)
@@ -78,7 +74,7 @@ def test_folder_itself_or_below(tmp_path):
 
     assert find_folder(tmp_path, ["tatoeba_laser"], holds, "x") == below
     assert find_folder(below, ["tatoeba_laser"], holds, "x") == below
-    with pytest.raises(DataError, match="no folder of x here, nor in a/ or b/ below it"):
+    with pytest.raises(DataError, match="in a/ or b/"):
         find_folder(tmp_path, ["a", "b"], holds, "folder of x")
     with pytest.raises(DataError, match="no such folder"):
         find_folder(tmp_path / "none", ["a"], holds, "x")
@@ -127,7 +123,7 @@ def test_pairs_are_looked_up_by_the_files_names(tmp_path):
         "fra-deu",
     ]
     for wanted in ("en-de", "de-fr"):  # and not whatever there is in English or German
-        with pytest.raises(DataError, match=f"no file for the language '{wanted}' here"):
+        with pytest.raises(DataError, match=f"no file .*'{wanted}'"):
             choose_languages([wanted], FILES, GROUPS, tmp_path, names=names)
 
 
@@ -148,14 +144,10 @@ def test_a_stray_file_does_not_hide_the_data_below(tmp_path):
 
 def test_too_few_languages_for_a_pool(tmp_path):
     check_enough(["deu_Latn", "eng_Latn"], 2, None, tmp_path)
-    with pytest.raises(
-        LanguageAbsentError, match="1 language here; 2 are needed; name more with --languages"
-    ) as error:
+    with pytest.raises(LanguageAbsentError, match=r"1 language here; 2 .*--languages") as error:
         check_enough(["deu_Latn"], 2, ["de"], tmp_path)
     assert error.value.item == "de"
-    with pytest.raises(
-        DataError, match="0 languages here; 3 are needed; add files of other languages"
-    ):
+    with pytest.raises(DataError, match="0 languages here; 3"):
         check_enough([], 3, None, tmp_path)
 
 

@@ -74,14 +74,14 @@ def test_your_own_pairs(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("de.test.tsv", "1\ta\n", r"tsv:1: 2 columns, tabs between them; expected 3"),
-        ("de.test.tsv", "1\ta\tb\nyes\ta\tb\n", r"tsv:2: the label 'yes' is neither 1 nor 0"),
-        ("de.test.tsv", "1\ta\t \n", r"tsv:1: a text is empty"),
-        ("de.test.tsv", "", r"the file is empty; expected a label and two texts"),
+        ("de.test.tsv", "1\ta\n", "tsv:1: 2 columns"),
+        ("de.test.tsv", "1\ta\tb\nyes\ta\tb\n", "tsv:2: .*'yes'"),
+        ("de.test.tsv", "1\ta\t \n", "tsv:1: a text .*empty"),
+        ("de.test.tsv", "", "file is empty"),
         (
             "de.test.jsonl",
             '{"label": 1}\n',
-            r"jsonl:1: expected an object with label, sentence1 and sentence2",
+            "jsonl:1: .*label, sentence1",
         ),
     ],
 )

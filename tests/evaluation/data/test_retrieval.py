@@ -244,7 +244,7 @@ def test_missing_files_and_json_of_another_form(tmp_path):
     with pytest.raises(DataError, match=r"qrels.test.txt:1: 3 columns"):
         mr_tydi_sets(tmp_path, "test")["swahili"]()
     write(tmp_path, **{"en.json": '{"data": [{"paragraphs": [{"context": "x", "qas": []}]}]}'})
-    with pytest.raises(DataError, match=r"en.json: not SQuAD's form with sentences .*KeyError"):
+    with pytest.raises(DataError, match=r"en.json: .*SQuAD's .*KeyError"):
         answer_sentence_sets(tmp_path)["en"]()
 
 
@@ -255,7 +255,5 @@ def test_judgments_that_contradict_each_other(tmp_path):
     (tmp_path / "qrels" / "test.tsv").write_text("q\tp\t1\nq\tp\t1\n")
     assert beir_sets(tmp_path, "test")[""]().qrels == {"q": {"p": 1}}
     (tmp_path / "qrels" / "test.tsv").write_text("q\tp\t1\nq\tp\t0\n")
-    with pytest.raises(
-        DataError, match=r"test\.tsv:2: query 'q' and passage 'p' stand here with relevance 1 and 0"
-    ):
+    with pytest.raises(DataError, match=r"test\.tsv:2: .*'q' .*'p' .*1 and 0"):
         beir_sets(tmp_path, "test")[""]()

@@ -89,9 +89,7 @@ def test_sts17_in_four_layouts(tmp_path):
 )
 def test_a_set_in_two_layouts_is_said_and_neither_is_taken(tmp_path, files, found):
     write(tmp_path, **dict.fromkeys(files, "1\ta\tb\n"))
-    with pytest.raises(
-        DataError, match=rf"({'|'.join(files)}) .* is the same set, .*; keep one of them"
-    ):
+    with pytest.raises(DataError, match=f"({'|'.join(files)}) .*same set"):
         found(tmp_path)
 
 
@@ -186,7 +184,5 @@ def test_gold_of_another_length_missing_gold_and_broken_json(tmp_path):
     write(tmp_path, **{"STS.gs.track5.en-en.txt": "1\n"})
     with pytest.raises(DataError, match=r"2 lines, but STS.gs.track5.en-en.txt has 1"):
         read_scored_pairs(files["en-en"])
-    with pytest.raises(
-        DataError, match=r"en-de.jsonl:1: expected an object with score, sentence1 and sentence2"
-    ):
+    with pytest.raises(DataError, match=r"en-de.jsonl:1: .*score, sentence1"):
         read_scored_pairs(files["en-de"])

@@ -141,7 +141,7 @@ def test_run_files_give_trec_eval_the_same_numbers(tmp_path):
 
 
 def test_ids_that_a_run_file_cant_hold(tmp_path):
-    with pytest.raises(DataError, match="the id 'a b' can't stand in a TREC run"):
+    with pytest.raises(DataError, match=r"id 'a b' .*TREC"):
         write_trec_run(tmp_path / "x.trec", {"q": {"a b": 1.0}}, tag="t")
     assert not (tmp_path / "x.trec").exists()
 

@@ -104,5 +104,5 @@ def test_a_class_smaller_than_the_folds(noisy):
     x, _ = noisy
     y = np.zeros(len(x), dtype=np.int64)
     y[:7] = 1
-    with pytest.raises(DataError, match="a class has 7 examples, fewer than the 10 folds"):
+    with pytest.raises(DataError, match=r"7 examples, .*10 folds"):
         nested_cross_validation(x, y, classes=2)

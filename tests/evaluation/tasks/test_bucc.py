@@ -274,18 +274,12 @@ def test_languages_and_names(tmp_path, number_encoder, protocol):
     assert protocol().parts(tmp_path) == ["de-en", "fr-en"]
     both = protocol().evaluate(number_encoder, tmp_path)
     assert both.members["all_2"] == ("de-en", "fr-en")
-    with pytest.raises(
-        DataError, match="no file for the language 'ru' here; there are: de-en, fr-en"
-    ):
+    with pytest.raises(DataError, match=r"'ru' here; .*de-en, fr-en"):
         protocol(languages=["ru"]).evaluate(number_encoder, tmp_path)
-    with pytest.raises(
-        DataError, match="no gold file of the split 'test' of de-en; splits that have one: sample"
-    ):
+    with pytest.raises(DataError, match=r"'test' of de-en; .*: sample"):
         protocol(split="test").evaluate(number_encoder, tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(
-        DataError, match=r"no BUCC files .* here, nor in bucc2018/ or bucc2018_zh_en/"
-    ):
+    with pytest.raises(DataError, match=r"BUCC .*bucc2018/ or bucc2018_zh_en/"):
         protocol().evaluate(number_encoder, tmp_path / "empty")
 
 
@@ -319,17 +313,17 @@ def test_a_test_gold_of_some_pairs_only(tmp_path, table_encoder):
 @pytest.mark.parametrize(
     ("protocol", "options", "message"),
     [
-        (BuccMargin, {"k": 0}, "k must be 1 or more, got 0"),
-        (BuccBestF1, {"k": -1}, "k must be 1 or more, got -1"),
+        (BuccMargin, {"k": 0}, "k must be 1 .*got 0"),
+        (BuccBestF1, {"k": -1}, "k must be 1 .*got -1"),
         (
             BuccMargin,
             {"margin": "product"},
-            "margin 'product' is not one of ratio, distance, absolute",
+            "margin 'product' .*ratio, distance, absolute",
         ),
         (
             BuccMargin,
             {"retrieval": "both"},
-            "retrieval 'both' is not one of forward, backward, intersection, max",
+            "retrieval 'both' .*forward, backward, intersection, max",
         ),
     ],
 )
@@ -343,9 +337,9 @@ def test_broken_vectors_are_one_line(tmp_path, table_encoder, protocol):
     made = Made(1).write(tmp_path / "bucc", "dev")
     row = made.gold[0][0]
     made.table[made.sources[row]] = np.full(8, np.nan)
-    with pytest.raises(DataError, match="holds NaN or infinity"):
+    with pytest.raises(DataError, match="NaN or infinity"):
         protocol().evaluate(table_encoder(made.table), tmp_path)
-    with pytest.raises(TaskError, match="the encoder gave NaN or infinity for"):
+    with pytest.raises(TaskError, match="NaN or infinity"):
         evaluate(table_encoder(made.table), [protocol()], tmp_path)
 
 

@@ -57,7 +57,7 @@ def test_each_language_is_embedded_once(aligned_folder, number_encoder):
 def test_languages_are_paired_with_each_other(aligned_folder, number_encoder):
     result = FloresP1(languages=["Italian", "hi"]).evaluate(number_encoder, aligned_folder)
     assert [subset.name for subset in result.subsets] == ["hin_Deva-ita_Latn", "ita_Latn-hin_Deva"]
-    with pytest.raises(DataError, match="fewer than two languages to pair"):
+    with pytest.raises(DataError, match="two languages to pair"):
         FloresP1(languages=["Italian"]).evaluate(number_encoder, aligned_folder)
     pairs = FloresP1(languages=["hi-Italian", "en-it"]).evaluate(number_encoder, aligned_folder)
     assert [subset.name for subset in pairs.subsets] == [
@@ -66,16 +66,14 @@ def test_languages_are_paired_with_each_other(aligned_folder, number_encoder):
         "eng_Latn-ita_Latn",
         "ita_Latn-eng_Latn",
     ]
-    with pytest.raises(DataError, match="no file for the language 'deu_Latn' here"):
+    with pytest.raises(DataError, match=r"no file .*'deu_Latn'"):
         FloresP1(languages=["en-de"]).evaluate(number_encoder, aligned_folder)
 
 
 def test_two_files_of_one_language(aligned_folder, number_encoder):
     (aligned_folder / "ita.txt").write_text("numero 1\n" * 8)
     for task in (FloresP1(), XSim()):
-        with pytest.raises(
-            DataError, match=r"ita_Latn\.txt: ita\.txt .* is of the same language; remove one"
-        ):
+        with pytest.raises(DataError, match=r"ita_Latn\.txt: ita\.txt .*same language"):
             task.evaluate(number_encoder, aligned_folder)
 
 

@@ -174,7 +174,7 @@ def test_splits(data, encoder, monkeypatch):
     monkeypatch.setattr(mteb.get_task("STS17").metadata, "eval_splits", ["dev", "test"])
     (result,) = evaluate(encoder, [MTEB(task="STS17", split="dev")], data)
     assert "the split dev of dev, test; mteb's score is the mean over them" in result.notes
-    with pytest.raises(ConfigError, match="STS17 has no split 'train'; it has dev, test"):
+    with pytest.raises(ConfigError, match=r"STS17 .*'train'; .*dev, test"):
         evaluate(encoder, [MTEB(task="STS17", split="train")], data)
 
 
@@ -182,7 +182,7 @@ def test_names():
     (task,) = build_tasks(["mteb:STS17"], languages=["de"], settings=["mteb:STS17.split=test"])
     assert task == MTEB(task="STS17", languages=["de"], split="test")
     assert task.name == "mteb:STS17"
-    with pytest.raises(ConfigError, match=r"mteb has no task 'STS171' \(.*Did you mean: 'STS17"):
+    with pytest.raises(ConfigError, match=r"'STS171' \(.*'STS17"):
         build_tasks(["mteb:STS171"])
     with pytest.raises(ConfigError, match=r"name one, e\.g\. mteb:STS17"):
         build_tasks(["mteb"])
@@ -191,9 +191,7 @@ def test_names():
 
 
 def test_wanted_and_missing(data, encoder):
-    with pytest.raises(
-        DataError, match="STS17 has no data for 'ko'; it has fr-en, en-ar, es-en, en-en"
-    ):
+    with pytest.raises(DataError, match=r"STS17 .*'ko'; .*fr-en, en-ar, es-en, en-en"):
         evaluate(encoder, ["mteb:STS17"], data, languages=["ko"])
 
 

@@ -148,7 +148,7 @@ def test_mtebs_directions(folder, number_encoder):
     assert (
         "mteb_12of1916" in result.groups
     )  # English and three bridge languages; Canadian French is in no pair there
-    with pytest.raises(ConfigError, match="directions 'all' is not one of english, mteb"):
+    with pytest.raises(ConfigError, match=r"directions 'all' .*english, mteb"):
         NtrexF1(directions="all")
 
 
@@ -171,9 +171,7 @@ def test_wrong_layouts_are_one_line(folder, number_encoder, tmp_path):
             task.evaluate(number_encoder, folder)
     (folder / "newstest2019-src.eng.txt").unlink()
     for task in (NtrexXSim(), NtrexF1()):
-        with pytest.raises(
-            DataError, match=r"newstest2019-src\.eng\.txt is missing, the English source"
-        ):
+        with pytest.raises(DataError, match=r"newstest2019-src\.eng\.txt is missing"):
             task.evaluate(number_encoder, folder)
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -181,7 +179,7 @@ def test_wrong_layouts_are_one_line(folder, number_encoder, tmp_path):
         with pytest.raises(DataError, match="no NTREX-128 files"):
             task.evaluate(number_encoder, empty)
     (empty / "newstest2019-src.eng.txt").write_text("1\n")
-    with pytest.raises(DataError, match="no two languages to pair"):
+    with pytest.raises(DataError, match="no two languages"):
         NtrexF1().evaluate(number_encoder, empty)
 
 

@@ -136,13 +136,13 @@ def test_paws_x_is_known_by_its_size(tmp_path):
 
 def test_what_can_go_wrong(tmp_path):
     write(tmp_path / "pairs" / "de.test.tsv", "1\ta x\tb 0.5\n")
-    with pytest.raises(DataError, match="de: all pairs have one label; expected some of either"):
+    with pytest.raises(DataError, match=r"de: .*one label"):
         PairFolder().evaluate(Angles(), tmp_path)
-    with pytest.raises(DataError, match=r"no labeled pairs .* of the split dev here"):
+    with pytest.raises(DataError, match=r"labeled pairs .*dev"):
         PairFolder(split="dev").evaluate(Angles(), tmp_path)
-    with pytest.raises(ConfigError, match="split 'all' is not one of train, dev, test"):
+    with pytest.raises(ConfigError, match=r"split 'all' .*train, dev, test"):
         PairMRPC(split="all")
-    with pytest.raises(ConfigError, match="neutral 'no' is not one of negative, left_out"):
+    with pytest.raises(ConfigError, match=r"neutral 'no' .*negative, left_out"):
         PairXNLI(neutral="no")
 
 

@@ -142,7 +142,7 @@ def test_the_papers_languages():
         ({"queries": 0}, "got queries=0, candidates=200000, k=4"),
         ({"candidates": 100}, "no fewer candidates"),
         ({"k": 0}, "k of 1 or more"),
-        ({"direction": "both"}, "direction 'both' is not one of en-x, x-en"),
+        ({"direction": "both"}, "direction 'both' .*en-x, x-en"),
     ],
 )
 def test_options_are_checked(options, message):
@@ -151,10 +151,10 @@ def test_options_are_checked(options, message):
 
 
 def test_wrong_folders_and_files_are_one_line(tmp_path, folder):
-    with pytest.raises(DataError, match="no file for the language 'fr' here; there are: deu_Latn"):
+    with pytest.raises(DataError, match=r"no file .*'fr' .*deu_Latn"):
         ParaCrawlRetrieval(languages=["fr"]).evaluate(Noisy(), folder)
     (folder / "en-fr.tsv").write_text("en 1\t\n")
-    with pytest.raises(DataError, match=r"en-fr.tsv: no pair of two texts"):
+    with pytest.raises(DataError, match=r"en-fr.tsv: no pair"):
         ParaCrawlRetrieval(languages=["fr"]).evaluate(Noisy(), folder)
     (folder / "en-fr.tsv").write_text("en 1\tfr 1\nen 2\n")
     with pytest.raises(DataError, match=r"en-fr.tsv:2: 1 columns, expected 2"):
@@ -162,6 +162,6 @@ def test_wrong_folders_and_files_are_one_line(tmp_path, folder):
     (tmp_path / "none").mkdir()
     with pytest.raises(
         DataError,
-        match=r"no bitexts with English .* here, nor in paracrawl/ or ParaCrawl/ below it",
+        match=r"bitexts .* paracrawl/ or ParaCrawl/",
     ):
         ParaCrawlRetrieval().evaluate(Noisy(), tmp_path / "none")

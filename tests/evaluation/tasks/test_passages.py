@@ -143,7 +143,7 @@ def test_cosine_and_inner_product_differ_where_lengths_do(tmp_path):
         for kind in ("auto", "dot")
     )
     assert (by_cosine, by_product) == (1.0, 0.5)
-    with pytest.raises(ConfigError, match="similarity 'l2' is not one of auto, cosine, dot"):
+    with pytest.raises(ConfigError, match=r"similarity 'l2' .*auto, cosine, dot"):
         Beir(similarity="l2")
 
 
@@ -269,11 +269,11 @@ def test_progress_counts_passages_and_questions(goldp):
 
 def test_what_cant_be_used_is_one_line(tmp_path):
     twice = beir(tmp_path / "a", qrels=["q0\tp0\t1"], passages=("p0 0", "p0 1"))
-    with pytest.raises(DataError, match="passage id 'p0' occurs twice"):
+    with pytest.raises(DataError, match="'p0' occurs twice"):
         evaluate(Beir(languages=["en"]), twice)
-    with pytest.raises(DataError, match="no question has a relevant passage"):
+    with pytest.raises(DataError, match="a relevant passage"):
         evaluate(Beir(languages=["en"]), beir(tmp_path / "b", qrels=["q0\tp0\t0"]))
-    with pytest.raises(DataError, match="its files don't tell their language; name it"):
+    with pytest.raises(DataError, match="tell their language"):
         evaluate(Beir(), tmp_path / "b")
 
 
@@ -340,8 +340,8 @@ def test_passages_in_bits_are_ranked_by_signs_and_rescored_exactly(goldp):
     ("options", "message"),
     [
         ({"precision": "int4"}, "precision 'int4'"),
-        ({"rescore": 200}, "rescore is set, but with precision = float32"),
-        ({"precision": "int8", "rescore": 99}, "rescore is 99; rankings are 100 deep"),
+        ({"rescore": 200}, "rescore .*precision = float32"),
+        ({"precision": "int8", "rescore": 99}, "rescore is 99; .* 100"),
     ],
 )
 def test_senseless_precisions_are_refused(options, message):

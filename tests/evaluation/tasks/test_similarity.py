@@ -96,7 +96,7 @@ def test_unjudged_pairs_are_reported(tmp_path):
 def test_judgments_that_are_all_the_same_are_refused(tmp_path):
     (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("3\n" * len(COSINES))
-    with pytest.raises(DataError, match="en-en: all judgments are 3, nothing can be ranked"):
+    with pytest.raises(DataError, match=r"en-en: .* 3, nothing"):
         STS17(resamples=0).evaluate(Angles(), tmp_path)
 
 
@@ -108,9 +108,7 @@ def test_pairs_of_languages_and_languages():
 
 
 def test_a_pair_that_is_not_there_is_not_all_of_its_first_language(sts17):
-    with pytest.raises(
-        DataError, match="no set for 'en-de' here; there are: ar-ar, en-ar, en-es_4b, en-tr"
-    ):
+    with pytest.raises(DataError, match=r"no set .*'en-de' .*ar-ar, en-ar, en-es_4b, en-tr"):
         STS17(resamples=0, languages=["en-de"]).evaluate(Angles(), sts17)
     (tr,) = STS17(resamples=0, languages=["tur-eng"]).evaluate(Angles(), sts17).subsets
     assert tr.name == "en-tr"
@@ -133,5 +131,5 @@ def test_translated_rows_are_resampled_together(tmp_path):
 
 
 def test_resamples_are_counted_from_0():
-    with pytest.raises(ConfigError, match="resamples must be 0 or more, got -1"):
+    with pytest.raises(ConfigError, match=r"resamples .* 0 or more, got -1"):
         STS17(resamples=-1)

@@ -76,14 +76,14 @@ def test_stsb_languages_and_pairs_of_them(tmp_path):
     assert [subset.name for subset in result.subsets] == ["de-en", "en-de", "zh"]
     assert list(result.groups) == ["all_3", "monolingual_1", "crosslingual_2"]
     assert result.groups["crosslingual_2"]["spearman"] == pytest.approx(0.8970588235)
-    with pytest.raises(DataError, match="no file for 'fr' here; there are: de, en, zh"):
+    with pytest.raises(DataError, match=r"no file .*'fr' .*de, en, zh"):
         STSBenchmark(languages=["fr"]).evaluate(encoder, folder)
 
 
 def test_rows_that_are_no_translations_are_refused(tmp_path):
     (tmp_path / "en.test.tsv").write_text(rows())
     (tmp_path / "de.test.tsv").write_text(rows(gold=GOLD[::-1]))
-    with pytest.raises(DataError, match=r"en.test.tsv: its scores are not those of de.test.tsv"):
+    with pytest.raises(DataError, match=r"en.test.tsv: .*de.test.tsv"):
         STSBenchmark(languages=["en-de"]).evaluate(Angles(), tmp_path)
 
 
@@ -115,19 +115,15 @@ def test_sick_pools_its_splits(tmp_path):
     assert result.main_score == pytest.approx(
         stats.spearmanr(COSINES + COSINES[::-1], GOLD + GOLD).statistic
     )
-    with pytest.raises(DataError, match="the split train is not here; there are: dev, test"):
+    with pytest.raises(DataError, match=r"split train .*dev, test"):
         Sick(splits=("test", "dev", "train")).evaluate(Angles(), tmp_path)
 
 
 def test_wanted_and_missing(sts17, tmp_path):
-    with pytest.raises(
-        DataError, match="no set for 'fr' here; there are: ar-ar, en-ar, en-es_4b, en-tr"
-    ):
+    with pytest.raises(DataError, match=r"no set .*'fr' .*ar-ar, en-ar, en-es_4b, en-tr"):
         STS17(languages=["fr"]).evaluate(Angles(), sts17)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(
-        DataError, match=r"no sets of STS12-16 .* here, nor in sts12_16/ or STS/ below it"
-    ):
+    with pytest.raises(DataError, match=r"STS12-16 .* sts12_16/ or STS/ below"):
         STS12to16().evaluate(Angles(), tmp_path / "empty")
 
 

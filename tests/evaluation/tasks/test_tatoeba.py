@@ -133,18 +133,14 @@ def test_two_files_of_one_pair_are_refused(pair_folder, number_encoder, other):
         lambda task: task.parts(pair_folder),
         lambda task: task.evaluate(number_encoder, pair_folder.parent),
     ):
-        with pytest.raises(
-            DataError, match=r".* is of the same pair of languages; remove one of them"
-        ) as error:
+        with pytest.raises(DataError, match=r"same pair .*remove") as error:
             ask(Tatoeba())
         assert other in str(error.value)
         assert "deu-eng.tsv" in str(error.value)
 
 
 def test_no_files_is_one_line(tmp_path, number_encoder):
-    with pytest.raises(
-        DataError, match=r"no folder of <lang>-eng.tsv files here, nor in tatoeba_laser/"
-    ):
+    with pytest.raises(DataError, match=r"<lang>-eng.tsv files .* tatoeba_laser/"):
         Tatoeba().evaluate(number_encoder, tmp_path)
 
 

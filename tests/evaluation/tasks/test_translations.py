@@ -22,7 +22,7 @@ def test_aligned_languages_are_paired_with_english_or_another(aligned_folder):
         "eng_Latn": ("eng_Latn-ita_Latn", "eng_Latn", "ita_Latn"),
         "hin_Deva": ("hin_Deva-ita_Latn", "hin_Deva", "ita_Latn"),
     }
-    with pytest.raises(DataError, match=r"deu_Latn.txt is missing, the language to retrieve"):
+    with pytest.raises(DataError, match=r"deu_Latn.txt is missing"):
         translation_pairs(aligned_folder, "de")
 
 
@@ -42,9 +42,7 @@ def test_pairs_are_turned_around_where_the_target_stands_first(tmp_path):
 def test_two_files_of_one_pair_are_refused(tmp_path):
     for name in ("deu-eng", "de-en"):
         (tmp_path / f"{name}.tsv").write_text("Hallo\thello\n")
-    with pytest.raises(
-        DataError, match=r"deu-eng\.tsv: de-en\.tsv .* is of the same pair of languages"
-    ):
+    with pytest.raises(DataError, match=r"deu-eng\.tsv: de-en\.tsv .*same pair"):
         translation_pairs(tmp_path)
 
 

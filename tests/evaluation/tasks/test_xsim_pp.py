@@ -182,15 +182,13 @@ def test_altered_sentences_that_equal_an_original_are_forgiven_by_text(tmp_path,
 
 def test_wrong_layouts_are_one_line(tmp_path, aligned_folder, number_encoder):
     with pytest.raises(
-        DataError, match=r"no eng_Latn_augmented.devtest here nor in flores200_devtest_augmented"
+        DataError, match=r"eng_Latn_augmented.devtest here nor in flores200_devtest_augmented"
     ):
         XSimPP().evaluate(number_encoder, aligned_folder.parent)
     folder = lay(
         tmp_path / "x", {"eng_Latn": ["a 1"], "deu_Latn": ["a 1"]}, {"b 2": ("c 3", "Number")}
     )
-    with pytest.raises(
-        DataError, match=r"augmented.devtest: made from other sentences than those of eng_Latn"
-    ):
+    with pytest.raises(DataError, match=r"augmented.devtest: .*of eng_Latn"):
         XSimPP().evaluate(number_encoder, folder)
     with pytest.raises(DataError, match=r"fra_Latn.txt is missing"):
         XSimPP(target="fr").evaluate(number_encoder, folder)
@@ -274,16 +272,14 @@ def test_options_from_the_command_line(tmp_path):
         ],
     )
     assert (task.kinds, task.per_sentence) == (("number", "entity"), 2)
-    with pytest.raises(ConfigError, match="kinds: expected some of number"):
+    with pytest.raises(ConfigError, match=r"kinds: .*of number"):
         build_tasks(["xsim_pp_generated"], settings=['xsim_pp_generated.kinds=["digits"]'])
 
 
 def test_nothing_to_alter(tmp_path, number_encoder):
     (tmp_path / "eng_Latn.txt").write_text("one\n")
     (tmp_path / "deu_Latn.txt").write_text("eins\n")
-    with pytest.raises(
-        DataError, match="no sentence of eng_Latn can be altered by number; ask for other kinds"
-    ):
+    with pytest.raises(DataError, match=r"eng_Latn .*altered by number"):
         XSimPPGenerated(kinds=("number",)).evaluate(number_encoder, tmp_path)
 
 

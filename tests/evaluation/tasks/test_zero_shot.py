@@ -107,9 +107,7 @@ def test_sources_and_languages(folder):
         "eng_Latn",
         "eng_Latn",
     ]
-    with pytest.raises(
-        DataError, match="the languages to learn from: no file for the language 'sw' here"
-    ):
+    with pytest.raises(DataError, match=r"learn from: .*'sw'"):
         ZeroShotFolder(**QUICK, languages=["en"], sources=("sw",)).evaluate(encoder, folder)
     assert ZeroShotFolder(languages=["sw"]).parts(folder) == ["sw"]
 
@@ -210,10 +208,10 @@ def test_mldoc_is_known_by_its_sizes(tmp_path):
         (
             "sw.test.tsv",
             "politics\tsw sports 1\n",
-            "sw: the label 'politics' of the test set is in no training set",
+            "sw: .*'politics' .*training set",
         ),
         ("sw.dev.tsv", "", "sw.dev.tsv: the file is empty"),
-        ("klingon.train.tsv", "sports\tde sports 1\n", "klingon has no dev set; there are: train"),
+        ("klingon.train.tsv", "sports\tde sports 1\n", "klingon .*dev set; .*: train"),
     ],
 )
 def test_wrong_layouts(folder, name, text, message):
@@ -228,16 +226,14 @@ def test_one_label_is_not_enough(folder):
     (folder / "de.train.tsv").write_text("sports\tde sports 1\n")
     for split in ("dev", "test"):
         (folder / f"de.{split}.tsv").write_text("sports\tde sports 1\n")
-    with pytest.raises(
-        DataError, match="all training texts have the label 'sports'; expected two labels or more"
-    ):
+    with pytest.raises(DataError, match=r"all .*'sports'"):
         ZeroShotFolder(languages=["de"]).evaluate(Topics(), folder)
 
 
 def test_options_say_what_they_may_be():
-    with pytest.raises(ConfigError, match=r"seeds must be one or more, each once, got \[1, 1\]"):
+    with pytest.raises(ConfigError, match=r"seeds .*once, got \[1, 1\]"):
         ZeroShotFolder(seeds=(1, 1))
-    with pytest.raises(ConfigError, match="epochs must be 1 or more, got 0"):
+    with pytest.raises(ConfigError, match=r"epochs .* 1 or more, got 0"):
         ZeroShotFolder(epochs=0)
 
 

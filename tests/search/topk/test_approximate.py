@@ -141,7 +141,7 @@ def test_ways_of_searching():
     assert Approximate.parse("binary") == Approximate("binary", 32)
     assert Approximate.parse("int8:3") == Approximate("int8", 3)
     for text in ("flat", "ivf:", "ivf:0", "ivf:x", ""):
-        with pytest.raises(ConfigError, match="is unknown; say ivf, hnsw, binary, int8"):
+        with pytest.raises(ConfigError, match=r"is unknown; .*ivf, hnsw, binary, int8"):
             Approximate.parse(text)
 
 
@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
     x, y = crowded(3, 200, 100, 16)
     with pytest.raises(
         ConfigError,
-        match="indexes take 0 MiB and 0 MiB are given; give more --memory, or search exactly",
+        match=r"take 0 MiB .*--memory",
     ):
         find_approximately(x, y, plan_of(x, y), tmp_path, Approximate("ivf", 1), memory=1000)
     monkeypatch.setitem(sys.modules, "faiss", None)

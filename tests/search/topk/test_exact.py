@@ -157,17 +157,15 @@ def test_errors_say_which_vector():
     bad[130, 2] = np.nan
     with pytest.raises(DataError, match="vector 130 "):
         mutual_topk(good, bad, k=1, rows=64, columns=64)
-    with pytest.raises(
-        DataError, match="expected vectors of one width, got 4 and 3; take both from one model"
-    ):
+    with pytest.raises(DataError, match="one width, got 4 and 3"):
         exact_topk(good, bad[:, :3], k=1)
-    with pytest.raises(DataError, match=r"two tables of vectors, got shapes \(200, 4\) and \(4,\)"):
+    with pytest.raises(DataError, match=r"shapes \(200, 4\) and \(4,\)"):
         exact_topk(good, good[0], k=1)
     with pytest.raises(DataError, match="of width 0"):
         mutual_topk(good[:, :0], good[:, :0], k=1)
     with pytest.raises(DataError, match="0 vectors against 200"):
         exact_topk(good[:0], bad, k=1)
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"k must .* 1, got 0"):
         exact_topk(good, good, k=0)
 
 
@@ -180,11 +178,11 @@ def test_vectors_whose_products_float32_does_not_hold_are_refused(bad):
     for sides in ((x, np.ones((4, 16))), (np.ones((4, 16)), x)):
         with pytest.raises(
             DataError,
-            match=r"vector 3 \(counted from 0\) is too long, .* scale the vectors to length 1",
+            match=r"vector 3 .*long, .*length 1",
         ):
             mutual_topk(*sides, k=2)
     x[3] = [np.inf, -np.inf] * 8
-    with pytest.raises(DataError, match=r"vector 3 \(counted from 0\) holds NaN or infinity"):
+    with pytest.raises(DataError, match=r"vector 3 .*NaN"):
         mutual_topk(x, x, k=2)
 
 

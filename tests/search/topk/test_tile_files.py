@@ -49,12 +49,10 @@ def test_without_a_finished_tile_lists_are_empty(tmp_path):
 
 
 def test_missing_old_and_foreign_lists_are_errors(tmp_path, lists):
-    with pytest.raises(
-        DataError, match=r"x-0\.npz: is missing, though journal\.txt says .*; remove the folder"
-    ):
+    with pytest.raises(DataError, match=r"x-0\.npz: is missing, .*journal\.txt"):
         read_lists(tmp_path, "x", 0, SHAPE, DONE)
     write_lists(tmp_path, "x", 0, BlockLists(lists, {0}))
-    with pytest.raises(DataError, match=r"x-0\.npz: is older than that"):
+    with pytest.raises(DataError, match=r"x-0\.npz: .*older"):
         read_lists(tmp_path, "x", 0, SHAPE, DONE)
     write_lists(tmp_path, "x", 0, BlockLists(lists, {0, 40}))
     with pytest.raises(DataError, match=r"x-0\.npz: .* of another run"):
@@ -105,5 +103,5 @@ def test_lists_under_the_name_of_another_block_are_errors(tmp_path, lists, other
     """Two files whose names were swapped, of blocks of one size."""
     write_lists(tmp_path, *other, BlockLists(lists, {0, 40, 50}))
     (tmp_path / f"{other[0]}-{other[1]}.npz").rename(tmp_path / "x-0.npz")
-    with pytest.raises(DataError, match=r"x-0\.npz: has the lists of another block, though"):
+    with pytest.raises(DataError, match=r"x-0\.npz: .*another block"):
         read_lists(tmp_path, "x", 0, SHAPE, DONE)

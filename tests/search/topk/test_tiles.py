@@ -64,7 +64,7 @@ def test_shards_of_several_machines_join_to_the_same(tmp_path):
     folders = [tmp_path / str(number) for number in (1, 2, 3)]
     for number, folder in enumerate(folders, start=1):
         search_tiles(x, y, plan, folder, shard=(number, 3))
-    with pytest.raises(DataError, match="tiles of 16 are not done"):
+    with pytest.raises(DataError, match="tiles of 16"):
         read_neighbors(plan, folders[0])
     join_shards(plan, folders, tmp_path / "all")
     assert_same(read_neighbors(plan, tmp_path / "all"), mutual_topk(x, y, k=4))
@@ -137,12 +137,12 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
 def test_other_vectors_or_sizes_are_refused(tmp_path):
     x, y = crowded(4, 60, 70, 16)
     search_tiles(x, y, small_plan(x, y), tmp_path / "knn")
-    with pytest.raises(ConfigError, match="a run with other vectors; choose another folder"):
+    with pytest.raises(ConfigError, match="with other vectors"):
         search_tiles(x, -y, small_plan(x, -y), tmp_path / "knn")
-    with pytest.raises(ConfigError, match="a run with another rows, k;"):
+    with pytest.raises(ConfigError, match="another rows, k;"):
         search_tiles(x, y, small_plan(x, y, rows=20, k=3), tmp_path / "knn")
     (tmp_path / "knn" / "plan.json").write_text("{")
-    with pytest.raises(ConfigError, match="holds no plan that can be read"):
+    with pytest.raises(ConfigError, match="no plan"):
         search_tiles(x, y, small_plan(x, y), tmp_path / "knn")
     with pytest.raises(ConfigError, match="shard 3/2"):
         search_tiles(x, y, small_plan(x, y), tmp_path / "other", shard=(3, 2))
@@ -160,7 +160,7 @@ def test_a_plan_fills_the_memory_it_is_given():
     assert sum(plan.pairs(*tile) for tile in plan.tiles()) == 3_000_000 * 500
     with pytest.raises(
         ConfigError,
-        match=r"^262,144 bytes of memory are too little; expected at least --memory \d+MiB$",
+        match=r"^262,144 bytes .* --memory \d+MiB$",
     ):
         TilePlan.of(x, y, k=4, memory=2**18)
 
@@ -211,9 +211,7 @@ def test_more_neighbors_than_texts_take_no_more_memory():
 
 
 def test_too_little_memory_names_what_is_enough():
-    with pytest.raises(
-        ConfigError, match=r"expected at least --memory \d+MiB, or a lower --k than 100,000"
-    ) as caught:
+    with pytest.raises(ConfigError, match=r"--memory \d+MiB, .*--k than 100,000") as caught:
         block_sizes(10**6, 10**6, 384, 100_000, 2**30)
     enough = int(re.search(r"(\d+)MiB", str(caught.value))[1]) << 20
     assert min(block_sizes(10**6, 10**6, 384, 100_000, enough)) >= 1
