@@ -44,9 +44,9 @@ from interlingua.encoder.model_info import prompt_text
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
-from interlingua.evaluation.task import Progress, silent
 from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import check_choice
+from interlingua.runtime import Progress, silent
 
 RECORD_FILE = "debias.json"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -52,7 +52,7 @@ from interlingua.mining.score import PORTION, PairScorer, ScoreConfig, Stream, c
 from interlingua.mining.texts import Line, Side
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
-from interlingua.runtime import Progress
+from interlingua.runtime import Progress, Streamed, silent
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
@@ -524,7 +524,7 @@ class LearnJob:
         encode: Encode,
         *,
         model: str,
-        progress: Callable[[float, int | None], None] = lambda done, total: None,
+        progress: Streamed = silent,
     ) -> list[str]:
         """Does it; what there is to tell, in lines.
 
@@ -545,7 +545,7 @@ class LearnJob:
         stream: Stream,
         encode: Encode,
         model: str,
-        progress: Callable[[float, int | None], None],
+        progress: Streamed,
     ) -> list[str]:
         scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
         pairs = itertools.islice(stream.pairs, MOST)

@@ -50,6 +50,7 @@ from interlingua.mining.filter import (
 )
 from interlingua.mining.writer import PairRow, check_columns, format_with_columns
 from interlingua.remote import keep_inputs
+from interlingua.runtime import Streamed, silent
 from interlingua.search.topk.exact import exact_topk
 
 PORTION = 2048
@@ -185,7 +186,7 @@ class PairScorer:
         encode: Encode,
         config: ScoreConfig | None = None,
         *,
-        progress: Callable[[float], None] = lambda pairs: None,
+        progress: Callable[[float], None] = silent,
     ) -> None:
         self.encode = encode
         self.config = config or ScoreConfig()
@@ -380,7 +381,7 @@ class ScoreJob:
         *,
         model: str | None = None,
         stdout: TextIO | None,
-        progress: Callable[[float, int | None], None] = lambda done, total: None,
+        progress: Streamed = silent,
     ) -> list[str]:
         """Writes the pairs that are kept, and the others where a file for them is named.
 
@@ -426,7 +427,7 @@ class ScoreJob:
         encode: Encode,
         *,
         model: str | None = None,
-        progress: Callable[[float, int | None], None] = lambda done, total: None,
+        progress: Streamed = silent,
         lines: list[str],
     ) -> Iterator[PairRow]:
         """The pairs that are kept, one by one; see ``run``.
@@ -612,9 +613,7 @@ def count_pairs(
         return None
 
 
-def counted(
-    progress: Callable[[float, int | None], None], total: int | None
-) -> Callable[[float], None]:
+def counted(progress: Streamed, total: int | None) -> Callable[[float], None]:
     """Sums what is done, for those who show all of it."""
     done = 0.0
 

@@ -26,6 +26,7 @@ from interlingua.mining.alignment import AlignConfig, Link
 from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.mining.mine import MinedPairs, MineJob
 from interlingua.mining.pipeline import text_side
+from interlingua.runtime import silent
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
@@ -180,7 +181,7 @@ def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> M
             work=Path(folder),
             device="cpu",
         )
-        return job.run(sides[0], sides[1], "served", progress=lambda what, done, total: None)
+        return job.run(sides[0], sides[1], "served", progress=silent)
 
 
 def _align(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, function_of, option
-from interlingua.verbs.shared import ModelOptions, as_path, silent
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import ModelOptions, as_path
 
 if TYPE_CHECKING:
     from interlingua.mining.align import AlignReport
@@ -122,7 +123,7 @@ class AlignOptions(ModelOptions):
 
 def run_align(
     options: AlignOptions,
-    progress: Callable[[str, float, float], None] = silent,
+    progress: Progress = silent,
     stdout: TextIO | None = None,
 ) -> Links:
     """Links the sentences of two documents that are translations of each other.

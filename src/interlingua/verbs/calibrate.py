@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
 from interlingua.options import INPUT, OUTPUT, function_of, option
-from interlingua.verbs.shared import Progress, TwoTextsOptions, as_path, as_text, silent
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import TwoTextsOptions, as_path, as_text
 
 if TYPE_CHECKING:
     from interlingua.mining.calibrate import Calibrated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, OUTPUT, argument, function_of, option
-from interlingua.verbs.shared import BadLineOptions, ModelOptions, RayOptions, silent
+from interlingua.runtime import Streamed, silent
+from interlingua.verbs.shared import BadLineOptions, ModelOptions, RayOptions
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
     )
 
 
-def run_embed(
-    options: EmbedOptions, progress: Callable[[float, int | None], None] = silent
-) -> list[str]:
+def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
     """Writes one vector per line of files; memory stays bounded whatever their length.
 
     For texts in memory there is ``interlingua.load(model).encode(texts)``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,8 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.verbs.shared import Model, as_path, silent
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import Model, as_path
 
 if TYPE_CHECKING:
     from interlingua.encoder.model_info import ModelInfo
@@ -248,7 +249,7 @@ class Evaluation:
         """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
         return self.info.identity is not None
 
-    def run(self, progress: Callable[[str, float, float], None] = silent) -> Evaluated:
+    def run(self, progress: Progress = silent) -> Evaluated:
         """Runs the tasks and writes their results."""
         from interlingua.evaluation.suite import evaluate
         from interlingua.verbs.evaluate_parts import embed_parts
@@ -303,9 +304,7 @@ def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, 
     return options.model, describe(options.model, name=options.name)
 
 
-def run_evaluate(
-    options: EvaluateOptions, progress: Callable[[str, float, float], None] = silent
-) -> Evaluated:
+def run_evaluate(options: EvaluateOptions, progress: Progress = silent) -> Evaluated:
     """Scores an encoder on local folders, and writes the result of each task.
 
     ``output=None`` writes none.

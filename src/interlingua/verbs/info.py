@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interlingua.files import PathLike
 from interlingua.options import Options, argument, function_of
-from interlingua.verbs.shared import silent
+from interlingua.runtime import silent
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder

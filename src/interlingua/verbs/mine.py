@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING
 from interlingua.files import PathLike
 from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.options import FILTERING, OUTPUT, SEARCH, Names, function_of, listed, option
-from interlingua.verbs.shared import (
-    BadLineOptions,
-    Progress,
-    RayOptions,
-    TwoTextsOptions,
-    as_path,
-    joined,
-    silent,
-)
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import BadLineOptions, RayOptions, TwoTextsOptions, as_path, joined
 
 if TYPE_CHECKING:
     from interlingua.mining.mine import MinedPairs, MineJob

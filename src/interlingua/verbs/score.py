@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -20,14 +20,8 @@ from interlingua.options import (
     listed,
     option,
 )
-from interlingua.verbs.shared import (
-    BadLineOptions,
-    ModelOptions,
-    as_path,
-    as_text,
-    joined,
-    silent,
-)
+from interlingua.runtime import Streamed, silent
+from interlingua.verbs.shared import BadLineOptions, ModelOptions, as_path, as_text, joined
 
 if TYPE_CHECKING:
     from interlingua.mining.score import ScoreJob, Stream
@@ -189,7 +183,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
 
 def run_score(
     options: ScoreOptions,
-    progress: Callable[[float, int | None], None] = silent,
+    progress: Streamed = silent,
     stdout: TextIO | None = None,
 ) -> Scored:
     """Scores or filters the pairs of a bitext of any length, in its order.

@@ -16,8 +16,6 @@ from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, option
 from interlingua.registry import DEFAULT_MODEL, installed_model_entry
 from interlingua.remote import WILD, is_remote
-from interlingua.runtime import Progress as Progress
-from interlingua.runtime import silent as silent
 
 Model = Any
 """A model directory, a run, ``hf:owner/name`` or the name of an installed model.
