@@ -73,12 +73,12 @@ class EmbedJob:
     files: Sequence[str]
     output: str
     ray: str | None = None
-    ray_cores: int = 1
-    devices: int = 1
+    ray_cores: int
+    devices: int
     device: str | None = None
     column: str | None = None
     language: str | None = None
-    on_error: str = "stop"
+    on_error: str
 
     def __post_init__(self) -> None:
         # Made for its check alone: it refuses what it does not know.

@@ -28,6 +28,7 @@ from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import open_text
+from interlingua.mining import defaults
 from interlingua.mining.calibration import (
     FITS,
     Basis,
@@ -226,7 +227,7 @@ class CalibrateJob:
     parallel: str | None = None
     labels: Path | None = None
     gold: Path | None = None
-    probes: int = 2000
+    probes: int = defaults.PROBES
     seed: int = 0
     work: Path | None = None
 

@@ -37,6 +37,7 @@ from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.files import count_lines
 from interlingua.functional.margin import MARGINS, Margin, margin_score
 from interlingua.languages import resolve
+from interlingua.mining import defaults
 from interlingua.mining.calibration import load_calibration
 from interlingua.mining.filter import (
     REJECTED,
@@ -66,11 +67,11 @@ _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P
 class ScoreConfig:
     """What a score is."""
 
-    margin: Margin = "ratio"
+    margin: Margin = defaults.MARGIN
     """ratio, distance, or absolute, which is the plain cosine and needs no window."""
-    k: int = 4
+    k: int = defaults.K
     """Neighbors that the margin's means are taken over."""
-    window: int = 8192
+    window: int = defaults.WINDOW
     """Pairs with the texts among which neighbors are searched."""
 
     def __post_init__(self) -> None:
@@ -322,7 +323,7 @@ class ScoreJob:
     format: str | None = None
     columns: Sequence[str] | None = None
     rejected: Path | None = None
-    on_error: str = "stop"
+    on_error: str
     bad_lines: Path | None = None
     calibration: Path | None = None
     config: ScoreConfig = field(default_factory=ScoreConfig)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, function_of, option
+from interlingua.mining import defaults
+from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
 from interlingua.runtime import Progress, silent
 from interlingua.verbs.shared import ModelOptions, as_path
 
@@ -79,17 +80,20 @@ class AlignOptions(ModelOptions):
     )
     # Of the search for the cheapest path.
     max_sentences: int = option(
-        4, "Sentences in a link at most, both sides together.", group=SEARCH, minimum=2
+        defaults.MAX_SENTENCES,
+        "Sentences in a link at most, both sides together.",
+        group=SEARCH,
+        minimum=2,
     )
     skip_quantile: float = option(
-        0.2,
+        defaults.SKIP_QUANTILE,
         "Leaving a sentence alone costs this quantile of what random pairs cost.",
         group=SEARCH,
         minimum=0,
         maximum=1,
     )
     band: int = option(
-        5,
+        defaults.BAND,
         "Sentences on either side of the coarse path in which the fine one is searched.",
         group=SEARCH,
         minimum=1,
@@ -147,27 +151,13 @@ def run_align(
     from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model
 
-    config = AlignConfig(
-        max_sentences=options.max_sentences, skip_quantile=options.skip_quantile, band=options.band
-    )
+    config = filled(AlignConfig, options)
     # A string is a file's name; None goes with a list of documents.
     sides = (options.source, options.target)
     if not all(isinstance(side, str | os.PathLike | None) for side in sides):
         return _align_lists(options, config)
     files: Any = {"source": options.source, "target": options.target}
-    job = AlignJob(
-        **files,
-        list=options.documents,
-        output=as_path(options.output),
-        texts=as_path(options.texts),
-        gold=as_path(options.gold),
-        source_language=options.source_language,
-        target_language=options.target_language,
-        split=options.split,
-        source_column=options.source_column,
-        target_column=options.target_column,
-        config=config,
-    )
+    job = filled(AlignJob, options, **files, list=as_path(options.documents), config=config)
     # Of many documents a run goes on where it was stopped, if the model is still the same.
     encode, identity = open_model(options, identified=options.documents is not None)
     report = job.run(encode, model=identity, stdout=stdout or io.StringIO(), progress=progress)

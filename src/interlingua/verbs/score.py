@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from interlingua.files import PathLike
+from interlingua.mining import defaults
 from interlingua.options import (
     FILTERING,
     INPUT,
@@ -16,6 +17,7 @@ from interlingua.options import (
     SEARCH,
     Names,
     argument,
+    filled,
     function_of,
     listed,
     option,
@@ -93,11 +95,11 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     )
     # How a pair is scored.
     k: int = option(
-        4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
+        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
     )
-    margin: str = option("ratio", "ratio or distance.", group=SEARCH)
+    margin: str = option(defaults.MARGIN, "ratio or distance.", group=SEARCH)
     window: int = option(
-        8192,
+        defaults.WINDOW,
         "Pairs of the stream among which neighbors are searched.",
         group=SEARCH,
         minimum=2,
@@ -233,32 +235,19 @@ def score_job(options: ScoreOptions) -> ScoreJob:
     from interlingua.mining.filter import Selection
     from interlingua.mining.score import ScoreJob, score_config
 
-    limits = Selection(
-        checks=CheckPlan.parse(joined(options.checks), joined(options.drop)),
-        threshold=options.threshold,
-        probability=options.probability,
-        precision=options.precision,
-        prior=options.prior,
-    )
+    checks = CheckPlan.parse(joined(options.checks), joined(options.drop))
     file = None
     if isinstance(options.bitext, str | os.PathLike):
         file = os.fspath(options.bitext)
-    return ScoreJob(
+    return filled(
+        ScoreJob,
+        options,
         input=file,
-        input_format=options.input_format,
-        source_language=options.source_language,
-        target_language=options.target_language,
-        output=as_path(options.output),
-        format=options.format,
         columns=listed(options.columns),
-        rejected=as_path(options.rejected),
-        calibration=as_path(options.calibration),
-        on_error=options.on_error,
-        bad_lines=as_path(options.bad_lines),
         config=score_config(
             options.margin, k=options.k, window=options.window, cosine=options.cosine
         ),
-        selection=limits,
+        selection=filled(Selection, options, checks=checks),
     )
 
 

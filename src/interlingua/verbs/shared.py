@@ -13,6 +13,7 @@ from interlingua.corpus.formats import is_moses_name
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
+from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, option
 from interlingua.registry import DEFAULT_MODEL, installed_model_entry
 from interlingua.remote import WILD, is_remote
@@ -215,24 +216,28 @@ class TwoTextsOptions(ModelOptions):
         group=SEARCH,
     )
     background: int = option(
-        1000,
+        defaults.BACKGROUND,
         "Texts of the other side that margins within documents are over, too.",
         group=SEARCH,
         minimum=0,
     )
     k: int = option(
-        4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
+        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
     )
-    margin: str = option("ratio", "ratio, distance or absolute (plain cosine).", group=SEARCH)
-    retrieval: str = option("max", "max, intersection, forward or backward.", group=SEARCH)
+    margin: str = option(
+        defaults.MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
+    )
+    retrieval: str = option(
+        defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH
+    )
     equal: str = option(
-        "exact",
+        defaults.EQUAL,
         "Lines that are one text: exact, folded (but for case and punctuation), or never.",
         group=SEARCH,
     )
     # What the work may take.
     memory: str | int = option(
-        "4GiB",
+        f"{defaults.MEMORY_GIB}GiB",
         "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
         group=SEARCH,
         unit="bytes",
