@@ -14,7 +14,7 @@ from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import ModelOptions, as_path
+from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path
 
 if TYPE_CHECKING:
     from interlingua.mining.align import AlignReport
@@ -39,7 +39,7 @@ class Links(list["Link"]):
 
 
 @dataclass(frozen=True)
-class AlignOptions(ModelOptions):
+class AlignOptions(ModelOptions, ColumnOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
@@ -104,21 +104,6 @@ class AlignOptions(ModelOptions):
         False,
         "The documents are plain text: split it into sentences, written to LINKS.source.txt.",
         group=INPUT,
-    )
-    source_language: str | None = option(
-        None,
-        "Of the source, in any code; by the files' names by default: chapter.de.txt.",
-        group=INPUT,
-    )
-    target_language: str | None = option(None, "Of the target.", group=INPUT)
-    source_column: str | None = option(
-        None,
-        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by"
-        " default.",
-        group=INPUT,
-    )
-    target_column: str | None = option(
-        None, "Column of a target that is .csv or .xlsx.", group=INPUT
     )
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every block.", group=MODEL

@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
-from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import (
     FILTERING,
     INPUT,
     MODEL,
     OUTPUT,
     Names,
-    Options,
     argument,
     function_of,
     listed,
     option,
 )
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import Model, as_path
+from interlingua.verbs.shared import (
+    BatchOptions,
+    CacheOptions,
+    DtypeOptions,
+    LineOptions,
+    Model,
+    as_path,
+)
 
 if TYPE_CHECKING:
     from interlingua.encoder.model_info import ModelInfo
@@ -63,34 +68,14 @@ def data_option(*, is_positional: bool = False) -> Any:
 
 
 @dataclass(frozen=True)
-class MeasuredModelOptions(Options):
+class MeasuredModelOptions(BatchOptions, CacheOptions):
     """A model that is measured."""
 
     model: Model = argument(
         "Model directory, hf:owner/name, module:function, folder of vectors, or an endpoint's"
         " model."
     )
-    prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every input.", group=MODEL
-    )
     pooling: str | None = option(None, "cls, mean or max instead of the model's own.", group=MODEL)
-    device: str | None = option(
-        None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
-    )
-    backend: str = option(
-        "interlingua",
-        "interlingua, sentence-transformers, onnx, openai, vectors, function, or"
-        " package.module:Class.",
-        group=MODEL,
-    )
-    batch_tokens: int = option(16_384, "Tokens per batch.", group=MODEL, minimum=1, unit="tokens")
-    cache: PathLike | None = option(
-        None,
-        "Folder that keeps all vectors for further runs of this model.",
-        group=OUTPUT,
-        kind=Path,
-        envvar="INTERLINGUA_CACHE",
-    )
 
 
 def data_folder(data: PathLike | None) -> Path:
@@ -125,7 +110,7 @@ def refuse_choices(model: Any, **choices: Any) -> None:
 
 
 @dataclass(frozen=True)
-class EvaluateOptions(MeasuredModelOptions):
+class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     """Options of ``evaluate``."""
 
     suite: str | Sequence[str | Task] = option(
@@ -156,9 +141,6 @@ class EvaluateOptions(MeasuredModelOptions):
     passage_prompt: str | None = option(
         None, "Before passages; the model's own by default.", group=MODEL
     )
-    dtype: str | None = option(
-        None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
-    )
     dim: int | None = option(
         None,
         "Keep so many elements of each vector, the first.",
@@ -187,9 +169,6 @@ class EvaluateOptions(MeasuredModelOptions):
         minimum=1,
     )
     check: bool = option(True, "Try pooling, prompt and scale first, and warn.")
-    max_line: int = option(
-        MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters"
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,14 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime import Streamed, silent
-from interlingua.verbs.shared import BadLineOptions, ModelOptions, as_path, as_text, joined
+from interlingua.verbs.shared import (
+    BadLineOptions,
+    ModelOptions,
+    PairOptions,
+    as_path,
+    as_text,
+    joined,
+)
 
 if TYPE_CHECKING:
     from interlingua.mining.score import ScoreJob, Stream
@@ -67,7 +74,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class ScoreOptions(ModelOptions, BadLineOptions):
+class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
@@ -89,9 +96,6 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     )
     source_language: str | None = option(
         None, "Any code; by the file's name or content by default.", group=INPUT
-    )
-    target_language: str | None = option(
-        None, "Any code; from the file's name by default.", group=INPUT
     )
     # How a pair is scored.
     k: int = option(
