@@ -2,12 +2,23 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from interlingua.errors import ConfigError
 from interlingua.limits import max_line_characters
-from interlingua.options import INPUT, OUTPUT, Options, argument, declared, function_of, option
+from interlingua.options import (
+    INPUT,
+    OUTPUT,
+    Options,
+    argument,
+    declared,
+    filled,
+    function_of,
+    option,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,3 +118,23 @@ def test_arguments_come_first_then_options_by_group():
         "share",
         "max_line",
     ]
+
+
+def test_a_dataclass_is_filled_from_the_options_of_its_names():
+    @dataclass(frozen=True)
+    class Some(Options):
+        rank: int = option(3)
+        where: str | Path | None = option(None, kind=Path)
+        other: str = option("x")
+
+    @dataclass(frozen=True, kw_only=True)
+    class Job:
+        rank: int
+        where: Path | None
+        number: int = 5
+        other: str
+
+    assert filled(Job, Some(where="a/b"), other="y") == Job(
+        rank=3, where=Path("a/b"), number=5, other="y"
+    )
+    assert filled(Job, Some(rank=4)).where is None

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from interlingua import runtime
 from interlingua.runtime import Expected, Steps, duration, peak_rss_bytes, size_text, time_left
 
 
@@ -97,3 +101,14 @@ def test_peak_memory_is_in_bytes():
     assert before > 5 * 2**20  # an interpreter
     np.ones(2**26, dtype=np.uint8).sum()  # 64 MiB, touched
     assert peak_rss_bytes() >= before
+
+
+def test_the_types_of_progress_are_defined_once():
+    defined = re.compile(r"^(?:Progress|Streamed|Counted) = |^class Progress\b|^def silent\(", re.M)
+    source = Path(runtime.__file__).parent
+    found = {
+        path.relative_to(source).as_posix(): defined.findall(path.read_text(encoding="utf-8"))
+        for path in source.rglob("*.py")
+    }
+    assert {name for name, lines in found.items() if lines} == {"runtime.py"}
+    assert len(found["runtime.py"]) == 4

@@ -14,11 +14,11 @@ import torch
 
 from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.embed_files import EmbedJob
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
 from interlingua.mining.pipeline import MineConfig, mine_files
 from interlingua.workers import Here, connected
+from tests.jobs import embed_job
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
 from tests.mining.test_pipeline import SMALL, sides
 
@@ -222,7 +222,7 @@ def test_embedding_goes_on_when_a_worker_dies(cluster, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("".join(f"{line}\n" for line in lines))
     told = []
     for name, word, ray in (("one.npy", "nothing", None), ("two.npy", "de222", "auto")):
-        job = EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / name), ray=ray)
+        job = embed_job(files=[str(tmp_path / "a.txt")], output=str(tmp_path / name), ray=ray)
         encode = functools.partial(embed_or_die, folder=str(tmp_path), word=word)
         job.run(encode, model="m", progress=lambda *at: told.append(at))
     assert (tmp_path / "died").exists()

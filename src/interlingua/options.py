@@ -12,6 +12,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from interlingua.errors import ConfigError
@@ -134,6 +135,26 @@ class Options:
             The value to put in front; None = nothing was left out.
         """
         return None
+
+
+def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
+    """A dataclass of which each field has the value of the option of its name.
+
+    Args:
+        kind: the dataclass; a field that is no option and is not made keeps its default.
+        options: of a verb. What the command line reads as a path is a path here.
+        made: values of fields that are not just an option's.
+    """
+    given = {field.name: declaration_of(field) for field in dataclasses.fields(options)}
+    needed: Any = kind
+    for field in dataclasses.fields(needed):
+        if field.name in made or field.name not in given:
+            continue
+        value = getattr(options, field.name)
+        if given[field.name].kind is Path and value is not None:
+            value = Path(value)
+        made[field.name] = value
+    return kind(**made)
 
 
 def _check_range(name: str, value: Any, declaration: Declaration) -> None:

@@ -13,6 +13,8 @@ Progress = Callable[[str, int, int], None]
 come."""
 Counted = Callable[[int, int], None]
 """Is given how much of a step is done, and all."""
+Streamed = Callable[[float, int | None], None]
+"""Is given how much of a stream is done, and all where that is known."""
 Shown = Callable[[str, int, int, float | None], None]
 """Is given the step, how much of it is done, all of it, and the seconds left for the whole run, if
 they are known."""

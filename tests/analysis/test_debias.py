@@ -8,6 +8,7 @@ import openvino
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from interlingua.analysis import debias_defaults
 from interlingua.analysis.debias import DebiasOptions, debias_vectors
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.encoder import Encoder
@@ -15,7 +16,7 @@ from interlingua.encoder.language_map_files import read_map
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.graphs import export_graphs
 from interlingua.export.shrink import shrink
-from interlingua.verbs.debias import debias
+from interlingua.verbs.debias import DebiasSettings, debias
 from tests.encoder.conftest import SENTENCES, encoder, plain_vocabulary  # noqa: F401
 
 
@@ -160,3 +161,8 @@ def test_options_out_of_range_are_refused(options, match):
 def test_vectors_need_as_many_languages():
     with pytest.raises(DataError, match="each vector"):
         debias_vectors(np.ones((3, 2), dtype=np.float32), ["a", "b"])
+
+
+def test_the_options_of_the_verb_have_these_defaults():
+    assert DebiasSettings("mini", ["texts"]).of_estimate == DebiasOptions()
+    assert DebiasOptions().sentences == debias_defaults.SENTENCES

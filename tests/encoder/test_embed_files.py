@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.encoder.embed_files import RECORD, EmbedJob, embed_window
+from interlingua.encoder.embed_files import RECORD, embed_window
 from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
+from tests.jobs import embed_job
 from tests.mining.invented import embed
 from tests.test_remote import refuses
 from tests.test_remote import store as store
@@ -49,7 +50,7 @@ def parts(tmp_path):
 
 def test_one_file_to_one(tmp_path, parts):
     told = []
-    job = EmbedJob(files=[str(tmp_path / "part-0.txt")], output=str(tmp_path / "a.npy"))
+    job = embed_job(files=[str(tmp_path / "part-0.txt")], output=str(tmp_path / "a.npy"))
     said = job.run(encode, model="m", progress=lambda *at: told.append(at))
     assert said[0].startswith(f"{tmp_path}/a.npy: 5 x 24 float32, ")
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(lines(5)))
@@ -59,7 +60,7 @@ def test_one_file_to_one(tmp_path, parts):
 
 def test_files_that_are_done_are_not_done_again(tmp_path, parts):
     """The second file fails; then the run goes on; then the first file changes."""
-    job, seen = EmbedJob(files=[parts], output=str(tmp_path / "v")), []
+    job, seen = embed_job(files=[parts], output=str(tmp_path / "v")), []
 
     def fails(texts, **how):
         seen.append(list(texts))
@@ -90,7 +91,7 @@ def test_from_a_store_to_a_store(tmp_path, store):
     for number, size in enumerate((5, 3)):
         store.pipe(f"/texts/part-{number}.txt", written(lines(size)))
     told = []
-    job = EmbedJob(files=["memory://texts/*.txt"], output="memory://vectors/")
+    job = embed_job(files=["memory://texts/*.txt"], output="memory://vectors/")
     job.run(encode, model="m", progress=lambda *at: told.append(at))
     assert told == [
         (0, 10),
@@ -112,7 +113,7 @@ def test_a_store_that_takes_nothing_is_found_out_before_the_work(
     (tmp_path / "a.txt").write_bytes(written(lines(5)))
     monkeypatch.setattr(type(store), "pipe_file", refuses)
     with pytest.raises(DataError, match="RuntimeError: no credentials; check"):
-        EmbedJob(files=[str(tmp_path / "a.txt")], output=output).run(
+        embed_job(files=[str(tmp_path / "a.txt")], output=output).run(
             lambda *_: pytest.fail("embeds"), model="m"
         )
 
@@ -120,13 +121,13 @@ def test_a_store_that_takes_nothing_is_found_out_before_the_work(
 def test_standard_input(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(written(lines(4)))))
     told = []
-    job = EmbedJob(files=["-"], output=str(tmp_path / "a.npy"))
+    job = embed_job(files=["-"], output=str(tmp_path / "a.npy"))
     job.run(encode, model="m", progress=lambda *at: told.append(at))
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(lines(4)))
     assert told == [(4, None)]
     for files, output in ((["-", "a.txt"], "out/"), (["-"], "out/")):
         with pytest.raises(ConfigError, match="standard input"):
-            EmbedJob(files=files, output=output)
+            embed_job(files=files, output=output)
 
 
 def test_a_pipe_is_embedded_whole(tmp_path):
@@ -134,7 +135,7 @@ def test_a_pipe_is_embedded_whole(tmp_path):
     reading, writing = os.pipe()
     os.write(writing, written(lines(5)))
     os.close(writing)
-    EmbedJob(files=[f"/dev/fd/{reading}"], output=str(tmp_path / "a.npy")).run(encode, model="m")
+    embed_job(files=[f"/dev/fd/{reading}"], output=str(tmp_path / "a.npy")).run(encode, model="m")
     os.close(reading)
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(lines(5)))
 
@@ -144,12 +145,12 @@ def test_the_text_is_not_written_over_and_must_be_whole(tmp_path):
     path.write_bytes(gzip.compress(written(lines(99)))[:-9])
     (tmp_path / "a.npy").write_bytes(written(lines(9)))
     with pytest.raises(ConfigError, match="would be lost"):
-        EmbedJob(files=[str(tmp_path / "a.npy")], output=str(tmp_path / "a.npy")).run(
+        embed_job(files=[str(tmp_path / "a.npy")], output=str(tmp_path / "a.npy")).run(
             encode, model="m"
         )
     (tmp_path / "a.npy").unlink()
     with pytest.raises(DataError, match="cut short"):
-        EmbedJob(files=[str(path)], output=str(tmp_path / "a.npy")).run(encode, model="m")
+        embed_job(files=[str(path)], output=str(tmp_path / "a.npy")).run(encode, model="m")
 
 
 def test_two_files_of_one_name_are_refused(tmp_path):
@@ -159,7 +160,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
         names.append(str(tmp_path / folder / "a.txt"))
         Path(names[-1]).write_text("a\n")
     with pytest.raises(ConfigError, match=r"2 files .*same name"):
-        EmbedJob(files=names, output=str(tmp_path / "v")).run(encode, model="m")
+        embed_job(files=names, output=str(tmp_path / "v")).run(encode, model="m")
 
 
 def test_a_window_is_a_task():
@@ -168,7 +169,7 @@ def test_a_window_is_a_task():
 
 
 def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
-    job = EmbedJob(files=[parts], output=str(tmp_path / "v"))
+    job = embed_job(files=[parts], output=str(tmp_path / "v"))
     with (
         exclusive(tmp_path / "v", remedy="x"),
         pytest.raises(ConfigError, match=r"v is in use .* --output"),
@@ -186,13 +187,15 @@ def test_two_runs_do_not_fill_one_folder(tmp_path, parts):
 def test_vectors_are_not_written_under_another_formats_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"OUT\.parquet"):
-        EmbedJob(files=["a.txt"], output=name)
+        embed_job(files=["a.txt"], output=name)
 
 
 def test_a_column_of_a_table_gives_a_vector_per_row(tmp_path):
     (tmp_path / "m.csv").write_text("id,review\n1,de1 de2\n2,\n3,de3 de4\n")
     told = []
-    job = EmbedJob(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy"), column="review")
+    job = embed_job(
+        files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy"), column="review"
+    )
     job.run(encode, model="m", progress=lambda *at: told.append(at))
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1 de2", "", "de3 de4"]))
     assert told == [(0, 3), (3, 3)]
@@ -201,17 +204,19 @@ def test_a_column_of_a_table_gives_a_vector_per_row(tmp_path):
 def test_lines_that_can_not_be_read_become_blank_rows(tmp_path):
     """Row i stays line i; of a damaged file the lines before the damage are embedded."""
     (tmp_path / "a.txt").write_bytes(b"de1 de2\nde3 \xff\nde3 de4\n")
-    job = EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "a.npy"), on_error="skip")
+    job = embed_job(
+        files=[str(tmp_path / "a.txt")], output=str(tmp_path / "a.npy"), on_error="skip"
+    )
     said = job.run(encode, model="m")
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1 de2", "", "de3 de4"]))
     assert f"{tmp_path}/a.npy.bad-lines.tsv" in said[1]
     assert "a.txt\t2\tnot UTF-8\tde3 \\xff\n" in (tmp_path / "a.npy.bad-lines.tsv").read_text()
     with pytest.raises(DataError, match=r"a\.txt:2: not UTF-8"):
-        EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "b.npy")).run(
+        embed_job(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "b.npy")).run(
             encode, model="m"
         )
     with pytest.raises(ConfigError, match="on_error is 'ignore'"):
-        EmbedJob(files=["a.txt"], output="b.npy", on_error="ignore")
+        embed_job(files=["a.txt"], output="b.npy", on_error="ignore")
 
 
 def test_bad_rows_of_tables_and_damaged_files_in_a_folder(tmp_path):
@@ -219,7 +224,7 @@ def test_bad_rows_of_tables_and_damaged_files_in_a_folder(tmp_path):
     whole = gzip.compress(written(lines(5000)))
     (tmp_path / "n.txt.gz").write_bytes(whole[: len(whole) // 2])
     files = [str(tmp_path / "m.csv"), str(tmp_path / "n.txt.gz")]
-    said = EmbedJob(files=files, output=f"{tmp_path}/out/", on_error="skip").run(encode, model="m")
+    said = embed_job(files=files, output=f"{tmp_path}/out/", on_error="skip").run(encode, model="m")
     np.testing.assert_array_equal(
         np.load(tmp_path / "out" / "m.npy"), embed(["de1 de2", "", "de3 de4"])
     )
@@ -233,18 +238,18 @@ def test_bad_rows_of_tables_and_damaged_files_in_a_folder(tmp_path):
 
 def test_standard_input_with_a_bad_line(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"de1\n\xff\nde2\n")))
-    EmbedJob(files=["-"], output=str(tmp_path / "a.npy"), on_error="skip").run(encode, model="m")
+    embed_job(files=["-"], output=str(tmp_path / "a.npy"), on_error="skip").run(encode, model="m")
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), embed(["de1", "", "de2"]))
 
 
 def test_a_table_without_a_known_column_is_refused(tmp_path):
     (tmp_path / "m.csv").write_text("id,review\n1,de1 de2\n")
     with pytest.raises(DataError, match="--column"):
-        EmbedJob(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy")).run(
+        embed_job(files=[str(tmp_path / "m.csv")], output=str(tmp_path / "a.npy")).run(
             encode, model="m"
         )
     with pytest.raises(ConfigError, match="'review'"):
-        EmbedJob(files=["x.txt"], output=str(tmp_path / "a.npy"), column="review").run(
+        embed_job(files=["x.txt"], output=str(tmp_path / "a.npy"), column="review").run(
             encode, model="m"
         )
     assert not (tmp_path / "a.npy").exists()
@@ -255,7 +260,7 @@ def table_of(path):
 
 
 def test_parquet_holds_the_lines_of_all_files(tmp_path, parts):
-    job = EmbedJob(files=[parts], output=str(tmp_path / "v.parquet"))
+    job = embed_job(files=[parts], output=str(tmp_path / "v.parquet"))
     at = []
     said = job.run(encode, model="m", progress=lambda *done: at.append(done))
     found = table_of(tmp_path / "v.parquet")
@@ -269,7 +274,7 @@ def test_parquet_holds_the_lines_of_all_files(tmp_path, parts):
 def test_parquet_from_windows_has_the_same_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("interlingua.encoder.encode.WINDOW_TEXTS", 4)
     (tmp_path / "a.txt").write_bytes(written([*lines(9), "", "de1"]))
-    EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(
+    embed_job(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(
         encode, model="m"
     )
     found = table_of(tmp_path / "v.parquet")
@@ -294,7 +299,7 @@ def test_parquet_by_workers_keeps_the_order(tmp_path, parts, monkeypatch):
         "interlingua.encoder.embed_files.connected",
         lambda address, cores: contextlib.nullcontext(Ahead()),
     )
-    EmbedJob(files=[parts], output=str(tmp_path / "v.parquet"), ray="local").run(encode, model="m")
+    embed_job(files=[parts], output=str(tmp_path / "v.parquet"), ray="local").run(encode, model="m")
     found = table_of(tmp_path / "v.parquet")
     assert found["text"].to_pylist() == lines(5) + lines(3)
     np.testing.assert_array_equal(found["vector"].to_pylist(), embed(lines(5) + lines(3)))
@@ -302,7 +307,7 @@ def test_parquet_by_workers_keeps_the_order(tmp_path, parts, monkeypatch):
 
 def test_parquet_of_an_empty_file_has_no_rows(tmp_path):
     (tmp_path / "a.txt").write_text("")
-    EmbedJob(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(
+    embed_job(files=[str(tmp_path / "a.txt")], output=str(tmp_path / "v.parquet")).run(
         encode, model="m"
     )
     found = table_of(tmp_path / "v.parquet")
@@ -316,10 +321,10 @@ def test_parquet_names_the_line_that_is_not_finite(tmp_path, parts):
         return vectors
 
     with pytest.raises(DataError, match=r"part-0\.txt:3"):
-        EmbedJob(files=[parts], output=str(tmp_path / "v.parquet")).run(broken, model="m")
+        embed_job(files=[parts], output=str(tmp_path / "v.parquet")).run(broken, model="m")
     assert not (tmp_path / "v.parquet").exists()
 
 
 def test_parquet_in_a_store(tmp_path, store, parts):
-    EmbedJob(files=[parts], output="memory://vectors/v.parquet").run(encode, model="m")
+    embed_job(files=[parts], output="memory://vectors/v.parquet").run(encode, model="m")
     assert table_of(io.BytesIO(store.cat("/vectors/v.parquet"))).num_rows == 8

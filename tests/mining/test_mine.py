@@ -10,8 +10,9 @@ import pytest
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration import Calibration, save_calibration
 from interlingua.mining.default_checks import CHEAP, DROPPED
-from interlingua.mining.mine import MineJob, parse_shard, parse_size
+from interlingua.mining.mine import parse_shard, parse_size
 from interlingua.mining.pipeline import TextFile
+from tests.jobs import mine_job
 from tests.mining.invented import corpora, embed, write_lines
 from tests.test_remote import store as store
 
@@ -34,7 +35,7 @@ def run(job, sides, told=None):
 
 def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
     told = []
-    job = MineJob(
+    job = mine_job(
         output=tmp_path / "p.tsv",
         threshold=1.05,
         gold=tmp_path / "gold.tsv",
@@ -64,7 +65,7 @@ def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
 
 
 def test_a_folder_that_is_named_is_kept(tmp_path, sides):
-    run(MineJob(output=tmp_path / "p.tsv", work=tmp_path / "w"), sides)
+    run(mine_job(output=tmp_path / "p.tsv", work=tmp_path / "w"), sides)
     assert (tmp_path / "w" / "x" / "vectors.npy").is_file()
 
 
@@ -83,7 +84,7 @@ def test_a_calibration_tells_what_to_expect(tmp_path, sides):
         pairs=9,
     )
     save_calibration(curve, tmp_path / "c.json")
-    job = MineJob(
+    job = mine_job(
         output=tmp_path / "p.tsv",
         calibration=tmp_path / "c.json",
         precision=0.95,
@@ -101,17 +102,20 @@ def test_a_calibration_tells_what_to_expect(tmp_path, sides):
         "warning: held-out right pairs score more than wrong ones only 70% of the time"
     )
     with pytest.raises(ConfigError, match="'mine ratio k=4 max', not 'mine ratio k=3 max'"):
-        run(MineJob(output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", k=3), sides)
+        run(mine_job(output=tmp_path / "p.tsv", calibration=tmp_path / "c.json", k=3), sides)
 
 
 def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
     options = {"output": tmp_path / "p.tsv", "work": tmp_path / "w"}
-    assert "those of other shards are not" in run(MineJob(shard="1/2", **options), sides)[0]
-    assert "shard 2/2 is done" in run(MineJob(shard="2/2", **options), sides)[0]
-    assert "shard 1/2 is done" in run(MineJob(shard="1/2", **options), sides)[0]
-    assert len(run(MineJob(**options), sides)) == 3
-    run(MineJob(output=tmp_path / "q.tsv"), sides)
+    assert (
+        "those of other shards are not; run the same command again"
+        in run(mine_job(shard="1/2", **options), sides)[0]
+    )
+    assert "shard 2/2 is done" in run(mine_job(shard="2/2", **options), sides)[0]
+    assert "shard 1/2 is done" in run(mine_job(shard="1/2", **options), sides)[0]
+    assert len(run(mine_job(**options), sides)) == 3
+    run(mine_job(output=tmp_path / "q.tsv"), sides)
     assert (tmp_path / "p.tsv").read_bytes() == (tmp_path / "q.tsv").read_bytes()
 
 
@@ -124,7 +128,7 @@ def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
     write_lines(Path(sides[1].path), [*Path(sides[1].path).read_text().splitlines(), *copied])
     found = {}
     for drop in ("none", "copied"):
-        lines = run(MineJob(output=tmp_path / f"{drop}.tsv", threshold=1.2, drop=drop), sides)
+        lines = run(mine_job(output=tmp_path / f"{drop}.tsv", threshold=1.2, drop=drop), sides)
         rows = [line.split("\t") for line in (tmp_path / f"{drop}.tsv").read_text().splitlines()]
         found[drop] = sum(a != b and a.replace("de", "en") == b for _, a, b in rows)
     assert "copied text 10" in lines[2]
@@ -132,7 +136,7 @@ def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
 
 
 def test_like_laser_nothing_is_checked(tmp_path, sides):
-    run(MineJob(output=tmp_path / "p.tsv", laser=True, check=",".join(CHEAP), drop=DROPPED), sides)
+    run(mine_job(output=tmp_path / "p.tsv", laser=True, check=",".join(CHEAP), drop=DROPPED), sides)
     rows = (tmp_path / "p.tsv").read_text().splitlines()
     assert len(rows) > 30
     assert float(rows[0].split("\t")[0]) == np.float32(rows[0].split("\t")[0])
@@ -141,7 +145,7 @@ def test_like_laser_nothing_is_checked(tmp_path, sides):
 def test_gold_of_other_texts(tmp_path, sides):
     write_lines(tmp_path / "gold.tsv", ["zh-1\ten-1"])
     with pytest.raises(DataError, match="no gold pair"):
-        run(MineJob(output=tmp_path / "p.tsv", gold=tmp_path / "gold.tsv"), sides)
+        run(mine_job(output=tmp_path / "p.tsv", gold=tmp_path / "gold.tsv"), sides)
 
 
 def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
@@ -151,7 +155,7 @@ def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
     """
     monkeypatch.chdir(tmp_path)
     texts = [Path(side.path).read_text().splitlines() for side in sides]
-    run(MineJob(output=tmp_path / "p.tsv"), sides)
+    run(mine_job(output=tmp_path / "p.tsv"), sides)
     cut = [
         write_lines(tmp_path / f"part-{n}.de", part)
         for n, part in enumerate((texts[0][:40], texts[0][40:]))
@@ -162,7 +166,7 @@ def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
         sides[0]._replace(path="part-*.de", parts=cut),
         sides[1]._replace(encode=None, vectors=[tmp_path / "0.npy", tmp_path / "1.npy"]),
     )
-    job = MineJob(output="memory://out/p.tsv", report="memory://out/p.html")
+    job = mine_job(output="memory://out/p.tsv", report="memory://out/p.html")
     assert job.folder == Path("p.tsv.work")
     lines = run(job, files)
     assert lines[0] == "part-*.de: 70 lines, 70 texts"
@@ -176,17 +180,17 @@ def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
 def test_what_is_read_is_not_written_over(tmp_path, sides):
     before = Path(sides[1].path).read_bytes()
     with pytest.raises(ConfigError, match=r"a\.en is read"):
-        run(MineJob(output=tmp_path / "p.tsv", report=tmp_path / "x" / ".." / "a.en"), sides)
+        run(mine_job(output=tmp_path / "p.tsv", report=tmp_path / "x" / ".." / "a.en"), sides)
     link = tmp_path / "link.tsv"
     link.symlink_to(tmp_path / "a.en")
     for job in (
-        MineJob(output=link),
-        MineJob(output="memory://a/p.tsv", report="memory://a/p.tsv"),
+        mine_job(output=link),
+        mine_job(output="memory://a/p.tsv", report="memory://a/p.tsv"),
     ):
         with pytest.raises(ConfigError, match=r"be lost|written twice"):
             job.plan(*sides, "model")
     with pytest.raises(DataError, match="is a folder"):
-        run(MineJob(output=tmp_path / "p.tsv", report=tmp_path), sides)
+        run(mine_job(output=tmp_path / "p.tsv", report=tmp_path), sides)
     assert Path(sides[1].path).read_bytes() == before
     assert not (tmp_path / "p.tsv.work").exists()
 
@@ -194,7 +198,7 @@ def test_what_is_read_is_not_written_over(tmp_path, sides):
 def test_a_place_that_nothing_can_be_written_to_shows_before_the_work(tmp_path, sides):
     report = tmp_path / "a.de" / "new" / "p.html"
     with pytest.raises(DataError, match=r"p\.html: .*Not a directory"):
-        MineJob(output=tmp_path / "p.tsv", report=report).plan(*sides, "model")
+        mine_job(output=tmp_path / "p.tsv", report=report).plan(*sides, "model")
     assert not (tmp_path / "p.tsv.work").exists()
 
 
@@ -207,8 +211,8 @@ def test_a_full_disk_says_where(tmp_path, sides, monkeypatch):
         pytest.raises(OSError, match=r"No space .*p\.tsv\.work"),
     ):
         patch.setattr("interlingua.mining.vectors.os.pwrite", full)
-        run(MineJob(output=tmp_path / "p.tsv"), sides)
-    assert "pairs of" in run(MineJob(output=tmp_path / "p.tsv"), sides)[2]
+        run(mine_job(output=tmp_path / "p.tsv"), sides)
+    assert "pairs of" in run(mine_job(output=tmp_path / "p.tsv"), sides)[2]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +248,7 @@ def test_no_sizes_and_no_shards():
 )
 def test_slips_show_before_anything_is_loaded(tmp_path, options, message):
     with pytest.raises(ConfigError, match=message):
-        MineJob(output=tmp_path / "p.tsv", **options)
+        mine_job(output=tmp_path / "p.tsv", **options)
 
 
 def test_no_memory_is_refused():

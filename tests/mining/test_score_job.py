@@ -14,14 +14,8 @@ from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import Selection
-from interlingua.mining.score import (
-    PairScorer,
-    ScoreConfig,
-    ScoreJob,
-    count_pairs,
-    counted,
-    open_stream,
-)
+from interlingua.mining.score import PairScorer, ScoreConfig, count_pairs, counted, open_stream
+from tests.jobs import score_job
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
 
@@ -53,7 +47,7 @@ def file(request, tmp_path):
 
 
 def test_any_format_comes_out_in_its_order(file):
-    lines, told = run(ScoreJob(input=str(file), selection=NOTHING))
+    lines, told = run(score_job(input=str(file), selection=NOTHING))
     rows = [line.split("\t") for line in lines]
     assert [row[1:] for row in rows] == [[pair.source, pair.target] for pair in PAIRS]
     assert [float(row[0]) for row in rows] == pytest.approx(expected(), abs=1e-5)
@@ -73,7 +67,7 @@ def test_a_translation_memory_keeps_its_units(tmp_path):
         f'<tmx version="1.4">{header}<body>{units}</body></tmx>', encoding="utf-8"
     )
     threshold = Selection(threshold=1.0, checks=CheckPlan.parse("", ""))
-    run(ScoreJob(input=str(tmp_path / "a.tmx"), output=tmp_path / "b.tmx", selection=threshold))
+    run(score_job(input=str(tmp_path / "a.tmx"), output=tmp_path / "b.tmx", selection=threshold))
     kept = list(ElementTree.parse(tmp_path / "b.tmx").iter("tu"))
     assert 0 < len(kept) < 30
     for unit in kept:
@@ -89,7 +83,7 @@ def test_a_translation_memory_keeps_its_units(tmp_path):
 def test_standard_input(monkeypatch):
     text = "".join(f"{pair.source}\t{pair.target}\n" for pair in PAIRS) + "\n"
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(text.encode("utf-8"))))
-    job = ScoreJob(
+    job = score_job(
         input="-", source_language="de", target_language="en", format="jsonl", selection=NOTHING
     )
     lines, told = run(job)
@@ -103,7 +97,7 @@ def test_options_reach_the_score_and_the_filter(tmp_path):
     config = ScoreConfig(margin="distance", k=2, window=8)
     selection = Selection(threshold=0.1, checks=CheckPlan.parse("length", "duplicate"))
     lines, _ = run(
-        ScoreJob(input=str(path), config=config, columns=["length", "score"], selection=selection)
+        score_job(input=str(path), config=config, columns=["length", "score"], selection=selection)
     )
     scores = [float(line.split("\t")[1]) for line in lines]
     assert 0 < len(scores) < 30
@@ -124,7 +118,7 @@ def test_options_reach_the_score_and_the_filter(tmp_path):
 def test_too_few_pairs_for_a_margin_are_told(tmp_path, pairs, options, warned):
     path = tmp_path / "a.de-en.tsv"
     write_pairs(PAIRS[:pairs], path)
-    _, told = run(ScoreJob(input=str(path), config=ScoreConfig(**options), selection=NOTHING))
+    _, told = run(score_job(input=str(path), config=ScoreConfig(**options), selection=NOTHING))
     assert (
         any(line.startswith("warning: a margin needs neighbors, and ") for line in told) == warned
     )
@@ -144,7 +138,7 @@ def test_progress_knows_the_total(tmp_path):
     write_pairs(PAIRS, path)
     told = []
     run(
-        ScoreJob(input=str(path), selection=NOTHING),
+        score_job(input=str(path), selection=NOTHING),
         progress=lambda done, total: told.append((done, total)),
     )
     assert told[-1] == (pytest.approx(30), 30)
@@ -173,12 +167,12 @@ def test_ctrl_c(tmp_path):
     path, seen = tmp_path / "a.de-en.tsv", []
     write_pairs(PAIRS, path)
     config = ScoreConfig(window=10)
-    job, out = ScoreJob(input=str(path), config=config, selection=NOTHING), io.StringIO()
+    job, out = score_job(input=str(path), config=config, selection=NOTHING), io.StringIO()
     with pytest.raises(InterlinguaError, match="stopped after 10 pairs"):
         job.run(job.open(), stopped, stdout=out)
     assert len(out.getvalue().splitlines()) == 10
     seen.clear()
-    job = ScoreJob(input=str(path), output=tmp_path / "out.tsv", config=config, selection=NOTHING)
+    job = score_job(input=str(path), output=tmp_path / "out.tsv", config=config, selection=NOTHING)
     with pytest.raises(KeyboardInterrupt):
         job.run(job.open(), stopped, stdout=out)
     assert not (tmp_path / "out.tsv").exists()
@@ -209,7 +203,7 @@ def test_ctrl_c(tmp_path):
 )
 def test_slips_are_seen_before_anything_is_loaded(options, message):
     with pytest.raises(ConfigError, match=message):
-        ScoreJob(**{"input": "a.tsv", "selection": NOTHING} | options)
+        score_job(**{"input": "a.tsv", "selection": NOTHING} | options)
 
 
 def test_bitexts_that_can_not_be_read(tmp_path, monkeypatch):

@@ -9,9 +9,9 @@ from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.locks import exclusive
 from interlingua.mining import vectors
 from interlingua.mining.calibrate import CalibrateJob
-from interlingua.mining.mine import MineJob
 from interlingua.mining.pipeline import MineConfig, TextFile
 from interlingua.mining.work_folder import at_work, claim, clear
+from tests.jobs import mine_job
 from tests.mining.invented import corpora, embed, write_lines
 
 OWN = ["x", "y", "neighbors-k4", "scores", "seen", "made"]
@@ -27,7 +27,7 @@ def files(tmp_path):
 
 
 def mine(files, work, output):
-    job = MineJob(output=output, work=work, memory=2**22)
+    job = mine_job(output=output, work=work, memory=2**22)
     job.run(*files, "m", progress=lambda what, done, total: None)
     return output.read_bytes()
 

@@ -15,7 +15,7 @@ from interlingua.corpus.keys import text_keys
 from interlingua.errors import DataError
 from interlingua.prepare.config import SourceConfig
 from interlingua.prepare.ingest import ingest, ordered_map
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.sources import Chunk
 
 from .conftest import config_for, sentences, write_tsv
@@ -34,7 +34,7 @@ def test_shards_hold_clean_text_its_keys_and_its_words(tmp_path):
         ],
     )
     config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
-    (shard,), (counts,) = ingest(config, tmp_path, Progress())
+    (shard,), (counts,) = ingest(config, tmp_path, Stages())
     assert list(shard.blocks(np.ones(2, bool))) == [
         (["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])
     ]
@@ -53,7 +53,7 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
         folder = tmp_path / str(processes)
         folder.mkdir()
         config = dataclasses.replace(config_for(tmp_path, corpus), processes=processes)
-        shards, counts = ingest(config, folder, Progress())
+        shards, counts = ingest(config, folder, Stages())
         results.append(
             (
                 [(shard.language_pair, shard.source_index, shard.rows) for shard in shards],
@@ -67,7 +67,7 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
 def test_words_of_a_pair_without_english_are_those_of_the_longer_side(tmp_path):
     write_tsv(tmp_path / "de-fr.a.tsv", [("Ein kleines Haus", "une maisonette")])
     config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
-    assert ingest(config, tmp_path, Progress())[0][0].words.tolist() == [3]
+    assert ingest(config, tmp_path, Stages())[0][0].words.tolist() == [3]
 
 
 def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
@@ -75,7 +75,7 @@ def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
     path = write_tsv(tmp_path / "de-en.x.tsv", [*rows, ("no tab", "a\tb")])
     config = config_for(tmp_path, corpus, sources=(SourceConfig(paths=(path,)),), processes=2)
     with pytest.raises(DataError, match=r"de-en\.x\.tsv:31: 3 columns, expected 2"):
-        ingest(config, tmp_path, Progress())
+        ingest(config, tmp_path, Stages())
 
 
 def test_ordered_map_reads_only_so_far_ahead():
@@ -107,14 +107,14 @@ def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
         lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])]),
     )
     with pytest.raises(DataError, match="process was killed"):
-        ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Progress())
+        ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Stages())
 
 
 PARENT = """
 import sys, time
 from pathlib import Path
 from interlingua.prepare import ingest
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from tests.prepare.conftest import config_for
 
 if __name__ == "__main__":
@@ -127,7 +127,7 @@ if __name__ == "__main__":
         time.sleep(600)
 
     ingest._chunks = waiting
-    ingest.ingest(config_for(folder, folder / "data", processes=2), folder, Progress())
+    ingest.ingest(config_for(folder, folder / "data", processes=2), folder, Stages())
 """
 
 

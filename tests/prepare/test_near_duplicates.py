@@ -3,7 +3,7 @@ import pytest
 
 from interlingua.corpus.near_duplicates import NearDuplicates
 from interlingua.prepare.near_duplicates import drop_near_duplicates
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Fate, Shard
 
 
@@ -29,7 +29,7 @@ def test_the_later_pair_goes_across_shards_and_dropped_rows_count_for_nothing(tm
         [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")],
     )
     second.fates[0] = Fate.duplicate
-    drop_near_duplicates([first, second], 0.8, tmp_path / "near", Progress())
+    drop_near_duplicates([first, second], 0.8, tmp_path / "near", Stages())
     assert first.fates.tolist() == [0, 0]
     assert second.fates.tolist() == [Fate.duplicate, 0, Fate.near_duplicate]
     assert list((tmp_path / "near").iterdir()) == []
@@ -42,7 +42,7 @@ def test_one_equal_side_is_not_enough(tmp_path):
         ("sehr gemächlich lief der Greis nach Hause", english),
     ]
     shard = shard_of(tmp_path, 0, rows)
-    drop_near_duplicates([shard], 0.8, tmp_path / "near", Progress())
+    drop_near_duplicates([shard], 0.8, tmp_path / "near", Stages())
     assert shard.fates.tolist() == [0, 0]
 
 
@@ -53,5 +53,5 @@ def test_an_error_leaves_no_index_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(NearDuplicates, "add", broken)
     shard = shard_of(tmp_path, 0, [("ein Haus", "a house")])
     with pytest.raises(OSError, match="No space left"):
-        drop_near_duplicates([shard], 0.8, tmp_path / "near", Progress())
+        drop_near_duplicates([shard], 0.8, tmp_path / "near", Stages())
     assert list((tmp_path / "near").iterdir()) == []

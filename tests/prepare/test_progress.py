@@ -1,4 +1,4 @@
-from interlingua.prepare.progress import Progress, progress_bars
+from interlingua.prepare.progress import Stages, progress_bars
 
 
 def test_silence_still_keeps_the_time():
@@ -7,7 +7,7 @@ def test_silence_still_keeps_the_time():
         stage.advance()
         stage.count(5)
         stage.done()
-    assert isinstance(progress, Progress)
+    assert isinstance(progress, Stages)
     assert list(progress.seconds) == ["reading"]
     assert progress.seconds["reading"] >= 0
 

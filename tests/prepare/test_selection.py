@@ -10,7 +10,7 @@ from interlingua.prepare.config import (
     VocabularyConfig,
 )
 from interlingua.prepare.ingest import ingest
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.selection import drop, select
 from interlingua.prepare.shards import Fate, Shard
 
@@ -21,8 +21,8 @@ def selected(tmp_path, config):
     """The rows of each fate as a list of (source, target), and what decontamination found."""
     folder = tmp_path / "work"
     folder.mkdir(exist_ok=True)
-    shards, _ = ingest(config, folder, Progress())
-    decontaminated = select(shards, config, folder, Progress())
+    shards, _ = ingest(config, folder, Stages())
+    decontaminated = select(shards, config, folder, Stages())
     rows = {
         fate.name: [
             row
@@ -270,13 +270,13 @@ def test_an_earlier_rule_has_the_row():
 
 
 def test_an_empty_corpus_is_no_crash(tmp_path):
-    assert select([], config_for(tmp_path, tmp_path), tmp_path, Progress()) == ({}, ())
+    assert select([], config_for(tmp_path, tmp_path), tmp_path, Stages()) == ({}, ())
     with pytest.raises(Exception, match="no such evaluation"):
         select(
             [],
             config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",)),
             tmp_path,
-            Progress(),
+            Stages(),
         )
 
 

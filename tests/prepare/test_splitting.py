@@ -3,7 +3,7 @@ import pytest
 
 from interlingua.prepare import splitting
 from interlingua.prepare.config import SplitConfig
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.splitting import split
 
@@ -42,7 +42,7 @@ def test_a_shared_sentence_on_the_other_side_of_another_language_pair_is_found(t
         config_for(
             tmp_path, tmp_path, heldout=SplitConfig(pairs=5), validation=SplitConfig(pairs=3)
         ),
-        Progress(),
+        Stages(),
     )
     assert [german.count(fate) for fate in (Fate.heldout, Fate.valid, Fate.train)] == [5, 3, 92]
     assert [czech.count(fate) for fate in (Fate.in_heldout_or_valid, Fate.train)] == [8, 92]
@@ -56,9 +56,7 @@ def test_rows_that_share_a_sentence_with_the_test_set_are_not_drawn_for_validati
     # along.
     shard = shard_of(tmp_path, 0, range(100, 200), [1 + i // 10 for i in range(100)])
     settings = SplitConfig(pairs=4, max_share=0.9)
-    split(
-        [shard], config_for(tmp_path, tmp_path, heldout=settings, validation=settings), Progress()
-    )
+    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=settings), Stages())
     assert [
         shard.count(fate)
         for fate in (Fate.heldout, Fate.valid, Fate.in_heldout_or_valid, Fate.train)
@@ -74,7 +72,7 @@ def test_rows_that_share_a_sentence_with_the_test_set_are_not_drawn_for_validati
 def test_max_share(tmp_path, max_share, expected):
     shard = shard_of(tmp_path, 0, range(1, 101), range(201, 301))
     settings = SplitConfig(pairs=30, max_share=max_share)
-    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=NONE), Progress())
+    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=NONE), Stages())
     assert shard.count(Fate.heldout) == expected
 
 
@@ -98,7 +96,7 @@ def test_a_large_language_pair_is_sampled_and_gives_the_same_choice(
         split(
             shards,
             config_for(tmp_path, tmp_path, heldout=settings, validation=NONE, seed=3),
-            Progress(),
+            Stages(),
         )
         chosen.append(keys_of(shards, Fate.heldout))
         assert len(chosen[-1]) == 40
@@ -109,18 +107,18 @@ def test_a_large_language_pair_is_sampled_and_gives_the_same_choice(
 def test_words_and_sources_decide_who_may_be_drawn(tmp_path):
     shard = shard_of(tmp_path, 0, range(1, 101), range(201, 301), words=[2] * 50 + [5] * 50)
     settings = SplitConfig(pairs=5, short_pairs=3, min_words=3)
-    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=NONE), Progress())
+    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=NONE), Stages())
     held_out = shard.fates == Fate.heldout
     assert (np.count_nonzero(held_out[:50]), np.count_nonzero(held_out[50:])) == (3, 5)
     config = config_for(tmp_path, tmp_path, heldout=SplitConfig(pairs=5), validation=NONE)
     object.__setattr__(config.sources[0], "heldout", False)
     shard.fates[:] = 0
-    split([shard], config, Progress())
+    split([shard], config, Stages())
     assert shard.count(Fate.heldout) == 0
 
 
 def test_without_a_candidate_nothing_happens(tmp_path):
     shard = shard_of(tmp_path, 0, [1, 2], [3, 4], pair=("deu_Latn", "fra_Latn"))
-    split([shard], config_for(tmp_path, tmp_path), Progress())
+    split([shard], config_for(tmp_path, tmp_path), Stages())
     assert shard.count(Fate.train) == 2
-    split([], config_for(tmp_path, tmp_path), Progress())
+    split([], config_for(tmp_path, tmp_path), Stages())

@@ -6,7 +6,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
 from interlingua.prepare.config import VocabularyConfig
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Fate
 from interlingua.prepare.vocabulary import make_vocabulary
 
@@ -17,7 +17,7 @@ def made(shards, folder, **vocabulary):
     config = config_for(
         folder, folder, **({"vocabulary": VocabularyConfig(**vocabulary)} if vocabulary else {})
     )
-    return make_vocabulary(shards, config, folder / "made", folder, Progress())
+    return make_vocabulary(shards, config, folder / "made", folder, Stages())
 
 
 def test_the_vocabulary_sees_every_training_sentence_once(tmp_path, shards, monkeypatch):

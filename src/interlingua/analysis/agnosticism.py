@@ -19,7 +19,7 @@ from interlingua.analysis.record import Analysis
 from interlingua.analysis.subject import Subject, of_texts
 from interlingua.evaluation.metrics.pool import accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import read_parallel, unit_vectors
-from interlingua.evaluation.task import Progress, silent
+from interlingua.runtime import Progress, silent
 
 STAGES = 3
 """Pieces of work that progress counts: embedding, the pass over the pool, the probe."""

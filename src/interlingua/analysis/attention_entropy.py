@@ -23,7 +23,7 @@ from interlingua.encoder.attention_weights import first_token_attention
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
-from interlingua.evaluation.task import Progress, silent
+from interlingua.runtime import Progress, silent
 
 MEASURES = {
     "attention_entropy": "entropy of the first token's attention in the last layer, per head, mean"

@@ -29,6 +29,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua import __version__
+from interlingua.analysis import debias_defaults
 from interlingua.analysis.debias_fit import FittedMap, LabeledVectors, Panel, fit_and_measure
 from interlingua.analysis.debias_texts import LanguageTexts, read_language_texts
 from interlingua.arrays import normalize_rows
@@ -44,9 +45,9 @@ from interlingua.encoder.model_info import prompt_text
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.cache import CachedEncoder, kept_folder, unfinished_file
-from interlingua.evaluation.task import Progress, silent
 from interlingua.files import PathLike, atomic_directory
 from interlingua.registry import check_choice
+from interlingua.runtime import Progress, silent
 
 RECORD_FILE = "debias.json"
 
@@ -55,13 +56,13 @@ RECORD_FILE = "debias.json"
 class DebiasOptions:
     """How a map is estimated."""
 
-    method: MapMethod = "project"
+    method: MapMethod = debias_defaults.METHOD
     """project, erase, shift or center; see ``encoder/language_maps.py``."""
     rank: int | None = None
     """Directions to remove; default: chosen by held-out retrieval from the mixed pool."""
-    sentences: int = 1300
+    sentences: int = debias_defaults.SENTENCES
     """Sentences of a language drawn from each source at most, held-out ones included."""
-    held_out_share: float = 0.25
+    held_out_share: float = debias_defaults.HELD_OUT_SHARE
     """Share of the sentences that the map is measured on."""
     languages: tuple[str, ...] | None = None
     """Languages to read, in any code; default: all."""

@@ -25,8 +25,8 @@ from interlingua.encoder.language_map_files import MAP_FILE, read_map, write_map
 from interlingua.encoder.language_maps import LanguageMap
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.data.folders import full_code
-from interlingua.evaluation.task import Progress, silent
 from interlingua.files import PathLike, atomic_directory, open_text
+from interlingua.runtime import Progress, silent
 
 VECTORS_FILE = "vectors.npy"
 BLOCK_ROWS = 65_536

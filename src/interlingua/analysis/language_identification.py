@@ -12,7 +12,7 @@ from torch import Tensor
 
 from interlingua.analysis.record import Measure, mean_measure
 from interlingua.errors import DataError
-from interlingua.evaluation.task import Progress, silent
+from interlingua.runtime import Progress, silent
 
 BLOCK = 8192
 """Vectors read at once."""

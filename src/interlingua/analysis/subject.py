@@ -12,7 +12,8 @@ from interlingua.encoder.model_info import ModelInfo
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.parallel import ParallelTexts
-from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.task import options
+from interlingua.runtime import Progress, silent
 
 
 class Subject(NamedTuple):

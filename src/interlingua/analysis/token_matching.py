@@ -26,7 +26,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.parallel import ParallelTexts, read_parallel
-from interlingua.evaluation.task import Progress, silent
+from interlingua.runtime import Progress, silent
 from interlingua.search.topk.dense import merge, no_neighbors
 from interlingua.search.topk.exact import Neighbors, exact_topk
 

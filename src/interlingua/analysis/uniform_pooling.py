@@ -16,7 +16,8 @@ from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.task import options
+from interlingua.runtime import Progress, silent
 
 NOTE = (
     "each difference is relative to the score with CLS, 100 (CLS - uniform) / CLS: so the paper's"

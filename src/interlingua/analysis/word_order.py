@@ -10,7 +10,8 @@ from interlingua.analysis.record import Analysis, Measure
 from interlingua.analysis.subject import Subject
 from interlingua.arrays import normalize_rows
 from interlingua.evaluation.data.folders import content_sha256
-from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.task import options
+from interlingua.runtime import Progress, silent
 
 SENTENCES = (
     "can you believe that what he actually did was steal the money she saved for the children?",

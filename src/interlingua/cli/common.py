@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.cli.minute_lines import minute_lines
 from interlingua.files import PathLike
-from interlingua.runtime import duration, time_left
+from interlingua.runtime import Progress, Streamed, duration, time_left
 
 if TYPE_CHECKING:
     from interlingua.runtime import Steps
@@ -39,7 +39,7 @@ def resumable(keeps: bool, output: Path, cache: PathLike | None = None) -> Itera
 
 
 @contextlib.contextmanager
-def bar(quiet: bool, *, last: bool = True) -> Iterator[Callable[[str, float, float], None]]:
+def bar(quiet: bool, *, last: bool = True) -> Iterator[Progress]:
     """A progress bar on standard error with the time left for the whole run.
 
     Without a terminal a line a minute.
@@ -128,7 +128,7 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
 
 
 @contextlib.contextmanager
-def rate_bar(quiet: bool, unit: str) -> Iterator[Callable[[float, int | None], None]]:
+def rate_bar(quiet: bool, unit: str) -> Iterator[Streamed]:
     """A progress bar on standard error for what streams by.
 
     It shows how much, how fast, and the time left if that is known. Without a terminal it is a line

@@ -47,6 +47,7 @@ from interlingua.remote import (
     name_of,
     state,
 )
+from interlingua.runtime import Streamed, silent
 from interlingua.workers import OnRay, connected
 
 STANDARD_INPUT = "-"
@@ -55,8 +56,6 @@ RECORD = "embedded.json"
 Encode = Callable[..., Float32[ndarray, "n d"]]
 """Lines -> vectors; takes ``out``, ``report`` and ``advance``, see
 ``interlingua.encoder.encode.encode``."""
-Progress = Callable[[float, int | None], None]
-"""Is given the lines that are done, and all where that is known."""
 
 
 class Made(NamedTuple):
@@ -74,12 +73,12 @@ class EmbedJob:
     files: Sequence[str]
     output: str
     ray: str | None = None
-    ray_cores: int = 1
-    devices: int = 1
+    ray_cores: int
+    devices: int
     device: str | None = None
     column: str | None = None
     language: str | None = None
-    on_error: str = "stop"
+    on_error: str
 
     def __post_init__(self) -> None:
         # Made for its check alone: it refuses what it does not know.
@@ -104,9 +103,7 @@ class EmbedJob:
                 " / at its end"
             )
 
-    def run(
-        self, encode: Encode, *, model: str, progress: Progress = lambda done, total: None
-    ) -> list[str]:
+    def run(self, encode: Encode, *, model: str, progress: Streamed = silent) -> list[str]:
         """Does it.
 
         Args:
@@ -147,7 +144,7 @@ class EmbedJob:
         model: str,
         targets: dict[str, str],
         bad: BadLines,
-        progress: Progress,
+        progress: Streamed,
     ) -> list[str]:
         started = time.perf_counter()
         report = EncodeReport()
@@ -394,7 +391,7 @@ class _Count:
     def __init__(
         self,
         names: Sequence[str],
-        progress: Progress,
+        progress: Streamed,
         sentences: Callable[[PathLike], Iterator[str]],
         *,
         skips: bool = False,

@@ -29,8 +29,8 @@ from interlingua.evaluation.grouping import (
 )
 from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.significance import RESAMPLES, Difference, paired_bootstrap
-from interlingua.evaluation.task import Progress, silent
 from interlingua.registry import check_choice
+from interlingua.runtime import Progress, silent
 
 CORNERS = {"groups": "group", "languages": "language pair", "tasks": "task"}
 """By what stands in the rows, what a row is."""

@@ -14,7 +14,7 @@ from interlingua.encoder.roles import Role
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
-from interlingua.evaluation.task import Progress, silent
+from interlingua.runtime import Progress, silent
 
 ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
 """What mteb calls the roles of texts in a search."""

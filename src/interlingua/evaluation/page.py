@@ -41,9 +41,9 @@ from interlingua.evaluation.panel import panel_tasks, place_analyses
 from interlingua.evaluation.rendering import best_cells, language_names, look_up
 from interlingua.evaluation.scores import SubsetScores, TaskResult
 from interlingua.evaluation.significance import RESAMPLES
-from interlingua.evaluation.task import Progress, silent
 from interlingua.evaluation.wrong import wrong_items
 from interlingua.report.pages import render_page as render
+from interlingua.runtime import Progress, silent
 
 FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
 """Tasks in which each of a pair's sentences has to find one among as many others, by which guessing

@@ -30,11 +30,11 @@ from interlingua.evaluation.data.folders import (
     full_code,
     recognize,
 )
-from interlingua.evaluation.task import Progress, silent
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.ntrex import language_files as ntrex_language_files
 from interlingua.languages import parse
+from interlingua.runtime import Progress, silent
 
 DATASET = "flores200_devtest"
 EXPECTED = "folder of line-aligned <lang>.txt files"

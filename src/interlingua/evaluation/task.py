@@ -14,7 +14,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -31,13 +31,7 @@ from interlingua.evaluation.data.folders import (
     recognize,
 )
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
-
-Progress = Callable[[str, int, int], None]
-"""Called with the current piece of work, the sentences done and the sentences in all."""
-
-
-def silent(label: str, done: int, total: int) -> None:
-    """A progress that shows nothing."""
+from interlingua.runtime import Progress, silent
 
 
 class TextCounter:

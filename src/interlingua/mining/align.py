@@ -44,6 +44,7 @@ from interlingua.languages import resolve
 from interlingua.locks import exclusive
 from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCounts, align_blocks
 from interlingua.remote import keep_inputs
+from interlingua.runtime import Progress, silent
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
 """Of files that hold the linked sentences, and not the links."""
@@ -392,7 +393,7 @@ class Aligner:
         target: Sequence[str],
         *,
         languages: tuple[str | None, str | None] | None = None,
-        progress: Callable[[float], None] = lambda share: None,
+        progress: Callable[[float], None] = silent,
     ) -> Alignment:
         """The links between two documents; a blank line is left alone, whatever stands around it.
 
@@ -435,7 +436,7 @@ class Aligner:
         target: Sequence[str],
         *,
         languages: tuple[str | None, str | None] | None = None,
-        progress: Callable[[float], None] = lambda share: None,
+        progress: Callable[[float], None] = silent,
     ) -> list[Link]:
         """The links between two documents with their costs rounded as they are written.
 
@@ -451,7 +452,7 @@ class Aligner:
         stdout: TextIO,
         lenient: bool = False,
         journal: AlignJournal | None = None,
-        progress: Callable[[str, float, float], None] = lambda what, done, total: None,
+        progress: Progress = silent,
     ) -> Iterator[TextPair]:
         """Aligns documents one after the other, writes their links, and gives the linked texts.
 
@@ -555,9 +556,7 @@ def _blank_lines(document: Sequence[str]) -> int:
     return sum(not text.strip() for text in document)
 
 
-def _part_of(
-    sizes: Sequence[float], number: int, progress: Callable[[str, float, float], None]
-) -> Callable[[float], None]:
+def _part_of(sizes: Sequence[float], number: int, progress: Progress) -> Callable[[float], None]:
     """Reports the share that is done of one of several documents."""
     what = f"document {number + 1} of {len(sizes)}, kB"
     before = sum(sizes[:number])
@@ -682,7 +681,7 @@ class AlignJob:
         *,
         model: str,
         stdout: TextIO,
-        progress: Callable[[str, float, float], None] = lambda what, done, total: None,
+        progress: Progress = silent,
     ) -> AlignReport:
         """Does it.
 
@@ -710,7 +709,7 @@ class AlignJob:
         encode: Encode,
         model: str,
         stdout: TextIO,
-        progress: Callable[[str, float, float], None],
+        progress: Progress,
     ) -> AlignReport:
         """Aligns all documents; whoever calls has locked the folder of a list."""
         languages = {

@@ -33,6 +33,7 @@ from jaxtyping import Float32, Float64, Int16, Int64
 from numpy import ndarray
 
 from interlingua.errors import ConfigError
+from interlingua.mining import defaults
 
 DIAGONALS_AT_ONCE = 64
 """Diagonals with costs that are computed by one matrix product."""
@@ -50,12 +51,12 @@ Shape = tuple[int, int]
 class AlignConfig:
     """How two documents are searched."""
 
-    max_sentences: int = 4
+    max_sentences: int = defaults.MAX_SENTENCES
     """Sentences in a link at most, both sides together; at least 2."""
-    skip_quantile: float = 0.2
+    skip_quantile: float = defaults.SKIP_QUANTILE
     """Leaving a sentence alone costs this quantile (0 to 1) of the costs of random pairs of
     sentences."""
-    band: int = 5
+    band: int = defaults.BAND
     """Sentences on either side of the coarse path in which the fine one is looked for."""
     full_size: int = 300
     """Sentences; documents with a product of lengths of at most the square of this are searched in

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +28,7 @@ from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import open_text
+from interlingua.mining import defaults
 from interlingua.mining.calibration import (
     FITS,
     Basis,
@@ -52,7 +53,7 @@ from interlingua.mining.score import PORTION, PairScorer, ScoreConfig, Stream, c
 from interlingua.mining.texts import Line, Side
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
-from interlingua.runtime import Progress
+from interlingua.runtime import Progress, Streamed, silent
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
@@ -226,7 +227,7 @@ class CalibrateJob:
     parallel: str | None = None
     labels: Path | None = None
     gold: Path | None = None
-    probes: int = 2000
+    probes: int = defaults.PROBES
     seed: int = 0
     work: Path | None = None
 
@@ -524,7 +525,7 @@ class LearnJob:
         encode: Encode,
         *,
         model: str,
-        progress: Callable[[float, int | None], None] = lambda done, total: None,
+        progress: Streamed = silent,
     ) -> list[str]:
         """Does it; what there is to tell, in lines.
 
@@ -545,7 +546,7 @@ class LearnJob:
         stream: Stream,
         encode: Encode,
         model: str,
-        progress: Callable[[float, int | None], None],
+        progress: Streamed,
     ) -> list[str]:
         scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
         pairs = itertools.islice(stream.pairs, MOST)

@@ -41,6 +41,7 @@ from interlingua.mining.pipeline import (
 )
 from interlingua.mining.plan import estimate
 from interlingua.mining.work_folder import at_work
+from interlingua.options import Options, filled
 from interlingua.remote import check_writable, destination, is_remote, keep_inputs, name_of
 from interlingua.runtime import Progress
 from interlingua.search.topk.approximate import Approximate
@@ -126,74 +127,85 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def mine_config(
-    *, documents: str | None, device: str | None, approximate: str | None = None, **options: Any
-) -> MineConfig:
-    """A ``MineConfig`` from what stands on a command line.
+def parsed_config(options: Options, approximate: str | None = None, **more: Any) -> MineConfig:
+    """How pairs are found, by the options of a verb that have the names of ``MineConfig``.
 
     Args:
-        documents: see ``DocumentMatch.parse``.
-        device: see ``choose_device``.
+        options: of the verb, with ``documents``, ``memory`` and ``device`` as texts.
         approximate: see ``Approximate.parse``.
-        options: of the same names.
+        more: fields that are no option.
     """
+    given: Any = options
     match = None
-    if documents:
-        match = DocumentMatch.parse(documents)
+    if given.documents:
+        match = DocumentMatch.parse(given.documents)
     search = None
     if approximate:
         search = Approximate.parse(approximate)
-    return MineConfig(
-        documents=match, device=str(choose_device(device)), approximate=search, **options
+    return filled(
+        MineConfig,
+        options,
+        documents=match,
+        approximate=search,
+        memory=parse_size(given.memory),
+        device=str(choose_device(given.device)),
+        **more,
     )
+
+
+def laser_selection(
+    *, retrieval: str, threshold: float | None, **others: str | float | None
+) -> Selection:
+    """Which pairs are kept as LASER's script does it.
+
+    Args:
+        retrieval: see ``MineConfig``.
+        threshold: least score.
+        others: options that the script does not know, which must be left at their defaults.
+
+    Raises:
+        ConfigError: one of them is set.
+    """
+    for name, value in others.items():
+        if value not in _DEFAULTS[name]:
+            raise ConfigError(
+                f"LASER's script knows no --{name}; leave out one of --laser and --{name}"
+            )
+    # The script looks at the threshold in this retrieval alone, and its own is 0.
+    least = None
+    if retrieval == "max":
+        least = threshold or 0.0
+    return Selection(threshold=least, checks=CheckPlan((), {}), like_laser=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MineJob:
-    """What ``interlingua mine`` does, by the names of its options; ``memory`` is in bytes.
+    """What ``interlingua mine`` does: how pairs are found, which are kept, and what is written.
 
     Without an output the pairs come back in memory, and ``work`` has to be given.
     """
 
+    config: MineConfig
+    selection: Selection
     output: PathLike | None = None
-    documents: str | None = None
-    background: int = 1000
-    k: int = 4
-    margin: str = "ratio"
-    retrieval: str = "max"
-    equal: str = "exact"
-    threshold: float | None = None
     calibration: Path | None = None
-    precision: float | None = None
-    check: str = ""
-    drop: str = ""
     columns: Sequence[str] | None = None
     report: PathLike | None = None
     gold: Path | None = None
-    laser: bool = False
-    approximate: str | None = None
-    memory: int = 4 * 2**30
     work: Path | None = None
     shard: str | None = None
     ray: str | None = None
-    ray_cores: int = 1
-    device: str | None = None
-    on_error: str = "stop"
+    ray_cores: int
+    on_error: str
 
     def __post_init__(self) -> None:
-        for name, values in _DEFAULTS.items():
-            if self.laser and getattr(self, name) not in values:
-                raise ConfigError(
-                    f"LASER's script knows no --{name}; leave out one of --laser and --{name}"
-                )
         if self.output is not None:
             check_output(self.output, self.columns, self.selection.checks)
         elif self.columns is not None or self.report is not None:
             raise ConfigError("columns and a report need an output, the file of the pairs")
-        self.config  # noqa: B018 - its mistakes show here
         self._bad_lines()
         if self.calibration is None and (
-            self.precision is not None or "probability" in (self.columns or ())
+            self.selection.precision is not None or "probability" in (self.columns or ())
         ):
             raise ConfigError(
                 "a precision or a column of probabilities needs --calibration; make one with"
@@ -205,34 +217,6 @@ class MineJob:
             )
         if self.shard is not None:
             parse_shard(self.shard)
-
-    @property
-    def config(self) -> MineConfig:
-        """How pairs are found."""
-        return mine_config(
-            k=self.k,
-            margin=self.margin,
-            retrieval=self.retrieval,
-            equal=self.equal,
-            memory=self.memory,
-            documents=self.documents,
-            background=self.background,
-            like_laser=self.laser,
-            device=self.device,
-            approximate=self.approximate,
-        )
-
-    @property
-    def selection(self) -> Selection:
-        """Which pairs are kept."""
-        if not self.laser:
-            checks = CheckPlan.parse(self.check, self.drop)
-            return Selection(threshold=self.threshold, precision=self.precision, checks=checks)
-        # LASER's script looks at the threshold in this retrieval alone, and its own is 0.
-        threshold = None
-        if self.retrieval == "max":
-            threshold = self.threshold or 0.0
-        return Selection(threshold=threshold, checks=CheckPlan((), {}), like_laser=True)
 
     @property
     def folder(self) -> Path:

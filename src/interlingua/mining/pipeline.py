@@ -32,6 +32,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, sha256_file
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.languages import resolve
+from interlingua.mining import defaults
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
 from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
 from interlingua.mining.texts import Equal, Layout, Line, Side, build_side, mapped
@@ -192,13 +193,13 @@ class MineConfig:
         device: where the products are made, except within documents, where matrices are small.
     """
 
-    k: int = 4
-    margin: Margin = "ratio"
-    retrieval: Retrieval = "max"
-    equal: Equal = "exact"
-    memory: int = 4 * 2**30
+    k: int = defaults.K
+    margin: Margin = defaults.MARGIN
+    retrieval: Retrieval = defaults.RETRIEVAL
+    equal: Equal = defaults.EQUAL
+    memory: int = defaults.MEMORY_GIB * 2**30
     documents: DocumentMatch | None = None
-    background: int = 1000
+    background: int = defaults.BACKGROUND
     approximate: Approximate | None = None
     like_laser: bool = False
     device: str = "cpu"

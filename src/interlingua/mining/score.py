@@ -37,6 +37,7 @@ from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.files import count_lines
 from interlingua.functional.margin import MARGINS, Margin, margin_score
 from interlingua.languages import resolve
+from interlingua.mining import defaults
 from interlingua.mining.calibration import load_calibration
 from interlingua.mining.filter import (
     REJECTED,
@@ -50,6 +51,7 @@ from interlingua.mining.filter import (
 )
 from interlingua.mining.writer import PairRow, check_columns, format_with_columns
 from interlingua.remote import keep_inputs
+from interlingua.runtime import Streamed, silent
 from interlingua.search.topk.exact import exact_topk
 
 PORTION = 2048
@@ -65,11 +67,11 @@ _SCORING = re.compile(r"score (?P<margin>ratio|distance) k=(?P<k>\d+) window=(?P
 class ScoreConfig:
     """What a score is."""
 
-    margin: Margin = "ratio"
+    margin: Margin = defaults.MARGIN
     """ratio, distance, or absolute, which is the plain cosine and needs no window."""
-    k: int = 4
+    k: int = defaults.K
     """Neighbors that the margin's means are taken over."""
-    window: int = 8192
+    window: int = defaults.WINDOW
     """Pairs with the texts among which neighbors are searched."""
 
     def __post_init__(self) -> None:
@@ -185,7 +187,7 @@ class PairScorer:
         encode: Encode,
         config: ScoreConfig | None = None,
         *,
-        progress: Callable[[float], None] = lambda pairs: None,
+        progress: Callable[[float], None] = silent,
     ) -> None:
         self.encode = encode
         self.config = config or ScoreConfig()
@@ -321,7 +323,7 @@ class ScoreJob:
     format: str | None = None
     columns: Sequence[str] | None = None
     rejected: Path | None = None
-    on_error: str = "stop"
+    on_error: str
     bad_lines: Path | None = None
     calibration: Path | None = None
     config: ScoreConfig = field(default_factory=ScoreConfig)
@@ -380,7 +382,7 @@ class ScoreJob:
         *,
         model: str | None = None,
         stdout: TextIO | None,
-        progress: Callable[[float, int | None], None] = lambda done, total: None,
+        progress: Streamed = silent,
     ) -> list[str]:
         """Writes the pairs that are kept, and the others where a file for them is named.
 
@@ -426,7 +428,7 @@ class ScoreJob:
         encode: Encode,
         *,
         model: str | None = None,
-        progress: Callable[[float, int | None], None] = lambda done, total: None,
+        progress: Streamed = silent,
         lines: list[str],
     ) -> Iterator[PairRow]:
         """The pairs that are kept, one by one; see ``run``.
@@ -612,9 +614,7 @@ def count_pairs(
         return None
 
 
-def counted(
-    progress: Callable[[float, int | None], None], total: int | None
-) -> Callable[[float], None]:
+def counted(progress: Streamed, total: int | None) -> Callable[[float], None]:
     """Sums what is done, for those who show all of it."""
     done = 0.0
 

@@ -28,7 +28,7 @@ from interlingua.corpus.keys import text_keys
 from interlingua.corpus.manifest import SourceFile
 from interlingua.errors import DataError
 from interlingua.prepare.config import PrepareConfig
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Shard
 from interlingua.prepare.sources import (
     ENGLISH,
@@ -116,7 +116,7 @@ class _Worker:
 
 
 def ingest(
-    config: PrepareConfig, folder: Path, progress: Progress, bad: BadLines | None = None
+    config: PrepareConfig, folder: Path, progress: Stages, bad: BadLines | None = None
 ) -> tuple[list[Shard], list[SourceCounts]]:
     """Reads and cleans all sources.
 
@@ -147,7 +147,7 @@ def ingest(
 
 
 def _chunks(
-    config: PrepareConfig, counts: list[SourceCounts], progress: Progress, bad: BadLines
+    config: PrepareConfig, counts: list[SourceCounts], progress: Stages, bad: BadLines
 ) -> Iterator[Chunk]:
     kept_languages = frozenset(languages.resolve(code).code for code in config.languages)
     # All files are found before the first is read: the bar needs their number.

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from interlingua.corpus.near_duplicates import NearDuplicates
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Fate, Shard
 
 
 def drop_near_duplicates(
-    shards: list[Shard], threshold: float, folder: Path, progress: Progress
+    shards: list[Shard], threshold: float, folder: Path, progress: Stages
 ) -> None:
     """Gives ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
 

@@ -11,7 +11,7 @@ from interlingua import languages
 from interlingua.errors import DataError
 from interlingua.files import open_text_writer
 from interlingua.prepare.config import PrepareConfig
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.sources import ENGLISH, LanguagePair
 
@@ -25,7 +25,7 @@ def write_store(
     fate: Fate,
     vocabulary: Vocabulary,
     config: PrepareConfig,
-    progress: Progress,
+    progress: Stages,
 ) -> dict[str, int]:
     """Tokenizes all rows of a fate into a token store.
 

@@ -11,37 +11,37 @@ from typing import Any
 class Stage:
     """One bar: items done of a known total, and a running number next to it."""
 
-    def __init__(self, progress: Progress, name: str, total: int, unit: str) -> None:
-        self._progress = progress
+    def __init__(self, stages: Stages, name: str, total: int, unit: str) -> None:
+        self._stages = stages
         self._name = name
         self._unit = unit
         self._started = time.monotonic()
         self._counted = 0
         self._task = None
-        if progress.bar is not None:
-            self._task = progress.bar.add_task(name, total=total, note="")
+        if stages.bar is not None:
+            self._task = stages.bar.add_task(name, total=total, note="")
 
     def advance(self, steps: int = 1) -> None:
         """So many more items are done."""
         if self._task is not None:
-            self._progress.bar.advance(self._task, steps)
+            self._stages.bar.advance(self._task, steps)
 
     def count(self, number: int) -> None:
         """So many more units (pairs, texts) have passed."""
         self._counted += number
         if self._task is not None:
-            self._progress.bar.update(self._task, note=f"{self._counted:,} {self._unit}")
+            self._stages.bar.update(self._task, note=f"{self._counted:,} {self._unit}")
 
     def done(self) -> None:
         """The stage is over; its time is kept."""
-        self._progress.seconds[self._name] = round(time.monotonic() - self._started, 3)
+        self._stages.seconds[self._name] = round(time.monotonic() - self._started, 3)
         if self._task is not None:
             # A stage may end with fewer items than were announced.
-            total = self._progress.bar.tasks[self._task].total
-            self._progress.bar.update(self._task, completed=total)
+            total = self._stages.bar.tasks[self._task].total
+            self._stages.bar.update(self._task, completed=total)
 
 
-class Progress:
+class Stages:
     """Bars for the stages of a job, or silence.
 
     Attributes:
@@ -58,10 +58,10 @@ class Progress:
 
 
 @contextlib.contextmanager
-def progress_bars(show: bool) -> Iterator[Progress]:
+def progress_bars(show: bool) -> Iterator[Stages]:
     """Bars while the block runs, where ``show`` is true."""
     if not show:
-        yield Progress()
+        yield Stages()
         return
     # Here, so that silence does not wait for their import.
     from rich.console import Console
@@ -76,4 +76,4 @@ def progress_bars(show: bool) -> Iterator[Progress]:
         TextColumn("{task.fields[note]}"),
     )
     with Bars(*columns, console=Console(stderr=True)) as bars:
-        yield Progress(bars)
+        yield Stages(bars)

@@ -19,7 +19,7 @@ from interlingua.corpus.decontaminate import EvaluationKeys
 from interlingua.corpus.dedup import ExactDeduplicator
 from interlingua.corpus.keys import combine_keys, splitmix64
 from interlingua.prepare.config import PrepareConfig, SourceConfig
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.splitting import split
 
@@ -34,7 +34,7 @@ class Decontaminated(NamedTuple):
 
 
 def select(
-    shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress
+    shards: list[Shard], config: PrepareConfig, folder: Path, progress: Stages
 ) -> Decontaminated:
     """Gives every row of every shard its fate: trained on, held out, or dropped by a named rule.
 
@@ -83,9 +83,7 @@ def _pair_keys(shard: Shard) -> UInt64[ndarray, " rows"]:
     return combine_keys(shard.source_keys, shard.target_keys, *shard.language_pair)
 
 
-def _decontaminate(
-    shards: list[Shard], config: PrepareConfig, progress: Progress
-) -> Decontaminated:
+def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Stages) -> Decontaminated:
     stage = progress.stage("evaluation sets", total=len(shards), unit="pairs removed")
     evaluation = EvaluationKeys.from_folders(config.decontaminate, markup=config.clean.markup)
     # Only rows that are still there, so that the counts are of pairs that would be trained on.
@@ -99,7 +97,7 @@ def _decontaminate(
     return Decontaminated(dict(evaluation.counts), tuple(map(str, evaluation.skipped)))
 
 
-def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Progress) -> None:
+def _drop_long(shards: list[Shard], config: PrepareConfig, progress: Stages) -> None:
     """Gives ``over_max_tokens`` to the rows with a side that would have to be cut."""
     from interlingua.encoder.vocabulary import Vocabulary
 

@@ -18,7 +18,7 @@ from interlingua.corpus.dedup import is_in
 from interlingua.corpus.keys import splitmix64
 from interlingua.corpus.splits import hold_out
 from interlingua.prepare.config import PrepareConfig, SplitConfig
-from interlingua.prepare.progress import Progress
+from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Fate, Shard
 from interlingua.prepare.sources import ENGLISH
 
@@ -37,7 +37,7 @@ class _Candidates(NamedTuple):
     """Which may be drawn; the others only count for ``max_share``."""
 
 
-def split(shards: list[Shard], config: PrepareConfig, progress: Progress) -> None:
+def split(shards: list[Shard], config: PrepareConfig, progress: Stages) -> None:
     """Gives rows the fate ``heldout`` or ``valid``.
 
     Those that share a sentence with one of them become ``in_heldout_or_valid``.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.corpus.manifest import TRIMMED_FOLDER
 from interlingua.prepare.config import PrepareConfig
-from interlingua.prepare.progress import Progress, Stage
+from interlingua.prepare.progress import Stage, Stages
 from interlingua.prepare.sampling import balanced_sentences
 from interlingua.prepare.shards import Fate, Shard
 
@@ -29,7 +29,7 @@ SHOWN_LANGUAGES = 5
 
 
 def make_vocabulary(
-    shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: Progress
+    shards: list[Shard], config: PrepareConfig, folder: Path, work: Path, progress: Stages
 ) -> Vocabulary:
     """Makes ``folder/vocabulary``, and with ``trim`` also ``folder/backbone``.
 
@@ -60,7 +60,7 @@ def make_vocabulary(
 
 
 def _trimmed(
-    shards: list[Shard], config: PrepareConfig, folder: Path, progress: Progress
+    shards: list[Shard], config: PrepareConfig, folder: Path, progress: Stages
 ) -> Vocabulary:
     from interlingua.encoder.encoder import Encoder
 
@@ -155,7 +155,7 @@ def _texts(shard: Shard) -> Iterator[tuple[str, list[str]]]:
 
 
 def _trained(
-    shards: list[Shard], config: PrepareConfig, work: Path, progress: Progress
+    shards: list[Shard], config: PrepareConfig, work: Path, progress: Stages
 ) -> Vocabulary:
     from interlingua.encoder.vocabulary_training import train_vocabulary
 

@@ -15,7 +15,7 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from email.message import Message
@@ -27,6 +27,7 @@ from interlingua.config import from_mapping, load_toml
 from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.errors import DataError
 from interlingua.files import atomic_directory, sha256_file
+from interlingua.runtime import Progress
 
 log = logging.getLogger("interlingua")
 ENGLISH = "eng_Latn"
@@ -42,9 +43,6 @@ PIP_OPTIONS = (
     "--only-binary",
     ":all:",
 )
-
-Progress = Callable[[str, int, int], None]
-"""Called with the current piece of work, the pieces done and the pieces in all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,12 +14,12 @@ from interlingua.prepare.config import PrepareConfig, SourceConfig, SplitConfig,
 from interlingua.quickstart.catalogues import (
     ENGLISH,
     SENTENCE_WORDS,
-    Progress,
     Source,
     is_sentence,
     read_catalogues,
 )
 from interlingua.quickstart.scores import Kind
+from interlingua.runtime import Progress
 
 MIN_SENTENCES = 100
 """Distinct sentences a language needs to take part."""

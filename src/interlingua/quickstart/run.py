@@ -29,13 +29,14 @@ from interlingua.files import atomic_write, has_format
 from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare
 from interlingua.quickstart import tables
-from interlingua.quickstart.catalogues import Package, Progress, Source, fetch, packages
+from interlingua.quickstart.catalogues import Package, Source, fetch, packages
 from interlingua.quickstart.corpus import collect, prepare_config, split_kinds
 from interlingua.quickstart.demo import Demonstration, demonstrate
 from interlingua.quickstart.report import FORMAT, Findings, write_html, write_json
 from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
 from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, RunLength, recipe
 from interlingua.registry import DEFAULT_MODEL
+from interlingua.runtime import Progress
 from interlingua.train.budget import BudgetError
 from interlingua.train.loop import train
 from interlingua.train.result import TrainResult

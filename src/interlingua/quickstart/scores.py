@@ -12,9 +12,9 @@ from interlingua.encoder.model_info import describe
 from interlingua.encoder.protocol import TextEncoder
 from interlingua.evaluation.scores import TaskResult
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.task import Progress, silent
 from interlingua.languages import resolve
 from interlingua.quickstart.baselines import random_accuracy, tfidf_accuracy
+from interlingua.runtime import Progress, silent
 
 Kind = Literal["sentences", "names"]
 Script = Literal["other", "latin"]

@@ -21,11 +21,15 @@ from interlingua.arrays import unit_rows
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
 from interlingua.errors import InterlinguaError
+from interlingua.mining import defaults
 from interlingua.mining.align import Aligner, joined
 from interlingua.mining.alignment import AlignConfig, Link
+from interlingua.mining.checks import CheckPlan
 from interlingua.mining.default_checks import CHEAP, DROPPED
+from interlingua.mining.filter import Selection
 from interlingua.mining.mine import MinedPairs, MineJob
-from interlingua.mining.pipeline import text_side
+from interlingua.mining.pipeline import MineConfig, text_side
+from interlingua.runtime import silent
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
 from interlingua.serve.errors import RequestError
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
@@ -64,9 +68,9 @@ class MineRequest(PairOfTexts):
 
     source: Sentences
     target: Sentences
-    k: Annotated[StrictInt, Field(ge=1, le=64), WHOLE] = 4
-    margin: Literal["ratio", "distance", "absolute"] = "ratio"
-    retrieval: Literal["max", "intersection", "forward", "backward"] = "max"
+    k: Annotated[StrictInt, Field(ge=1, le=64), WHOLE] = defaults.K
+    margin: Literal["ratio", "distance", "absolute"] = defaults.MARGIN
+    retrieval: Literal["max", "intersection", "forward", "backward"] = defaults.RETRIEVAL
     threshold: StrictFloat | StrictInt | None = Field(
         None, description="Least score, in the margin's unit."
     )
@@ -78,7 +82,7 @@ class AlignRequest(PairOfTexts):
     source: Sentence | Sentences = Field(description=TEXT_OR_SENTENCES)
     target: Sentence | Sentences = Field(description=TEXT_OR_SENTENCES)
     max_sentences: Annotated[StrictInt, Field(ge=2, le=8), WHOLE] = Field(
-        4, description="Of a link, both sides together."
+        defaults.MAX_SENTENCES, description="Of a link, both sides together."
     )
 
 
@@ -171,16 +175,15 @@ def _mine(body: MineRequest, embed: Callable[..., Float32[ndarray, "n d"]]) -> M
         sides.append(text_side(texts, name, code, functools.partial(embed, language=code)))
     with tempfile.TemporaryDirectory(prefix="interlingua-serve-") as folder:
         job = MineJob(
-            k=body.k,
-            margin=body.margin,
-            retrieval=body.retrieval,
-            threshold=body.threshold,
-            check=",".join(CHEAP),
-            drop=DROPPED,
+            config=MineConfig(k=body.k, margin=body.margin, retrieval=body.retrieval),
+            selection=Selection(
+                threshold=body.threshold, checks=CheckPlan.parse(",".join(CHEAP), DROPPED)
+            ),
             work=Path(folder),
-            device="cpu",
+            ray_cores=1,
+            on_error="stop",
         )
-        return job.run(sides[0], sides[1], "served", progress=lambda what, done, total: None)
+        return job.run(sides[0], sides[1], "served", progress=silent)
 
 
 def _align(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, function_of, option
-from interlingua.verbs.shared import ModelOptions, as_path, silent
+from interlingua.mining import defaults
+from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path
 
 if TYPE_CHECKING:
     from interlingua.mining.align import AlignReport
@@ -37,7 +39,7 @@ class Links(list["Link"]):
 
 
 @dataclass(frozen=True)
-class AlignOptions(ModelOptions):
+class AlignOptions(ModelOptions, ColumnOptions):
     """Options of ``align``."""
 
     source: PathLike | Sequence[str] | None = argument(
@@ -78,17 +80,20 @@ class AlignOptions(ModelOptions):
     )
     # Of the search for the cheapest path.
     max_sentences: int = option(
-        4, "Sentences in a link at most, both sides together.", group=SEARCH, minimum=2
+        defaults.MAX_SENTENCES,
+        "Sentences in a link at most, both sides together.",
+        group=SEARCH,
+        minimum=2,
     )
     skip_quantile: float = option(
-        0.2,
+        defaults.SKIP_QUANTILE,
         "Leaving a sentence alone costs this quantile of what random pairs cost.",
         group=SEARCH,
         minimum=0,
         maximum=1,
     )
     band: int = option(
-        5,
+        defaults.BAND,
         "Sentences on either side of the coarse path in which the fine one is searched.",
         group=SEARCH,
         minimum=1,
@@ -100,21 +105,6 @@ class AlignOptions(ModelOptions):
         "The documents are plain text: split it into sentences, written to LINKS.source.txt.",
         group=INPUT,
     )
-    source_language: str | None = option(
-        None,
-        "Of the source, in any code; by the files' names by default: chapter.de.txt.",
-        group=INPUT,
-    )
-    target_language: str | None = option(None, "Of the target.", group=INPUT)
-    source_column: str | None = option(
-        None,
-        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by"
-        " default.",
-        group=INPUT,
-    )
-    target_column: str | None = option(
-        None, "Column of a target that is .csv or .xlsx.", group=INPUT
-    )
     prompt: str | None = option(
         None, "Name of a prompt of the model, or text put before every block.", group=MODEL
     )
@@ -122,7 +112,7 @@ class AlignOptions(ModelOptions):
 
 def run_align(
     options: AlignOptions,
-    progress: Callable[[str, float, float], None] = silent,
+    progress: Progress = silent,
     stdout: TextIO | None = None,
 ) -> Links:
     """Links the sentences of two documents that are translations of each other.
@@ -146,27 +136,13 @@ def run_align(
     from interlingua.mining.alignment import AlignConfig
     from interlingua.verbs.sources import open_model
 
-    config = AlignConfig(
-        max_sentences=options.max_sentences, skip_quantile=options.skip_quantile, band=options.band
-    )
+    config = filled(AlignConfig, options)
     # A string is a file's name; None goes with a list of documents.
     sides = (options.source, options.target)
     if not all(isinstance(side, str | os.PathLike | None) for side in sides):
         return _align_lists(options, config)
     files: Any = {"source": options.source, "target": options.target}
-    job = AlignJob(
-        **files,
-        list=options.documents,
-        output=as_path(options.output),
-        texts=as_path(options.texts),
-        gold=as_path(options.gold),
-        source_language=options.source_language,
-        target_language=options.target_language,
-        split=options.split,
-        source_column=options.source_column,
-        target_column=options.target_column,
-        config=config,
-    )
+    job = filled(AlignJob, options, **files, list=as_path(options.documents), config=config)
     # Of many documents a run goes on where it was stopped, if the model is still the same.
     encode, identity = open_model(options, identified=options.documents is not None)
     report = job.run(encode, model=identity, stdout=stdout or io.StringIO(), progress=progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,14 @@ from interlingua.options import (
     listed,
     option,
 )
+from interlingua.runtime import Progress, silent
 from interlingua.verbs.evaluate import (
     MeasuredModelOptions,
     data_folder,
     data_option,
     refuse_choices,
 )
-from interlingua.verbs.shared import Model, as_path, silent
+from interlingua.verbs.shared import Model, as_path
 
 if TYPE_CHECKING:
     from interlingua.analysis.record import Analysis
@@ -104,7 +105,7 @@ class ModelAnalysis:
         """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
         return self.info.identity is not None
 
-    def run(self, progress: Callable[[str, float, float], None] = silent) -> list[Analysis]:
+    def run(self, progress: Progress = silent) -> list[Analysis]:
         """Runs the analyses and writes what they found."""
         from interlingua.analysis.run import analyse
 
@@ -178,9 +179,7 @@ def write_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed
     return Analysed(found, page.write_page(found, Path(options.output), only=only))
 
 
-def run_analyse(
-    options: AnalyseOptions, progress: Callable[[str, float, float], None] = silent
-) -> Analysed:
+def run_analyse(options: AnalyseOptions, progress: Progress = silent) -> Analysed:
     """Says why an encoder is as good as it is, or what has changed between two.
 
     ``output=None`` writes no files.

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
-from interlingua.options import INPUT, OUTPUT, function_of, option
-from interlingua.verbs.shared import Progress, TwoTextsOptions, as_path, as_text, silent
+from interlingua.mining import defaults
+from interlingua.options import INPUT, OUTPUT, filled, function_of, option
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import TwoTextsOptions, as_text
 
 if TYPE_CHECKING:
     from interlingua.mining.calibrate import Calibrated
@@ -43,7 +45,7 @@ class CalibrateOptions(TwoTextsOptions):
         group=INPUT,
         kind=Path,
     )
-    probes: int = option(2000, "Held-out pairs taken at most.", group=INPUT, minimum=80)
+    probes: int = option(defaults.PROBES, "Held-out pairs taken at most.", group=INPUT, minimum=80)
     seed: int = option(0, "Of the draw of held-out pairs.")
 
 
@@ -62,28 +64,11 @@ def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> Cal
         DataError: there are too few pairs of which the answer is known, or a file can't be read.
     """
     from interlingua.mining.calibrate import CalibrateJob
-    from interlingua.mining.mine import mine_config, parse_size
+    from interlingua.mining.mine import parsed_config
     from interlingua.verbs.sources import two_texts
 
-    config = mine_config(
-        k=options.k,
-        margin=options.margin,
-        retrieval=options.retrieval,
-        equal=options.equal,
-        memory=parse_size(options.memory),
-        documents=options.documents,
-        background=options.background,
-        device=options.device,
-    )
-    job = CalibrateJob(
-        output=Path(options.output),
-        config=config,
-        parallel=as_text(options.parallel),
-        labels=as_path(options.labels),
-        gold=as_path(options.gold),
-        probes=options.probes,
-        seed=options.seed,
-        work=as_path(options.work),
+    job = filled(
+        CalibrateJob, options, config=parsed_config(options), parallel=as_text(options.parallel)
     )
     # Held-out pairs are embedded even where the vectors of both texts are given.
     source, target, model = two_texts(options, job.folder, always_load=options.parallel is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import FILTERING, OUTPUT, Options, argument, function_of, option
-from interlingua.verbs.shared import as_path, silent
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import as_path
 
 
 class Comparison(NamedTuple):
@@ -83,9 +84,7 @@ class CompareOptions(Options):
         return {"group": self.group, "baseline": self.baseline, "strict": self.strict}
 
 
-def run_compare(
-    options: CompareOptions, progress: Callable[[str, float, float], None] = silent
-) -> Comparison:
+def run_compare(options: CompareOptions, progress: Progress = silent) -> Comparison:
     """Makes tables of results, or one HTML page of everything.
 
     There is a table of all tasks and one per task, each with a column per result.

@@ -9,8 +9,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from interlingua.analysis import debias_defaults
 from interlingua.config import refuse_unread
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
@@ -19,13 +20,14 @@ from interlingua.options import (
     MODEL,
     OUTPUT,
     Names,
-    Options,
     argument,
+    filled,
     function_of,
     listed,
     option,
 )
 from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import BackendOptions, CacheOptions, DtypeOptions
 
 if TYPE_CHECKING:
     from interlingua.analysis.debias import DebiasOptions, DebiasReport
@@ -37,7 +39,7 @@ OF_ESTIMATES = ("method", "rank", "sentences", "held_out", "languages", "seed")
 
 
 @dataclass(frozen=True)
-class DebiasSettings(Options):
+class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
     """Options of ``debias``.
 
     Either a model and texts, or stored vectors with their languages or a map.
@@ -55,14 +57,19 @@ class DebiasSettings(Options):
         Path("debiased"), "The new folder.", group=OUTPUT, short="-o", is_positional=True
     )
     # How the map is estimated.
-    method: str = option("project", "project, erase, shift or center.")
+    method: str = option(debias_defaults.METHOD, "project, erase, shift or center.")
     rank: int | None = option(
         None, "Directions to remove; chosen by held-out retrieval.", kind=int, minimum=0
     )
     sentences: int = option(
-        1300, "Sentences of a language drawn from each source.", group=INPUT, minimum=8
+        debias_defaults.SENTENCES,
+        "Sentences of a language drawn from each source.",
+        group=INPUT,
+        minimum=8,
     )
-    held_out: float = option(0.25, "Share of them that the map is measured on.", group=INPUT)
+    held_out: float = option(
+        debias_defaults.HELD_OUT_SHARE, "Share of them that the map is measured on.", group=INPUT
+    )
     languages: Names | None = option(
         None, "Languages to read, in any code, with commas.", group=INPUT
     )
@@ -90,29 +97,6 @@ class DebiasSettings(Options):
         "Prompt to embed with, a name or a text; several are given one by one.",
         group=MODEL,
         kind=list[str],
-    )
-    backend: str = option(
-        "interlingua", "What computes the embeddings, as for evaluate.", group=MODEL
-    )
-    settings: Sequence[str] | None = option(
-        None,
-        "BACKEND.OPTION=VALUE: function.version=1.",
-        group=MODEL,
-        kind=list[str],
-        flags=("--set",),
-    )
-    dtype: str | None = option(
-        None, "To compute in: float32 by default, bfloat16, float16, int8.", group=MODEL
-    )
-    device: str | None = option(
-        None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
-    )
-    cache: PathLike | None = option(
-        None,
-        "Folder that keeps all vectors for further runs.",
-        group=OUTPUT,
-        kind=Path,
-        envvar="INTERLINGUA_CACHE",
     )
     overwrite: bool = option(False, "Replace an earlier result.", group=OUTPUT)
     seed: int = option(0, "Of what is drawn and held out.")
@@ -151,16 +135,12 @@ class DebiasSettings(Options):
         """How the map is estimated."""
         from interlingua.analysis.debias import DebiasOptions
 
-        languages = tuple(listed(self.languages) or ()) or None
-        return DebiasOptions(
-            method=cast(Any, self.method),  # checked there
-            rank=self.rank,
-            sentences=self.sentences,
+        return filled(
+            DebiasOptions,
+            self,
             held_out_share=self.held_out,
-            languages=languages,
-            column=self.column,
+            languages=tuple(listed(self.languages) or ()) or None,
             prompts=self.prompts,
-            seed=self.seed,
         )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, OUTPUT, argument, function_of, option
-from interlingua.verbs.shared import BadLineOptions, ModelOptions, RayOptions, silent
+from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
+from interlingua.runtime import Streamed, silent
+from interlingua.verbs.shared import BadLineOptions, ModelOptions, RayOptions
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,7 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
     )
 
 
-def run_embed(
-    options: EmbedOptions, progress: Callable[[float, int | None], None] = silent
-) -> list[str]:
+def run_embed(options: EmbedOptions, progress: Streamed = silent) -> list[str]:
     """Writes one vector per line of files; memory stays bounded whatever their length.
 
     For texts in memory there is ``interlingua.load(model).encode(texts)``.
@@ -89,17 +88,7 @@ def run_embed(
         raise ConfigError(
             f"--{next(iter(form))} is for our own models; drop it, or say --backend interlingua"
         )
-    job = EmbedJob(
-        files=_names(options.files),
-        output=os.fspath(options.output),
-        ray=options.ray,
-        ray_cores=options.ray_cores,
-        devices=options.devices,
-        device=options.device,
-        column=options.column,
-        language=options.language,
-        on_error=options.on_error,
-    )
+    job = filled(EmbedJob, options, files=_names(options.files), output=os.fspath(options.output))
     # Processes that share the work load the model by its name.
     elsewhere = options.ray is not None or options.devices > 1
     encode, identity = open_model(options, identified=job.to_folder, elsewhere=elsewhere)

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
-from interlingua.limits import MAX_LINE_CHARACTERS
 from interlingua.options import (
     FILTERING,
     INPUT,
     MODEL,
     OUTPUT,
     Names,
-    Options,
     argument,
     function_of,
     listed,
     option,
 )
-from interlingua.verbs.shared import BACKENDS_HELP, Model, as_path, silent
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import (
+    BatchOptions,
+    CacheOptions,
+    DtypeOptions,
+    LineOptions,
+    Model,
+    as_path,
+)
 
 if TYPE_CHECKING:
     from interlingua.encoder.model_info import ModelInfo
@@ -62,33 +68,14 @@ def data_option(*, is_positional: bool = False) -> Any:
 
 
 @dataclass(frozen=True)
-class MeasuredModelOptions(Options):
+class MeasuredModelOptions(BatchOptions, CacheOptions):
     """A model that is measured."""
 
     model: Model = argument(
         "Model directory, hf:owner/name, module:function, folder of vectors, or an endpoint's"
         " model."
     )
-    prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every input.", group=MODEL
-    )
     pooling: str | None = option(None, "cls, mean or max instead of the model's own.", group=MODEL)
-    device: str | None = option(
-        None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
-    )
-    backend: str = option(
-        "interlingua",
-        BACKENDS_HELP,
-        group=MODEL,
-    )
-    batch_tokens: int = option(16_384, "Tokens per batch.", group=MODEL, minimum=1, unit="tokens")
-    cache: PathLike | None = option(
-        None,
-        "Folder that keeps all vectors for further runs of this model.",
-        group=OUTPUT,
-        kind=Path,
-        envvar="INTERLINGUA_CACHE",
-    )
 
 
 def data_folder(data: PathLike | None) -> Path:
@@ -123,7 +110,7 @@ def refuse_choices(model: Any, **choices: Any) -> None:
 
 
 @dataclass(frozen=True)
-class EvaluateOptions(MeasuredModelOptions):
+class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
     """Options of ``evaluate``."""
 
     suite: str | Sequence[str | Task] = option(
@@ -154,9 +141,6 @@ class EvaluateOptions(MeasuredModelOptions):
     passage_prompt: str | None = option(
         None, "Before passages; the model's own by default.", group=MODEL
     )
-    dtype: str | None = option(
-        None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
-    )
     dim: int | None = option(
         None,
         "Keep so many elements of each vector, the first.",
@@ -185,9 +169,6 @@ class EvaluateOptions(MeasuredModelOptions):
         minimum=1,
     )
     check: bool = option(True, "Try pooling, prompt and scale first, and warn.")
-    max_line: int = option(
-        MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +228,7 @@ class Evaluation:
         """Whether a run that is stopped can go on; a change of a function would go unnoticed."""
         return self.info.identity is not None
 
-    def run(self, progress: Callable[[str, float, float], None] = silent) -> Evaluated:
+    def run(self, progress: Progress = silent) -> Evaluated:
         """Runs the tasks and writes their results."""
         from interlingua.evaluation.suite import evaluate
         from interlingua.verbs.evaluate_parts import embed_parts
@@ -302,9 +283,7 @@ def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, 
     return options.model, describe(options.model, name=options.name)
 
 
-def run_evaluate(
-    options: EvaluateOptions, progress: Callable[[str, float, float], None] = silent
-) -> Evaluated:
+def run_evaluate(options: EvaluateOptions, progress: Progress = silent) -> Evaluated:
     """Scores an encoder on local folders, and writes the result of each task.
 
     ``output=None`` writes none.

@@ -19,8 +19,8 @@ from typing import Any
 
 from interlingua.errors import ConfigError, InterlinguaError, TaskError
 from interlingua.processes import end_with_parent
+from interlingua.runtime import Progress
 
-Progress = Callable[[str, float, float], None]
 Run = Callable[[Any, Progress], object]
 """Evaluates as options say; a function of a module, which the processes import."""
 SECONDS = 0.5
@@ -140,9 +140,9 @@ def _embed(run: Run, options: Any, threads: int | None, messages: Any) -> None:
         torch.set_num_threads(threads)
     is_first = options.shard.startswith("1/")
 
-    def report(name: str, done: float, of_all: float) -> None:
+    def report(name: str, done: int, total: int) -> None:
         if is_first:
-            messages.put((None, name, done, of_all))
+            messages.put((None, name, done, total))
 
     try:
         run(options, report)

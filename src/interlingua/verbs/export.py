@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import MODEL, OUTPUT, Options, argument, function_of, option
-from interlingua.verbs.shared import silent
+from interlingua.runtime import silent
 
 if TYPE_CHECKING:
     from interlingua.export.verify import Verification

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, Options, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL, did_you_mean
-from interlingua.verbs.shared import silent
+from interlingua.runtime import Streamed, silent
 
 if TYPE_CHECKING:
     from interlingua.search.passage_index import Added
@@ -84,9 +84,7 @@ class IndexOptions(Options):
     output: PathLike | None = option(None, "Folder of the index; build.", group=OUTPUT, short="-o")
 
 
-def run_index(
-    options: IndexOptions, progress: Callable[[float, int | None], None] = silent
-) -> Indexed:
+def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:
     """Makes an index of passages, or changes one.
 
     Args:

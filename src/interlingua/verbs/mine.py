@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
 from interlingua.mining.default_checks import CHEAP, DROPPED
-from interlingua.options import FILTERING, OUTPUT, SEARCH, Names, function_of, listed, option
-from interlingua.registry import CHECKS
-from interlingua.verbs.shared import (
-    BadLineOptions,
-    Progress,
-    RayOptions,
-    TwoTextsOptions,
-    as_path,
-    joined,
-    silent,
+from interlingua.options import (
+    FILTERING,
+    OUTPUT,
+    SEARCH,
+    Names,
+    filled,
+    function_of,
+    listed,
+    option,
 )
+from interlingua.registry import CHECKS
+from interlingua.runtime import Progress, silent
+from interlingua.verbs.shared import BadLineOptions, RayOptions, TwoTextsOptions, as_path, joined
 
 if TYPE_CHECKING:
     from interlingua.mining.mine import MinedPairs, MineJob
@@ -140,7 +142,9 @@ def run_mine(options: MineOptions, progress: Progress = silent) -> MinedPairs:
 
 def mine_job(options: MineOptions, work: Path | None) -> MineJob:
     """The checked job that the options describe, with the folder of all that is made on the way."""
-    from interlingua.mining.mine import MineJob, parse_size
+    from interlingua.mining.checks import CheckPlan
+    from interlingua.mining.filter import Selection
+    from interlingua.mining.mine import MineJob, laser_selection, parsed_config
 
     checks = joined(options.checks)
     if options.drop is not None:
@@ -149,31 +153,23 @@ def mine_job(options: MineOptions, work: Path | None) -> MineJob:
         drop = "none"
     else:
         drop = DROPPED
-    return MineJob(
-        output=options.output,
-        documents=options.documents,
-        background=options.background,
-        k=options.k,
-        margin=options.margin,
-        retrieval=options.retrieval,
-        equal=options.equal,
-        threshold=options.threshold,
-        calibration=as_path(options.calibration),
-        precision=options.precision,
-        check=checks,
-        drop=drop,
+    if options.laser:
+        selection = laser_selection(
+            retrieval=options.retrieval,
+            threshold=options.threshold,
+            precision=options.precision,
+            check=checks,
+            drop=drop,
+        )
+    else:
+        selection = filled(Selection, options, checks=CheckPlan.parse(checks, drop))
+    return filled(
+        MineJob,
+        options,
+        config=parsed_config(options, options.approximate, like_laser=options.laser),
+        selection=selection,
         columns=listed(options.columns),
-        report=options.report,
-        gold=as_path(options.gold),
-        laser=options.laser,
-        approximate=options.approximate,
-        memory=parse_size(options.memory),
         work=work,
-        shard=options.shard,
-        ray=options.ray,
-        ray_cores=options.ray_cores,
-        device=options.device,
-        on_error=options.on_error,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from interlingua.files import PathLike
 from interlingua.limits import in_line_limit
+from interlingua.mining import defaults
 from interlingua.options import (
     FILTERING,
     INPUT,
@@ -17,18 +18,20 @@ from interlingua.options import (
     SEARCH,
     Names,
     argument,
+    filled,
     function_of,
     listed,
     option,
 )
 from interlingua.registry import CHECKS
+from interlingua.runtime import Streamed, silent
 from interlingua.verbs.shared import (
     BadLineOptions,
     ModelOptions,
+    PairOptions,
     as_path,
     as_text,
     joined,
-    silent,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +76,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class ScoreOptions(ModelOptions, BadLineOptions):
+class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
     """Options of ``score``."""
 
     bitext: PathLike | Iterable[tuple[str, str]] = argument(
@@ -96,16 +99,13 @@ class ScoreOptions(ModelOptions, BadLineOptions):
     source_language: str | None = option(
         None, "Any code; by the file's name or content by default.", group=INPUT
     )
-    target_language: str | None = option(
-        None, "Any code; from the file's name by default.", group=INPUT
-    )
     # How a pair is scored.
     k: int = option(
-        4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
+        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
     )
-    margin: str = option("ratio", "ratio or distance.", group=SEARCH)
+    margin: str = option(defaults.MARGIN, "ratio or distance.", group=SEARCH)
     window: int = option(
-        8192,
+        defaults.WINDOW,
         "Pairs of the stream among which neighbors are searched.",
         group=SEARCH,
         minimum=2,
@@ -190,7 +190,7 @@ class ScoreOptions(ModelOptions, BadLineOptions):
 
 def run_score(
     options: ScoreOptions,
-    progress: Callable[[float, int | None], None] = silent,
+    progress: Streamed = silent,
     stdout: TextIO | None = None,
 ) -> Scored:
     """Scores or filters the pairs of a bitext of any length, in its order.
@@ -241,32 +241,19 @@ def score_job(options: ScoreOptions) -> ScoreJob:
     from interlingua.mining.filter import Selection
     from interlingua.mining.score import ScoreJob, score_config
 
-    limits = Selection(
-        checks=CheckPlan.parse(joined(options.checks), joined(options.drop)),
-        threshold=options.threshold,
-        probability=options.probability,
-        precision=options.precision,
-        prior=options.prior,
-    )
+    checks = CheckPlan.parse(joined(options.checks), joined(options.drop))
     file = None
     if isinstance(options.bitext, str | os.PathLike):
         file = os.fspath(options.bitext)
-    return ScoreJob(
+    return filled(
+        ScoreJob,
+        options,
         input=file,
-        input_format=options.input_format,
-        source_language=options.source_language,
-        target_language=options.target_language,
-        output=as_path(options.output),
-        format=options.format,
         columns=listed(options.columns),
-        rejected=as_path(options.rejected),
-        calibration=as_path(options.calibration),
-        on_error=options.on_error,
-        bad_lines=as_path(options.bad_lines),
         config=score_config(
             options.margin, k=options.k, window=options.window, cosine=options.cosine
         ),
-        selection=limits,
+        selection=filled(Selection, options, checks=checks),
     )
 
 

@@ -13,11 +13,10 @@ from interlingua.corpus.formats import is_moses_name
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.limits import MAX_LINE_CHARACTERS
-from interlingua.options import INPUT, MODEL, SEARCH, Names, Options, argument, option
+from interlingua.mining import defaults
+from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, Names, Options, argument, option
 from interlingua.registry import BACKENDS, DEFAULT_MODEL, installed_model_entry
 from interlingua.remote import WILD, is_remote
-from interlingua.runtime import Progress as Progress
-from interlingua.runtime import silent as silent
 
 Model = Any
 """A model directory, a run, ``hf:owner/name`` or the name of an installed model.
@@ -100,22 +99,9 @@ class RayOptions(Options):
 
 
 @dataclass(frozen=True)
-class ModelOptions(Options):
-    """A model, and how it computes."""
+class BackendOptions(Options):
+    """What computes vectors, and where."""
 
-    model: Model = argument(
-        "Model directory or hf:owner/name, or what the backend reads; left out before a file, it"
-        " is mini."
-    )
-    prompt: str | None = option(
-        None, "Name of a prompt of the model, or text put before every line.", group=MODEL
-    )
-    batch_tokens: int = option(
-        16_384, "Tokens per batch at most.", group=MODEL, minimum=1, unit="tokens"
-    )
-    dtype: str | None = option(
-        None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
-    )
     device: str | None = option(
         None, "cpu, cuda, cuda:1; a GPU where there is one by default.", group=MODEL
     )
@@ -131,8 +117,85 @@ class ModelOptions(Options):
         kind=list[str],
         flags=("--set",),
     )
+
+
+@dataclass(frozen=True)
+class BatchOptions(BackendOptions):
+    """What computes vectors, of which texts, and how many at a time."""
+
+    prompt: str | None = option(
+        None, "Name of a prompt of the model, or text put before every input.", group=MODEL
+    )
+    batch_tokens: int = option(
+        16_384, "Tokens per batch at most.", group=MODEL, minimum=1, unit="tokens"
+    )
+
+
+@dataclass(frozen=True)
+class DtypeOptions(Options):
+    """The type of the numbers that a model computes in."""
+
+    dtype: str | None = option(
+        None, "To compute in: float32 by default, tf32, bfloat16, float16, int8, auto.", group=MODEL
+    )
+
+
+@dataclass(frozen=True)
+class LineOptions(Options):
+    """How long a line may be."""
+
     max_line: int = option(
         MAX_LINE_CHARACTERS, "Characters that a line may have.", minimum=1, unit="characters"
+    )
+
+
+@dataclass(frozen=True)
+class CacheOptions(Options):
+    """Where vectors are kept."""
+
+    cache: PathLike | None = option(
+        None,
+        "Folder that keeps all vectors for further runs of this model.",
+        group=OUTPUT,
+        kind=Path,
+        envvar="INTERLINGUA_CACHE",
+    )
+
+
+@dataclass(frozen=True)
+class PairOptions(Options):
+    """Of which languages two texts are."""
+
+    source_language: str | None = option(
+        None, "Any code; from the file's name (news.de.txt, dev.zh) by default.", group=INPUT
+    )
+    target_language: str | None = option(
+        None, "Any code; from the file's name by default.", group=INPUT
+    )
+
+
+@dataclass(frozen=True)
+class ColumnOptions(PairOptions):
+    """Of which languages two texts are, and where they stand in tables."""
+
+    source_column: str | None = option(
+        None,
+        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by"
+        " default.",
+        group=INPUT,
+    )
+    target_column: str | None = option(
+        None, "Column of a target that is .csv or .xlsx.", group=INPUT
+    )
+
+
+@dataclass(frozen=True)
+class ModelOptions(BatchOptions, DtypeOptions, LineOptions):
+    """A model, and how it computes."""
+
+    model: Model = argument(
+        "Model directory or hf:owner/name, or what the backend reads; left out before a file, it"
+        " is mini."
     )
 
     def __post_init__(self) -> None:
@@ -171,7 +234,7 @@ def _is_input(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class TwoTextsOptions(ModelOptions):
+class TwoTextsOptions(ModelOptions, ColumnOptions):
     """Two texts, and how pairs of their sentences are found."""
 
     source: PathLike | Sequence[str] = argument(
@@ -180,21 +243,6 @@ class TwoTextsOptions(ModelOptions):
     )
     target: PathLike | Sequence[str] = argument(
         "Text of the other language, in any of these formats."
-    )
-    source_language: str | None = option(
-        None, "Any code; from the file's name (news.de.txt, dev.zh) by default.", group=INPUT
-    )
-    target_language: str | None = option(
-        None, "Any code; from the file's name by default.", group=INPUT
-    )
-    source_column: str | None = option(
-        None,
-        "Column of a source that is .csv or .xlsx; the one called by the language, or text, by"
-        " default.",
-        group=INPUT,
-    )
-    target_column: str | None = option(
-        None, "Column of a target that is .csv or .xlsx.", group=INPUT
     )
     # What the files hold.
     layout: str = option(
@@ -218,24 +266,28 @@ class TwoTextsOptions(ModelOptions):
         group=SEARCH,
     )
     background: int = option(
-        1000,
+        defaults.BACKGROUND,
         "Texts of the other side that margins within documents are over, too.",
         group=SEARCH,
         minimum=0,
     )
     k: int = option(
-        4, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
+        defaults.K, "Neighbors scored, and averaged over in the margin.", group=SEARCH, minimum=1
     )
-    margin: str = option("ratio", "ratio, distance or absolute (plain cosine).", group=SEARCH)
-    retrieval: str = option("max", "max, intersection, forward or backward.", group=SEARCH)
+    margin: str = option(
+        defaults.MARGIN, "ratio, distance or absolute (plain cosine).", group=SEARCH
+    )
+    retrieval: str = option(
+        defaults.RETRIEVAL, "max, intersection, forward or backward.", group=SEARCH
+    )
     equal: str = option(
-        "exact",
+        defaults.EQUAL,
         "Lines that are one text: exact, folded (but for case and punctuation), or never.",
         group=SEARCH,
     )
     # What the work may take.
     memory: str | int = option(
-        "4GiB",
+        f"{defaults.MEMORY_GIB}GiB",
         "For reading, search and choosing pairs, in addition to the model: 4GiB, 800MiB.",
         group=SEARCH,
         unit="bytes",

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 from torch import Tensor
 
-from interlingua.evaluation.task import Progress, silent
+from interlingua.runtime import Progress, silent
 from interlingua.search.topk.dense import merge, no_neighbors, padded_block, top_k
 from interlingua.search.topk.exact import Neighbors
 

@@ -27,19 +27,12 @@ from interlingua.evaluation.examples import PER_SUBSET, cut, sample, wrong_neigh
 from interlingua.evaluation.metrics.retrieval import weighted_scores
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult
 from interlingua.evaluation.streams import stream_vectors
-from interlingua.evaluation.task import (
-    Findings,
-    Progress,
-    Scored,
-    StreamedTask,
-    Unit,
-    check_at_least_one,
-    silent,
-)
+from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit, check_at_least_one
 from interlingua.functional.margin import MARGINS, Margin
 from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
 from interlingua.registry import check_choice
+from interlingua.runtime import Progress, silent
 from interlingua.search.topk.exact import exact_topk, search_device
 
 DATASET = "bucc2018_zh_en"

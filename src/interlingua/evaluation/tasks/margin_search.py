@@ -18,8 +18,9 @@ from interlingua.evaluation.examples import wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.metrics.xsim import kinds_of_errors, xsim_search
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Findings, Progress, Scored, Unit, check_at_least_one
+from interlingua.evaluation.task import Findings, Scored, Unit, check_at_least_one
 from interlingua.evaluation.tasks.translations import Translations, TranslationTask
+from interlingua.runtime import Progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,10 +28,11 @@ from interlingua.evaluation.parallel import (
     unit_vectors,
 )
 from interlingua.evaluation.scores import Example, Items, SubsetScores
-from interlingua.evaluation.task import Findings, LanguageTask, Progress
+from interlingua.evaluation.task import Findings, LanguageTask
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.groups import group_members
 from interlingua.languages import parse
+from interlingua.runtime import Progress
 
 LEAST_LANGUAGES = 2
 PASSES = 2

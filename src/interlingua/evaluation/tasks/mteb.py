@@ -15,7 +15,8 @@ from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.mteb_data import load_data
 from interlingua.evaluation.mteb_encoder import MTEBEncoder, known_code
 from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
-from interlingua.evaluation.task import Progress, options, silent
+from interlingua.evaluation.task import options
+from interlingua.runtime import Progress, silent
 
 PREFIX = "mteb:"
 

@@ -17,7 +17,8 @@ from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items, SubsetScores
-from interlingua.evaluation.task import Findings, LanguageTask, Progress, TextCounter
+from interlingua.evaluation.task import Findings, LanguageTask, TextCounter
+from interlingua.runtime import Progress
 
 
 @dataclass(frozen=True, kw_only=True)

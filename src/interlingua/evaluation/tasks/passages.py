@@ -29,12 +29,13 @@ from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors
-from interlingua.evaluation.task import Findings, LanguageTask, Progress, TextCounter, silent
+from interlingua.evaluation.task import Findings, LanguageTask, TextCounter
 from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
 from interlingua.registry import check_choice
+from interlingua.runtime import Progress, silent
 
 T = TypeVar("T")
 OF_ALL = "_all_languages"

@@ -25,7 +25,7 @@ from interlingua.evaluation.data.folders import choose_languages, full_code
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Findings, Progress, TextCounter, check_at_least_one
+from interlingua.evaluation.task import Findings, TextCounter, check_at_least_one
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     ClsV1Data,
@@ -35,6 +35,7 @@ from interlingua.evaluation.tasks.classification import (
     Sib200Data,
     UmsabData,
 )
+from interlingua.runtime import Progress
 
 ENGLISH = "eng_Latn"
 LANGUAGES_TOGETHER = 12

@@ -1,0 +1,25 @@
+"""Defaults of mining, scoring and aligning, each in this one place.
+
+Apart from what they belong to, so that options can name them in ``--help`` without loading numpy.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+K = 4
+"""Neighbors that a margin is averaged over."""
+MARGIN: Literal["ratio"] = "ratio"
+RETRIEVAL: Literal["max"] = "max"
+EQUAL: Literal["exact"] = "exact"
+MEMORY_GIB = 4
+BACKGROUND = 1000
+"""Texts of the other side that margins within documents are over, too."""
+WINDOW = 8192
+"""Pairs of a stream among which neighbors are searched."""
+MAX_SENTENCES = 4
+"""Sentences in a link, both sides together."""
+SKIP_QUANTILE = 0.2
+BAND = 5
+PROBES = 2000
+"""Held-out pairs of a calibration."""
