@@ -65,7 +65,7 @@ def test_spreadsheets_go_in_and_out(name, capsys):
     assert [pair[:2] for pair in read_pairs("again.tmx")] == [pair[:2] for pair in kept]
     assert sorted(path.name for path in Path().glob("clean*")) == [name]
     assert score(name, "-o", "out.docx") == 2
-    assert "out.docx: .docx is no format of bitext; known are .tsv" in capsys.readouterr().err
+    assert "out.docx: .docx is not a format of bitext; known are .tsv" in capsys.readouterr().err
 
 
 def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):

@@ -261,11 +261,11 @@ def test_topics_without_a_language(tmp_path):
     [
         ("q.csv", "", r"its name is of no known layout"),
         ("nq.json", '[\n{"question": " "}]', r"nq.json:2: 'question' is blank"),
-        ("nq.json", '[\n{"question": true}]', r"nq.json:2: 'question' is no text but bool"),
+        ("nq.json", '[\n{"question": true}]', r"nq.json:2: 'question' must be text"),
         (
             "nq.json",
             '[{"question": "a", "positive_ctxs": [{"title": [], "text": "x"}]}]',
-            r"'title' is no text but list",
+            r"'title' must be text",
         ),
         (
             "nq.json",
@@ -276,7 +276,7 @@ def test_topics_without_a_language(tmp_path):
         (
             "nq.json",
             '[\n{"question": "a", "positive_ctxs": {}}]',
-            r"nq.json:2: positive_ctxs is no list",
+            r"nq.json:2: positive_ctxs is not a list",
         ),
         (
             "nq.json",

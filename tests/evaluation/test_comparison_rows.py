@@ -102,7 +102,7 @@ def test_costs_of_training():
 
 
 def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
-    """What is learnt and tried in one language is no zero-shot transfer, and would lift the
+    """What is learned and tried in one language is no zero-shot transfer, and would lift the
     mean."""
 
     def transfer(name, between):

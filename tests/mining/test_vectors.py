@@ -118,9 +118,7 @@ def test_vectors_of_a_file(tmp_path):
         np.testing.assert_array_equal(open_vectors([tmp_path / name], 4)[np.arange(4)], table)
     with pytest.raises(DataError, match=r"expected 5 rows of floating-point numbers"):
         open_vectors([tmp_path / "a.npy"], 5)
-    with pytest.raises(
-        DataError, match=r"is no .npy file, and its 48 bytes are no float32 rows for 5 lines"
-    ):
+    with pytest.raises(DataError, match=r"48 bytes are not float32 rows for 5 lines"):
         open_vectors([tmp_path / "a.raw"], 5)
     np.save(tmp_path / "o.npy", np.array([[1]], dtype=object))
     with pytest.raises(DataError, match="no array that can be mapped"):
@@ -146,7 +144,7 @@ def test_vectors_of_several_files_are_one_table(tmp_path):
         open_vectors(paths, 9)
     table.tofile(tmp_path / "raw")
     with pytest.raises(
-        DataError, match="are no float32 rows of a known number, as one of several files has"
+        DataError, match="float32 rows of a known number, as one of several files has"
     ):
         open_vectors([*paths, tmp_path / "raw"], 9)
 

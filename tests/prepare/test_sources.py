@@ -86,7 +86,7 @@ def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
     [
         ({"paths": (Path("absent.de-en.tsv"),)}, "no such file"),
         ({"paths": (Path("absent/*.tsv"),)}, "no file matches"),
-        ({"paths": (Path("x.docx"),)}, "is no format of bitext"),
+        ({"paths": (Path("x.docx"),)}, "format of bitext"),
         ({"paths": (Path("news.tsv"),)}, "its languages are neither given nor in its name"),
         ({"paths": (Path("good.de-en.tsv"),), "min_score": 1.0}, "a pair has no score"),
     ],

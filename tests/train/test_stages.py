@@ -43,7 +43,7 @@ threads = 1
 logging_steps = 1
 save_steps = 2
 """
-LABELLED = """
+LABELED = """
 [data.labeled]
 paths = ["{train}"]
 kind = "sts"
@@ -91,7 +91,7 @@ def staged(tmp_path, prepared):
         ("sts", "sts", 6),
         ("main", "calibrated", 6),
     ):
-        labeled = "" if method == "calibrated" else LABELLED.format(train=train)
+        labeled = "" if method == "calibrated" else LABELED.format(train=train)
         text = RUN.format(corpus=prepared, labeled=labeled, method=method, steps=steps)
         (tmp_path / f"{name}.toml").write_text(text)
     path = tmp_path / "all.toml"

@@ -320,7 +320,7 @@ class CalibrateJob:
         return Calibrated(found, [*lines, f"written: {self.output}"])
 
     def _probes(self, languages: tuple[str, str]) -> Probes | None:
-        """Held-out pairs to mix in, where they are what is learnt from."""
+        """Held-out pairs to mix in, where they are what is learned from."""
         if self.parallel is None:
             return None
         pairs = read_pairs(
@@ -598,7 +598,7 @@ class LearnJob:
 def learn_job(
     learn: Path | None, labels: Path | None, parallel: str | None, config: ScoreConfig
 ) -> LearnJob | None:
-    """From options; None where nothing is to be learnt.
+    """From options; None where nothing is to be learned.
 
     Raises:
         ConfigError: there is nothing to learn from, or nothing to write.
