@@ -69,6 +69,13 @@ def test_another_config_is_refused_by_key(begun):
         folder.start(asked.replace_run(num_train_epochs=3), "auto", print)
 
 
+def test_a_manifest_without_the_requested_config(begun):
+    folder, asked, _ = begun
+    folder.manifest.write_text("{}")
+    with pytest.raises(CheckpointError, match=r"manifest\.json: .*--resume never"):
+        folder.start(asked, "auto", print)
+
+
 def test_never_starts_over_and_clears_the_folder(begun):
     folder, asked, _ = begun
     other = asked.replace_run(seed=5)
@@ -79,7 +86,7 @@ def test_never_starts_over_and_clears_the_folder(begun):
     assert not leftover.exists()
     assert not folder.checkpoints.exists()
     assert not folder.metrics.exists()
-    assert folder.read_manifest()["asked"]["run"]["seed"] == 5
+    assert folder.read_manifest()["requested"]["run"]["seed"] == 5
 
 
 def test_a_named_checkpoint(begun, tmp_path):
@@ -196,7 +203,7 @@ def test_the_manifest_says_what_it_was_run_with(begun):
     manifest = begun[0].read_manifest()
     assert manifest["versions"]["torch"] == torch.__version__
     assert manifest["data_digest"] == "abc"
-    assert manifest["asked"]["run"]["num_train_epochs"] == 2
+    assert manifest["requested"]["run"]["num_train_epochs"] == 2
 
 
 def test_a_broken_manifest(begun):

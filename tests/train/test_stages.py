@@ -245,11 +245,16 @@ def test_stages_go_on_by_themselves(staged):
         run(staged, resume="out/sts/checkpoints/step-00000002")
 
 
-def test_a_damaged_record(staged):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", r"stages\.json: damaged"), ('{"cross": {"done": true}}', r"stages\.json: stage cross")],
+    ids=["not JSON", "no config"],
+)
+def test_a_damaged_record(staged, content, message):
     output, _ = load_stages(staged)
     output.mkdir()
-    (output / "stages.json").write_text("{")
-    with pytest.raises(CheckpointError, match=r"stages\.json: damaged"):
+    (output / "stages.json").write_text(content)
+    with pytest.raises(CheckpointError, match=message):
         run(staged)
 
 
@@ -285,7 +290,7 @@ def test_mistakes_are_found_before_anything_runs(staged, text, message):
 
 def test_the_record_keeps_what_was_asked(staged):
     output, _ = run(staged)
-    asked = json.loads((output / "stages.json").read_text())["main"]["asked"]
+    asked = json.loads((output / "stages.json").read_text())["main"]["requested"]
     assert asked["encoder"]["path"] == str(output / "sts" / "best")
     assert load_toml(output / "main" / "config.toml")["run"]["seed"] == asked["run"]["seed"] == 3
 
