@@ -112,7 +112,9 @@ def test_a_prompt_of_the_models_own_that_is_clearly_better_is_named():
     encoder = Understands(noise=1.5, with_prompt={"search: ": 0.1}, prompts=["search: "])
     assert "with prompt='search: ' it finds" in check_encoder(encoder, info()).warnings[0]
     assert check_encoder(encoder, info(), prompt="search: ").warnings == ()
-    assert check_encoder(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {"as requested"}
+    assert check_encoder(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {
+        "as requested"
+    }
 
 
 @pytest.mark.parametrize(

@@ -240,12 +240,12 @@ class CalibrateJob:
         if self.basis == "gold" and self.gold is None:
             raise ConfigError(
                 "nothing tells right pairs from wrong ones; give --parallel held-out text,"
-                " --judged or --gold"
+                " --labels or --gold"
             )
         if self.parallel is not None and self.config.documents is not None:
             raise ConfigError(
                 "held-out text is part of no document; calibrate without documents, or with"
-                " --judged"
+                " --labels"
             )
 
     @property
@@ -514,7 +514,7 @@ class LearnJob:
             load_calibrations(self.output)  # another file of that name would be lost
         if (self.labels is None) == (self.parallel is None):
             raise ConfigError(
-                "give one of --judged, judged pairs, and --parallel, held-out translations, to"
+                "give one of --labels, judged pairs, and --parallel, held-out translations, to"
                 " learn from"
             )
 
@@ -607,7 +607,7 @@ def learn_job(
         return LearnJob(output=learn, labels=labels, parallel=parallel, config=config)
     if labels is not None or parallel is not None:
         raise ConfigError(
-            "--judged and --parallel are to learn from; name the calibration to write with --learn"
+            "--labels and --parallel are to learn from; name the calibration to write with --learn"
         )
     return None
 

@@ -647,7 +647,7 @@ def doubted(calibration: Calibration) -> str:
         f"held-out right pairs score more than wrong ones only {auc:.0%} of the time, so the"
         " share of translations hangs on small differences between your texts and the held-out"
         " ones and may be far off, precisions with it; judge some hundred pairs that mine writes,"
-        " and calibrate with --judged"
+        " and calibrate with --labels"
     )
 
 

@@ -71,7 +71,10 @@ def test_token_states_are_pooled_without_padding(folder, word_vocabulary, table,
     found = encoder.encode(TEXTS, batch_tokens=130, report=report)
     assert np.allclose(found, by_hand(word_vocabulary, table, pooling or "mean"), atol=1e-6)
     assert (list(report.cut_rows), report.texts, report.max_tokens) == ([4], 5, 120)
-    assert (info.pooling, info.pooling_from) == (pooling or "mean", "requested" if pooling else "model")
+    assert (info.pooling, info.pooling_from) == (
+        pooling or "mean",
+        "requested" if pooling else "model",
+    )
     assert (info.max_tokens, info.normalized, info.device) == (120, True, "cpu")
     assert set(encoder.poolings(TEXTS)) == {"cls", "mean", "max"}
     assert np.allclose(
