@@ -1,4 +1,4 @@
-"""Every layout of questions and passages, and what is said about broken ones."""
+"""Every layout of questions and passages, and the errors of broken ones."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def job(folder, tmp_path, **options):
 
 
 def curves(lines):
-    """The rows of each reliability curve that was told."""
+    """The rows of each reliability curve that was reported."""
     tables = "\n".join(lines).split("predicted  right   pairs  from score\n")[1:]
     row = re.compile(r" *([\d.]+)  ([\d.]+) +([\d,]+) +([\d.]+)\n")
     found = []

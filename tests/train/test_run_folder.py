@@ -16,7 +16,7 @@ from interlingua.train.run_folder import RunFolder, Start, versions
 
 @pytest.fixture
 def begun(tiny_config, tmp_path):
-    """A run that was asked for by epochs, was settled to 12 steps, and has a checkpoint of step
+    """A run that was given by epochs, was settled to 12 steps, and has a checkpoint of step
     4."""
     asked = tiny_config(max_steps=None, num_train_epochs=2, threads=None, precision="auto")
     settled = tiny_config()

@@ -1,4 +1,4 @@
-"""Runs in a row: what is asked for, what is handed on, and that a stop anywhere changes nothing."""
+"""Runs in a row: what is requested, what is handed on, and that a stop anywhere changes nothing."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def vector(text, dim=4):
 
 
 class Endpoint:
-    """Answers as OpenAI does, or once each as ``failures`` says; remembers what it was asked."""
+    """Answers as OpenAI does, or once each as ``failures`` says; remembers the requests."""
 
     def __init__(self):
         self.requests, self.keys, self.failures, self.answer = [], [], [], None
