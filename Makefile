@@ -33,6 +33,7 @@ lint: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/python tools/density.py
+	$(BIN)/python tools/words.py
 
 types: $(DEV)
 	$(BIN)/mypy

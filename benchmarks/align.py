@@ -5,8 +5,8 @@
 
 The Debian Reference is translated paragraph by paragraph, so it is known which paragraph every
 sentence belongs to: a link is right if both sides are of the same paragraphs. ``--missing`` leaves
-out a share of the paragraphs, half of them in either language. Of FLORES, whose lines are
-translations of each other, runs of lines are joined at random on either side, which gives gold
+out a share of the paragraphs, half of them in either language. Of FLORES, in which lines
+are translations of each other, runs of lines are joined at random on either side, which gives gold
 links.
 """
 

@@ -1,4 +1,4 @@
-"""Encoding texts beside sentence-transformers, onnxruntime and OpenVINO, in one run.
+"""Encoding texts compared with sentence-transformers, onnxruntime and OpenVINO, in one run.
 
 All have the same weights, texts and threads.
 
@@ -17,13 +17,14 @@ several wall time: look at that on an idle machine only.
 - roofline: the linear layers' operations for these tokens, over what this machine does in the same
   run in torch's product of 4096 x 384 x 1536 in bfloat16;
 - cosine: with float32 of sentence-transformers, mean and lowest; same nearest: share of the texts
-  whose nearest one among the translations is the same as with float32;
+  that have the same nearest one among the translations as with float32;
 - stream: 32 texts at a time as they come, unsorted; query: one short text, median of milliseconds;
 - memory: the most the process ever had; busy: the share of its throughput that is left while one
   core has other work.
 
-Engines whose name ends in avx2 or avxvnni use no AVX-512 on a processor that has it: what a laptop
-or an older server would give, compared with others that do use it where those can't be limited.
+Engines with a name that ends in avx2 or avxvnni use no AVX-512 on a processor that has it: what a
+laptop or an older server would give, compared with others that do use it where those can't be
+limited.
 
 The ratios of the medians come last, with the targets.
 """
@@ -242,7 +243,7 @@ class Engine:
         to, answers = self.process.stdin, self.process.stdout
         print(json.dumps([what, name, path and str(path)]), file=to, flush=True)
         if not (answer := answers.readline()):  # type: ignore[union-attr]
-            raise SystemExit(f"an engine ended while it did {what} {name}; what it said is above")
+            raise SystemExit(f"an engine ended while it did {what} {name}; its messages are above")
         return float(json.loads(answer))
 
     def close(self) -> None:
@@ -351,7 +352,7 @@ def ratio(
 
 
 def checks(table: Any) -> list[Check]:
-    """What can be said of the engines that were measured, with the targets."""
+    """What holds of the engines that were measured, with the targets."""
     first = next(iter(table.values()))
     there = set(first)
     found = []

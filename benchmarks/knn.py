@@ -1,4 +1,4 @@
-"""Exact nearest neighbors both ways, beside FAISS's flat index and sentence-transformers.
+"""Exact nearest neighbors both ways, compared with FAISS's flat index and sentence-transformers.
 
     interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
     python benchmarks/knn.py --x x.npy --y y.npy
@@ -6,7 +6,7 @@
 
 Each engine has a process of its own with the same threads. FAISS searches twice, as LASER's
 mine_bitexts does; sentence-transformers' semantic_search too. Processor time is what counts where
-the machine does other work beside, wall time where it does not. Every engine's neighbors are
+the machine does other work too, wall time where it does not. Every engine's neighbors are
 compared with the first one's: the share of the k nearest, and of the nearest, that are the same but
 for equal similarities; with less than all of them, ours ends in an error. The ratios come last.
 """

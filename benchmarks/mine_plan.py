@@ -1,15 +1,15 @@
-"""Neighbors of a million vectors either side: the time `mine --plan` names beside the real one.
+"""Neighbors of a million vectors either side: the time `mine --plan` names, and the real one.
 
     interlingua embed MODEL x.txt -o x.npy; interlingua embed MODEL y.txt -o y.npy
     python benchmarks/mine_plan.py --x x.npy --y y.npy --folder /data/million
     python benchmarks/mine_plan.py --x x.npy --y y.npy --folder small --size 50000 --clock cpu
 
 Vectors are made on disk, in float16, from those of real texts: each lies between two of its side
-and a little beside; half of the target's have a translation. The search is that of
+and a little off that line; half of the target's have a translation. The search is that of
 `interlingua mine`, on from where it was stopped, within --memory. Peak memory is that of the
 process without the pages of mapped files, which the system takes back as it likes. The neighbors of
 some vectors are compared with those that plain NumPy finds. Where the machine does other work
-beside, --clock cpu compares processor times.
+too, --clock cpu compares processor times.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ QUESTIONS = 15
 
 
 def passages(count: int, seed: int = 0) -> Iterator[Passage]:
-    """Invented passages of twenty words, whose frequencies fall as those of a language do."""
+    """Invented passages of twenty words; their frequencies fall as those of a language do."""
     rng = np.random.default_rng(seed)
     for number in range(count):
         words = np.minimum(rng.zipf(1.3, 20), WORDS)

@@ -9,8 +9,8 @@
 - ``openvino bf16``, ``openvino fp32``: OpenVINO on the same model.
 
 The graphs give token states. Their texts are sorted by the number of tokens, so that batches need
-little padding, and numpy takes the mean of the states. They serve models whose vector is the mean
-of all tokens.
+little padding, and numpy takes the mean of the states. They serve models that take the mean of
+all tokens as their vector.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Speed is in pairs per second of one core's time.
 
 The bitext is Tatoeba's test set in several languages, shuffled, so that its lengths are those of
 Tatoeba; every ``--wrong``-th target is that of the next pair. Processor time of one thread counts,
-as other work may run beside it; what the same core reaches in a plain product of matrices of the
-model's kind, in the same run, is printed with it.
+as other work may run at the same time; what the same core reaches in a plain product of matrices of
+the model's kind, in the same run, is printed with it.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def main() -> None:
           f" ({report.tokens / spent:,.0f} tokens/s); the rest by itself"
           f" {len(pairs) / (seconds - spent):,.0f} pairs/s")
     # fmt: on
-    floats = DTYPES.get(options.dtype, torch.bfloat16)  # beside int8 too
+    floats = DTYPES.get(options.dtype, torch.bfloat16)  # for int8 too
     print(
         f"  this core now: {product_rate(floats):.0f} GFLOP/s in a product of 2048 x 384 x 1536 in"
         f" {floats}"

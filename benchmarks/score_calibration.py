@@ -1,4 +1,4 @@
-"""How true the probabilities of `interlingua score` are, on a bitext whose wrong pairs are known.
+"""How true the probabilities of `interlingua score` are, on a bitext with known wrong pairs.
 
     python benchmarks/score_calibration.py MODEL --data tatoeba_laser
 
@@ -110,10 +110,10 @@ def main() -> None:
                 f"  {name}: {calibration.prior:.1%} expected to be right, calibration error"
                 f" {error:.4f}"
             )
-            for asked in (0.8, 0.9, 0.95, 0.98):
-                kept = scores >= expected_cuts(scores, probabilities, [asked])[0].score
+            for requested in (0.8, 0.9, 0.95, 0.98):
+                kept = scores >= expected_cuts(scores, probabilities, [requested])[0].score
                 print(
-                    f"    precision {asked:.2f} asked, {right[kept].mean():.3f} found;"
+                    f"    precision {requested:.2f} requested, {right[kept].mean():.3f} found;"
                     f" {right[kept].sum() / right.sum():.1%} of the right pairs kept"
                 )
 

@@ -1,4 +1,4 @@
-"""Serving on loopback, beside other servers and beside ``embed`` alone.
+"""Serving on loopback, compared with other servers and with ``embed`` alone.
 
 The others are sentence-transformers behind FastAPI, infinity and llama.cpp.
 

@@ -1,21 +1,21 @@
-"""Training steps beside sentence-transformers' trainer and MEXMA's released computation.
+"""Training steps compared with sentence-transformers' trainer and MEXMA's released computation.
 
     python benchmarks/train.py --model hf:intfloat/multilingual-e5-small
     python benchmarks/train.py --model MODEL --what mexma --steps 2 --rounds 1 --json mexma.json
 
 - ``contrastive``: MultipleNegativesRankingLoss in ``SentenceTransformerTrainer`` (its default,
-  which is float32; bf16=True; the latter with pairs of like length in a batch) beside ``infonce``;
-- ``mexma``: padded batches and logits at all positions, in float32 and under bf16 autocast, beside
+  which is float32; bf16=True; the latter with pairs of like length in a batch) and ``infonce``;
+- ``mexma``: padded batches and logits at all positions, in float32 and under bf16 autocast, and
   ``mexma``, with the model's vocabulary and with one trimmed to 32,000 entries;
-- ``ems``: ``ems-base`` (the paper's size) beside the same without its generative and without its
+- ``ems``: ``ems-base`` (the paper's size) and the same without its generative and without its
   contrastive term.
 
 All see the same pairs in the same batches: ten languages with English from Tatoeba and from FLORES,
 in random order; the same dropout, AdamW, learning rate. Each has processes of its own, in turns.
 What counts is processor time with one thread, wall time with several; memory is the largest the
 process ever had. Seconds are the median of the rounds. The first line says what the machine can do
-in a matrix product: bf16 can gain no more than that over float32. The ratios come last, beside what
-they should be.
+in a matrix product: bf16 can gain no more than that over float32. The ratios come last, next to
+what they should be.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ VOCABULARY = {"mexma 32k": 32_000, "ems": 60_000}
 LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
 MAX_TOKENS = 256
 WARM_UP = 2
-"""Steps before those that are timed: in them memory is asked for that later ones find."""
+"""Steps before those that are timed: in them memory is allocated that later ones reuse."""
 Options = argparse.Namespace
 Pairs = list[tuple[str, str, str]]
 

@@ -30,7 +30,7 @@ def translate(word: int, language: str) -> str:
 
 
 def pairs(language: str, count: int, *, seed: int) -> list[tuple[str, str]]:
-    """Sentences of invented words beside their translations."""
+    """Sentences of invented words next to their translations."""
     draw = random.Random(f"{language} {seed}")
     sentences = [draw.choices(range(WORDS), k=draw.randint(2, 9)) for _ in range(count)]
     return [
@@ -61,7 +61,7 @@ def word_vocabulary():
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory, word_vocabulary) -> Path:
-    """A prepared corpus of two invented languages beside English: 300 + 60 pairs of each."""
+    """A prepared corpus of two invented languages and English: 300 + 60 pairs of each."""
     from interlingua.batches.records import TokenStoreWriter
 
     folder = tmp_path_factory.mktemp("prepared")

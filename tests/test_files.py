@@ -198,7 +198,7 @@ def test_only_what_is_ours_is_overwritten(tmp_path):
         with files.atomic_directory(target, overwrite=True, ours=ours) as folder:
             (folder / "manifest.json").write_text('{"format": "interlingua-thing-1"}')
 
-    write()  # an empty folder is nobody's
+    write()  # an empty folder has no owner
     write()
     (target / "manifest.json").write_text('{"format": "other-1"}')
     with pytest.raises(ConfigError, match="out holds other"):

@@ -4,7 +4,6 @@ import costs."""
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import density
+from tools import density, words
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "interlingua"
@@ -174,35 +173,9 @@ def test_no_package_is_denser_than_its_limits(package, counts):
     assert density.excesses(package, counts.density) == []
 
 
-OLD_WORDS = re.compile(
-    r"(?<![a-z])(told|foretold|nobody|likewise|spoilt|said|asked|whose|beside|alike)(?![a-z])",
-    re.IGNORECASE,
-)
-"""Words for which there are plainer ones: reported, given, requested, of which, next to, equal.
-Also within names."""
-QUOTED = re.compile(r"[\"`](as )?asked[\"`]|\"The mayor of Bonn .*\"")
-"""Fields and values of files that were written earlier, and sentences that are data."""
-DOCUMENTS = [
-    *(ROOT / "docs").rglob("*.md"),
-    *ROOT.glob("*.md"),
-    *(ROOT / "experiments").rglob("*.toml"),
-    *(ROOT / "experiments").rglob("*.py"),
-    *(path for path in PACKAGE.rglob("*") if path.suffix in {".c", ".h", ".js", ".html", ".css"}),
-    *(PACKAGE / "quickstart").glob("*.toml"),
-]
-
-
-@pytest.mark.parametrize(
-    "path", [*SOURCES, *DOCUMENTS], ids=lambda path: str(path.relative_to(ROOT))
-)
+@pytest.mark.parametrize("path", words.documents(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_plain_words(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    found = [
-        f"{number}: {line}"
-        for number, line in enumerate(lines, 1)
-        if OLD_WORDS.search(QUOTED.sub("", line))
-    ]
-    assert found == []
+    assert words.old_words(path) == []
 
 
 TESTS = sorted((ROOT / "tests").rglob("*.py"))

@@ -162,7 +162,7 @@ def test_a_file_that_is_no_lock_is_kept(tmp_path, text):
             pass
         return
     with (
-        pytest.raises(DataError, match="the lock's name"),
+        pytest.raises(DataError, match="lock's name"),
         locks.exclusive(tmp_path, remedy="x"),
     ):
         pass

@@ -1,6 +1,6 @@
 """run.compile: the same layer and the same cross-entropy, compiled for real.
 
-What can't be compiled is told at once.
+What can't be compiled is reported at once.
 """
 
 from __future__ import annotations

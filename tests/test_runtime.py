@@ -41,7 +41,7 @@ def test_the_time_left_is_that_of_all_steps():
             "writing": Expected(100, 0.05),
         }
     )
-    assert at(0, "embedding a", 0, 10) is None  # nobody knows the model yet
+    assert at(0, "embedding a", 0, 10) is None  # the model is not known yet
     assert at(2, "embedding a", 1, 10) == 9 * 2 + 40 + 35
     assert at(20, "embedding a", 10, 10) == 40 + 35
     assert at(20, "embedding b", 0, 20) == 40 + 35

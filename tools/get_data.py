@@ -102,7 +102,7 @@ def git(folder: str, *arguments: str) -> None:
     """Runs git in a folder.
 
     Raises:
-        DataError: with what git said went wrong.
+        DataError: with git's reason.
     """
     try:
         done = subprocess.run(
@@ -113,8 +113,8 @@ def git(folder: str, *arguments: str) -> None:
             "git is not installed; install it, or fetch the set as docs/data.md says"
         ) from error
     if done.returncode:
-        said = done.stderr.strip().splitlines() or ["no reason given"]
-        reason = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
+        lines = done.stderr.strip().splitlines() or ["no reason given"]
+        reason = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1])
         raise DataError(f"git {next(a for a in arguments if not a.startswith('-'))}: {reason}")
 
 

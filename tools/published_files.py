@@ -1,8 +1,8 @@
 """Files that servers hand out one by one: what the papers train and are measured on.
 
-No server is asked for anything before ``fetch_files``. Addresses were taken from the publishers'
+No request is sent before ``fetch_files``. Addresses were taken from the publishers'
 pages and from scripts that use them; none of the servers publishes a checksum, so the digest of
-each file is written beside it.
+each file is written next to it.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ def map_array(path: PathLike) -> np.ndarray[Any, Any]:
     # numpy parses the header as Python, which raises SyntaxError, TypeError, MemoryError and more.
     except Exception as error:
         raise DataError(
-            f"is no array that can be mapped ({_reason(error)}); save it with numpy.save", path=path
+            f"not an array that can be mapped ({_reason(error)}); save it with numpy.save",
+            path=path,
         ) from error
     return found
 

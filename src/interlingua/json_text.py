@@ -97,7 +97,7 @@ def refuse_surrogates(text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"a text holds {text[error.start]!a}, half a character; mend or remove it"
+            f"a text holds {text[error.start]!a}, half a character; correct or remove it"
         ) from None
 
 
@@ -125,7 +125,7 @@ def load_json(path: str | os.PathLike[str]) -> Any:
         return parse_json(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         raise DataError(
-            f"not JSON ({error.msg}); mend it or fetch it again", path=path, line=error.lineno
+            f"not JSON ({error.msg}); correct it or fetch it again", path=path, line=error.lineno
         ) from error
     # The error knows the byte's place in the file; its line is the line feeds before it, plus one.
     except UnicodeDecodeError as error:

@@ -87,7 +87,7 @@ def exclusive(
         if not _BEGINNING.startswith(os.pread(handle, len(_BEGINNING), 0)):
             os.close(handle)
             raise DataError(
-                "a file that is no lock has the lock's name; remove it or choose another place",
+                "a file that is not a lock has the lock's name; remove it or choose another place",
                 path=path,
             )
         if _has_name(handle, path):

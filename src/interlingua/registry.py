@@ -304,13 +304,13 @@ def resolve(registry: Registry, name: str) -> Any:
         start = name.partition(":")[0]
         if not difflib.get_close_matches(start[:100], registry.names, n=1, cutoff=0.6):
             raise
-        # A misspelt name with an argument, such as mtab:STS17, looks like a place.
+        # A misspelled name with an argument, such as mtab:STS17, looks like a place.
         raise ConfigError(
             f"unknown {registry.kind} {start!r}{did_you_mean(start, registry.names)}"
         ) from error
     if not isinstance(found, type):
         raise ConfigError(
-            f"{registry.kind} {name!r} is no class but a {type(found).__name__}, see"
+            f"{registry.kind} {name!r} is not a class but of type {type(found).__name__}, see"
             f" {registry.base}"
         )
     missing = [attribute for attribute in registry.needs if not hasattr(found, attribute)]

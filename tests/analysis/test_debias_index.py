@@ -113,7 +113,7 @@ def test_wrong_inputs_are_refused(index):
     with pytest.raises(DataError, match=r"none\.npy: can't be read"):
         debias_index(index / "none.npy", index / "out", labels=index / "labels.txt")
     (index / "broken.npy").write_bytes(b"x" * 50)
-    with pytest.raises(DataError, match="can be mapped"):
+    with pytest.raises(DataError, match="array that can be mapped"):
         debias_index(index / "broken.npy", index / "out", labels=index / "labels.txt")
     np.save(index / "ints.npy", np.ones((3, 2), dtype=int))
     with pytest.raises(DataError, match="floats"):

@@ -56,7 +56,7 @@ def test_linked_sentences_go_to_a_spreadsheet(workplace, name, capsys):
     plain = [pair[:4] for pair in read_pairs("t.tsv", source_language="de", target_language="en")]
     assert [pair[:4] for pair in read_pairs(name)] == plain
     assert align(de, en, "--texts", "t.odt") == 2
-    assert ".odt is no format" in capsys.readouterr().err
+    assert ".odt is not a format of bitext" in capsys.readouterr().err
     assert sorted(path.name for path in workplace.glob("t.*")) == sorted([name, "t.tsv"])
 
 

@@ -29,7 +29,7 @@ def run(capsys, verb, *arguments):
     return stop.value.code or 0, capsys.readouterr()
 
 
-def test_a_calibration_is_learnt_and_used(capsys, tmp_path, texts):
+def test_a_calibration_is_learned_and_used(capsys, tmp_path, texts):
     both = [*MODEL[:1], *texts, *MODEL[1:]]
     code, said = run(
         capsys,

@@ -85,6 +85,12 @@ def test_a_type_of_the_command_line_is_one_of_the_field(verb):
         assert kind not in names or names[kind] in str(field.type), field.name
 
 
+@pytest.mark.parametrize("verb", CONVERTED)
+def test_an_option_has_one_name_on_the_command_line(verb):
+    for field in dataclasses.fields(function_of_verb(verb).options):
+        assert len(declaration_of(field).flags) <= 1, field.name
+
+
 @dataclasses.dataclass(frozen=True)
 class Small(Options):
     """Options of an invented verb."""

@@ -71,7 +71,7 @@ def test_what_is_no_corpus_is_not_overwritten(tmp_path, config, capsys):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_of_what_was_ended(tmp_path, config, number):
     """SIGTERM is as good as Ctrl-C; what SIGKILL leaves goes when the command is run again."""
-    os.mkfifo(tmp_path / "endless.tsv")  # nobody writes to it: prepare waits
+    os.mkfifo(tmp_path / "endless.tsv")  # nothing writes to it: prepare waits
     command = [
         sys.executable,
         "-m",

@@ -65,7 +65,7 @@ def test_spreadsheets_go_in_and_out(name, capsys):
     assert [pair[:2] for pair in read_pairs("again.tmx")] == [pair[:2] for pair in kept]
     assert sorted(path.name for path in Path().glob("clean*")) == [name]
     assert score(name, "-o", "out.docx") == 2
-    assert "out.docx: .docx is no format" in capsys.readouterr().err
+    assert "out.docx: .docx is not a format of bitext; known are .tsv" in capsys.readouterr().err
 
 
 def test_from_standard_input_to_standard_output(workplace, monkeypatch, capsys):
@@ -171,10 +171,7 @@ def test_one_of_our_encoders(tmp_path, word_vocabulary, capsys):
         (("noisy.de-en.tsv", "--calibration", "absent.json"), "absent.json: no such file"),
         (("noisy.de-en.tsv", "--format", "tmx"), "standard output is tsv, jsonl or csv"),
         (("noisy.de-en.tsv", "--parallel", "x.tsv"), "name the calibration to write with --learn"),
-        (
-            ("noisy.de-en.tsv", "--learn", "c.json"),
-            "give one of --judged, judged pairs, and --parallel",
-        ),
+        (("noisy.de-en.tsv", "--learn", "c.json"), "--labels"),
         (("broken.de-en.tsv",), "broken.de-en.tsv:2: 1 columns, expected 2"),
         (("latin.de-en.tsv",), "latin.de-en.tsv:2: not UTF-8 (byte 0xe4)"),
         (("misaligned",), "the two files are not aligned"),

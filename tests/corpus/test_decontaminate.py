@@ -69,7 +69,7 @@ def test_every_sentence_of_every_layout_is_found(folders):
     assert keys.counts == {
         "tatoeba": 7,
         "other": 7,
-    }  # "How are you" is in both, and was asked for twice
+    }  # "How are you" is in both, and was requested twice
     assert keys.names == ("tatoeba", "other")
     assert [path.name for path in keys.skipped] == ["SOURCE.md", "x.txt", "image.dat"]
 

@@ -19,7 +19,7 @@ def others(gazetteer, text, count=200):
     return set(itertools.islice(gazetteer.other_names(text, random.Random(1)), count))
 
 
-def test_names_are_capitalised_inside_a_sentence():
+def test_names_are_capitalized_inside_a_sentence():
     gazetteer = Gazetteer(ENGLISH, "en")
     assert [name.text for name in gazetteer.find(ENGLISH[0])] == ["Anna Berg", "Paris"]
     assert [name.text for name in gazetteer.find("Paris is not Rome")] == [

@@ -100,7 +100,7 @@ def test_ntrex_in_its_published_names(tmp_path):
     )
     for name in names:
         (tmp_path / f"newstest2019-{name}").write_text("x\n")
-    assert {spelt: path.name for spelt, path in ntrex_files(tmp_path).items()} == {
+    assert {spelled: path.name for spelled, path in ntrex_files(tmp_path).items()} == {
         "deu": "newstest2019-ref.deu.txt",
         "fra-CA": "newstest2019-ref.fra-CA.txt",
         "srp-Cyrl": "newstest2019-ref.srp-Cyrl.txt.gz",

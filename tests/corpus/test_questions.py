@@ -1,4 +1,4 @@
-"""Every layout of questions and passages, and what is said about broken ones."""
+"""Every layout of questions and passages, and the errors of broken ones."""
 
 from __future__ import annotations
 
@@ -261,11 +261,11 @@ def test_topics_without_a_language(tmp_path):
     [
         ("q.csv", "", "no known layout"),
         ("nq.json", '[\n{"question": " "}]', r"nq.json:2: 'question' is blank"),
-        ("nq.json", '[\n{"question": true}]', "nq.json:2: 'question' .*bool"),
+        ("nq.json", '[\n{"question": true}]', r"nq.json:2: 'question' must be text"),
         (
             "nq.json",
             '[{"question": "a", "positive_ctxs": [{"title": [], "text": "x"}]}]',
-            "'title' .*list",
+            r"'title' must be text",
         ),
         (
             "nq.json",
@@ -276,7 +276,7 @@ def test_topics_without_a_language(tmp_path):
         (
             "nq.json",
             '[\n{"question": "a", "positive_ctxs": {}}]',
-            r"nq.json:2: positive_ctxs is no list",
+            r"nq.json:2: positive_ctxs is not a list",
         ),
         (
             "nq.json",

@@ -41,7 +41,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """By method: where one process draws what two draw, and has the negatives that two have."""
 NESTED = "+matryoshka"
-"""Ends the name of a case whose embeddings can be cut."""
+"""Ends the name of a case with embeddings that can be cut."""
 CONTRAST = "+contrast"
 """Ends the name of InfoXLM's case without language models, where nothing reads the upper layers."""
 VARIANTS = {
@@ -49,7 +49,7 @@ VARIANTS = {
     CONTRAST: {"tlm_weight": 0.0, "mlm_weight": 0.0, "contrast_depth": 0.5},
 }
 BY_PROCESS = {"mexma"}
-"""Whose means are over a process's tokens, as in the released code: two processes are two
+"""Cases with means over a process's tokens, as in the released code: two processes are two
 micro-batches."""
 
 

@@ -29,7 +29,7 @@ def key_table(section: str, cls: type, given: object = None) -> list[str]:
 
 
 def check_page(page: Path, text: str) -> None:
-    """Fails where the page is not this text, or writes it if asked to."""
+    """Fails where the page is not this text, or writes it with ``UPDATE_DOCS``."""
     if os.environ.get("UPDATE_DOCS"):
         page.write_text(text, encoding="utf-8")
     assert page.read_text(encoding="utf-8") == text, (

@@ -231,5 +231,5 @@ def test_the_reference_names_every_key(said, workplace):
         keys += own["settings"]
         bare = [
             re.sub("^(bm25|hybrid)_|_all_languages$", "", key) for key in keys
-        ]  # explained for all metrics alike
+        ]  # explained for all metrics together
         assert [key for key in bare if key not in reference] == []

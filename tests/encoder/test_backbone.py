@@ -142,7 +142,7 @@ def test_bfloat16_autocast_stays_close(encoder, random_batch):
 def test_ems_base_has_the_papers_number_of_parameters():
     with torch.device("meta"):
         backbone = Backbone(BackboneConfig.preset("ems-base", vocab_size=60_000))
-    # one row less than the released code's 121 positions, whose row 0 belongs to padding
+    # one row less than the released code's 121 positions, of which row 0 belongs to padding
     assert sum(parameter.numel() for parameter in backbone.parameters()) + 1024 == 137_143_296
     assert backbone.config.hidden_act == "silu"
     assert backbone.config.max_tokens == 120

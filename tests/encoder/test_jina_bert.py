@@ -98,8 +98,8 @@ def hub_weights(code, feed_forward):
             weights[name] = 0.3 * torch.randn(shape, generator=draw)
             continue
         # Norms near 1 and 0, so that each of them shows.
-        centre = float(len(shape) == 1)
-        weights[f"{name}.weight"] = centre + 0.2 * torch.randn(shape, generator=draw)
+        center = float(len(shape) == 1)
+        weights[f"{name}.weight"] = center + 0.2 * torch.randn(shape, generator=draw)
         weights[f"{name}.bias"] = 0.2 * torch.randn(shape[:1], generator=draw)
     return weights
 

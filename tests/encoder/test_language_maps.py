@@ -12,7 +12,7 @@ WIDTH = 9
 
 @pytest.fixture
 def labeled():
-    """Vectors of four languages whose means and covariances differ, of unequal counts."""
+    """Vectors of four languages with different means and covariances, of unequal counts."""
     rng = np.random.default_rng(0)
     mixing = rng.normal(size=(WIDTH, WIDTH))
     return {

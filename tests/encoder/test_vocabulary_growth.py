@@ -108,7 +108,7 @@ def test_unknown_characters_get_entries(kind):
 
 
 def test_a_unigram_segmentation_stays_the_best_one_but_for_joined_runs():
-    # "abc" is cut ab|c; a piece "bc" learnt elsewhere must not win over that by its score.
+    # "abc" is cut ab|c; a piece "bc" learned elsewhere must not win over that by its score.
     old = unigram(
         ["▁", "a", "b", "c", "ab", "x"], scores={"ab": -1.0, "c": -2.0, "a": -3.0, "b": -3.0}
     )

@@ -14,7 +14,7 @@ from interlingua.encoder.encoder import Encoder
 class NumberEncoder:
     """Embeds a sentence by the numbers in it, so that "drei 3" and "three 3" meet.
 
-    Counts what it is asked for.
+    Counts what is requested.
     """
 
     def __init__(self, dim=32):
@@ -72,7 +72,7 @@ def short_encoder(word_vocabulary):
 def pair_folder(tmp_path):
     """Three languages, ten pairs each.
 
-    French has two pairs whose numbers are swapped, so P@1 is 0.8 there.
+    French has two pairs with swapped numbers, so P@1 is 0.8 there.
     """
     folder = tmp_path / "tatoeba_laser"
     for code, word in (("deu", "Zahl"), ("rus", "число"), ("fra", "nombre")):

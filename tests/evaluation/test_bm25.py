@@ -12,7 +12,7 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
 from interlingua.evaluation import postings
-from interlingua.evaluation.bm25 import STEMMERS, BM25Index, Tuned, analyser, tune
+from interlingua.evaluation.bm25 import STEMMERS, BM25Index, Tuned, analyzer, tune
 
 WORDS = [f"w{word}" for word in range(12)]
 
@@ -105,14 +105,14 @@ def test_an_empty_passage_is_never_found_and_counts():
     ],
 )
 def test_what_is_a_word(language, text, words):
-    assert analyser(language)(text) == words
+    assert analyzer(language)(text) == words
 
 
 def test_every_stemmer_is_one_of_snowball_s():
     from Stemmer import algorithms
 
     assert set(STEMMERS.values()) <= set(algorithms())
-    assert all(analyser(code)("running") for code in STEMMERS)
+    assert all(analyzer(code)("running") for code in STEMMERS)
 
 
 def test_a_pool_of_languages_stems_each_text_by_its_own():
@@ -230,6 +230,6 @@ def test_texts_are_not_held(monkeypatch):
 
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "Stemmer", None)
-    analyser.cache_clear()
+    analyzer.cache_clear()
     with pytest.raises(MissingExtraError, match=r"PyStemmer is needed.*interlingua\[bm25\]"):
         BM25Index.build(["a"], ["x"], language="en")

@@ -102,7 +102,7 @@ def test_costs_of_training():
 
 
 def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
-    """What is learnt and tried in one language is no zero-shot transfer, and would lift the
+    """What is learned and tried in one language is no zero-shot transfer, and would lift the
     mean."""
 
     def transfer(name, between):
@@ -124,5 +124,5 @@ def test_the_mean_of_a_transfer_is_over_pairs_of_two_languages():
     assert values(table) == {"zero_shot_news: accuracy, mean of 2": [0.5, 0.25]}
     (table,) = compare(
         [replace(results[0], subsets=results[0].subsets[2:])], by="tasks"
-    )  # asked for alone
+    )  # requested alone
     assert values(table) == {"zero_shot_news: accuracy": [1.0]}

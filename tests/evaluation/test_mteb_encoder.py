@@ -11,7 +11,7 @@ mteb = pytest.importorskip("mteb")
 
 
 class Asked:
-    """Remembers what it is asked."""
+    """Remembers each call."""
 
     def __init__(self):
         self.calls = []

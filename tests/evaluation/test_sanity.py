@@ -79,7 +79,7 @@ def test_the_probe_is_two_hundred_sentences_that_differ():
 def test_nothing_is_said_of_an_encoder_that_is_read_well():
     found = check_encoder(Understands(), info(), dot_tasks=["beir"])
     assert found.warnings == ()
-    assert found.measured["retrieved"] == {"as asked": 1.0, "prompt='query: '": 1.0}
+    assert found.measured["retrieved"] == {"as requested": 1.0, "prompt='query: '": 1.0}
     assert abs(found.measured["unrelated_cosine"]) < 0.05
     assert found.measured["length_spread"] < 1e-6
     assert found.measured["sentences"] == 204
@@ -93,18 +93,18 @@ def test_another_pooling_that_is_clearly_better_is_named():
         "with pooling=cls it finds its sentence in 100 % of 340 searches instead of "
     )
     assert set(found.measured["retrieved"]) == {
-        "as asked",
+        "as requested",
         "pooling=cls",
         "pooling=max",
         "prompt='query: '",
     }
-    assert found.measured["retrieved"]["as asked"] < 0.8
+    assert found.measured["retrieved"]["as requested"] < 0.8
 
 
 def test_a_little_better_is_not_enough():
     encoder = Understands(noise=1.0, others={"cls": 0.97})
     found = check_encoder(encoder, info())
-    assert found.measured["retrieved"]["pooling=cls"] >= found.measured["retrieved"]["as asked"]
+    assert found.measured["retrieved"]["pooling=cls"] >= found.measured["retrieved"]["as requested"]
     assert found.warnings == ()
 
 
@@ -112,7 +112,9 @@ def test_a_prompt_of_the_models_own_that_is_clearly_better_is_named():
     encoder = Understands(noise=1.5, with_prompt={"search: ": 0.1}, prompts=["search: "])
     assert "with prompt='search: ' it finds" in check_encoder(encoder, info()).warnings[0]
     assert check_encoder(encoder, info(), prompt="search: ").warnings == ()
-    assert check_encoder(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {"as asked"}
+    assert check_encoder(encoder, info(), prompt="x: ").measured["retrieved"].keys() == {
+        "as requested"
+    }
 
 
 @pytest.mark.parametrize(
@@ -131,19 +133,19 @@ def test_a_common_prompt_that_is_clearly_better_is_found_under_any_name():
 def test_a_pooling_that_is_not_the_models_own_is_said():
     encoder = Understands()
     encoder.own_pooling = "mean"
-    (warning,) = check_encoder(encoder, info(pooling="cls", pooling_from="asked")).warnings
+    (warning,) = check_encoder(encoder, info(pooling="cls", pooling_from="requested")).warnings
     assert "pooling cls" in warning
     assert "mean; drop --pooling" in warning
-    assert check_encoder(encoder, info(pooling="mean", pooling_from="asked")).warnings == ()
+    assert check_encoder(encoder, info(pooling="mean", pooling_from="requested")).warnings == ()
     encoder.own_pooling = None
-    assert check_encoder(encoder, info(pooling="cls", pooling_from="asked")).warnings == ()
+    assert check_encoder(encoder, info(pooling="cls", pooling_from="requested")).warnings == ()
 
 
 def test_vectors_in_a_narrow_cone_are_said():
     found = check_encoder(Understands(offset=1.0), info())
     assert "a mean cosine of 0.9" in found.warnings[0]
     assert found.measured["unrelated_cosine"] > 0.9
-    assert found.measured["retrieved"]["as asked"] == 1.0
+    assert found.measured["retrieved"]["as requested"] == 1.0
 
 
 @pytest.mark.parametrize(("constant", "what"), [(0.0, "zero"), (0.5, "the same")])

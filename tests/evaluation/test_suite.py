@@ -22,8 +22,8 @@ def test_tasks_share_their_texts(pair_folder, aligned_folder, number_encoder):
     results = evaluate(number_encoder, ["tatoeba", "xsim", XSim(k=2)], pair_folder.parent)
     names = ["tatoeba_tatoeba_laser", "xsim_flores200_devtest", "xsim_flores200_devtest"]
     assert [result.task for result in results] == names
-    # 3 x 10 sentences and 10 English ones; then 2 x 8, whose English is among the ten; then nothing
-    # new
+    # 3 x 10 sentences and 10 English ones; then 2 x 8, with their English among the ten; then
+    # nothing new
     assert [result.provenance["encoded_texts"] for result in results] == [40, 16, 0]
     assert len(number_encoder.texts) == len(set(number_encoder.texts)) == 56
     assert results[1].provenance["reused_texts"] == 16

@@ -167,7 +167,7 @@ def test_ntrex_by_language(directions, scored, tmp_path, number_encoder):
 def test_embedding_a_part_is_all_that_its_score_asks_for(
     kind, tmp_path, number_encoder, monkeypatch
 ):
-    """So that the parts which fit can be told without training or mining for each."""
+    """So that the parts which fit are known without training or mining for each."""
     for code in ("de", "en"):
         for split, size in (("train", 12), ("dev", 4), ("test", 6)):
             rows = (f"{'ab'[n % 2]}\t{code} {split} {n}\n" for n in range(size))

@@ -40,7 +40,7 @@ def test_queries_of_other_data_are_other_queries():
 
 def test_error_rates_are_right_at_zero():
     errors = make("a", 0.5, higher_is_better=False, items={})
-    assert all(item["right"] == [] for item in items_of(errors))  # no items, so nobody knows
+    assert all(item["right"] == [] for item in items_of(errors))  # no items, so it is unknown
     lower = make("b", 0.5, higher_is_better=False)
     found = items_of(make("a", 0.2, higher_is_better=False, seed=3), lower)
     for item in found:

@@ -44,7 +44,7 @@ def run(tmp_path):
     manifest.save(tmp_path / "corpus")
     (tmp_path / "run").mkdir()
     asked = {"data": {"corpus": str(tmp_path / "corpus")}, "method": {"name": "ems"}}
-    record = {"asked": asked, "versions": {"torch": "2.13.0"}}
+    record = {"requested": asked, "versions": {"torch": "2.13.0"}}
     (tmp_path / "run" / "manifest.json").write_text(json.dumps(record))
     return tmp_path / "run"
 

@@ -23,7 +23,7 @@ TEXTS = [text for texts in SAMPLES.values() for text in texts if len(text) < 100
 
 
 def encoder_of(vocabulary, **settings):
-    """Three layers; by default XLM-R's shape, whose padding id moves the positions, with token
+    """Three layers; by default XLM-R's shape: its padding id moves the positions, with token
     types."""
     torch.manual_seed(0)
     shape = {"model_type": "xlm-roberta", "type_vocab_size": 1} | settings.pop("shape", {})

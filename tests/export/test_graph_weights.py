@@ -10,7 +10,7 @@ from interlingua.export.graph_weights import FloatWeights, Int8Weights, Matrix, 
 
 
 def product(weights, x, weight, bias):
-    """x W' + b by a graph whose states are given through an embedding table."""
+    """x W' + b by a graph that gets its states from an embedding table."""
     graph = Graph()
     states = graph.add(
         "Reshape", weights_free_lookup(graph, x), graph.constant(np.array([-1, x.shape[1]]))

@@ -28,7 +28,7 @@ def files(folder):
 
 @pytest.fixture
 def prompted(encoder, tmp_path):
-    """A model whose default is to put a prompt before every text, in a run's folder."""
+    """A model with the default to put a prompt before every text, in a run's folder."""
     encoder.settings = dataclasses.replace(
         encoder.settings,
         prompts={"query": "ask: ", "plain": "b "},

@@ -214,7 +214,7 @@ TARGETS: dict[str, tuple[Callable[[], Callable[[bytes], None]], list[bytes]]] = 
     "result": (result, [content for content in others.RESULTS.values() if len(content) < 20_000]),
     "labeled": (
         labeled,
-        [content for name, content in others.LABELLED.items() if name.startswith("nli")][:3],
+        [content for name, content in others.LABELED.items() if name.startswith("nli")][:3],
     ),
     "questions": (questions, [json.dumps(_DPR).encode(), b'{"data": [{"paragraphs": []}]}']),
 }

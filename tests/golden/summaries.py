@@ -17,7 +17,7 @@ VOLATILE = re.compile(
     r"second|version|date|time|memory|machine|processor|digest|commit|path|host|python|torch|cpu|device|_at$|command"
     r"|revision|library|packages|rate$|threads|sha|started|created|bytes|^files$|^arm$"
 )
-"""Keys of JSON whose values differ between two runs or two machines."""
+"""Keys of JSON with values that differ between two runs or two machines."""
 MOST_LINES = 60
 """Lines of a text that are kept."""
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
@@ -28,7 +28,7 @@ def summary(path: Path, world: Path) -> Any:
 
     Args:
         path: the file.
-        world: the folder in which the verbs ran, whose name is another each time.
+        world: the folder in which the verbs ran, of another name each time.
     """
     if path.suffix == ".npy":
         return _array(np.load(path, allow_pickle=False))

@@ -27,7 +27,7 @@ TOLERANCE = 2e-3
 this."""
 MODEL_DIGEST = re.compile(r"/[0-9a-f]{12}(?=[-/])")
 PRINTED = ("compare", "search")
-"""Verbs whose result is what they print."""
+"""Verbs that have what they print as their result."""
 LEFT_OUT = ("passages.lance", "events.out", ".lock", "checkpoints/", "fixed.bin")
 """Files of which the names or the content are another tool's, or that a resume test covers."""
 BFLOAT16_PROBES = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")

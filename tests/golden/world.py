@@ -46,7 +46,7 @@ NOT_RUN = {
 }
 """Verbs without a step, and why."""
 WORDS = ["tests.mining.invented:embed", "--backend", "function"]
-"""An encoder of invented words, whose vectors lie far apart, so that no processor's rounding
+"""An encoder of invented words, with vectors that lie far apart, so that no processor's rounding
 changes a choice."""
 
 

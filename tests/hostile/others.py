@@ -71,7 +71,7 @@ ARRAYS: dict[str, Callable[[], bytes]] = {
     "cut.npz": lambda: packed(npy("{}")())()[:-30],
 }
 
-LABELLED: dict[str, bytes] = {
+LABELED: dict[str, bytes] = {
     "nli-deep.jsonl": nested("[", "]").encode(),
     "nli-surrogate.jsonl": b'{"sentence1": "\\ud800", "sentence2": "b", "gold_label": "neutral"}\n',
     "nli-digits.jsonl": f'{{"sentence1": "a", "sentence2": "b", "gold_label": {DIGITS}}}\n'.encode(),  # noqa: E501

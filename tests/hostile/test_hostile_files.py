@@ -210,10 +210,10 @@ def test_a_hostile_number_in_train_is_one_line(setting, prepared, tmp_path, caps
     assert key in line or key.rpartition("_")[2].removesuffix("s") in line, line
 
 
-@pytest.mark.parametrize("name", list(others.LABELLED))
+@pytest.mark.parametrize("name", list(others.LABELED))
 def test_a_hostile_training_file_is_one_line(name, prepared, tmp_path, capsys):
     path = tmp_path / name
-    path.write_bytes(others.LABELLED[name])
+    path.write_bytes(others.LABELED[name])
     method, feed = (
         ("nli", "labeled") if name.startswith("nli") else ("multilingual_ir", "questions")
     )

@@ -19,7 +19,7 @@ HERE = {"amd64": "x86_64", "arm64": "aarch64"}.get(
     platform.machine().lower(), platform.machine().lower()
 )
 NOT_HERE = 77
-"""Exit status of a program whose instructions the processor lacks."""
+"""Exit status of a program with instructions that the processor lacks."""
 
 
 def flags_by_processor():
@@ -48,7 +48,7 @@ def run(program, machine, variant, folder, *, emulated_cpu=None):
     Args:
         program: the source, which may include the kernels' own.
         machine: ``x86_64`` or ``aarch64``.
-        variant: whose flags the compiler gets.
+        variant: the compiler gets its flags.
         folder: for the program.
         emulated_cpu: the processor that qemu is to be, also where this machine could run the
             program.

@@ -1,7 +1,7 @@
 """The variant ``i8mm`` against the variants before it: whole kernels, on processors of qemu.
 
 Sums of whole numbers are exact, so that products of bytes have to give equal bits in all of
-AArch64's variants; so have those of float32, whose order is the same. Products of bfloats, which
+AArch64's variants; so have those of float32, as their order is the same. Products of bfloats, which
 ``i8mm`` alone has, have to be close to float32.
 """
 

@@ -52,7 +52,7 @@ def test_a_variant_can_be_named(monkeypatch):
 
 
 def test_the_first_variant_that_runs_is_taken(monkeypatch):
-    """As on a processor without AVX-512, whose library says that it does not run."""
+    """As on a processor without AVX-512, where the library says that it does not run."""
 
     class Library:
         def __init__(self, path):

@@ -1,4 +1,4 @@
-"""A tiny encoder whose sentences are framed by <s> and </s>, as XLM-R's, and pairs for it."""
+"""A tiny encoder of sentences that are framed by <s> and </s>, as XLM-R's, and pairs for it."""
 
 from __future__ import annotations
 

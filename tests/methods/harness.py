@@ -19,7 +19,7 @@ from tests.methods.conftest import FIRST_WORD, tiny_encoder, tiny_pairs
 
 BATCH = 6
 PREFIXES = {"matryoshka": (16, 8, 4)}
-"""Options of a run whose embeddings can be cut."""
+"""Options of a run with embeddings that can be cut."""
 TINY_OPTIONS: dict[str, dict[str, Any]] = {
     "ems": {"projection_dim": 8, "language_dim": 4, "tag_dropout": 0.0},
     "mexma": {

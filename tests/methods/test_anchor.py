@@ -45,7 +45,7 @@ def vectors(encoder, side):
 
 
 def naive_contrast(students, targets, negatives):
-    """negatives(i): the vectors that row i is told from."""
+    """negatives(i): the vectors that row i is distinguished from."""
     total = 0.0
     for i, (s, z) in enumerate(zip(students, targets, strict=True)):
         own = math.exp(cosine(s, z) / TEMPERATURE)

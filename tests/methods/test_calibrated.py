@@ -14,7 +14,7 @@ from tests.methods.harness import tiny_batch, tiny_objective, training
 
 
 def apart(**options):
-    """An objective whose student has moved away from its teacher."""
+    """An objective with a student that has moved away from its teacher."""
     objective = tiny_objective("calibrated", options)
     with torch.no_grad():
         for weight in objective.encoder.parameters():

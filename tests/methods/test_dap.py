@@ -50,7 +50,7 @@ def reference_ranking(objective, pairs, *, both=False):
 def reference_reconstruction(objective, sources, targets, labels, *, languages=False):
     """Eq. (4) and (6) with loops: [h_2 ..
 
-    h_Sx, MASK x Sy] through the head, and each token told.
+    h_Sx, MASK x Sy] through the head, and each token predicted.
     """
     head, losses = objective.head, []
     words = head.backbone.word_embeddings.weight

@@ -55,7 +55,7 @@ def saved_teacher(folder, **sizes):
 
 
 def byte_vocabulary(*, lowercase=False, size=300):
-    """Spells anything; in lower case, so that the text can't be had back, if so asked."""
+    """Spells anything; in lower case, so that the text can't be had back on request."""
     tokenizer = Tokenizer(models.BPE())
     if lowercase:
         tokenizer.normalizer = normalizers.Lowercase()

@@ -68,7 +68,7 @@ ALWAYS = {"decoder", "retrieval", "xlco"}
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """A file of each kind that runs read beside the corpus."""
+    """A file of each kind that runs read besides the corpus."""
     folder = tmp_path_factory.mktemp("texts")
     rows = [english for _, english in pairs("deu_Latn", 60, seed=3)]
     ranks = [

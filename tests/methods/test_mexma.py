@@ -66,8 +66,8 @@ ALL = {**TABLE_11, **OTHERS}
 
 
 def framed_encoder(**sizes):
-    """A tiny encoder whose vocabulary puts <s> before and </s> behind a sentence, pooled by the
-    former."""
+    """A tiny encoder with a vocabulary that puts <s> before and </s> behind a sentence, pooled by
+    the former."""
     plain = tiny_vocabulary()
     tokenizer = Tokenizer.from_str(plain.tokenizer.to_str())
     tokenizer.add_special_tokens(["<s>", "</s>"])
@@ -330,7 +330,7 @@ def test_contrastive_negatives_of_all_processes_are_those_of_the_joined_batch():
     calls = []
 
     def gather(tensor):
-        """The other process's tensors, in the order they are asked for: keys, then both sides'
+        """The other process's tensors, in the order of the requests: keys, then both sides'
         vectors."""
         calls.append(tensor)
         return torch.cat([tensor, others[len(calls) - 1]])

@@ -181,7 +181,7 @@ def test_a_shared_tower_is_one_encoder():
 
 
 def halves(batch):
-    """The batches of two processes, whose parts in rank order are the whole."""
+    """The batches of two processes: their parts in rank order are the whole."""
 
     def part(tokens, rows):
         return take(tokens, list(rows))

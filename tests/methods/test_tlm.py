@@ -39,7 +39,7 @@ def told(objective, states, labels):
 
 
 def reference_tlm(objective, pairs, *, skip=0, reset=True):
-    """Each pair by itself: [a; b] through the encoder, and the hidden tokens of both told."""
+    """Each pair by itself: [a; b] through the encoder, and the hidden tokens of both predicted."""
     (a, labels_a), (b, labels_b) = (objective.mask(getattr(pairs, s), pairs.place(s)) for s in "ab")
     losses = []
     for x, lx, y, ly in zip(rows(a), rows(a, labels_a), rows(b), rows(b, labels_b), strict=True):

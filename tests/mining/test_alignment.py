@@ -91,7 +91,7 @@ def test_equals_trying_every_chain(seed):
 
 
 def test_worked_by_hand():
-    # source a, b; target a + b joined, and c, of which nobody speaks
+    # source a, b; target a + b joined, and c, which is linked to none
     a, b, c = np.eye(3, dtype=np.float32)
     source, target = blocks(np.stack([a, b]), 2), blocks(np.stack([a + b, c]), 2)
     sides = sides_of(source, target)

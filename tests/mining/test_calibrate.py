@@ -50,7 +50,7 @@ def job(folder, tmp_path, **options):
 
 
 def curves(lines):
-    """The rows of each reliability curve that was told."""
+    """The rows of each reliability curve that was reported."""
     tables = "\n".join(lines).split("predicted  right   pairs  from score\n")[1:]
     row = re.compile(r" *([\d.]+)  ([\d.]+) +([\d,]+) +([\d.]+)\n")
     found = []
@@ -107,7 +107,7 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
 
 def test_a_file_that_is_no_calibration_stays_and_is_told_at_once(folder, tmp_path):
     write_lines(tmp_path / "c.json", ["{}"])
-    with pytest.raises(DataError, match=r"c\.json: .*calibration file"):
+    with pytest.raises(DataError, match=r"c\.json: not a calibration file"):
         job(folder, tmp_path, gold=folder / "gold.tsv")
 
 
@@ -163,7 +163,7 @@ def test_files_of_judged_pairs(tmp_path):
         ({"parallel": "a", "labels": "b"}, "two ways to learn"),
     ],
 )
-def test_what_cant_be_learnt_from(folder, tmp_path, options, message):
+def test_what_cant_be_learned_from(folder, tmp_path, options, message):
     with pytest.raises(ConfigError, match=message):
         job(folder, tmp_path, **options)
 

@@ -180,7 +180,7 @@ def test_pairs_within_documents_are_the_oracle(tmp_path, monkeypatch, margin, ba
 
 
 def test_a_refused_pair_keeps_no_text_from_another(tmp_path):
-    """A sentence that stands on the other side untranslated as well, beside its translation."""
+    """A sentence that stands on the other side untranslated as well, next to its translation."""
     sides = ((["a1 a2 a3"],), (["a1 a2 a3", "b1 b2 b3 b4"],))
     x, y = (
         build_side(

@@ -141,14 +141,14 @@ def test_too_little_to_learn_from(noisy, tmp_path):
 
 def test_one_thing_to_learn_from(tmp_path):
     for options in ({}, {"labels": tmp_path, "parallel": "x"}):
-        with pytest.raises(ConfigError, match="--judged, judged pairs, and --parallel"):
+        with pytest.raises(ConfigError, match="--labels"):
             LearnJob(output=tmp_path / "c", **options)
     assert learn_job(None, None, None, ScoreConfig()) is None
     assert learn_job(tmp_path, None, "x.tsv", ScoreConfig(k=2)) == LearnJob(
         output=tmp_path, parallel="x.tsv", config=ScoreConfig(k=2)
     )
     (tmp_path / "c").write_text("{}")
-    with pytest.raises(DataError, match=r"c: .*calibration file"):
+    with pytest.raises(DataError, match="c: not a calibration file"):
         LearnJob(output=tmp_path / "c", parallel="x")
     with pytest.raises(ConfigError, match=r"name .*--learn"):
         learn_job(None, None, "x.tsv", ScoreConfig())

@@ -84,9 +84,9 @@ def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
     [
         ({"paths": (Path("absent.de-en.tsv"),)}, "no such file"),
         ({"paths": (Path("absent/*.tsv"),)}, "no file matches"),
-        ({"paths": (Path("x.docx"),)}, "no format of"),
+        ({"paths": (Path("x.docx"),)}, "format of bitext"),
         ({"paths": (Path("news.tsv"),)}, "its languages"),
-        ({"paths": (Path("good.de-en.tsv"),), "min_score": 1.0}, "no score"),
+        ({"paths": (Path("good.de-en.tsv"),), "min_score": 1.0}, "a pair has no score"),
     ],
 )
 def test_every_source_is_looked_at_before_any_work(tmp_path, monkeypatch, last, message):

@@ -62,7 +62,7 @@ def test_files_that_can_not_be_indexed_are_refused(project):
     for given, match in (
         ([path, project / "nothing.txt"], "nothing.txt: no such file"),
         ([project], "is a folder"),
-        ([project / "pipe.txt"], "pipe.txt: is no regular file"),
+        ([project / "pipe.txt"], "pipe.txt: not a regular file"),
         ([path, project / "a" / ".." / "a" / "de.txt"], "given twice"),
     ):
         with pytest.raises(DataError, match=match):

@@ -1,4 +1,4 @@
-"""An index whose process dies loses no row that was reported, and the same command goes on from
+"""An index loses no row that was reported when its process dies, and the same command goes on from
 there."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ POINTS = [
 
 @pytest.fixture(scope="module")
 def processes():
-    """Starts processes that have imported all but LanceDB, whose threads survive no fork."""
+    """Starts processes that have imported all but LanceDB: its threads survive no fork."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         ["interlingua.search.searcher", "pyarrow.dataset", "lance_namespace"]

@@ -19,7 +19,7 @@ from interlingua.serve.text_routes import _embed_in_queue
 
 
 class Client:
-    """A request whose client stays for some looks."""
+    """A request of a client that stays for some looks."""
 
     def __init__(self, looks=1000):
         self.looks = looks

@@ -21,7 +21,7 @@ def tool():
 
 @pytest.fixture
 def server(tmp_path, tool, monkeypatch):
-    """A repository whose older revision has a set, and one other folder."""
+    """A repository with a set in its older revision, and one other folder."""
 
     def git(*arguments):
         identity = [

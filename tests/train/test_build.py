@@ -244,7 +244,7 @@ def test_prefixes_are_those_of_the_config(tiny_table, word_vocabulary):
         build_objective(train_config_from(tiny_table), word_vocabulary)
 
 
-def test_what_was_learnt_of_cut_vectors_ends_with_the_weights(
+def test_what_was_learned_of_cut_vectors_ends_with_the_weights(
     tiny_config, tiny_table, word_vocabulary, tmp_path
 ):
     encoder = build_encoder(tiny_config(), word_vocabulary)

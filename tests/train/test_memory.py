@@ -47,7 +47,7 @@ def test_freed_memory_is_used_again_until_it_is_given_back():
         [sys.executable, "-c", WORKER], check=True, capture_output=True, text=True, timeout=120
     )
     default, kept, released, after, small = map(int, done.stdout.split())
-    assert min(default, after) > 10 * kept  # pages of 64 MiB, each to be asked for
+    assert min(default, after) > 10 * kept  # pages of 64 MiB, each to be requested
     assert released > 60 << 20  # though an error was the end
     assert (
         default > 10 * small

@@ -75,7 +75,7 @@ def test_hard_negatives_are_not_even_tokenized_where_none_are_wanted(file, word_
     assert (rows.hard_negatives, len(rows.passages), len(rows.negatives)) == (0, 6, 0)
 
 
-def test_of_several_answers_the_first_is_learnt_and_none_is_a_negative(word_vocabulary, tmp_path):
+def test_of_several_answers_the_first_is_learned_and_none_is_a_negative(word_vocabulary, tmp_path):
     answers, wrong = [passage(1), passage(5)], [passage(5), passage(9), passage(1)]
     items = [{"question": "en1", "positive_ctxs": answers, "hard_negative_ctxs": wrong}]
     path = write(tmp_path / "nq.json", items)

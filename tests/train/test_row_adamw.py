@@ -18,7 +18,7 @@ WORDS = 4000
 
 
 class Net(nn.Module):
-    """A table, looked up and, if asked, asked for logits too."""
+    """A table, looked up and, on request, used for logits too."""
 
     def __init__(self):
         super().__init__()
@@ -33,7 +33,7 @@ class Net(nn.Module):
 
 
 def steps(net, optimizer, numbers, *, words=20, tell=()):
-    """Steps whose rates and tokens depend on their numbers.
+    """Steps with rates and tokens that depend on their numbers.
 
     Some tokens come twice, and in many steps.
     """

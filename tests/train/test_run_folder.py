@@ -16,7 +16,7 @@ from interlingua.train.run_folder import RunFolder, Start, versions
 
 @pytest.fixture
 def begun(tiny_config, tmp_path):
-    """A run that was asked for by epochs, was settled to 12 steps, and has a checkpoint of step
+    """A run that was given by epochs, was settled to 12 steps, and has a checkpoint of step
     4."""
     asked = tiny_config(max_steps=None, num_train_epochs=2, threads=None, precision="auto")
     settled = tiny_config()
@@ -69,6 +69,13 @@ def test_another_config_is_refused_by_key(begun):
         folder.start(asked.replace_run(num_train_epochs=3), "auto", print)
 
 
+def test_a_manifest_without_the_requested_config(begun):
+    folder, asked, _ = begun
+    folder.manifest.write_text("{}")
+    with pytest.raises(CheckpointError, match=r"manifest\.json: .*--resume never"):
+        folder.start(asked, "auto", print)
+
+
 def test_never_starts_over_and_clears_the_folder(begun):
     folder, asked, _ = begun
     other = asked.replace_run(seed=5)
@@ -79,7 +86,7 @@ def test_never_starts_over_and_clears_the_folder(begun):
     assert not leftover.exists()
     assert not folder.checkpoints.exists()
     assert not folder.metrics.exists()
-    assert folder.read_manifest()["asked"]["run"]["seed"] == 5
+    assert folder.read_manifest()["requested"]["run"]["seed"] == 5
 
 
 def test_a_named_checkpoint(begun, tmp_path):
@@ -192,7 +199,7 @@ def test_the_manifest_says_what_it_was_run_with(begun):
     manifest = begun[0].read_manifest()
     assert manifest["versions"]["torch"] == torch.__version__
     assert manifest["data_digest"] == "abc"
-    assert manifest["asked"]["run"]["num_train_epochs"] == 2
+    assert manifest["requested"]["run"]["num_train_epochs"] == 2
 
 
 def test_a_broken_manifest(begun):

@@ -1,4 +1,4 @@
-"""Runs in a row: what is asked for, what is handed on, and that a stop anywhere changes nothing."""
+"""Runs in a row: what is requested, what is handed on, and that a stop anywhere changes nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ threads = 1
 logging_steps = 1
 save_steps = 2
 """
-LABELLED = """
+LABELED = """
 [data.labeled]
 paths = ["{train}"]
 kind = "sts"
@@ -91,7 +91,7 @@ def staged(tmp_path, prepared):
         ("sts", "sts", 6),
         ("main", "calibrated", 6),
     ):
-        labeled = "" if method == "calibrated" else LABELLED.format(train=train)
+        labeled = "" if method == "calibrated" else LABELED.format(train=train)
         text = RUN.format(corpus=prepared, labeled=labeled, method=method, steps=steps)
         (tmp_path / f"{name}.toml").write_text(text)
     path = tmp_path / "all.toml"
@@ -239,11 +239,16 @@ def test_stages_go_on_by_themselves(staged):
         run(staged, resume="out/sts/checkpoints/step-00000002")
 
 
-def test_a_damaged_record(staged):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", r"stages\.json: damaged"), ('{"cross": {"done": true}}', r"stages\.json: stage cross")],
+    ids=["not JSON", "no config"],
+)
+def test_a_damaged_record(staged, content, message):
     output, _ = load_stages(staged)
     output.mkdir()
-    (output / "stages.json").write_text("{")
-    with pytest.raises(CheckpointError, match=r"stages\.json: damaged"):
+    (output / "stages.json").write_text(content)
+    with pytest.raises(CheckpointError, match=message):
         run(staged)
 
 
@@ -279,7 +284,7 @@ def test_mistakes_are_found_before_anything_runs(staged, text, message):
 
 def test_the_record_keeps_what_was_asked(staged):
     output, _ = run(staged)
-    asked = json.loads((output / "stages.json").read_text())["main"]["asked"]
+    asked = json.loads((output / "stages.json").read_text())["main"]["requested"]
     assert asked["encoder"]["path"] == str(output / "sts" / "best")
     assert load_toml(output / "main" / "config.toml")["run"]["seed"] == asked["run"]["seed"] == 3
 

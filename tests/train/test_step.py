@@ -11,8 +11,8 @@ from interlingua.train.step import gradients
 
 
 class Square(nn.Module):
-    """Mean over the batch of (w x)^2, with dropout if asked: its gradient is the mean of the rows'
-    gradients."""
+    """Mean over the batch of (w x)^2, with dropout on request: its gradient is the mean of the
+    rows' gradients."""
 
     parts = ()
 

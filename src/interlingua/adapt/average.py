@@ -2,8 +2,8 @@
 
 The mean of models that were fine-tuned from one start is often better than each of them (model
 soups, Wortsman et al. 2022), and a point between start and fine-tuned model keeps most of what was
-learnt at half of what was forgotten (WiSE-FT, Wortsman et al. 2022). For weights theta_i and shares
-w_i that sum to 1:
+learned at half of what was forgotten (WiSE-FT, Wortsman et al. 2022). For weights theta_i and
+shares w_i that sum to 1:
 
     theta = sum_i w_i theta_i
 

@@ -161,7 +161,7 @@ def read_development(
     """Reads all development data; see ``read_translations`` and ``read_similarity``.
 
     Raises:
-        DataError: see there, or two sets have one name.
+        DataError: a file is missing or broken, or two sets have one name.
     """
     translations: list[Translations] = []
     for path in pairs:

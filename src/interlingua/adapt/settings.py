@@ -208,7 +208,7 @@ def read_record(output: Path) -> dict[str, Any]:
             f"can't be read ({error}); start over in another folder", path=output / RECORD
         ) from error
     if not isinstance(content, dict):
-        raise DataError("is no object; start over in another folder", path=output / RECORD)
+        raise DataError("not an object; start over in another folder", path=output / RECORD)
     return content
 
 

@@ -85,7 +85,7 @@ def debias_index(
         # Someone who gives labels expects that each language is treated on its own.
         if found.shifts is None and languages is not None:
             raise ConfigError(
-                "--labels: the map is no shift and is the same for every language; remove --labels,"
+                "--labels: the map is not a shift but the same for every language; remove --labels,"
                 " or remove --map to estimate a map from these vectors"
             )
     elif languages is None:

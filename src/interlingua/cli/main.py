@@ -65,7 +65,7 @@ REMEDIES = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script.
 
-    Exits with 0, or with 2 and one line on stderr for everything that is the user's to mend.
+    Exits with 0, or with 2 and one line on stderr for every error that the user can correct.
     """
     if arguments is None:
         arguments = sys.argv[1:]

@@ -158,7 +158,7 @@ def _csv_cells(file: TextIO, path: Path) -> Iterator[str]:
             yield from row
     except csv.Error as error:
         raise DataError(
-            f"not CSV ({error}); mend or remove it", path=path, line=rows.line_num
+            f"not CSV ({error}); correct or remove it", path=path, line=rows.line_num
         ) from error
 
 
@@ -167,7 +167,7 @@ def _parsed(text: str, path: Path, line: int) -> object:
         return parse_json(text)
     except ValueError as error:
         raise DataError(
-            f"not valid JSON: {error}; mend or remove it", path=path, line=line
+            f"not valid JSON: {error}; correct or remove it", path=path, line=line
         ) from error
 
 

@@ -1,8 +1,8 @@
-"""Names in a text without a model: capitalised words, and a gazetteer of those of a corpus.
+"""Names in a text without a model: capitalized words, and a gazetteer of those of a corpus.
 
-In scripts with case a name is a run of capitalised words that are not merely a sentence's first
-word or more often written small; in German and Luxembourgish, which capitalise nouns, that takes in
-other nouns. In other scripts it is a capitalised word in Latin letters, a Japanese name with middle
+In scripts with case a name is a run of capitalized words that are not merely a sentence's first
+word or more often written small; in German and Luxembourgish, which capitalize nouns, that takes in
+other nouns. In other scripts it is a capitalized word in Latin letters, a Japanese name with middle
 dots, or a Chinese title in brackets; where a language has none of these, no names are found.
 """
 

@@ -176,7 +176,7 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
                 filled = sum(bool(column.strip()) for column in columns)
                 raise DataError(
                     f"expected text TAB text, got {len(columns)} columns, {filled} of them filled;"
-                    " mend the line",
+                    " correct the line",
                     path=file.source_path,
                     line=number,
                 )

@@ -164,8 +164,8 @@ def guess_format(path: PathLike) -> str:
         return "moses"
     known = ", ".join(FORMAT_OF_SUFFIX)
     raise DataError(
-        f"{suffix} is no format of bitext; known are {known}, also .gz, .xz or .zst, and for Moses"
-        " files their prefix, such as news.de-en",
+        f"{suffix} is not a format of bitext; known are {known}, also .gz, .xz or .zst, and for"
+        " Moses files their prefix, such as news.de-en",
         path=path,
     )
 

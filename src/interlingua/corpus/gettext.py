@@ -284,10 +284,12 @@ def _plural_forms(header: dict[str, str], path: str) -> tuple[int, int]:
         many = int(rule(MANY))
     except (ArithmeticError, RecursionError) as error:
         raise DataError(
-            f"its Plural-Forms can't be computed ({error}); mend the header", path=path
+            f"its Plural-Forms can't be computed ({error}); correct the header", path=path
         ) from error
     if min(one, many) < 0:
-        raise DataError(f"its Plural-Forms give form {min(one, many)}; mend the header", path=path)
+        raise DataError(
+            f"its Plural-Forms give form {min(one, many)}; correct the header", path=path
+        )
     return one, many
 
 

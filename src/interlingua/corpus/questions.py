@@ -290,7 +290,7 @@ def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[Passage, ...]
     if listed is None:  # not every question has hard negatives
         return ()
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise DataError(f"{key} is no list of objects with title and text", **where)
+        raise DataError(f"{key} is not a list of objects with title and text", **where)
     return tuple(_titled(one, where) for one in listed)
 
 
@@ -322,7 +322,7 @@ def _string(item: Any, key: str, where: dict[str, Any]) -> str:
     if value is None:
         return ""
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise DataError(f"{key!r} is no text but {type(value).__name__}", **where)
+        raise DataError(f"{key!r} must be text, got {type(value).__name__}", **where)
     return str(value)
 
 

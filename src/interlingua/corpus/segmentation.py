@@ -19,7 +19,7 @@ def segment(texts: Sequence[str], *, language: str, pre_tokenizer: PreTokenizer)
     """Puts spaces between the words of texts of one language.
 
     ``"ems"`` (Mao et al. 2023, section IV-B, and its inference code): strip and lowercase, then
-    jieba for Chinese, a morphological analyser for Japanese, and the Moses tokenizer without XML
+    jieba for Chinese, a morphological analyzer for Japanese, and the Moses tokenizer without XML
     escapes for all others.
 
     Differs from the paper: SudachiPy's short units stand in for Juman++, which has no Python

@@ -234,7 +234,7 @@ class CompiledBackbone:
         if not all(spec.is_plain for spec in config.layer_specs):
             return "it knows BERT's layer only"
         if any(width % LANES for width in widths):
-            return f"a width is no multiple of {LANES}"
+            return f"a width is not a multiple of {LANES}"
         if cls._library() is None:
             return "it was not built for this processor, or is switched off"
         return None

@@ -110,7 +110,7 @@ def visible_devices(count: int, device: str | None) -> list[str | None]:
         device: see ``on_devices``.
 
     Raises:
-        ConfigError: see there.
+        ConfigError: there are fewer GPUs, or the device is a single one.
     """
     if device not in (None, "cpu", "cuda"):
         raise ConfigError(

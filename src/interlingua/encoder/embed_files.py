@@ -68,7 +68,19 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbedJob:
-    """What ``interlingua embed --help`` says of the options of these names."""
+    """One run of ``interlingua embed``: the files to read, and who does the work.
+
+    Attributes:
+        files: of lines, ``.csv``, ``.xlsx``, addresses or patterns; ``-`` is standard input.
+        output: a ``.npy`` file, one ``.parquet`` file for all texts, or a folder.
+        ray: address of a Ray cluster that shares the work; None = this machine.
+        ray_cores: cores of each task on the cluster.
+        devices: processes of this machine that share the work.
+        device: of these processes, ``cpu`` or ``cuda``; None = GPUs where there are any.
+        column: of tables; None = the one called by ``language``, or text.
+        language: of the lines, where the model needs it.
+        on_error: what is done with lines that can't be read, see ``BadLines``.
+    """
 
     files: Sequence[str]
     output: str
@@ -104,7 +116,7 @@ class EmbedJob:
             )
 
     def run(self, encode: Encode, *, model: str, progress: Streamed = silent) -> list[str]:
-        """Does it.
+        """Embeds the files and writes their vectors.
 
         Args:
             encode: see ``Encode``.

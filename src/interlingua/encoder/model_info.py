@@ -23,8 +23,8 @@ class ModelInfo:
         library: what computes the embeddings.
         dim: width of the vectors, where known before the first text.
         pooling: cls, mean or max.
-        pooling_from: ``model`` where the model states it, ``asked`` where the user chose it, else
-            ``assumed``.
+        pooling_from: ``model`` where the model states it, ``requested`` where the user chose it,
+            else ``assumed``.
         normalized: whether the model scales its vectors to length 1 by itself, where known.
         dtype: of the weights.
         max_tokens: longer texts are cut.

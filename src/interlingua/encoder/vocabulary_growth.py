@@ -2,7 +2,7 @@
 
 Other text is tokenized as before.
 
-New pieces are learnt as in byte-pair encoding, on top of the tokens that the old vocabulary gives:
+New pieces are learned as in byte-pair encoding, on top of the tokens that the old vocabulary gives:
 the most frequent pair of neighbors within a word is joined, then the next one. So each new piece
 stands for a run of old tokens, and its embedding can start as the mean of theirs.
 
@@ -42,9 +42,9 @@ from interlingua.encoder.vocabulary_pieces import (
 from interlingua.errors import ConfigError
 
 KINDS = ("Unigram", "WordPiece", "BPE")
-LEARNT_PER_PIECE = 3
+LEARNED_PER_PIECE = 3
 MORE_MERGES = 100
-"""Merges learnt for each requested piece, and besides, as many turn out to be mere steps towards
+"""Merges learned for each requested piece, and besides, as many turn out to be mere steps towards
 longer pieces."""
 MOST_ROUNDS = 20
 """Rounds in which pieces are left out; each can make shorter ones appear in their place."""
@@ -141,7 +141,7 @@ def grow_vocabulary(
     kind = vocabulary.model_type
     if kind not in KINDS:
         raise ConfigError(f"a {kind} tokenizer can't take new pieces; {', '.join(KINDS)} can")
-    # Characters come first, since pieces of them can be learnt only from text that spells them.
+    # Characters come first, since pieces of them can be learned only from text that spells them.
     characters = unknown_characters(vocabulary, texts, min_count=min_count, language=language)
     found: dict[str, Run] = dict.fromkeys(characters, (vocabulary.unk_id,))
     spelled = vocabulary
@@ -157,9 +157,9 @@ def grow_vocabulary(
         joined = {name: run for name, run in found.items() if name not in characters}
         grown = with_pieces(spelled, joined, merges)
     else:
-        # More than requested are learnt, and filtered: pieces that would touch kept text, that save
-        # few tokens next to the others, and that change a kept text all the same.
-        most = LEARNT_PER_PIECE * pieces + MORE_MERGES
+        # More than requested are learned, and filtered: pieces that would touch kept text, that
+        # save few tokens next to the others, and that change a kept text all the same.
+        most = LEARNED_PER_PIECE * pieces + MORE_MERGES
         merges = learn_merges(words, most=most, min_count=min_count)
         found |= piece_names(spelled, (merge.run for merge in merges))
         longest = max((len(run) for run in found.values()), default=0)
@@ -215,7 +215,7 @@ def _useful(
     for name, run in longer.items():
         if uses[name] >= min_count:
             saved[name] = uses[name] * (len(run) - 1)
-    # Among equals by name, so that the result does not depend on the order they were learnt in.
+    # Among equals by name, so that the result does not depend on the order they were learned in.
     best = sorted(saved, key=lambda name: (-saved[name], name))[:pieces]
     kept = {*best, *(found.keys() - longer.keys())}
     return {name: run for name, run in found.items() if name in kept}

@@ -1,7 +1,7 @@
 """New pieces on top of an old vocabulary: which runs of tokens get one, how a tokenizer takes them.
 
-Pieces are learnt as in byte-pair encoding, from the tokens that the old vocabulary gives. Words are
-counted once with their number of occurrences. A heap holds the pairs of neighbors by their counts;
+Pieces are learned as in byte-pair encoding, from the tokens that the old vocabulary gives. Words
+are counted once with their number of occurrences. A heap holds the pairs of neighbors by counts;
 the most frequent pair is joined in each word that holds it, which changes the counts of the pairs
 around it, and so on. Only words that hold the pair are looked at, so the cost goes by the changes,
 not by the size of the text.

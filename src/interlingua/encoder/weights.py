@@ -262,7 +262,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def _check_tensors(tensors: object) -> None:
-    """Refuses what is no plain tensor, and tensors larger than the bytes that they are made of.
+    """Refuses what is not a plain tensor, and tensors larger than the bytes that they are made of.
 
     A pickle may hold such things.
 
@@ -273,7 +273,7 @@ def _check_tensors(tensors: object) -> None:
         raise ValueError(f"it holds a {type(tensors).__name__}")
     for name, tensor in tensors.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor) or not _is_plain(tensor):
-            raise ValueError(f"{str(name)[:60]} is no plain tensor")
+            raise ValueError(f"{str(name)[:60]} is not a plain tensor")
         # Strides of 0 make a huge tensor of a single number.
         if tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size():
             raise ValueError(f"{name[:60]} has {tensor.numel():,} numbers, more than are stored")

@@ -12,11 +12,11 @@ queries at once. Of each query the best passages so far are kept. What a word is
 
 - letters, digits and their marks, NFKC and lower case; all else parts words;
 - in Chinese, Japanese and Korean script, overlapping pairs of characters, as in Lucene's CJK
-  analyser;
+  analyzer;
 - in Thai, Lao, Burmese and Khmer, which are written without spaces, overlapping triples;
 - elsewhere words, stemmed where Snowball knows the language.
 
-Mr. TyDi used Anserini with Lucene's analyser of each language, and white space where there is none.
+Mr. TyDi used Anserini with Lucene's analyzer of each language, and white space where there is none.
 These differ in dictionaries for Thai, Japanese and Korean, in stemmers for Bengali and Telugu, and
 in lists of stop words.
 """
@@ -119,8 +119,8 @@ class BM25Index:
         only = None
         if queries is not None:
             # words that no query has can't change a score, so their postings are not kept
-            analyse = analyser(of_all)
-            only = [word for query in queries for word in analyse(query)]
+            analyze = analyzer(of_all)
+            only = [word for query in queries for word in analyze(query)]
         return cls(ids, read_postings(ids, texts, language, only), of_all, k1, b)
 
     def __len__(self) -> int:
@@ -142,8 +142,8 @@ class BM25Index:
         Raises:
             DataError: the index is for other queries.
         """
-        analyse = analyser(language or self.language)
-        words_of_queries = [self._known(analyse(query)) for query in queries]
+        analyze = analyzer(language or self.language)
+        words_of_queries = [self._known(analyze(query)) for query in queries]
         best = [Best.empty() for _ in words_of_queries]
         # blocks outside, queries inside: each block is read from the file once for all queries
         for block in self._postings.blocks():
@@ -256,7 +256,7 @@ def read_postings(
 
     def words_of_passages() -> Iterator[list[str]]:
         for row, text in enumerate(texts):
-            yield analyser(language_of(row))(text)
+            yield analyzer(language_of(row))(text)
 
     postings = Postings(words_of_passages(), only)
     count = postings.count
@@ -319,7 +319,7 @@ def tune(
 
 
 @functools.lru_cache(maxsize=512)
-def analyser(language: str | None) -> Callable[[str], list[str]]:
+def analyzer(language: str | None) -> Callable[[str], list[str]]:
     """What takes a text of a language apart into words, in order; see the module."""
     stem: Callable[[str], str] = str  # leaves a word as it is
     if language is not None and (algorithm := STEMMERS.get(resolve(language).iso3)):

@@ -45,7 +45,7 @@ class Budget:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
         if not found or float(found[1]) <= 0:
             raise ConfigError(
-                f"budget {text!r} is no time; say how long with its unit, e.g. 90s, 10m or 2h"
+                f"budget {text!r}: not a time; give a number with a unit, e.g. 90s, 10m or 2h"
             )
         return cls(float(found[1]) * UNITS[found[2]])
 

@@ -184,7 +184,7 @@ def pattern(text: str | None) -> re.Pattern[str]:
     try:
         return re.compile(text or "")
     except re.error as error:
-        raise ConfigError(f"{text!r} is no regular expression: {error}") from error
+        raise ConfigError(f"{text!r} is not a regular expression: {error}") from error
 
 
 def tasks_of(results: Sequence[TaskResult]) -> list[str]:

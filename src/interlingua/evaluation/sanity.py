@@ -79,7 +79,7 @@ def check_encoder(
     readings = _readings(encoder, model, prompt)
     retrieved = {label: _retrieved(columns) for label, columns in readings.items()}
     # scale and sameness are of the reading that is going to be measured
-    vectors = readings["as asked"]
+    vectors = readings["as requested"]
     lengths = np.linalg.norm(np.concatenate(vectors), axis=1)
     spread = float(lengths.std() / max(lengths.mean(), 1e-12))
     cosine = _unrelated_cosine(vectors)
@@ -154,7 +154,7 @@ def _readings(encoder: Any, model: ModelInfo, prompt: str | None) -> dict[str, C
                 by_mode.setdefault(mode, []).append(vectors)
     requested = by_mode.pop(str(model.pooling), None) or _embedded(encoder, prompt)
     # the requested reading first: of equally good ones max() takes the first, so it stays
-    found = {"as asked": requested}
+    found = {"as requested": requested}
     for mode, columns in by_mode.items():
         found[f"pooling={mode}"] = columns
     if not prompt_text(encoder, prompt):
@@ -224,7 +224,7 @@ def _unrelated_cosine(columns: Columns) -> float:
 
 def _on_pooling(encoder: Any, model: ModelInfo) -> list[str]:
     own = getattr(encoder, "own_pooling", None)
-    if model.pooling_from != "asked" or own in (None, model.pooling):
+    if model.pooling_from != "requested" or own in (None, model.pooling):
         return []
     return [
         f"pooling {model.pooling} is not the model's own {own}; drop --pooling to read it as it"
@@ -234,7 +234,7 @@ def _on_pooling(encoder: Any, model: ModelInfo) -> list[str]:
 
 def _on_readings(retrieved: Mapping[str, Bool[ndarray, " m"]]) -> list[str]:
     """The best other reading, where it is clearly better."""
-    requested = retrieved["as asked"]
+    requested = retrieved["as requested"]
     label, best = max(retrieved.items(), key=lambda one: one[1].mean())
     won = int((best & ~requested).sum())
     lost = int((requested & ~best).sum())

@@ -325,7 +325,7 @@ def _scored_parts(
 def _scored(task: Any, encoder: CachedEncoder, data: Path, progress: Progress) -> TaskResult | None:
     """The task's result; None where the parts that it has don't suffice.
 
-    That is one language where pairs are scored, or none that is learnt from.
+    That is one language where pairs are scored, or none that is learned from.
     """
     # some of the parts may be too few for the protocol, which is a DataError
     with contextlib.suppress(BudgetUsed, DataError):

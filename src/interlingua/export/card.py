@@ -71,7 +71,7 @@ def read_provenance(
     if run is not None and (run / MANIFEST).exists():
         record = _read_json(run / MANIFEST)
     # The config as the user wrote it, which names the corpus; data and method may be missing.
-    config = record.get("asked", {})
+    config = record.get("requested", {})
     corpus = _corpus_manifest(config.get("data", {}).get("corpus"))
     languages: tuple[str, ...] = ()
     sources: tuple[tuple[str, str, int], ...] = ()

@@ -62,15 +62,17 @@ def export_graphs(
             for llama.cpp.
         dtype: of the stored weights, float32 or float16, for gguf alone also int8; graphs compute
             in float32.
-        name: this and the following are those of ``sentence_transformers.export``, and so is what
-            is returned.
-        license: see there.
-        results: see there.
+        name: in the card and in a GGUF file; default: the name of ``out``.
+        license: SPDX identifier for the card.
+        results: result files or folders, of which the card shows the model's own.
         check: run every graph and compare its vectors with ours.
         overwrite: replace ``out`` if one of our models is in it.
         smaller: what is taken out of the model first.
         samples: texts to compare vectors of, by language.
         on_verified: called with what was compared, also where vectors differ.
+
+    Returns:
+        how close the vectors are, or None if not checked.
 
     Raises:
         CheckpointError: no model at ``source``, or its vectors contain NaN or differ after export.
@@ -159,7 +161,7 @@ def write_graphs(
         encoder: the model.
         folder: an existing folder.
         kinds: see ``export_graphs``.
-        dtype: see there.
+        dtype: see ``export_graphs``.
         name: of the model, in a GGUF file.
 
     Raises:

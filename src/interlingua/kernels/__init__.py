@@ -160,7 +160,7 @@ def damage(path: Path) -> str | None:
     if sys.platform != "linux":
         return None
     if len(head) < ELF_HEAD_BYTES or head[:4] != b"\x7fELF" or head[4:6] != ELF_CLASS:
-        return "it is no library of this system"
+        return "it is not a library of this system"
     # e_shoff, e_shentsize and e_shnum of Elf64_Ehdr.
     (table,) = struct.unpack_from("<Q", head, 40)
     entry_bytes, entries = struct.unpack_from("<HH", head, 58)

@@ -25,7 +25,7 @@ from interlingua.functional.distillation import mean_squared_error
 from interlingua.languages import resolve
 from interlingua.methods.objective import LossOutput, Objective, Term
 
-PROBE = "The mayor of Bonn (67) said: it's 7 o'clock - why don't we start?"
+PROBE = "The mayor of Bonn (67) says: it's 7 o'clock - why don't we start?"
 """Read back from the student's tokens, it must have the teacher's tokens that it has by itself."""
 
 

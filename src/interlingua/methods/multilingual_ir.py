@@ -143,7 +143,7 @@ class MultilingualIR(Objective):
             elif name == "semantic":
                 terms[name] = self.align(feeds["parallel"])
             else:
-                terms[name] = self.equalise(feeds["parallel"], feeds.get("monolingual"))
+                terms[name] = self.equalize(feeds["parallel"], feeds.get("monolingual"))
         return self.weighted(**terms)
 
     def retrieve(self, batch: QuestionBatch) -> Term:
@@ -186,15 +186,15 @@ class MultilingualIR(Objective):
         )
         return self.nested(contrast, z_i, z_j)  # Eq. (2)
 
-    def equalise(self, batch: ParallelBatch, others: SentenceBatch | None) -> Term:
+    def equalize(self, batch: ParallelBatch, others: SentenceBatch | None) -> Term:
         """L_langCL: every other sentence is as near to a sentence as to its translation."""
         batches = [batch.a, batch.b]  # P
         if others is not None:
             batches.append(others.sentences)  # Q
         z_i, z_j, *z_k = self.passages(*batches)
         self.need_others(len(z_i) + sum(map(len, z_k)), "pair of translations", "data.batch_size")
-        equalise = partial(language_contrastive, reduction=self.config.language_reduction)
-        return self.nested(equalise, z_i, z_j, *z_k)  # Eq. (3)
+        equalize = partial(language_contrastive, reduction=self.config.language_reduction)
+        return self.nested(equalize, z_i, z_j, *z_k)  # Eq. (3)
 
     def passages(
         self, a: TokenBatch, b: TokenBatch, *more: TokenBatch

@@ -241,12 +241,12 @@ class CalibrateJob:
         if self.basis == "gold" and self.gold is None:
             raise ConfigError(
                 "nothing tells right pairs from wrong ones; give --parallel held-out text,"
-                " --judged or --gold"
+                " --labels or --gold"
             )
         if self.parallel is not None and self.config.documents is not None:
             raise ConfigError(
                 "held-out text is part of no document; calibrate without documents, or with"
-                " --judged"
+                " --labels"
             )
 
     @property
@@ -321,7 +321,7 @@ class CalibrateJob:
         return Calibrated(found, [*lines, f"written: {self.output}"])
 
     def _probes(self, languages: tuple[str, str]) -> Probes | None:
-        """Held-out pairs to mix in, where they are what is learnt from."""
+        """Held-out pairs to mix in, where they are what is learned from."""
         if self.parallel is None:
             return None
         pairs = read_pairs(
@@ -515,7 +515,7 @@ class LearnJob:
             load_calibrations(self.output)  # another file of that name would be lost
         if (self.labels is None) == (self.parallel is None):
             raise ConfigError(
-                "give one of --judged, judged pairs, and --parallel, held-out translations, to"
+                "give one of --labels, judged pairs, and --parallel, held-out translations, to"
                 " learn from"
             )
 
@@ -599,7 +599,7 @@ class LearnJob:
 def learn_job(
     learn: Path | None, labels: Path | None, parallel: str | None, config: ScoreConfig
 ) -> LearnJob | None:
-    """From options; None where nothing is to be learnt.
+    """From options; None where nothing is to be learned.
 
     Raises:
         ConfigError: there is nothing to learn from, or nothing to write.
@@ -608,7 +608,7 @@ def learn_job(
         return LearnJob(output=learn, labels=labels, parallel=parallel, config=config)
     if labels is not None or parallel is not None:
         raise ConfigError(
-            "--judged and --parallel are to learn from; name the calibration to write with --learn"
+            "--labels and --parallel are to learn from; name the calibration to write with --learn"
         )
     return None
 

@@ -41,7 +41,7 @@ PRECISIONS = (*(round(0.5 + 0.01 * step, 2) for step in range(50)), 0.995, 0.999
 FOLDS = 5
 BINS = 10
 LEAST_PAIRS = 20
-"""Of either answer; from fewer nothing is learnt."""
+"""Of either answer; from fewer nothing is learned."""
 RESAMPLES = 200
 MOST_SCORES = 5000
 """Of all pairs, in a resample."""
@@ -320,7 +320,7 @@ def load_calibrations(path: PathLike) -> dict[str, Calibration]:
         if isinstance(error, DataError):
             raise
         raise DataError(
-            f"is no calibration file ({error}); make one with interlingua calibrate", path=path
+            f"not a calibration file ({error}); make one with interlingua calibrate", path=path
         ) from error
 
 
@@ -647,7 +647,7 @@ def doubted(calibration: Calibration) -> str:
         f"held-out right pairs score more than wrong ones only {auc:.0%} of the time, so the"
         " share of translations hangs on small differences between your texts and the held-out"
         " ones and may be far off, precisions with it; judge some hundred pairs that mine writes,"
-        " and calibrate with --judged"
+        " and calibrate with --labels"
     )
 
 
@@ -666,7 +666,7 @@ def share_interval(
     kinds of text are.
 
     Args:
-        found: learnt from the known pairs.
+        found: learned from the known pairs.
         fit: makes the curve.
         known: scores of pairs with a known answer.
         right: the answers.

@@ -87,7 +87,7 @@ class Selection:
         if self.threshold is not None and self.precision is not None:
             raise ConfigError("a threshold and a precision are two ways to cut; give one of them")
         if self.threshold is not None and math.isnan(self.threshold):
-            raise ConfigError("the threshold is no number; choose a score, e.g. 1.05")
+            raise ConfigError("the threshold is not a number; choose a score, e.g. 1.05")
         if self.precision is not None and not 0 < self.precision <= 1:
             raise ConfigError(
                 f"precision must be above 0 and at most 1, got {self.precision:g}; choose e.g. 0.95"

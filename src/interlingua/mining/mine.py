@@ -106,11 +106,11 @@ def parse_size(text: str | int) -> int:
     text = str(text)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
-        raise ConfigError(f"{text!r} is no size; say how much with its unit, e.g. 4GiB or 800MiB")
+        raise ConfigError(f"not a size: {text!r}; give a number with a unit, e.g. 4GiB or 800MiB")
     size = int(float(found[1]) * UNITS[found[2].upper()])
     if size < 1:
         raise ConfigError(
-            f"{text!r} is no memory to work in; expected a size above 0, e.g. 4GiB or 800MiB"
+            f"{text!r} leaves no memory to work in; give a size above 0, e.g. 4GiB or 800MiB"
         )
     return size
 
@@ -123,7 +123,9 @@ def parse_shard(text: str) -> tuple[int, int]:
     """
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if not found or not 1 <= int(found[1]) <= int(found[2]):
-        raise ConfigError(f"shard {text!r} is no part; say which of how many, e.g. 2/8")
+        raise ConfigError(
+            f"shard {text!r}: not a part of a whole; give which of how many, e.g. 2/8"
+        )
     return int(found[1]), int(found[2])
 
 

@@ -564,7 +564,7 @@ def embed_file(
     if file.vectors:
         known = open_vectors(file.vectors, len(side.text_of_line) - len(file.extra))
     # Known vectors are looked at before anything is written, as a file that is refused may be
-    # mended, and its digest is another one then.
+    # corrected, and its digest is another one then.
     if not finished(folder):
         if known is not None:
             check_known(side, known, last=config.like_laser)

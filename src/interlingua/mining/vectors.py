@@ -372,7 +372,7 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
             if rows:
                 lines = f"for {rows} lines"
             raise DataError(
-                f"is no .npy file, and its {size} bytes are no float32 rows {lines}", path=path
+                f"not an .npy file, and its {size} bytes are not float32 rows {lines}", path=path
             )
     except OSError as error:
         raise DataError(

@@ -37,7 +37,7 @@ def write_store(
     tokens: Counter[str] = Counter()
     chosen = [shard for shard in shards if shard.count(fate)]
     stage = progress.stage(
-        f"tokenising {path.name}", total=sum(shard.count(fate) for shard in chosen), unit="tokens"
+        f"tokenizing {path.name}", total=sum(shard.count(fate) for shard in chosen), unit="tokens"
     )
     with TokenStoreWriter(
         path,

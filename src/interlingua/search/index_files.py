@@ -71,7 +71,7 @@ def named_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
             raise DataError("no such file; check the path", path=path)
         if is_special(path):
             raise DataError(
-                "is no regular file, so its passages get no lasting ids; save it as one first",
+                "not a regular file, so its passages get no lasting ids; save it as one first",
                 path=path,
             )
         name = file_name(path, folder)

@@ -42,7 +42,7 @@ CONTENT_POLICY = (
 )
 """The page loads nothing from elsewhere and runs no script but its own."""
 STATUSES = {
-    400: "The body is no JSON, or not of this form",
+    400: "The body is not JSON, or not of this form",
     401: "The key is missing or wrong",
     404: "There is no such model",
     408: "The body came too slowly",

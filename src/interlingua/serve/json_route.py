@@ -117,7 +117,7 @@ def _read(model: type[BaseModel], body: bytes) -> BaseModel:
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise RequestError(400, f"the body is no valid JSON: {error}") from error
+        raise RequestError(400, f"the body is not valid JSON: {error}") from error
     if not isinstance(content, dict):
         raise RequestError(400, "the body must be an object of JSON, {...}; see /openapi.json")
     try:

@@ -94,7 +94,7 @@ def build_encoder(config: TrainConfig, vocabulary: Vocabulary) -> Encoder:
         encoder = encoder.with_dense()
     if config.encoder.freeze_embeddings:
         encoder.backbone.word_embeddings.requires_grad_(False)
-    # Whole vectors are trained, and what was measured or learnt of cut ones does not hold for the
+    # Whole vectors are trained, and what was measured or learned of cut ones does not hold for the
     # weights to come.
     encoder.settings = dataclasses.replace(
         encoder.settings, matryoshka_dims=(), truncate_dim=None, int8_ranges={}

@@ -74,7 +74,7 @@ class Engine:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self._determinism = contextlib.ExitStack()
-        # before anything is multiplied on the GPU, see there
+        # before anything is multiplied on the GPU, see `same_bytes_each_time`
         if config.deterministic and self.device_kind == "cuda":
             self._determinism.enter_context(same_bytes_each_time())
         self.sharded = config.strategy == "fsdp" and launch.processes > 1

@@ -140,9 +140,15 @@ class RunFolder:
 
         Raises:
             ConfigError: it asks for something else; the keys are named.
+            CheckpointError: the manifest names no config.
         """
         settled = load_train_config(self.config)
-        given = train_config_from(self.read_manifest()["asked"], where=str(self.manifest))
+        manifest = self.read_manifest()
+        if "requested" not in manifest:
+            raise CheckpointError(
+                f"{self.manifest}: names no requested config; start over with --resume never"
+            )
+        given = train_config_from(manifest["requested"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))
         # The nearer of the two is what the user means; equal to one of them is enough.
         from_given = differences(given, config, ignore=ignore)
@@ -189,7 +195,7 @@ class RunFolder:
             if has_format(path, "state.json", CHECKPOINT_FORMAT):
                 return True
         try:
-            return self.read_manifest().keys() >= {"asked", "data_digest", "versions"}
+            return self.read_manifest().keys() >= {"requested", "data_digest", "versions"}
         except (CheckpointError, AttributeError):
             return False
 
@@ -245,7 +251,7 @@ class RunFolder:
         if fresh or not self.manifest.exists():
             record = {
                 "format": FORMAT,
-                "asked": given.to_mapping(),
+                "requested": given.to_mapping(),
                 **digests,
                 "versions": versions(),
                 "python": platform.python_version(),

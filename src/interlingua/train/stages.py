@@ -272,7 +272,7 @@ def _run_stages(
         _tell(f"stage {number} of {len(stages)}: {stage.name}", show=main and progress)
         # Written before the work begins, so that a stage that is stopped is known to have begun.
         if main:
-            record[stage.name] = {"asked": stage.mapping(), "inputs": inputs, "done": False}
+            record[stage.name] = {"requested": stage.mapping(), "inputs": inputs, "done": False}
             _write_record(output, record)
         if isinstance(stage.run, TrainConfig):
             results.append(
@@ -293,7 +293,7 @@ def _refuse_other_configs(output: Path, stages: Sequence[Stage], record: Mapping
     for stage in stages:
         if stage.name not in record:
             continue
-        changes = stage.differences_from(record[stage.name]["asked"])
+        changes = stage.differences_from(record[stage.name]["requested"])
         if changes:
             raise ConfigError(
                 f"{output}: stage {stage.name} was begun with another config:"
@@ -365,6 +365,12 @@ def _read_record(output: Path) -> dict[str, Any]:
         record: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise CheckpointError(f"{path}: damaged; start all over with --resume never") from error
+    unknown = [name for name, stage in record.items() if "requested" not in stage]
+    if unknown:
+        raise CheckpointError(
+            f"{path}: stage {unknown[0]} names no requested config; start all over with --resume"
+            " never"
+        )
     return record
 
 

@@ -36,7 +36,6 @@ class CalibrateOptions(TwoTextsOptions):
         "Mined pairs that someone has judged: 1 or 0 TAB source TAB target.",
         group=INPUT,
         kind=Path,
-        flags=("--judged", "--labels"),
     )
     gold: PathLike | None = option(
         None,

@@ -172,7 +172,7 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
     # A calibration in place of pairs, and what it is learned from.
     learn: PathLike | None = option(
         None,
-        "Write no pairs but this calibration file, from --judged or --parallel.",
+        "Write no pairs but this calibration file, from --labels or --parallel.",
         group=OUTPUT,
         kind=Path,
     )
@@ -181,7 +181,6 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         "With --learn: judged pairs of the bitext, 1 or 0 TAB source TAB target.",
         group=INPUT,
         kind=Path,
-        flags=("--judged", "--labels"),
     )
     parallel: PathLike | None = option(
         None, "With --learn: held-out translations, any format of bitext; mixed in.", group=INPUT

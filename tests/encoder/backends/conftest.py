@@ -11,7 +11,7 @@ from interlingua.encoder.encoder import Encoder
 
 @pytest.fixture
 def prompted(tmp_path, word_vocabulary):
-    """A model that puts "en1 " before every text unless told otherwise."""
+    """A model that puts "en1 " before every text unless another prompt is given."""
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     encoder = Encoder.from_scratch(config, word_vocabulary)

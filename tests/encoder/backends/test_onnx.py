@@ -19,7 +19,7 @@ TEXTS = ["de1 de2", "en7 en8 en9 de3", "", "de5", "ru1 " * 130]
 
 
 def write_graph(path, table, *, pooled=None, inputs=("input_ids", "attention_mask"), width=None):
-    """A graph whose token states are rows of a table.
+    """A graph that gives as token states rows of a table.
 
     ``pooled`` names a second output, the mean over all positions.
     """
@@ -48,7 +48,7 @@ def table(word_vocabulary):
 
 @pytest.fixture
 def folder(tmp_path, word_vocabulary, table):
-    """A model directory whose weights are an ONNX graph."""
+    """A model directory with an ONNX graph as weights."""
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "m")
@@ -71,7 +71,10 @@ def test_token_states_are_pooled_without_padding(folder, word_vocabulary, table,
     found = encoder.encode(TEXTS, batch_tokens=130, report=report)
     assert np.allclose(found, by_hand(word_vocabulary, table, pooling or "mean"), atol=1e-6)
     assert (list(report.cut_rows), report.texts, report.max_tokens) == ([4], 5, 120)
-    assert (info.pooling, info.pooling_from) == (pooling or "mean", "asked" if pooling else "model")
+    assert (info.pooling, info.pooling_from) == (
+        pooling or "mean",
+        "requested" if pooling else "model",
+    )
     assert (info.max_tokens, info.normalized, info.device) == (120, True, "cpu")
     assert set(encoder.poolings(TEXTS)) == {"cls", "mean", "max"}
     assert np.allclose(

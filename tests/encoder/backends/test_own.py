@@ -41,7 +41,7 @@ def test_fewer_elements(prompted):
 
 def test_where_the_pooling_is_known_from(prompted, tmp_path):
     assert load_encoder(prompted)[1].pooling_from == "model"
-    assert load_encoder(prompted, pooling="mean")[1].pooling_from == "asked"
+    assert load_encoder(prompted, pooling="mean")[1].pooling_from == "requested"
     plain = tmp_path / "plain"
     shutil.copytree(prompted, plain)
     for name in ("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"):

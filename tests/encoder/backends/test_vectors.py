@@ -89,7 +89,7 @@ def test_one_array_has_the_name_of_its_file(tmp_path):
             lambda f: np.save(f / "deu.npy", np.ones((2, 4))),
             "rest.npz: .*width 3, .*have 4",
         ),
-        (lambda f: (f / "deu.npy").write_bytes(b"nonsense"), "deu.npy: is no array"),
+        (lambda f: (f / "deu.npy").write_bytes(b"nonsense"), "deu.npy: not an array"),
         (lambda f: [path.unlink() for path in f.glob("*.np?")], "no .npy or .npz file here"),
     ],
 )

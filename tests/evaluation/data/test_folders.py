@@ -133,10 +133,10 @@ def test_a_stray_file_does_not_hide_the_data_below(tmp_path):
 
     def holds(folder):
         if folder == tmp_path:
-            raise DataError("log.txt is no language", path=folder)
+            raise DataError("log.txt is not a language", path=folder)
         return (folder / "x").exists()
 
-    with pytest.raises(DataError, match=r"log\.txt is no language"):
+    with pytest.raises(DataError, match=r"log\.txt is not a language"):
         find_folder(tmp_path, ["sets"], holds, "x")
     (below / "x").touch()
     assert find_folder(tmp_path, ["sets"], holds, "x") == below

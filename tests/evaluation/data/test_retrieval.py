@@ -212,7 +212,7 @@ def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, messa
         (
             "qrels/test.tsv",
             "q\td\tscore\nq1\td1\thigh\n",
-            "test.tsv:2: the relevance 'high' is no whole number",
+            "test.tsv:2: the relevance 'high'",
         ),
         (
             "qrels/test.tsv",

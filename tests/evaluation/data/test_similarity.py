@@ -161,8 +161,8 @@ def test_sick_in_two_layouts(tmp_path):
     ("content", "message"),
     [
         ("1\ta\tb\n1\ta\n", "x.tsv:2: 2 columns; expected 3 columns, tabs between them"),
-        ("good\ta\tb\n", "x.tsv:1: the judgment 'good' is no number"),
-        ("nan\ta\tb\n", "x.tsv:1: the judgment 'nan' is no number"),
+        ("good\ta\tb\n", "x.tsv:1: the judgment 'good'"),
+        ("nan\ta\tb\n", "x.tsv:1: the judgment 'nan'"),
         ("1\t \tb\n", "x.tsv:1: a text is empty"),
         ("", "x.tsv: the file is empty"),
     ],

@@ -14,7 +14,7 @@ from interlingua.evaluation.metrics.average_precision import (
 
 
 def random_case(seed, queries=23, candidates=150, width=6):
-    """Vectors of small whole numbers, whose products are exact and often equal, and up to 5
+    """Vectors of small whole numbers: products are exact and often equal, and up to 5
     relevant passages."""
     rng = np.random.default_rng(seed)
     x = rng.integers(-2, 3, (queries, width)).astype(np.float32)

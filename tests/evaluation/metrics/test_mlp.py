@@ -84,7 +84,7 @@ def test_of_equally_good_epochs_the_last_is_kept():
     assert not torch.equal(last.layers[0][0], longer.layers[0][0])
 
 
-def test_what_is_easily_told_apart_is_learnt():
+def test_what_is_easily_told_apart_is_learned():
     y = torch.arange(60).remainder(4)[None]
     x = nn.functional.one_hot(y, 8).float() * 4
     nets = train_mlps(x, y, x, y, classes=4, seeds=(1, 2), epochs=150)

@@ -1,4 +1,4 @@
-"""Similarity sets whose cosines stand in their texts."""
+"""Similarity sets with the cosines in their texts."""
 
 from __future__ import annotations
 

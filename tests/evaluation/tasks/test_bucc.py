@@ -239,7 +239,7 @@ def test_retrieval_and_margin_reach_the_mining(tmp_path, table_encoder):
 
 
 def test_mteb_is_worked_by_hand(tmp_path, table_encoder):
-    # both sources find target 0: its F1 is 2/3, that of target 2 is 0, and target 1 is nobody's
+    # both sources find target 0: its F1 is 2/3, that of target 2 is 0, and target 1 has no source
     write_split(tmp_path / "bucc", "dev", ["a", "b", "c"], ["x", "y", "z"], [(0, 0), (2, 2)])
     table = {"a": [1, 0], "b": [0, 1], "c": [1, 0.1], "x": [1, 0], "y": [0.1, 1], "z": [0.8, 0.3]}
     result = BuccMTEB().evaluate(table_encoder(table), tmp_path)

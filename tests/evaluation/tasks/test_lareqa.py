@@ -88,11 +88,11 @@ def by_name(result):
 def test_both_variants_worked_by_hand(folder):
     result = evaluate(LAReQA(), folder.parent)
     english, german = by_name(result)["en"], by_name(result)["de"]
-    # asked at 4: en 0 (4), en 10 (6), de 12 (8), de 30 (26): answers at ranks 1 and 4
+    # query at 4: en 0 (4), en 10 (6), de 12 (8), de 30 (26): answers at ranks 1 and 4
     assert english["map"] == pytest.approx((1 / 1 + 2 / 4) / 2)
     # without en 0: en 10, de 12, de 30: the answer at rank 3
     assert english["map_without_own_answer"] == pytest.approx(1 / 3)
-    # asked at 32: de 30 (2), en 50 (18), de 12 (20), en 10 (22), en 0 (32), de 80 (48): ranks 1 and
+    # query at 32: de 30 (2), en 50 (18), de 12 (20), en 10 (22), en 0 (32), de 80 (48): ranks 1 and
     # 5
     assert german["map"] == pytest.approx((1 / 1 + 2 / 5) / 2)
     assert german["map_without_own_answer"] == pytest.approx(1 / 4)
@@ -120,7 +120,7 @@ def test_language_shares_of_the_first_20_worked_by_hand(tmp_path):
     write_set(folder, "en", [f"en {n}" for n in range(15)], [("q", "ask 0", 0)])
     write_set(folder, "de", [f"de {20 + n}" for n in range(15)], [("q", "ask 27", 7)])
     result = evaluate(LAReQA(), folder)
-    # asked at 0: the 15 English sentences, then 5 German ones; asked at 27: the 15 German ones,
+    # query at 0: the 15 English sentences, then 5 German ones; query at 27: the 15 German ones,
     # then 5 English ones
     expected = {"de-de": 0.75, "de-en": 0.25, "en-de": 0.25, "en-en": 0.75}
     assert result.tables["language_share_of_first_20"] == pytest.approx(expected)
@@ -199,7 +199,7 @@ def test_answers_in_some_languages_only(folder):
     assert result.notes == (
         "en: 1 questions have no answer in another language and count in map alone",
     )
-    # asked at 4: en 0, en 10, de 12, de 30; asked at 9: en 10 first
+    # query at 4: en 0, en 10, de 12, de 30; query at 9: en 10 first
     assert by_name(result)["en"]["map"] == pytest.approx((0.75 + 1) / 2)
     assert by_name(result)["en"]["map_without_own_answer"] == pytest.approx(1 / 3)
 

@@ -133,13 +133,13 @@ def test_mtebs_pairs():
     from interlingua.evaluation.data.folders import full_code
 
     # mteb calls Mongolian Mong and Oromo Ethi, the files are in Cyrl and Latn
-    spelt = {
+    spelled = {
         code: code if code[:3] in ("zho", "srp", "tgk") else full_code(code[:3])
         for code in theirs._LANGUAGES
     }
     ours = {frozenset(pair) for pair in mteb_pairs()}
     assert {
-        frozenset(spelt[code] for code in name.split("-")) for name in theirs._EVAL_LANGS
+        frozenset(spelled[code] for code in name.split("-")) for name in theirs._EVAL_LANGS
     } == ours
 
 

@@ -60,7 +60,7 @@ Y = [
 
 
 def lay(folder, languages, altered, *, target="eng_Latn"):
-    """FLORES' layout and LASER's beside it; altered: text -> (original, kind)."""
+    """FLORES' layout and LASER's next to it; altered: text -> (original, kind)."""
     folder.mkdir(parents=True)
     for code, lines in languages.items():
         (folder / f"{code}.devtest").write_text("".join(f"{line}\n" for line in lines))

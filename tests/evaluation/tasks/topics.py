@@ -1,4 +1,4 @@
-"""Labeled texts whose topics can be seen in their vectors, more or less by language."""
+"""Labeled texts with topics that can be seen in their vectors, more or less by language."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from interlingua.search.topk.lists import NeighborLists
 
 
 def crowded(seed, n, m, d):
-    """Vectors of length 1 whose cosines are all near 0.8, as a sentence encoder's, with near and
+    """Vectors of length 1 with cosines near 0.8, as a sentence encoder's, with near and
     true repeats."""
     rng = np.random.default_rng(seed)
     center = rng.standard_normal(d)
@@ -30,7 +30,7 @@ def oracle(x, y, k):
 
 
 def decaying(seed, n, m, d, rate):
-    """Vectors whose coordinates shrink by a rate each along axes of their own.
+    """Vectors with coordinates that shrink by a rate each along axes of their own.
 
     Half of them with a pair.
     """

@@ -72,7 +72,7 @@ def test_fewer_candidates_than_k():
 
 
 class Counted:
-    """A memory map that remembers how much of it was asked for at once."""
+    """A memory map that remembers how much of it was read at once."""
 
     def __init__(self, mapped):
         self.mapped, self.most = mapped, 0

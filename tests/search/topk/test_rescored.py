@@ -14,7 +14,7 @@ from interlingua.search.topk.exact import exact_topk
 from tests.search.topk.scanners import crowded, oracle
 
 QUERIES, CANDIDATES = crowded(0, 40, 300, 24)
-CENTRED = tuple(side - CANDIDATES.mean(axis=0) for side in (QUERIES, CANDIDATES))
+CENTERED = tuple(side - CANDIDATES.mean(axis=0) for side in (QUERIES, CANDIDATES))
 
 
 def naive_signs(vectors):
@@ -23,7 +23,7 @@ def naive_signs(vectors):
 
 @pytest.mark.parametrize("precision", ["binary", "ubinary"])
 def test_bits_are_searched_by_their_signs(precision):
-    queries, candidates = CENTRED
+    queries, candidates = CENTERED
     found = rescored_topk(queries, quantize_vectors(candidates, precision), None, k=7)
     values, indices = oracle(queries, naive_signs(candidates), 7)
     assert np.array_equal(found.indices, indices)
@@ -31,7 +31,7 @@ def test_bits_are_searched_by_their_signs(precision):
 
 
 def test_signs_on_both_sides_rank_by_the_hamming_distance():
-    queries, candidates = CENTRED
+    queries, candidates = CENTERED
     found = rescored_topk(queries, quantize_vectors(candidates, "ubinary"), None, k=7, signs=True)
     bits = [quantize_vectors(side, "ubinary") for side in (queries, candidates)]
     distances = np.array([[int(np.bitwise_count(a ^ b).sum()) for b in bits[1]] for a in bits[0]])
@@ -69,7 +69,7 @@ def test_rescoring_ranks_what_was_found_by_the_vectors():
 
 
 def test_more_candidates_find_more():
-    queries, candidates = CENTRED
+    queries, candidates = CENTERED
     expected = exact_topk(queries, candidates, k=5).indices.numpy()
     shares = []
     for rescore in (5, 20, 80, 300):

@@ -33,7 +33,7 @@ def test_the_search_is_timed_on_real_vectors():
 
 
 def test_broken_vectors_and_thousands_of_neighbors_do_not_stop_the_trial(monkeypatch):
-    """Which vector is broken is told by the run itself, with its text."""
+    """Which vector is broken is reported by the run itself, with its text."""
     monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     vectors = np.eye(5, dtype=np.float32)
     vectors[1] = np.nan

@@ -100,7 +100,7 @@ def test_lines_of_the_journal_that_are_none_name_no_tile(tmp_path):
 
 @pytest.mark.parametrize("other", [("y", 0), ("x", 50)])
 def test_lists_under_the_name_of_another_block_are_errors(tmp_path, lists, other):
-    """Two files whose names were swapped, of blocks of one size."""
+    """Two files with swapped names, of blocks of one size."""
     write_lists(tmp_path, *other, BlockLists(lists, {0, 40, 50}))
     (tmp_path / f"{other[0]}-{other[1]}.npz").rename(tmp_path / "x-0.npz")
     with pytest.raises(DataError, match=r"x-0\.npz: .*another block"):

@@ -71,5 +71,5 @@ def import_function(spec: str) -> Callable[[list[str]], Any]:
         raise ConfigError(f"{spec!r}: expected module:function, e.g. mycode:embed")
     function = load(spec)
     if not callable(function):
-        raise ConfigError(f"{spec!r} is no function but a {type(function).__name__}")
+        raise ConfigError(f"{spec!r} is not a function but of type {type(function).__name__}")
     return function  # type: ignore[no-any-return]

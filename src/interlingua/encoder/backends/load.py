@@ -99,9 +99,9 @@ def encode_function(
 
     Args:
         model: see ``load_encoder``.
-        backend: see there.
-        dtype: see there.
-        device: see there.
+        backend: see ``load_encoder``.
+        dtype: see ``load_encoder``.
+        device: see ``load_encoder``.
         settings: the backend's own options, ``openai.dimensions=256``.
 
     Raises:
@@ -141,9 +141,9 @@ def encode_by_name(
     Args:
         texts: to embed.
         model: see ``load_encoder``; all machines must find it by that name.
-        backend: see there.
-        dtype: see there.
-        device: see there.
+        backend: see ``load_encoder``.
+        dtype: see ``load_encoder``.
+        device: see ``load_encoder``.
         settings: see ``encode_function``.
         how: what the encoder's ``encode`` takes.
     """
@@ -175,9 +175,9 @@ def encode_and_identity(
 
     Args:
         model: see ``load_encoder``.
-        backend: see there.
-        dtype: see there.
-        device: see there.
+        backend: see ``load_encoder``.
+        dtype: see ``load_encoder``.
+        device: see ``load_encoder``.
         settings: see ``encode_function``.
         prompt: name of a prompt of the model, or a text to put in front.
         batch_tokens: tokens per batch at most.

@@ -95,7 +95,7 @@ class OnnxEncoder(ForeignEncoder):
         pooling_from = "model" if pools or is_declared else "assumed"
         if choices.pooling:
             self.settings = dataclasses.replace(self.settings, pooling=choices.pooling)
-            pooling_from = "asked"
+            pooling_from = "requested"
         self._pooling: PoolingMode | None = self.settings.pooling
         pooling_name: str = self.settings.pooling
         if pools:

@@ -106,7 +106,7 @@ class OpenAIEncoder(ForeignEncoder):
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(
-                f"base_url {url!r} is no web address; expected e.g. http://localhost:8080/v1"
+                f"base_url {url!r} is not a web address; expected e.g. http://localhost:8080/v1"
             )
         if parts.username or parts.password:
             raise ConfigError(

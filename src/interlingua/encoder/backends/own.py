@@ -67,7 +67,7 @@ class OwnEncoder:
             self.own_pooling = encoder.pooling
         if pooling is not None:
             encoder.settings = dataclasses.replace(encoder.settings, pooling=pooling)
-            pooling_from = "asked"
+            pooling_from = "requested"
         if dim is not None and not 1 <= dim <= encoder.dim:
             raise ConfigError(
                 f"dim is {dim}, but the model's vectors have {encoder.dim} elements; choose 1 to"

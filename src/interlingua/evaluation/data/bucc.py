@@ -118,7 +118,7 @@ def _read_text(path: Path) -> BuccText:
         name, _, text = line.partition("\t")
         if not name.strip() or not text.strip():
             raise DataError(
-                "expected id TAB sentence; mend or remove the line", path=path, line=number
+                "expected id TAB sentence; correct or remove the line", path=path, line=number
             )
         # rows are found by id from the gold pairs, so ids must be unique
         if name.strip() in rows:

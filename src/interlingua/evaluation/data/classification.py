@@ -316,7 +316,9 @@ def _collected(rows: Iterable[tuple[int, str, str]], path: Path) -> LabeledTexts
     for number, label, text in rows:
         if not label.strip() or not text.strip():
             what = "text" if label.strip() else "label"
-            raise DataError(f"the {what} is empty; mend or remove the line", path=path, line=number)
+            raise DataError(
+                f"the {what} is empty; fill it in or remove the line", path=path, line=number
+            )
         found.texts.append(text)
         found.labels.append(label.strip())
     if not found.texts:

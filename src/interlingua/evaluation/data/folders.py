@@ -139,7 +139,7 @@ def full_code(code: str) -> str:
 def language_pair(item: str) -> tuple[str, str] | None:
     """The full codes of ``de-fr``; None for what is one language.
 
-    A region or script behind a language is spelt with capitals or digits (``pt-BR``, ``zh-Hans``)
+    A region or script behind a language is spelled with capitals or digits (``pt-BR``, ``zh-Hans``)
     or decides how the language is written (``zh-tw``); so ``en-de`` is no English of Germany.
     """
     first, dash, second = item.partition("-")

@@ -162,12 +162,14 @@ def _collected(rows: Iterator[tuple[int, str, str, str]], path: Path) -> Labeled
     for number, label, first, second in rows:
         if label.strip() not in ("0", "1"):
             raise DataError(
-                f"the label {label[:40]!r} is neither 1 nor 0; mend the line",
+                f"the label {label[:40]!r} is neither 1 nor 0; correct the line",
                 path=path,
                 line=number,
             )
         if not first.strip() or not second.strip():
-            raise DataError("a text is empty; mend or remove the line", path=path, line=number)
+            raise DataError(
+                "a text is empty; fill it in or remove the line", path=path, line=number
+            )
         found.positive.append(label.strip() == "1")
         found.first.append(first)
         found.second.append(second)

@@ -306,7 +306,9 @@ def _add(queries: dict[str, str], name: str, text: str, path: Path, line: int | 
     if name in queries:
         raise DataError(f"the id {name!r} stands here twice; ids must differ", path=path, line=line)
     if not text.strip():
-        raise DataError(f"the question {name!r} is empty; mend or remove it", path=path, line=line)
+        raise DataError(
+            f"the question {name!r} is empty; fill it in or remove it", path=path, line=line
+        )
     queries[name] = text.strip()
 
 
@@ -333,7 +335,7 @@ def _grade(text: str, path: Path, line: int) -> int:
         return int(text)
     except ValueError:
         raise DataError(
-            f"the relevance {text[:40]!r} is no whole number", path=path, line=line
+            f"the relevance {text[:40]!r} is not a whole number", path=path, line=line
         ) from None
 
 

@@ -167,7 +167,9 @@ def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
             unjudged += 1
             continue
         if not first.strip() or not second.strip():
-            raise DataError("a text is empty; mend or remove the line", path=file.path, line=number)
+            raise DataError(
+                "a text is empty; fill it in or remove the line", path=file.path, line=number
+            )
         pairs.gold.append(_number(score, file.gold or file.path, number))
         pairs.first.append(first)
         pairs.second.append(second)
@@ -255,7 +257,7 @@ def _number(text: str, path: Path, line: int) -> float:
     # float() takes "nan" and "inf", which would make every correlation NaN
     if not math.isfinite(value):
         raise DataError(
-            f"the judgment {text[:40]!r} is no number; mend the line", path=path, line=line
+            f"the judgment {text[:40]!r} is not a number; correct the line", path=path, line=line
         )
     return value
 

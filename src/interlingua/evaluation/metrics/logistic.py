@@ -1,6 +1,6 @@
 """SentEval's logistic regression, trained for many folds and strengths side by side.
 
-A cross-validation fits one small classifier for each fold and strength of regularisation. One such
+A cross-validation fits one small classifier for each fold and strength of regularization. One such
 classifier is too small to keep a core busy. So those with training sets of one size are trained in
 step: their weights are one tensor (f, r, c, d1) of f jobs (folds), r strengths, c classes and d
 inputs with a bias, and a step is two batched matrix products for all of them.
@@ -111,7 +111,7 @@ def fit(
 
     Every ``epoch_size`` passes a classifier is scored on its dev set; the best of these states is
     kept, of equal ones the first. It ends with the check that exceeds its tenacity, or after 200
-    passes. The regularisation is an L2 penalty on weights and biases that is added to the gradient.
+    passes. The regularization is an L2 penalty on weights and biases that is added to the gradient.
 
     SentEval asks for the sum of losses over a batch in a way that torch has ignored since version
     1.0: it is a mean.

@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         accuracy: on the test examples, a fraction; the mean over folds where there are several.
-        dev_accuracy: of the strength of regularisation that was chosen.
+        dev_accuracy: of the strength of regularization that was chosen.
         right: one value per test example, 0 where it is wrong; their mean is the accuracy.
         predicted: the class of each test example.
     """
@@ -56,7 +56,7 @@ def nested_cross_validation(
 ) -> Outcome:
     """Every example is tested once, by a classifier that did not learn from it.
 
-    In each fold, an inner cross-validation on the other examples chooses the regularisation. The
+    In each fold, an inner cross-validation on the other examples chooses the regularization. The
     last training of a fold holds out 5 % of the others to stop by. For MR, CR, SUBJ and MPQA.
     """
     vectors = torch.from_numpy(x)
@@ -92,7 +92,7 @@ def cross_validation_on_train(
     classes: int,
     settings: LogisticSettings = SENTEVAL,
 ) -> Outcome:
-    """Cross-validation on the training set chooses the regularisation; TREC and MRPC."""
+    """Cross-validation on the training set chooses the regularization; TREC and MRPC."""
     x, y = train
     vectors = torch.from_numpy(train[0])
     numbers = torch.from_numpy(train[1])
@@ -111,7 +111,7 @@ def validation_on_dev(
     classes: int,
     settings: LogisticSettings = SENTEVAL,
 ) -> Outcome:
-    """A dev set chooses the regularisation and ends the training; SST.
+    """A dev set chooses the regularization and ends the training; SST.
 
     SentEval trains the best one a second time, which gives the same classifier.
     """

@@ -103,7 +103,7 @@ def group_members(
 
     Args:
         subsets: scores, by language pair.
-        groups: name -> source languages, spelt as in the subsets' names.
+        groups: name -> source languages, spelled as in the subsets' names.
 
     Returns:
         The groups with at least one language here, then all, Latin script and other scripts: by the

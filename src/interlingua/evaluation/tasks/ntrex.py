@@ -58,7 +58,7 @@ _GROUPS = (
 
 def language_files(folder: Path) -> dict[str, Path]:
     """The files by code: ``deu_Latn``, and ``fra_CA`` for a language in one region."""
-    return {_code(spelt): path for spelt, path in ntrex_files(folder).items()}
+    return {_code(spelled): path for spelled, path in ntrex_files(folder).items()}
 
 
 def mteb_pairs() -> list[tuple[str, str]]:
@@ -206,16 +206,16 @@ def _has_all_sentences(found: Findings) -> bool:
     return all(subset.pairs == SENTENCES for subset in found.subsets)
 
 
-def _code(spelt: str) -> str:
-    language, region = parse(spelt)
+def _code(spelled: str) -> str:
+    language, region = parse(spelled)
     # Chinese regions give the script, which the code of the language has: zho_Hant
     if region is None or language.iso3 == "zho":
         return language.code
     return f"{language.iso3}_{region}"
 
 
-def _codes(spelt: str) -> list[str]:
-    return [_code(one) for one in spelt.split()]
+def _codes(spelled: str) -> list[str]:
+    return [_code(one) for one in spelled.split()]
 
 
 def _english(files: Mapping[str, Path], folder: Path) -> Path:
