@@ -7,6 +7,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -150,6 +151,15 @@ def test_there_is_no_import_circle():
     assert list(
         TopologicalSorter(graph).static_order()
     )  # raises CycleError where there is a circle
+
+
+def test_no_two_public_classes_share_a_name():
+    places = defaultdict(list)
+    for path, name in zip(SOURCES, NAMES, strict=True):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=NAMES)

@@ -15,7 +15,7 @@ from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import Selection
 from interlingua.mining.score import (
-    PairScorer,
+    BitextScorer,
     ScoreConfig,
     ScoreJob,
     count_pairs,
@@ -38,7 +38,7 @@ def run(job, **options):
 def expected(config=None):
     return [
         score
-        for block in PairScorer(encode, config).score(PAIRS)
+        for block in BitextScorer(encode, config).score(PAIRS)
         for score in block.scores.tolist()
     ]
 

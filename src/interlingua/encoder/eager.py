@@ -45,12 +45,12 @@ class EagerSteps:
         self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
 
     def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         normed: Tensor = getattr(self.layer, norm)(x)
         return normed
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         spec = self.layer.spec
         # One product of (t, 3 d) reads the states once, in place of three times.
         qkv = with_norms(
@@ -67,7 +67,7 @@ class EagerSteps:
         )
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         inner: Tensor = self.layer.intermediate(x)
         if not self.layer.spec.gated:
             return self.layer.activation(inner)
@@ -77,7 +77,7 @@ class EagerSteps:
     def added(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
     ) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         total: Tensor = x + dropout(getattr(self.layer, linear)(y), self.dropout_rate)
         if norm is None:
             return total
@@ -86,7 +86,7 @@ class EagerSteps:
     def summed(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t d"], norm: str
     ) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         return self.normalized(x + y, norm)
 
 

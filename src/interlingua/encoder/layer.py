@@ -3,7 +3,7 @@
 Encoders differ in small choices: where the norm stands, whether matrices have biases, how a token's
 position is known, whether the feed-forward block is gated, and whether a layer sees the whole
 sentence or a window of it. ``LayerSpec`` holds these choices. ``run_layer`` holds the order of the
-steps, which is the same for all of them. An executor is a class with the four ``Steps``: torch with
+steps, which is the same for all of them. An executor is a class with the ``LayerSteps``: torch with
 gradients (``eager.py``), one pass over memory per step in training (``fused.py`` on the CPU,
 ``one_pass_steps.py`` where a run asks for it), matrices packed for oneDNN (``inference.py``), and
 nodes of an ONNX graph (``export/graph.py``). The compiled kernel alone has the order written out,
@@ -91,7 +91,7 @@ class LayerSpec:
         return has_biases and sees_all and has_its_norms and not (self.gated or self.norm_first)
 
 
-class Steps(Protocol[T]):
+class LayerSteps(Protocol[T]):
     """What an executor can do with the states of a layer.
 
     Parts of the layer go by their names in ``Layer``.
@@ -118,7 +118,7 @@ class Steps(Protocol[T]):
         ...
 
 
-def run_layer(spec: LayerSpec, steps: Steps[T], x: T) -> T:
+def run_layer(spec: LayerSpec, steps: LayerSteps[T], x: T) -> T:
     """A layer, step by step.
 
     Args:
@@ -194,7 +194,7 @@ class Layer(nn.Module):
         """``forward`` with all activations kept for the backward pass."""
         return run_layer(self.spec, self._steps(x, layout), x)
 
-    def _steps(self, x: Float[Tensor, "t d"], layout: Layout) -> Steps[Tensor]:
+    def _steps(self, x: Float[Tensor, "t d"], layout: Layout) -> LayerSteps[Tensor]:
         """Who computes the layer now: the kernel where it can, else torch."""
         # Decided anew in each step, since autocast and the batch decide as well as the layer.
         if fused.takes(self, x, layout):

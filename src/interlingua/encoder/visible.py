@@ -71,7 +71,7 @@ class VisibleSteps(EagerSteps):
         self.visible = visible
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         layer = self.layer
         return attend_visible(
             layer.queries(x),

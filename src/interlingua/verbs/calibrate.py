@@ -11,7 +11,7 @@ from interlingua.options import INPUT, OUTPUT, function_of, option
 from interlingua.verbs.shared import Progress, TwoTextsOptions, as_path, as_text, silent
 
 if TYPE_CHECKING:
-    from interlingua.mining.calibrate import Calibrated
+    from interlingua.mining.calibrate import LearnedCalibration
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CalibrateOptions(TwoTextsOptions):
     seed: int = option(0, "Of the draw of held-out pairs.")
 
 
-def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> Calibrated:
+def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> LearnedCalibration:
     """Learns what a mining score is worth: the probability that a pair is a translation.
 
     Args:

@@ -35,7 +35,7 @@ _MR_TYDI = re.compile(r"mrtydi-v[\d.]+-([a-z]+)")
 _MIRACL = re.compile(r"miracl-v([\d.]+)-([a-z]{2,3})")
 
 
-class Passage(NamedTuple):
+class PoolPassage(NamedTuple):
     """What is to be found; many have no title."""
 
     id: str
@@ -43,7 +43,7 @@ class Passage(NamedTuple):
     text: str
 
 
-Passages = Callable[[], Iterator[Passage]]
+Passages = Callable[[], Iterator[PoolPassage]]
 
 
 class RetrievalSet(NamedTuple):
@@ -155,10 +155,10 @@ def _read_questions(path: Path) -> RetrievalSet:
         _add(queries, name, question, path, number)
         qrels[name] = {passage: 1}
 
-    def passages() -> Iterator[Passage]:
+    def passages() -> Iterator[PoolPassage]:
         with open_text(passages_path) as texts:
             for number, text in enumerate(texts):
-                yield Passage(str(number), "", text.rstrip("\r\n"))
+                yield PoolPassage(str(number), "", text.rstrip("\r\n"))
 
     return RetrievalSet(_filled(queries, path), qrels, passages)
 
@@ -166,14 +166,14 @@ def _read_questions(path: Path) -> RetrievalSet:
 def _read_answer_sentences(path: Path) -> RetrievalSet:
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
-    sentences: list[Passage] = []
+    sentences: list[PoolPassage] = []
     try:
         articles = load_json(path)["data"]
         paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
         for number, paragraph in enumerate(paragraphs):
             # ids are paragraph.sentence, counted from 0, and the same in every language
             for place, sentence in enumerate(paragraph["sentences"]):
-                sentences.append(Passage(f"{number}.{place}", "", sentence))
+                sentences.append(PoolPassage(f"{number}.{place}", "", sentence))
             for question in paragraph["qas"]:
                 start = question["answers"][0]["answer_start"]
                 _add(queries, question["id"], question["question"], path, None)
@@ -242,7 +242,7 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
     )
 
 
-def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Passage]:
+def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[PoolPassage]:
     for path in files:
         for number, record in _records(path):
             name = _text(record, id_keys, path, number)
@@ -256,7 +256,7 @@ def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Pass
             else:
                 title = str(record.get("title") or "")
                 text = _text(record, ("text",), path, number)
-            yield Passage(name, title.strip(), text.strip())
+            yield PoolPassage(name, title.strip(), text.strip())
 
 
 def _line_count(files: Iterable[Path]) -> int:

@@ -26,7 +26,7 @@ from interlingua.evaluation.data.pairs import (
     paws_x_sets,
     xnli_sets,
 )
-from interlingua.evaluation.metrics.precision import average_precision
+from interlingua.evaluation.metrics.precision import pair_average_precision
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
 from interlingua.evaluation.tasks.groups import members_by_language
@@ -95,7 +95,7 @@ class PairClassificationTask(LanguageTask):
         # boolean gold: comparison resamples the average precision from it, see ``Items``
         items = Items(cosines(first, second), positive)
         scores = {
-            "average_precision": average_precision(items.values, positive),
+            "average_precision": pair_average_precision(items.values, positive),
             "positive_share": float(positive.mean()),
         }
         return Scored(scores, items)

@@ -24,7 +24,7 @@ from interlingua.evaluation.data.folders import (
     content_sha256,
     full_code,
 )
-from interlingua.evaluation.data.retrieval import Passage, RetrievalSet, Sets
+from interlingua.evaluation.data.retrieval import PoolPassage, RetrievalSet, Sets
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
 from interlingua.evaluation.scores import Items, SubsetScores
@@ -192,12 +192,12 @@ class PassageTask(LanguageTask):
         digest = hashlib.sha256()
 
         # one pass: the digest is taken of what is read, and ids are kept of what is embedded
-        def read() -> Iterator[Passage]:
+        def read() -> Iterator[PoolPassage]:
             for passage in one.passages():
                 digest.update("\t".join(passage).encode() + b"\n")
                 yield passage
 
-        def embed(portion: Sequence[Passage]) -> Int64[ndarray, " n"]:
+        def embed(portion: Sequence[PoolPassage]) -> Int64[ndarray, " n"]:
             ids.extend([passage.id for passage in portion])
             rows = _keep(encoder, portion, language)
             embedded(len(portion))
@@ -269,7 +269,7 @@ class PassageTask(LanguageTask):
 
 
 def _keep(
-    encoder: CachedEncoder, portion: Sequence[Passage], language: str
+    encoder: CachedEncoder, portion: Sequence[PoolPassage], language: str
 ) -> Int64[ndarray, " n"]:
     """Embeds passages; gives the row of each."""
     texts = [passage.text for passage in portion]

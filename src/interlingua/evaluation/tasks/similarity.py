@@ -15,7 +15,7 @@ from numpy import ndarray
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code, language_pair
-from interlingua.evaluation.data.similarity import ScoredPairs, SimilarityFile, read_scored_pairs
+from interlingua.evaluation.data.similarity import JudgedPairs, SimilarityFile, read_scored_pairs
 from interlingua.evaluation.metrics.correlation import (
     bootstrap_spearman,
     interval,
@@ -56,7 +56,7 @@ class SimilarityTask(LanguageTask):
         if self.resamples < 0:
             raise ConfigError(f"resamples must be 0 or more, got {self.resamples}")
 
-    def units(self, folder: Path) -> Iterable[Unit[ScoredPairs]]:
+    def units(self, folder: Path) -> Iterable[Unit[JudgedPairs]]:
         """The sets.
 
         Raises:
@@ -79,7 +79,7 @@ class SimilarityTask(LanguageTask):
                 sentences=2 * len(pairs.gold),
             )
 
-    def score(self, encoder: CachedEncoder, unit: Unit[ScoredPairs]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[JudgedPairs]) -> Scored:
         """See ``Task.score``."""
         first = encoder.encode(unit.data.first, language=unit.languages[0])
         second = encoder.encode(unit.data.second, language=unit.languages[1])
@@ -147,7 +147,7 @@ class SimilarityTask(LanguageTask):
 
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
-    ) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
+    ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
         """The sets' languages and contents."""
         sets = {}
         for name, file in files.items():
