@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from interlingua.arrays import row_cosines
 from interlingua.corpus.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats import languages_from_name, read_pairs
 from interlingua.corpus.labeled import LabeledPair, read_labeled
@@ -206,10 +207,7 @@ def _correlation(encoder: CachedEncoder, scored: ScoredSet) -> float:
         rows = [row for row, own in enumerate(languages) if own == codes]
         u = encoder.encode([scored.pairs[row].a for row in rows], language=codes[0])
         v = encoder.encode([scored.pairs[row].b for row in rows], language=codes[1])
-        u = u.astype(np.float64)
-        v = v.astype(np.float64)
-        lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
-        cosines[rows] = (u * v).sum(axis=1) / np.maximum(lengths, 1e-12)
+        cosines[rows] = row_cosines(u, v)
     return 100 * spearman(cosines, np.array([pair.label for pair in scored.pairs]))
 
 

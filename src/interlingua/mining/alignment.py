@@ -201,6 +201,8 @@ def halve(blocks: Blocks) -> Blocks:
     # The mean of a single vector is itself, and nothing would be left of it.
     if half.shape[1] > 1:
         half -= half.mean(axis=1, keepdims=True)
+    # Not ``normalize_rows``: what rounding leaves of a vector equal to the mean is above its bound,
+    # and has no direction to be kept.
     lengths = np.linalg.norm(half, axis=2, keepdims=True)
     return np.asarray(half / np.maximum(lengths, 1e-6), dtype=np.float32)
 
