@@ -17,8 +17,8 @@ from torch.nn import functional as F
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.dropout import dropout
-from interlingua.encoder.eager import ACTIVATIONS
-from interlingua.encoder.layer import Layer, LayerSpec, layout_for
+from interlingua.encoder.layer import Layer, layout_for
+from interlingua.encoder.layer_weights import ACTIVATIONS, LayerSpec
 from interlingua.encoder.schema import SIZES, ObjectOf
 from interlingua.errors import ConfigError
 from interlingua.one_pass import switch

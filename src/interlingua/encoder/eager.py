@@ -5,9 +5,7 @@ This is what the faster executors are compared with in the tests.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -16,30 +14,18 @@ from torch.nn import functional as F
 
 from interlingua.encoder.attention import Layout, attend
 from interlingua.encoder.dropout import dropout
-
-if TYPE_CHECKING:
-    from interlingua.encoder.layer import Layer
-
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu,
-    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
-    "relu": F.relu,
-    "silu": F.silu,
-    "swish": F.silu,
-    "tanh": torch.tanh,
-}
+from interlingua.encoder.layer_weights import LayerWeights
 
 
 class EagerSteps:
-    """The steps of a layer, see ``encoder/layer.py``.
+    """The steps of a layer, see ``encoder/layer_weights.py``.
 
     Args:
         layer: the weights.
         layout: where the sentences are.
     """
 
-    def __init__(self, layer: Layer, layout: Layout) -> None:
+    def __init__(self, layer: LayerWeights, layout: Layout) -> None:
         self.layer = layer
         self.layout = layout
         self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()

@@ -25,7 +25,7 @@ from interlingua.kernels.calls import available, call, even_parts, in_threads, t
 if TYPE_CHECKING:
     from interlingua.batches.packing import LengthGroups
     from interlingua.encoder.attention import Layout
-    from interlingua.encoder.layer import Layer
+    from interlingua.encoder.layer_weights import LayerWeights
 
 # The kernel has no code for what is left of a row after whole vectors of so many floats.
 LANES = 16
@@ -41,7 +41,7 @@ ACTIVATIONS = {
 """As in kernels/training.c."""
 
 
-def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
+def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     """Whether the kernel is there, and layer and activations are such as it can do."""
     spec = layer.spec
     weight = layer.query.weight
@@ -59,14 +59,14 @@ def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
 
 
 class FusedSteps:
-    """The steps of a layer that ``is_plain``, see ``encoder/layer.py``.
+    """The steps of a layer that ``is_plain``, see ``encoder/layer_weights.py``.
 
     Args:
         layer: the weights.
         layout: where the sentences are; by groups of equal length.
     """
 
-    def __init__(self, layer: Layer, layout: Layout) -> None:
+    def __init__(self, layer: LayerWeights, layout: Layout) -> None:
         self.layer = layer
         self.layout = layout
         self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()

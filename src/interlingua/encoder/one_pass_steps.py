@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.encoder.eager import ACTIVATIONS, EagerSteps
+from interlingua.encoder.eager import EagerSteps
+from interlingua.encoder.layer_weights import ACTIVATIONS
 from interlingua.one_pass import one_pass
 
 
