@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import files_in, folders_in
+from interlingua.evaluation.data.folders import content_sha256, files_in, folders_in
+from interlingua.evaluation.metrics.ranking import Qrels
 from interlingua.files import COMPRESSIONS, open_text
 from interlingua.json_text import load_json, parse_json
 
@@ -349,3 +350,35 @@ def _packed(path: Path) -> Path:
 def _shard_number(path: Path) -> int:
     # docs-12.jsonl.gz: the digits before the first dot
     return int("".join(filter(str.isdigit, path.name.split(".", 1)[0])) or 0)
+
+
+def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
+    """The questions that count, and notes about the others."""
+    judged = {
+        query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0
+    }
+    if not judged:
+        raise DataError(
+            "no question has a relevant passage; check that questions and judgments belong together"
+        )
+    relevant: set[str] = set()
+    for grades in judged.values():
+        relevant.update(passage for passage, grade in grades.items() if grade > 0)
+    # nothing is dropped silently: whatever does not count is counted here
+    without_text = sum(query not in one.queries for query in judged)
+    without_judgment = sum(query not in one.qrels for query in one.queries)
+    counts = {
+        "questions have judgments and no text, and count as 0": without_text,
+        "questions have no relevant passage and were left out": len(one.qrels) - len(judged),
+        "questions have no judgment and were left out": without_judgment,
+        "relevant passages are not among the passages": len(relevant.difference(passages)),
+    }
+    return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
+
+
+def set_sha256(one: RetrievalSet, passages: str) -> str:
+    """SHA-256 of questions, judgments and passages; ``passages`` is the digest of these."""
+    judgments = []
+    for query, found in one.qrels.items():
+        judgments += [f"{query} {passage} {grade}" for passage, grade in found.items()]
+    return content_sha256([list(one.queries), list(one.queries.values()), judgments, [passages]])

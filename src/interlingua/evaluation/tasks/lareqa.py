@@ -12,7 +12,12 @@ from numpy import ndarray
 
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages
-from interlingua.evaluation.data.retrieval import RetrievalSet, Sets, answer_sentence_sets
+from interlingua.evaluation.data.retrieval import (
+    RetrievalSet,
+    Sets,
+    answer_sentence_sets,
+    judged_questions,
+)
 from interlingua.evaluation.metrics.average_precision import (
     padded_rows,
     question_average_precision,
@@ -33,7 +38,6 @@ from interlingua.evaluation.tasks.passages import (
     OF_ALL,
     PassageTask,
     ScoredQuestions,
-    judged_questions,
     set_and_id,
 )
 

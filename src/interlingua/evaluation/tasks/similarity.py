@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
 
+from interlingua.arrays import row_cosines
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code, language_pair
@@ -155,12 +156,11 @@ class SimilarityTask(LanguageTask):
             sets[name] = ((first, second), read_scored_pairs(file))
         return sets
 
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """All sets, and those that papers average over."""
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
-        if self.is_protocol(found):
-            groups |= present_members(found.subsets, self.paper_groups)
-        return groups
+    def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """The sets that papers average over, of the protocol's own data."""
+        if not self.is_protocol(found):
+            return {}
+        return present_members(found.subsets, self.paper_groups)
 
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
@@ -176,10 +176,7 @@ class SimilarityTask(LanguageTask):
 
 def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[ndarray, " n"]:
     """The cosine of each pair of rows, rounded to ``DECIMALS``."""
-    x = x.astype(np.float64)
-    y = y.astype(np.float64)
-    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-    return np.asarray(np.round((x * y).sum(axis=1) / np.maximum(lengths, 1e-24), DECIMALS))
+    return np.asarray(np.round(row_cosines(x, y), DECIMALS))
 
 
 def _has(item: str, file: SimilarityFile) -> bool:
