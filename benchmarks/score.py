@@ -24,7 +24,7 @@ import torch
 from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.encoder.backends.load import encode_function
 from interlingua.encoder.encode import DTYPES, EncodeReport
-from interlingua.mining.score import PairScorer, ScoreConfig
+from interlingua.mining.score import BitextScorer, ScoreConfig
 
 LANGUAGES = "deu fra cmn rus jpn spa tur fin ara kor vie nld pol por"
 
@@ -103,7 +103,7 @@ def main() -> None:
         return np.stack([known[text] for text in texts])
 
     start = time.process_time()
-    blocks = list(PairScorer(timed, ScoreConfig(window=options.windows[-1])).score(pairs))
+    blocks = list(BitextScorer(timed, ScoreConfig(window=options.windows[-1])).score(pairs))
     seconds = time.process_time() - start
     # fmt: off
     print(f"{len(pairs):,} pairs, {report.tokens / report.texts:.1f} tokens a text,"
@@ -124,7 +124,7 @@ def main() -> None:
     }
     scores["cosine"] = np.concatenate([block.cosines for block in blocks])
     for window in options.windows[:-1]:
-        blocks = PairScorer(remembered, ScoreConfig(window=window)).score(pairs)
+        blocks = BitextScorer(remembered, ScoreConfig(window=window)).score(pairs)
         scores[f"ratio, window {window}"] = np.concatenate([block.scores for block in blocks])
     for name, values in sorted(scores.items()):
         print(

@@ -22,7 +22,7 @@ from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.encoder.backends.load import encode_function
 from interlingua.mining.calibrate import LearnJob, first_half, judged, mixed, wrong_targets
 from interlingua.mining.calibration import expected_cuts, fit_calibration, measure
-from interlingua.mining.score import PairScorer
+from interlingua.mining.score import BitextScorer
 
 
 def damaged(pairs: list[TextPair], vectors: np.ndarray, kind: str) -> list[TextPair]:
@@ -86,12 +86,15 @@ def main() -> None:
             (pair.source, pair.target): bool(answer)
             for pair, answer in zip(noisy[:300], right, strict=False)
         }
-        scores = np.array([score for score, _ in judged(PairScorer(encode), noisy, {})])
+        scores = np.array([score for score, _ in judged(BitextScorer(encode), noisy, {})])
         print(f"{kind}: {len(noisy):,} pairs, {right.mean():.1%} right")
         ways = {
-            "300 judged pairs": (judged(PairScorer(encode), noisy, labels), {"labels": Path("x")}),
+            "300 judged pairs": (
+                judged(BitextScorer(encode), noisy, labels),
+                {"labels": Path("x")},
+            ),
             "500 held-out pairs": (
-                mixed(PairScorer(encode), noisy, held_out, wrong_targets(held_out, encode)),
+                mixed(BitextScorer(encode), noisy, held_out, wrong_targets(held_out, encode)),
                 {"parallel": "x"},
             ),
         }

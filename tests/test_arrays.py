@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua import limits
-from interlingua.arrays import arrays_of, map_array, normalize_rows, unit_rows
+from interlingua.arrays import arrays_of, map_array, normalize_rows, row_cosines, unit_rows
 from interlingua.errors import DataError
 
 
@@ -58,6 +58,25 @@ def test_rows_of_length_1_by_a_plain_loop():
 @pytest.mark.parametrize("scale", [normalize_rows, unit_rows])
 def test_a_row_of_zeros_stays(scale):
     assert scale(np.zeros((1, 3), dtype=np.float32)).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_cosines_of_rows_by_a_plain_loop():
+    x, y = np.random.default_rng(0).standard_normal((2, 5, 3)).astype(np.float32)
+    x[4] = 0
+    expected = [
+        sum(a * b for a, b in zip(u, v, strict=True))
+        / max(sum(a * a for a in u) ** 0.5 * sum(b * b for b in v) ** 0.5, 1e-24)
+        for u, v in zip(x.tolist(), y.tolist(), strict=True)
+    ]
+    found = row_cosines(x, y)
+    assert found.dtype == np.float64
+    assert found[4] == 0
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_cosines_do_not_depend_on_the_length_of_short_rows():
+    x = np.array([[3e-8, 4e-8]])
+    assert row_cosines(x, np.array([[3e-8, 4e-8]])) == pytest.approx(1)
 
 
 def test_rows_too_long_or_not_finite_become_nan():

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.eager import EagerSteps
-from interlingua.encoder.layer import Layer, LayerSpec, run_layer
+from interlingua.encoder.layer import Layer
+from interlingua.encoder.layer_weights import LayerSpec, run_layer
 from interlingua.encoder.one_pass_steps import OnePassSteps
 from interlingua.errors import ConfigError
 from interlingua.functional import masked_lm

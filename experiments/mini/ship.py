@@ -119,7 +119,7 @@ def ship(
         output: the folder to replace.
         corpus: the prepared corpus.
         runs: folders of the training runs, in their order.
-        before: the shipped model that they began with, whose card has the runs before them.
+        before: the shipped model that they began with; its card has the runs before them.
 
     Raises:
         InterlinguaError: a file is missing, the vectors do not stay, or the files are too large.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -102,6 +102,17 @@ def normalize_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:
     """A copy with rows of length 1, so that inner products are cosines; a row of zeros stays."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, SMALLEST_LENGTH), dtype=np.float32)
+
+
+def row_cosines(x: NDArray[np.floating], y: NDArray[np.floating]) -> Float64[ndarray, " n"]:
+    """The cosine of each pair of rows, in float64; 0 where one is of zeros.
+
+    The vectors may have any length.
+    """
+    x = x.astype(np.float64)
+    y = y.astype(np.float64)
+    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+    return np.asarray((x * y).sum(axis=1) / np.maximum(lengths, SMALLEST_LENGTH**2))
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> Float32[ndarray, "n d"]:

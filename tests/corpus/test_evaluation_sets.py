@@ -6,13 +6,10 @@ import pytest
 
 from interlingua.corpus.evaluation_sets import (
     aligned_files,
-    named_files,
-    ntrex_files,
     pair_files,
     read_aligned,
     read_lines,
     read_pair_file,
-    suffixed_files,
 )
 from interlingua.errors import DataError
 
@@ -89,55 +86,8 @@ def test_missing_empty_and_blank(tmp_path):
         read_lines(tmp_path / "blank.txt")
 
 
-def test_ntrex_in_its_published_names(tmp_path):
-    names = (
-        "src.eng.txt",
-        "ref.deu.txt",
-        "ref.fra-CA.txt",
-        "ref.srp-Cyrl.txt.gz",
-        "ref-2.spa.txt",
-        "ref.deu.tsv",
-    )
-    for name in names:
-        (tmp_path / f"newstest2019-{name}").write_text("x\n")
-    assert {spelled: path.name for spelled, path in ntrex_files(tmp_path).items()} == {
-        "deu": "newstest2019-ref.deu.txt",
-        "fra-CA": "newstest2019-ref.fra-CA.txt",
-        "srp-Cyrl": "newstest2019-ref.srp-Cyrl.txt.gz",
-        "eng": "newstest2019-src.eng.txt",
-    }
-    assert ntrex_files(tmp_path / "none") == {}
-
-
 def test_two_files_of_one_language_are_not_one(tmp_path):
     for name in ("deu_Latn.devtest", "deu_Latn.dev"):
         (tmp_path / name).write_text("eins\n")
     with pytest.raises(DataError, match=r"deu_Latn\.devtest: deu_Latn\.dev .*same language"):
         aligned_files(tmp_path)
-
-
-def test_files_named_after_a_language(tmp_path):
-    for name in ("German.txt", "pt-BR.txt.gz", "de.words", "readme.txt", "words.tsv"):
-        (tmp_path / name).write_bytes(b"")
-    assert {spelled: path.name for spelled, path in named_files(tmp_path).items()} == {
-        "German": "German.txt",
-        "pt-BR": "pt-BR.txt.gz",
-    }
-    assert suffixed_files(tmp_path) == {}
-
-
-def test_files_that_end_with_a_language(tmp_path):
-    for name in ("corpus.de", "corpus.en.xz", "notes.md"):
-        (tmp_path / name).write_bytes(b"")
-    found = suffixed_files(tmp_path)
-    assert {spelled: path.name for spelled, path in found.items()} == {
-        "de": "corpus.de",
-        "en": "corpus.en.xz",
-    }
-    (tmp_path / "test.fr").write_bytes(b"")
-    with pytest.raises(DataError, match=r"2 texts \(corpus\.\*, test\.\*\)"):
-        suffixed_files(tmp_path)
-    (tmp_path / "test.fr").rename(tmp_path / "corpus.deu")
-    (tmp_path / "corpus.de").rename(tmp_path / "corpus.en")
-    with pytest.raises(DataError, match="same language"):
-        suffixed_files(tmp_path)

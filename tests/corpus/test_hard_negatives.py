@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from interlingua.corpus.augmented_sets import Altered
-from interlingua.corpus.hard_negatives import KINDS, PORTION, Alterer, hard_negatives
+from interlingua.corpus.hard_negatives import KINDS, PORTION, Altered, Alterer, hard_negatives
 from interlingua.corpus.keys import text_key
 from interlingua.errors import ConfigError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.corpus.questions import NO_POSITIVE, NO_TEXT, Passage, Question, read_questions
+from interlingua.corpus.questions import NO_POSITIVE, NO_TEXT, Question, TitledText, read_questions
 from interlingua.errors import DataError
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA", Path.home() / ".cache/interlingua/data"))
@@ -52,10 +52,13 @@ def write(path, content):
 def test_dpr(tmp_path, name):
     skipped = Counter()
     found = list(read_questions(write(tmp_path / "nq" / name, DPR), skipped=skipped))
-    positives = (Passage("A play by Shakespeare.", "Hamlet"), Passage("Hamlet is Shakespeare's."))
+    positives = (
+        TitledText("A play by Shakespeare.", "Hamlet"),
+        TitledText("Hamlet is Shakespeare's."),
+    )
     assert found == [
-        Question("who wrote hamlet", "eng_Latn", positives, (Passage("Meat.", "Ham"),)),
-        Question("wer schrieb Faust", "deu_Latn", (Passage("Goethe."),)),
+        Question("who wrote hamlet", "eng_Latn", positives, (TitledText("Meat.", "Ham"),)),
+        Question("wer schrieb Faust", "deu_Latn", (TitledText("Goethe."),)),
     ]
     assert skipped == {NO_POSITIVE: 1}
 
@@ -74,8 +77,8 @@ def test_passages_without_text_are_left_out_and_counted(tmp_path):
     ]
     skipped = Counter()
     assert list(read_questions(write(tmp_path / "train.json", items), skipped=skipped)) == [
-        Question("q", "eng_Latn", (Passage("x", "1984"),), (Passage("Oslo"),)),
-        Question("r", "eng_Latn", (Passage("Oslo"),)),
+        Question("q", "eng_Latn", (TitledText("x", "1984"),), (TitledText("Oslo"),)),
+        Question("r", "eng_Latn", (TitledText("Oslo"),)),
     ]
     assert skipped == {NO_TEXT: 3, NO_POSITIVE: 2}
     write(tmp_path / "en.passages.txt", "\nsecond\n")
@@ -95,8 +98,8 @@ def test_blank_documents_of_a_collection_matter_only_if_they_are_answers(tmp_pat
         read_questions(broken_topics(tmp_path / "mrtydi-v1.1-finnish", docs=docs), skipped=skipped)
     )
     assert [question.positives for question in found] == [
-        (Passage("Title"),),
-        (Passage("only a title"), Passage("Title")),
+        (TitledText("Title"),),
+        (TitledText("only a title"), TitledText("Title")),
     ]
     assert not skipped
 
@@ -121,7 +124,7 @@ def test_languages_are_filtered_by_any_of_their_codes(tmp_path):
 def test_mrtydi_of_the_hub(tmp_path, name):
     lines = json.dumps(MRTYDI, ensure_ascii=False) + "\n\n"
     (found,) = read_questions(write(tmp_path / name, lines))
-    passages = (Passage("수도이다.", "서울"),), (Passage("항구이다.", "부산"),)
+    passages = (TitledText("수도이다.", "서울"),), (TitledText("항구이다.", "부산"),)
     assert found == Question("서울은?", "kor_Hang", *passages)
 
 
@@ -142,7 +145,7 @@ def squad(**more):
 
 def test_squad(tmp_path):
     found = list(read_questions(write(tmp_path / "train-v1.1.json", squad())))
-    answer = (Passage("Denver won.", "Super Bowl 50"),)
+    answer = (TitledText("Denver won.", "Super Bowl 50"),)
     assert found == [
         Question("Who won?", "eng_Latn", answer),
         Question("Who lost?", "eng_Latn", answer),
@@ -184,8 +187,10 @@ CORPUS = [
     {"docid": "7#2", "title": "", "text": "only a title"},
 ]
 EXPECTED = [
-    Question("where is it", "fin_Latn", (Passage("It is here.", "Title"),)),
-    Question("who is it", "fin_Latn", (Passage("only a title"), Passage("It is here.", "Title"))),
+    Question("where is it", "fin_Latn", (TitledText("It is here.", "Title"),)),
+    Question(
+        "who is it", "fin_Latn", (TitledText("only a title"), TitledText("It is here.", "Title"))
+    ),
 ]
 
 

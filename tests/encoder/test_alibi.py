@@ -11,7 +11,8 @@ from interlingua.encoder import attention
 from interlingua.encoder.alibi import alibi_bias, alibi_slopes
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.layer import Layer, LayerSpec
+from interlingua.encoder.layer import Layer
+from interlingua.encoder.layer_weights import LayerSpec
 from interlingua.encoder.visible import VisibleLayer, causal
 from tests.encoder.naive import naive_layer
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM

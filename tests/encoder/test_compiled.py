@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from interlingua.encoder import compiled
 from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
-from interlingua.encoder.compiled import CompiledBackbone, Layout, fits_tiles, layout_of
+from interlingua.encoder.compiled import CompiledBackbone, WeightLayout, fits_tiles, layout_of
 from interlingua.encoder.executors import freeze
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library
@@ -217,7 +217,7 @@ def test_tiles_pass_on_what_is_no_number(bad, use_variant, random_batch):
     ],
 )
 def test_activations_are_what_all_products_can_take(bfloats, bytes_to_bfloats, expected):
-    layout = Layout(panel=16, bfloats=bfloats, bytes_to_bfloats=bytes_to_bfloats)
+    layout = WeightLayout(panel=16, bfloats=bfloats, bytes_to_bfloats=bytes_to_bfloats)
     dtypes = (torch.float32, torch.bfloat16, torch.int8)
     between = [str(layout.between(dtype)).removeprefix("torch.") for dtype in dtypes]
     assert between == expected

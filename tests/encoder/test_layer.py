@@ -8,8 +8,9 @@ from interlingua.encoder import fused
 from interlingua.encoder.attention import Layout, rotate, window_mask
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.compiled import CompiledBackbone
-from interlingua.encoder.eager import ACTIVATIONS, EagerSteps
-from interlingua.encoder.layer import Layer, LayerSpec, run_layer
+from interlingua.encoder.eager import EagerSteps
+from interlingua.encoder.layer import Layer
+from interlingua.encoder.layer_weights import ACTIVATIONS, LayerSpec, run_layer
 from tests.encoder.shapes import MODERNBERT
 
 PLAIN = LayerSpec(width=32, heads=2, inner=48)

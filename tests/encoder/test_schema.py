@@ -12,7 +12,7 @@ from interlingua.encoder.schema import (
     MapOf,
     Maybe,
     Number,
-    Table,
+    ObjectOf,
     Text,
     Whole,
     check,
@@ -37,7 +37,11 @@ NAN = float("nan")
         (Either((Text(), Flag())), ["a", True], [1, None]),
         (ListOf(Whole(0, 1), longest=2), [[], [0, 1]], [[2], [0, 0, 0], {}, None]),
         (MapOf(Text()), [{}, {"a": "b"}], [{"a": 1}, [], None]),
-        (Table({"a": Whole(1, 2)}), [{"a": 1, "other": object()}], [{}, {"a": None}, {"a": 3}, []]),
+        (
+            ObjectOf({"a": Whole(1, 2)}),
+            [{"a": 1, "other": object()}],
+            [{}, {"a": None}, {"a": 3}, []],
+        ),
         (Anything(), [None, [], 5], []),
     ],
 )
@@ -50,7 +54,7 @@ def test_each_kind_takes_what_it_is_and_nothing_else(kind, good, bad):
 
 
 def test_the_error_names_file_key_value_and_what_was_expected():
-    kind = Table({"a": ListOf(Table({"b": Whole(1, 5)}), longest=3)})
+    kind = ObjectOf({"a": ListOf(ObjectOf({"b": Whole(1, 5)}), longest=3)})
     with pytest.raises(CheckpointError, match=r"^x\.json: a\[1\]\.b is -3, .*1 to 5"):
         check({"a": [{"b": 1}, {"b": -3}]}, kind, "x.json")
     with pytest.raises(CheckpointError, match="content is 5"):

@@ -7,7 +7,7 @@ from sklearn.metrics import average_precision_score
 
 from interlingua.evaluation import significance
 from interlingua.evaluation.metrics.correlation import spearman
-from interlingua.evaluation.metrics.precision import average_precision
+from interlingua.evaluation.metrics.precision import pair_average_precision
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.significance import mean_score, paired_bootstrap
 
@@ -87,7 +87,7 @@ def test_average_precision_is_resampled_with_the_labels():
         [{"s": Items(bad, positive)}], [{"s": Items(good, positive)}], ["s"], resamples=300
     )
     assert found.mean == pytest.approx(
-        average_precision(good, positive) - average_precision(bad, positive)
+        pair_average_precision(good, positive) - pair_average_precision(bad, positive)
     )
     assert found.low > 0.2
     assert found.p_value == pytest.approx(2 / 301)

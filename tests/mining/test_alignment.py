@@ -11,7 +11,7 @@ import pytest
 from interlingua.errors import ConfigError
 from interlingua.mining.alignment import (
     AlignConfig,
-    Side,
+    DocumentLevel,
     align_blocks,
     band_around,
     costs,
@@ -252,7 +252,10 @@ def test_what_lies_between_links_is_a_straight_line():
 def test_a_search_in_a_narrow_band_stays_there():
     rng = np.random.default_rng(0)
     x = blocks(rng.standard_normal((6, 4)).astype(np.float32), 1)
-    sides = Side(x, np.ones((1, 6), np.float32)), Side(x, np.ones((1, 6), np.float32))
+    sides = (
+        DocumentLevel(x, np.ones((1, 6), np.float32)),
+        DocumentLevel(x, np.ones((1, 6), np.float32)),
+    )
     aside = band_around([(0, 0), (6, 0)], 6, 6, 1)
     found = search(*sides, shapes=((1, 1),), skip=5.0, band=aside)
     x_, y_ = 0, 0

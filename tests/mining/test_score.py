@@ -8,7 +8,7 @@ import pytest
 
 from interlingua.corpus.formats import TextPair
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.score import PairScorer, ScoreConfig, score_config
+from interlingua.mining.score import BitextScorer, ScoreConfig, score_config
 from tests.mining.words import encode
 
 
@@ -38,10 +38,10 @@ def test_progress_comes_with_every_batch_of_an_encoder_that_tells(size):
 
     told = []
     pairs = bitext(20, repeated=0)
-    found = list(PairScorer(in_batches, progress=told.append).score(pairs))
+    found = list(BitextScorer(in_batches, progress=told.append).score(pairs))
     assert sum(told) == pytest.approx(20)
     assert len(told) == sum(-(-len({pair[side] for pair in pairs}) // size) for side in (0, 1))
-    plain = list(PairScorer(encode).score(pairs))
+    plain = list(BitextScorer(encode).score(pairs))
     assert np.array_equal(found[0].scores, plain[0].scores)
 
 
@@ -64,7 +64,7 @@ def naive(pairs, *, window, k, margin):
 
 
 def scores_of(pairs, **options):
-    found = list(PairScorer(encode, ScoreConfig(**options)).score(pairs))
+    found = list(BitextScorer(encode, ScoreConfig(**options)).score(pairs))
     assert [pair for block in found for pair in block.pairs] == pairs
     return np.concatenate([block.scores for block in found])
 
@@ -84,7 +84,7 @@ def test_worked_by_hand():
     def by_table(texts, **_):
         return np.array([vectors[text] for text in texts], np.float32)
 
-    (block,) = PairScorer(by_table, ScoreConfig(k=2)).score(pairs)
+    (block,) = BitextScorer(by_table, ScoreConfig(k=2)).score(pairs)
     # a: cosines 0.6 to A, 0 to B, mean 0.3; A: 0.6 to a, 0.8 to b, mean 0.7; so 0.6 / 0.5. b and B:
     # 1 / (0.9 + 0.5) * 2
     assert block.scores == pytest.approx([0.6 / 0.5, 1 / 0.7])
@@ -111,7 +111,7 @@ def test_a_sentence_said_often_is_embedded_once_and_no_neighbor_of_its_own():
         seen.extend((language, text) for text in texts)
         return encode(texts)
 
-    (block,) = PairScorer(counting, ScoreConfig()).score(pairs)
+    (block,) = BitextScorer(counting, ScoreConfig()).score(pairs)
     assert len(seen) == len(set(seen))
     assert {language for language, _ in seen} == {"deu_Latn", "eng_Latn"}
     assert block.scores[0] > 1.1  # six copies among its four nearest would make it 1
@@ -120,7 +120,7 @@ def test_a_sentence_said_often_is_embedded_once_and_no_neighbor_of_its_own():
 def test_texts_that_left_the_window_are_forgotten():
     pairs = [TextPair(f"de{i}", f"en{i}", "deu_Latn", "eng_Latn") for i in (*range(30), 0)]
     seen = []
-    scorer = PairScorer(
+    scorer = BitextScorer(
         lambda texts, **_: seen.extend(texts) or encode(texts), ScoreConfig(window=4)
     )
     list(scorer.score(pairs))
@@ -136,7 +136,7 @@ def test_no_more_is_read_than_is_scored():
         for taken in itertools.count(1):
             yield TextPair(f"de{taken}", f"en{taken}", "deu_Latn", "eng_Latn")
 
-    blocks = PairScorer(encode, ScoreConfig(window=16)).score(endless())
+    blocks = BitextScorer(encode, ScoreConfig(window=16)).score(endless())
     assert [(len(block.pairs), taken) for block in itertools.islice(blocks, 4)] == [
         (16, 16),
         (8, 24),
@@ -151,17 +151,17 @@ def test_blank_sides_score_nothing():
         *bitext(5),
         TextPair("", "en3", "deu_Latn", "eng_Latn"),
     ]
-    (block,) = PairScorer(encode, ScoreConfig()).score(pairs)
+    (block,) = BitextScorer(encode, ScoreConfig()).score(pairs)
     assert block.scores[[0, -1]].tolist() == [0, 0]
     assert (block.scores[1:-1] != 0).all()
-    (blank,) = PairScorer(encode, ScoreConfig()).score([TextPair("", "", "deu_Latn", "eng_Latn")])
+    (blank,) = BitextScorer(encode, ScoreConfig()).score([TextPair("", "", "deu_Latn", "eng_Latn")])
     assert blank.scores.tolist() == [0]
 
 
 def test_progress_comes_to_the_number_of_pairs():
     told = []
     list(
-        PairScorer(encode, ScoreConfig(window=8), progress=told.append).score(
+        BitextScorer(encode, ScoreConfig(window=8), progress=told.append).score(
             [*bitext(30), *bitext(4)]
         )
     )
@@ -169,13 +169,13 @@ def test_progress_comes_to_the_number_of_pairs():
 
 
 def test_no_pairs_no_scores():
-    assert list(PairScorer(encode).score([])) == []
+    assert list(BitextScorer(encode).score([])) == []
 
 
 def test_one_language_pair_at_a_time():
     pairs = [*bitext(2), TextPair("fr1", "en1", "fra_Latn", "eng_Latn")]
     with pytest.raises(DataError, match="deu_Latn-eng_Latn and then fra_Latn-eng_Latn"):
-        list(PairScorer(encode).score(pairs))
+        list(BitextScorer(encode).score(pairs))
 
 
 def test_what_decides_what_a_score_means():
@@ -206,4 +206,4 @@ def test_vectors_that_are_not_finite_are_refused_by_their_text(margin):
 
     pairs = [*bitext(5), TextPair("de7", "en7", "deu_Latn", "eng_Latn")]
     with pytest.raises(DataError, match=r"NaN .*'en7'"):
-        list(PairScorer(broken, ScoreConfig(margin=margin, k=2)).score(pairs))
+        list(BitextScorer(broken, ScoreConfig(margin=margin, k=2)).score(pairs))

@@ -14,7 +14,7 @@ from interlingua.corpus.tmx import XML_LANG
 from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.filter import Selection
-from interlingua.mining.score import PairScorer, ScoreConfig, count_pairs, counted, open_stream
+from interlingua.mining.score import BitextScorer, ScoreConfig, count_pairs, counted, open_stream
 from tests.jobs import score_job
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
@@ -32,7 +32,7 @@ def run(job, **options):
 def expected(config=None):
     return [
         score
-        for block in PairScorer(encode, config).score(PAIRS)
+        for block in BitextScorer(encode, config).score(PAIRS)
         for score in block.scores.tolist()
     ]
 

@@ -14,7 +14,7 @@ from interlingua.mining.calibrate import (
     wrong_targets,
 )
 from interlingua.mining.calibration import load_calibration
-from interlingua.mining.score import PairScorer, ScoreConfig, open_stream
+from interlingua.mining.score import BitextScorer, ScoreConfig, open_stream
 from tests.mining.test_score import bitext
 from tests.mining.words import encode
 
@@ -49,7 +49,7 @@ def test_from_judged_pairs(noisy, tmp_path):
     )
     assert found.basis == "labels"
     assert found.prior == pytest.approx(np.mean([is_right(pair) for pair in noisy]), abs=0.05)
-    blocks = list(PairScorer(encode, job.config).score(noisy))
+    blocks = list(BitextScorer(encode, job.config).score(noisy))
     probabilities = found.probability(np.concatenate([block.scores for block in blocks]))
     right = np.array([is_right(pair) for pair in noisy])
     assert np.mean((probabilities > 0.5) == right) > 0.95
@@ -88,10 +88,10 @@ def test_held_out_pairs_and_wrong_ones_are_spread_over_the_stream():
 def test_answers_stay_with_their_pairs():
     pairs, held_out = bitext(40), bitext(5, seed=5, wrong=0, repeated=0)
     wrong = ["en1", "en2", held_out[2].target, "en4", "en5"]
-    found = mixed(PairScorer(encode, ScoreConfig(window=8)), pairs, held_out, wrong)
+    found = mixed(BitextScorer(encode, ScoreConfig(window=8)), pairs, held_out, wrong)
     known = [None] * 4 + [True, False]
     assert [answer for _, answer in found] == [*known * 2, *[None] * 4, *known * 2, *[None] * 20]
-    known = judged(PairScorer(encode), pairs, {(pairs[3].source, pairs[3].target): False})
+    known = judged(BitextScorer(encode), pairs, {(pairs[3].source, pairs[3].target): False})
     assert known[3][1] is False
     assert len(known) == 40
 

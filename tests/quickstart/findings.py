@@ -5,11 +5,11 @@ from pathlib import Path
 
 from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration, Neighbor
-from interlingua.quickstart.report import Findings
+from interlingua.quickstart.report import QuickstartFindings
 from interlingua.quickstart.scores import LanguageScore, averages
 
 
-def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
+def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> QuickstartFindings:
     """Greek and Russian in other scripts, German and Turkish in Latin, where n-grams win."""
     languages = (
         ("ell_Grek", "Greek", "other"),
@@ -34,7 +34,7 @@ def made_up(*, model: float = 0.6, tfidf: float = 0.1) -> Findings:
         Neighbor(language="Greek", text="Η σελίδα <b>", cosine=0.8, right=True, candidates=200),
         Neighbor(language="Hebrew", text="הדף", cosine=0.4, right=False, candidates=150),
     )
-    return Findings(
+    return QuickstartFindings(
         date="2026-01-02T03:04:05+00:00",
         seconds={"collect": 5.0, "prepare": 15.0, "train": 200.0, "measure": 20.0},
         sources=[

@@ -14,7 +14,7 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.locks import exclusive
 from interlingua.quickstart.run import Settings, _errors_only, quickstart
 from interlingua.registry import DEFAULT_MODEL
-from interlingua.train.budget import Fitted
+from interlingua.train.budget import FittedSteps
 from interlingua.train.config import load_train_config
 from interlingua.train.result import Clock
 from tests.quickstart.conftest import write_catalogue
@@ -94,7 +94,7 @@ def stalled(catalogues, tmp_path, monkeypatch):
     """A job with a budget, on a machine so slow that training finds each look at the clock a second
     later."""
     monkeypatch.setattr(
-        "interlingua.train.budget._measured_steps", lambda *_: Fitted(400, 0.25, 0.5, ())
+        "interlingua.train.budget._measured_steps", lambda *_: FittedSteps(400, 0.25, 0.5, ())
     )
     seconds = iter(range(100_000))
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(next(seconds))))
@@ -157,7 +157,7 @@ def test_too_small_a_budget_says_how_much_it_needs(catalogues, tmp_path):
 
 
 def test_a_budget_for_no_step_names_the_commands_own_option(catalogues, tmp_path, monkeypatch):
-    nothing = Fitted(0, 0.25, 0.5, (), least_seconds=50.0)
+    nothing = FittedSteps(0, 0.25, 0.5, (), least_seconds=50.0)
     monkeypatch.setattr("interlingua.train.budget._measured_steps", lambda *_: nothing)
     settings = Settings(output=tmp_path, budget_seconds=120, catalogues=(catalogues,), packages=())
     with pytest.raises(ConfigError, match=r"^--budget-seconds 120 leaves") as caught:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from interlingua.arrays import row_cosines
 from interlingua.corpus.evaluation_sets import aligned_files, pair_files
 from interlingua.corpus.formats import languages_from_name, read_pairs
 from interlingua.corpus.labeled import LabeledPair, read_labeled
@@ -27,7 +28,7 @@ from interlingua.files import PathLike
 from interlingua.languages import resolve
 
 
-class Translations(NamedTuple):
+class TranslationSet(NamedTuple):
     """Sentences of two languages that translate each other, row by row."""
 
     name: str
@@ -68,7 +69,7 @@ class Scores:
 class Development:
     """All that a model is judged on."""
 
-    translations: tuple[Translations, ...] = ()
+    translations: tuple[TranslationSet, ...] = ()
     scored: tuple[ScoredSet, ...] = ()
 
     def measure(self, encoder: TextEncoder, *, prompt: str | None = None) -> Scores:
@@ -91,7 +92,7 @@ def read_translations(
     pivot: str = "eng_Latn",
     languages: Sequence[str] | None = None,
     max_pairs: int | None = None,
-) -> list[Translations]:
+) -> list[TranslationSet]:
     """Reads one bitext, or a folder of them: ``<a>-<b>.tsv`` pairs or line-aligned ``<lang>.txt``.
 
     Args:
@@ -104,7 +105,7 @@ def read_translations(
         DataError: there is nothing to read, a file is broken, or a language is not there.
     """
     folder = Path(path).expanduser()
-    sets: list[Translations] = []
+    sets: list[TranslationSet] = []
     if folder.is_dir() and (aligned_files(folder) or pair_files(folder)):
         # Files of pairs name both languages themselves.
         found = translation_pairs(folder, pivot if aligned_files(folder) else None)
@@ -112,7 +113,7 @@ def read_translations(
         for key in choose_languages(languages, sources, {}, folder):
             pair = found[key]
             name = f"{folder.name}: {pair.name}"
-            sets.append(Translations(name, (pair.source, pair.target), *pair.read()))
+            sets.append(TranslationSet(name, (pair.source, pair.target), *pair.read()))
     else:
         sets = _of_file(path)
     if not sets:
@@ -120,9 +121,9 @@ def read_translations(
     return [_spread(one, max_pairs) for one in sets]
 
 
-def _of_file(path: PathLike) -> list[Translations]:
+def _of_file(path: PathLike) -> list[TranslationSet]:
     """One set for each language pair of a bitext."""
-    by_languages: dict[tuple[str, str], Translations] = {}
+    by_languages: dict[tuple[str, str], TranslationSet] = {}
     for pair in read_pairs(path):
         codes = (pair.source_language, pair.target_language)
         if codes not in by_languages:
@@ -130,7 +131,7 @@ def _of_file(path: PathLike) -> list[Translations]:
             # A name without languages may stand for several sets.
             if not languages_from_name(path):
                 name += f": {'-'.join(codes)}"
-            by_languages[codes] = Translations(name, codes, [], [])
+            by_languages[codes] = TranslationSet(name, codes, [], [])
         by_languages[codes].sources.append(pair.source)
         by_languages[codes].targets.append(pair.target)
     return list(by_languages.values())
@@ -163,7 +164,7 @@ def read_development(
     Raises:
         DataError: a file is missing or broken, or two sets have one name.
     """
-    translations: list[Translations] = []
+    translations: list[TranslationSet] = []
     for path in pairs:
         translations += read_translations(
             path, pivot=pivot, languages=languages, max_pairs=max_pairs
@@ -179,7 +180,7 @@ def read_development(
     return Development(tuple(translations), tuple(scored))
 
 
-def _spread(one: Translations, most: int | None) -> Translations:
+def _spread(one: TranslationSet, most: int | None) -> TranslationSet:
     """At most so many rows, evenly spread; all where there is no limit."""
     count = len(one.sources)
     rows = np.linspace(0, count - 1, min(most or count, count)).round().astype(int).tolist()
@@ -188,7 +189,7 @@ def _spread(one: Translations, most: int | None) -> Translations:
     )
 
 
-def _precision_at_1(encoder: CachedEncoder, one: Translations) -> float:
+def _precision_at_1(encoder: CachedEncoder, one: TranslationSet) -> float:
     """P@1 in percent, the mean of both directions."""
     x = encoder.encode(one.sources, language=one.languages[0])
     y = encoder.encode(one.targets, language=one.languages[1])
@@ -206,10 +207,7 @@ def _correlation(encoder: CachedEncoder, scored: ScoredSet) -> float:
         rows = [row for row, own in enumerate(languages) if own == codes]
         u = encoder.encode([scored.pairs[row].a for row in rows], language=codes[0])
         v = encoder.encode([scored.pairs[row].b for row in rows], language=codes[1])
-        u = u.astype(np.float64)
-        v = v.astype(np.float64)
-        lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
-        cosines[rows] = (u * v).sum(axis=1) / np.maximum(lengths, 1e-12)
+        cosines[rows] = row_cosines(u, v)
     return 100 * spearman(cosines, np.array([pair.label for pair in scored.pairs]))
 
 

@@ -24,7 +24,7 @@ from interlingua.adapt import text
 from interlingua.adapt.development import (
     Development,
     Scores,
-    Translations,
+    TranslationSet,
     read_development,
     read_translations,
 )
@@ -257,7 +257,7 @@ class Extension:
     def own_sets(self, development: Development) -> tuple[str, ...]:
         """The sets of translations with a side in the new language."""
 
-        def has_language(one: Translations) -> bool:
+        def has_language(one: TranslationSet) -> bool:
             return self.settings.language in {resolve(code).code for code in one.languages}
 
         return tuple(one.name for one in development.translations if has_language(one))

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Sequence
 
 from interlingua.analysis.record import Analysis, Measure
-from interlingua.evaluation.comparison import Cell, Comparison, Row
+from interlingua.evaluation.comparison import Cell, ComparisonTable, Row
 
 DIRECTIONS = {"higher": True, "lower": False, None: None}
 
 
-def side_by_side(analyses: Sequence[Analysis]) -> list[Comparison]:
+def side_by_side(analyses: Sequence[Analysis]) -> list[ComparisonTable]:
     """A table for each analysis.
 
     Of models that share a name, each is called by its revision as well.
@@ -25,7 +25,7 @@ def side_by_side(analyses: Sequence[Analysis]) -> list[Comparison]:
     return [_table(found) for found in by_kind.values()]
 
 
-def _table(found: Sequence[Analysis]) -> Comparison:
+def _table(found: Sequence[Analysis]) -> ComparisonTable:
     """One analysis of all models; rows in the order in which measures first come up."""
     first = found[0]
     columns = _columns(found)
@@ -33,7 +33,7 @@ def _table(found: Sequence[Analysis]) -> Comparison:
     rows = []
     for name in dict.fromkeys(itertools.chain.from_iterable(measures)):
         rows.append(_row(first.task, name, [of_model.get(name) for of_model in measures]))
-    return Comparison(
+    return ComparisonTable(
         title=_title(first),
         corner="measure",
         columns=columns,

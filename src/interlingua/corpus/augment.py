@@ -40,7 +40,7 @@ Embed = Callable[[Sequence[str], str], Float32[ndarray, "n d"]]
 """From sentences and their language to one vector of each."""
 
 
-class Candidates(NamedTuple):
+class SilverCandidates(NamedTuple):
     """Pairs to be scored, and what was left out."""
 
     pairs: list[tuple[str, str]]
@@ -162,7 +162,7 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
 
 def candidates(
     sentences: Sequence[str], nearest: Int64[ndarray, "n k"], gold: set[frozenset[int]]
-) -> Candidates:
+) -> SilverCandidates:
     """Each sentence with each of its neighbors, without pairs that people have scored.
 
     Every unordered pair comes once.
@@ -175,7 +175,7 @@ def candidates(
     """
     keys = text_keys(sentences).tolist()
     seen: set[frozenset[int]] = set()
-    found = Candidates([], 0, 0)
+    found = SilverCandidates([], 0, 0)
     in_gold = repeated = 0
     for row, neighbors in enumerate(nearest.tolist()):
         for other in neighbors:

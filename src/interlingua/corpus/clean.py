@@ -105,7 +105,7 @@ class CleanConfig:
         )
 
 
-class _Side(NamedTuple):
+class _SideMeasures(NamedTuple):
     """One side of a chunk, normalized and measured.
 
     All but ``characters`` in Latin letters' worth.
@@ -177,7 +177,7 @@ class Cleaner:
             return cleaned
         return self._in_their_language(cleaned)
 
-    def _measure(self, texts: list[str], text_languages: list[str]) -> _Side:
+    def _measure(self, texts: list[str], text_languages: list[str]) -> _SideMeasures:
         points = normalize_codes(texts, markup=self.config.markup)
         # Script number of every code point, 0 for what is neither a letter nor a mark; each script
         # has a width, the number of Latin letters that one of its characters stands for.
@@ -185,7 +185,7 @@ class Cleaner:
         widths = letter_widths()[numbers]
         letters = np.where(numbers != 0, widths, 0)
         in_script = np.where(_expected(numbers, points, text_languages), widths, 0)
-        return _Side(
+        return _SideMeasures(
             texts=decode(points.codes).split("\n")[:-1],
             characters=points.spans - 1,  # without the separator
             width=_sums(widths, points) - 1,  # the separator's
@@ -193,7 +193,9 @@ class Cleaner:
             in_script=_sums(in_script, points),
         )
 
-    def _broken_rules(self, a: _Side, b: _Side) -> Iterator[tuple[str, Bool[ndarray, " n"]]]:
+    def _broken_rules(
+        self, a: _SideMeasures, b: _SideMeasures
+    ) -> Iterator[tuple[str, Bool[ndarray, " n"]]]:
         config = self.config
         yield "empty", (a.characters == 0) | (b.characters == 0)
         yield "no_letters", (a.letters == 0) | (b.letters == 0)

@@ -1,13 +1,11 @@
-"""Readers of evaluation folders, each in its data's original layout.
+"""Readers of folders of translations, each in its data's original layout.
 
-Every complaint names the file and line.
+They are here and not with the other evaluation sets because development data of training, of
+``average`` and of the quickstart have the same layouts. Every complaint names the file and line.
 
 - pairs: ``<a>-<b>.tsv`` (text TAB text), or LASER's own ``tatoeba.<a>-<b>.<a>`` next to
   ``tatoeba.<a>-<b>.<b>``;
-- line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``;
-- NTREX-128: ``newstest2019-src.eng.txt`` and ``newstest2019-ref.<lang>.txt``, line-aligned;
-- line-aligned files of the user's own, named after their language in any way: ``German.txt``,
-  ``corpus.de``, ``German.csv`` with a column ``text``.
+- line-aligned languages: ``<lang>.txt``, or FLORES' own ``<lang>.devtest`` and ``<lang>.dev``.
 """
 
 from __future__ import annotations
@@ -20,8 +18,7 @@ from typing import NamedTuple
 from interlingua.corpus.monolingual import find_language
 from interlingua.corpus.sentence_table import is_table, read_column
 from interlingua.errors import DataError
-from interlingua.files import COMPRESSIONS, files_in, open_text
-from interlingua.languages import resolve
+from interlingua.files import open_text
 
 # A language is two or three letters, maybe with a script: "de", "deu", "zho_Hans".
 PAIR_FILE = re.compile(
@@ -30,9 +27,6 @@ PAIR_FILE = re.compile(
 LASER_FILE = re.compile(r"tatoeba\.([a-z]{3})-([a-z]{3})\.\1")
 ALIGNED_FILE = re.compile(
     r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)\.(?:txt|devtest|dev)(?:\.(?:gz|xz|zst))?"
-)
-NTREX_FILE = re.compile(
-    r"newstest2019-(?:src|ref)\.([a-z]{3}(?:-[A-Za-z]{2,4})?)\.txt(?:\.(?:gz|xz|zst))?"
 )
 
 
@@ -73,88 +67,6 @@ def aligned_files(folder: Path) -> dict[str, Path]:
         if match := ALIGNED_FILE.fullmatch(path.name):
             found.append((match[1], path))
     return one_each(found)
-
-
-def named_files(folder: Path) -> dict[str, Path]:
-    """The ``.txt`` files of a folder that are named after a language in any way.
-
-    For example ``German.txt`` or ``pt-BR.txt``.
-
-    Raises:
-        DataError: two files are of one language.
-    """
-    found = []
-    for path in files_in(folder):
-        language, _, ending = _uncompressed(path.name).rpartition(".")
-        if ending == "txt" and _is_language(language):
-            found.append((language, path))
-    return one_each(found)
-
-
-def table_files(folder: Path) -> dict[str, Path]:
-    """The tables (CSV, XLSX) of a folder that are named after a language.
-
-    For example ``German.csv`` or ``pt-BR.xlsx``.
-
-    Raises:
-        DataError: two files are of one language.
-    """
-    found = []
-    for path in files_in(folder):
-        language, _, _ = _uncompressed(path.name).rpartition(".")
-        if is_table(path) and _is_language(language):
-            found.append((language, path))
-    return one_each(found)
-
-
-def suffixed_files(folder: Path) -> dict[str, Path]:
-    """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``.
-
-    None where only a single file does.
-
-    Raises:
-        DataError: two files are of one language, or they are parts of several texts (``dev.de``
-            next to ``test.de``).
-    """
-    found = []
-    texts = set()
-    for path in files_in(folder):
-        text, _, language = _uncompressed(path.name).rpartition(".")
-        if text and _is_language(language):
-            found.append((language, path))
-            texts.add(text)
-    if len(found) < 2:  # a text in one language is aligned with nothing
-        return {}
-    if len(texts) > 1:
-        several = ", ".join(f"{text}.*" for text in sorted(texts)[:4])
-        raise DataError(
-            f"files of {len(texts)} texts ({several}); give each a folder of its own", path=folder
-        )
-    return one_each(found)
-
-
-def _uncompressed(name: str) -> str:
-    for ending in COMPRESSIONS:
-        name = name.removesuffix(ending)
-    return name
-
-
-def _is_language(spelled: str) -> bool:
-    try:
-        resolve(spelled)
-    except DataError:
-        return False
-    return True
-
-
-def ntrex_files(folder: Path) -> dict[str, Path]:
-    """The files of NTREX-128 by language as they spell it, ``fra-CA``.
-
-    The second Spanish reference is left aside.
-    """
-    return {
-        match[1]: path for path in files_in(folder) if (match := NTREX_FILE.fullmatch(path.name))
-    }
 
 
 def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:

@@ -13,9 +13,9 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 from interlingua.corpus.alterations import other_numbers, other_order, other_phrases
-from interlingua.corpus.augmented_sets import Altered
 from interlingua.corpus.contrasts import contrasts
 from interlingua.corpus.entities import Gazetteer
 from interlingua.corpus.keys import EMPTY_KEY, text_keys
@@ -27,6 +27,20 @@ KINDS = ("number", "entity", "negation", "antonym", "word_order")
 Alteration = Callable[[str, random.Random], Iterator[str]]
 PORTION = 512
 """Sentences worked on at once."""
+
+
+class Altered(NamedTuple):
+    """A sentence that is nearly another one, and means something else.
+
+    Attributes:
+        text: one line.
+        original: the sentence that it was made from; empty where the files don't say.
+        kind: what was altered, ``number``.
+    """
+
+    text: str
+    original: str
+    kind: str
 
 
 def hard_negatives(

@@ -33,7 +33,7 @@ NO_POSITIVE = "question without a passage that answers it"
 NO_TEXT = "passage without text"
 
 
-class Passage(NamedTuple):
+class TitledText(NamedTuple):
     """A text that is searched."""
 
     text: str
@@ -45,9 +45,9 @@ class Question(NamedTuple):
 
     text: str
     language: str
-    positives: tuple[Passage, ...]
+    positives: tuple[TitledText, ...]
     """The first is the one to learn."""
-    hard_negatives: tuple[Passage, ...] = ()
+    hard_negatives: tuple[TitledText, ...] = ()
 
 
 def read_questions(
@@ -134,7 +134,7 @@ def _read_squad(path: Path) -> Iterator[Question]:
             for paragraph in article["paragraphs"]:
                 passages = (_passage(paragraph["context"], title),)
                 for item in paragraph["qas"]:
-                    positives: tuple[Passage, ...] = passages
+                    positives: tuple[TitledText, ...] = passages
                     if item.get("is_impossible", False):  # of SQuAD 2: no answer in the passage
                         positives = ()
                     yield Question(_text(item, "question", {"path": path}), language, positives)
@@ -154,7 +154,7 @@ def _read_lines(path: Path) -> Iterator[Question]:
             "no language in its name; call it by one, such as en.train.questions.tsv", path=path
         )
     with open_text(passage_file) as lines:
-        passages = [Passage(_one_line(line)) for line in lines]
+        passages = [TitledText(_one_line(line)) for line in lines]
     for line, cells in _cells(path, "question id, passage's line, question", at_least=3):
         if not cells[1].isdecimal() or int(cells[1]) >= len(passages):
             raise DataError(
@@ -209,7 +209,7 @@ def _relevant(path: Path) -> dict[str, list[str]]:
     return relevant
 
 
-def _collection(path: Path) -> Iterator[tuple[str, Passage]]:
+def _collection(path: Path) -> Iterator[tuple[str, TitledText]]:
     """The passages of a collection by their ids.
 
     Its lines are ``{"id", "contents": "title<blank line>text"}`` or ``{"docid", "title", "text"}``.
@@ -285,7 +285,7 @@ def _cells(path: Path, expected: str, *, at_least: int) -> Iterator[tuple[int, l
             yield number, cells
 
 
-def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[Passage, ...]:
+def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[TitledText, ...]:
     listed = item.get(key)
     if listed is None:  # not every question has hard negatives
         return ()
@@ -294,17 +294,17 @@ def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[Passage, ...]
     return tuple(_titled(one, where) for one in listed)
 
 
-def _titled(item: dict[str, Any], where: dict[str, Any]) -> Passage:
+def _titled(item: dict[str, Any], where: dict[str, Any]) -> TitledText:
     return _passage(_string(item, "text", where), _string({"title": "", **item}, "title", where))
 
 
-def _passage(text: str, title: str) -> Passage:
+def _passage(text: str, title: str) -> TitledText:
     """A passage with a title; a title without a text is the text."""
     text = _one_line(text)
     title = _one_line(title)
     if not text:
-        return Passage(title)
-    return Passage(text, title)
+        return TitledText(title)
+    return TitledText(text, title)
 
 
 def _text(item: Any, key: str, where: dict[str, Any]) -> str:

@@ -17,9 +17,9 @@ from torch.nn import functional as F
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.dropout import dropout
-from interlingua.encoder.eager import ACTIVATIONS
-from interlingua.encoder.layer import Layer, LayerSpec, layout_for
-from interlingua.encoder.schema import SIZES, Table
+from interlingua.encoder.layer import Layer, layout_for
+from interlingua.encoder.layer_weights import ACTIVATIONS, LayerSpec
+from interlingua.encoder.schema import SIZES, ObjectOf
 from interlingua.errors import ConfigError
 from interlingua.one_pass import switch
 from interlingua.registry import did_you_mean
@@ -147,7 +147,7 @@ class BackboneConfig:
     def __post_init__(self) -> None:
         # Each size by itself first, then those that have to fit each other: the later checks
         # divide by sizes that the first one has found to be positive.
-        problem = Table(SIZES).problem({name: getattr(self, name) for name in SIZES}, "")
+        problem = ObjectOf(SIZES).problem({name: getattr(self, name) for name in SIZES}, "")
         if problem is not None:
             key, found, expected = problem
             raise ConfigError(f"{key} is {found}, expected {expected}; correct the size")

@@ -94,7 +94,7 @@ class _Model(ctypes.Structure):
     ]
 
 
-class Layout(NamedTuple):
+class WeightLayout(NamedTuple):
     """How a variant of the kernel takes its weights.
 
     Attributes:
@@ -132,18 +132,18 @@ class Layout(NamedTuple):
         return -(-outputs // self.panel) * self.panel
 
 
-NO_LAYOUT = Layout(panel=LANES, bfloats=False)
+NO_LAYOUT = WeightLayout(panel=LANES, bfloats=False)
 """Where there is no kernel that could use it."""
 
 
-def layout_of(kernel: ctypes.CDLL | None) -> Layout:
+def layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
     """What the variant of ``layers`` that is used takes."""
     if kernel is None:
         return NO_LAYOUT
     # The library has a variant for each kind of processor: it tells what the chosen one takes.
     kernel.panel_columns.restype = ctypes.c_int64
     kernel.bytes_together.restype = ctypes.c_int64
-    return Layout(
+    return WeightLayout(
         panel=kernel.panel_columns(),
         bfloats=bool(kernel.has_bfloats()),
         tiles=bool(kernel.has_tiles()),

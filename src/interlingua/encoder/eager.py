@@ -5,9 +5,7 @@ This is what the faster executors are compared with in the tests.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -16,41 +14,29 @@ from torch.nn import functional as F
 
 from interlingua.encoder.attention import Layout, attend
 from interlingua.encoder.dropout import dropout
-
-if TYPE_CHECKING:
-    from interlingua.encoder.layer import Layer
-
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu,
-    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
-    "relu": F.relu,
-    "silu": F.silu,
-    "swish": F.silu,
-    "tanh": torch.tanh,
-}
+from interlingua.encoder.layer_weights import LayerWeights
 
 
 class EagerSteps:
-    """The steps of a layer, see ``encoder/layer.py``.
+    """The steps of a layer, see ``encoder/layer_weights.py``.
 
     Args:
         layer: the weights.
         layout: where the sentences are.
     """
 
-    def __init__(self, layer: Layer, layout: Layout) -> None:
+    def __init__(self, layer: LayerWeights, layout: Layout) -> None:
         self.layer = layer
         self.layout = layout
         self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
 
     def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         normed: Tensor = getattr(self.layer, norm)(x)
         return normed
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         spec = self.layer.spec
         # One product of (t, 3 d) reads the states once, in place of three times.
         qkv = with_norms(
@@ -67,7 +53,7 @@ class EagerSteps:
         )
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         inner: Tensor = self.layer.intermediate(x)
         if not self.layer.spec.gated:
             return self.layer.activation(inner)
@@ -77,7 +63,7 @@ class EagerSteps:
     def added(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
     ) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         total: Tensor = x + dropout(getattr(self.layer, linear)(y), self.dropout_rate)
         if norm is None:
             return total
@@ -86,7 +72,7 @@ class EagerSteps:
     def summed(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t d"], norm: str
     ) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         return self.normalized(x + y, norm)
 
 

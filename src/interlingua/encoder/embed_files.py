@@ -31,6 +31,7 @@ from interlingua.encoder.device_processes import OnDevices, on_devices
 from interlingua.encoder.encode import EncodeReport, collect, windows
 from interlingua.encoder.finite import check_finite
 from interlingua.encoder.parquet_vectors import ParquetVectors, is_parquet, require_pyarrow
+from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, atomic_write, count_lines, open_text, stem_and_suffix
 from interlingua.json_text import parse_json
@@ -53,9 +54,6 @@ from interlingua.workers import OnRay, connected
 STANDARD_INPUT = "-"
 RECORD = "embedded.json"
 """In a folder of vectors: the model, and the files that are done."""
-Encode = Callable[..., Float32[ndarray, "n d"]]
-"""Lines -> vectors; takes ``out``, ``report`` and ``advance``, see
-``interlingua.encoder.encode.encode``."""
 
 
 class Made(NamedTuple):
@@ -119,7 +117,8 @@ class EmbedJob:
         """Embeds the files and writes their vectors.
 
         Args:
-            encode: see ``Encode``.
+            encode: see ``Encode``; also takes ``out`` and ``report``, as
+                ``interlingua.encoder.encode.encode`` does.
             model: what tells the model and its settings: a folder with vectors of another is
                 refused.
             progress: called with the lines that are done.

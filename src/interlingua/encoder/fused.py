@@ -25,7 +25,7 @@ from interlingua.kernels.calls import available, call, even_parts, in_threads, t
 if TYPE_CHECKING:
     from interlingua.batches.packing import LengthGroups
     from interlingua.encoder.attention import Layout
-    from interlingua.encoder.layer import Layer
+    from interlingua.encoder.layer_weights import LayerWeights
 
 # The kernel has no code for what is left of a row after whole vectors of so many floats.
 LANES = 16
@@ -41,7 +41,7 @@ ACTIVATIONS = {
 """As in kernels/training.c."""
 
 
-def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
+def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     """Whether the kernel is there, and layer and activations are such as it can do."""
     spec = layer.spec
     weight = layer.query.weight
@@ -59,25 +59,25 @@ def takes(layer: Layer, x: Float[Tensor, "t d"], layout: Layout) -> bool:
 
 
 class FusedSteps:
-    """The steps of a layer that ``is_plain``, see ``encoder/layer.py``.
+    """The steps of a layer that ``is_plain``, see ``encoder/layer_weights.py``.
 
     Args:
         layer: the weights.
         layout: where the sentences are; by groups of equal length.
     """
 
-    def __init__(self, layer: Layer, layout: Layout) -> None:
+    def __init__(self, layer: LayerWeights, layout: Layout) -> None:
         self.layer = layer
         self.layout = layout
         self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
 
     def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
-        """See ``Steps``; no plain layer has a norm by itself."""
+        """See ``LayerSteps``; no plain layer has a norm by itself."""
         normed: Tensor = getattr(self.layer, norm)(x)
         return normed
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         weight, bias = self.layer.joint_projection()
         heads = self.layer.spec.heads
         # Without the bias, here and below: the kernel adds it while it reads the product.
@@ -88,7 +88,7 @@ class FusedSteps:
         return context
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         linear = self.layer.intermediate
         kind = ACTIVATIONS[self.layer.spec.activation]
         inner: Tensor = _Activation.apply(F.linear(x, linear.weight), linear.bias, kind)  # type: ignore[no-untyped-call]
@@ -97,7 +97,7 @@ class FusedSteps:
     def added(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
     ) -> Float[Tensor, "t d"]:
-        """See ``Steps``; product, bias, dropout, sum and norm."""
+        """See ``LayerSteps``; product, bias, dropout, sum and norm."""
         # Plain layers are post-LN: both of their sums are normalized.
         assert norm is not None
         matrix: nn.Linear = getattr(self.layer, linear)
@@ -111,7 +111,7 @@ class FusedSteps:
     def summed(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t d"], norm: str
     ) -> Float[Tensor, "t d"]:
-        """See ``Steps``; no plain layer has such a sum."""
+        """See ``LayerSteps``; no plain layer has such a sum."""
         return self.normalized(x + y, norm)
 
 

@@ -18,8 +18,9 @@ from torch.nn import functional as F
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, attend, flash_available
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.eager import ACTIVATIONS, with_norms
-from interlingua.encoder.layer import Layer, run_layer
+from interlingua.encoder.eager import with_norms
+from interlingua.encoder.layer import Layer
+from interlingua.encoder.layer_weights import ACTIVATIONS, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 
 # oneDNN orders a matrix for products with so many rows; products with others work too.

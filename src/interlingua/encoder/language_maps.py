@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Float64
 from numpy import ndarray
 
+from interlingua.arrays import unit_rows
 from interlingua.errors import DataError
 
 MapMethod = Literal["project", "erase", "shift", "center"]
@@ -142,9 +143,7 @@ class LanguageMap:
         if self.shifts is not None:
             mapped -= self.shifts[self._rows(languages, len(mapped))]
         if normalize:
-            # Divided by 1, the zero vector stays.
-            lengths = np.linalg.norm(mapped, axis=1, keepdims=True)
-            mapped /= np.where(lengths > 0, lengths, 1.0)
+            return unit_rows(mapped)
         rounded: Float32[ndarray, "n d"] = mapped.astype(np.float32)
         return rounded
 

@@ -12,27 +12,28 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from interlingua.encoder.eager import ACTIVATIONS, EagerSteps
+from interlingua.encoder.eager import EagerSteps
+from interlingua.encoder.layer_weights import ACTIVATIONS
 from interlingua.one_pass import one_pass
 
 
 class OnePassSteps(EagerSteps):
-    """See ``Steps``; products and attention are those of ``EagerSteps``."""
+    """See ``LayerSteps``; products and attention are those of ``EagerSteps``."""
 
     def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         scale: nn.LayerNorm = getattr(self.layer, norm)
         return normed(x, scale.weight, scale.bias, scale.eps)
 
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         spec = self.layer.spec
         return activated(self.layer.intermediate(x), spec.activation, gated=spec.gated)
 
     def added(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
     ) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         product = getattr(self.layer, linear)(y)
         if norm is None:
             return added(x, product, self.dropout_rate)

@@ -3,7 +3,7 @@
 Model folders come from strangers, and their numbers become sizes of buffers, places in tables and
 lengths of loops, in compiled code too. So each file is checked once, as a whole, where it is read,
 and everything behind that may trust it. Keys that nothing here reads are of no interest. A schema
-is a small tree of kinds: ``Whole(1, 1000)`` is a whole number in that range, ``Table`` an object
+is a small tree of kinds: ``Whole(1, 1000)`` is a whole number in that range, ``ObjectOf`` an object
 with known keys, ``Maybe`` lets ``null`` and a missing key pass.
 """
 
@@ -187,7 +187,7 @@ class MapOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ObjectOf:
     """An object with known keys; others are ignored. A key that is not there counts as null."""
 
     fields: Mapping[str, Kind]
@@ -287,7 +287,7 @@ class Anything:
 
 
 ANYTHING = Anything()
-OBJECT = Table({})
+OBJECT = ObjectOf({})
 # The upper ends are far above any model's: they bound what a stranger's file makes us allocate.
 SIZES: dict[str, Kind] = {
     "vocab_size": Whole(1, 10_000_000),
@@ -303,7 +303,7 @@ SIZES: dict[str, Kind] = {
     "pad_token_id": Whole(0, 10_000_000),
 }
 """Of a backbone, wherever its shape comes from."""
-BACKBONE = Table(
+BACKBONE = ObjectOf(
     {
         **{name: Maybe(kind) for name, kind in SIZES.items()},
         "model_type": Maybe(Text()),
@@ -315,16 +315,16 @@ BACKBONE = Table(
 )
 """``config.json`` of the backbone, or of a table of token vectors."""
 _BASE = Maybe(Number(1, 1e12))
-_ROTARY = Maybe(Table({"rope_theta": _BASE, "rope_type": Maybe(OneOf(("default",)))}))
+_ROTARY = Maybe(ObjectOf({"rope_theta": _BASE, "rope_type": Maybe(OneOf(("default",)))}))
 # Null or nothing: scaled positions, which change the angles, are not supported.
 _ABSENT = Maybe(OneOf(()))
-ROTARY = Table({"rope_parameters": _ROTARY, "rope_scaling": _ABSENT})
+ROTARY = ObjectOf({"rope_parameters": _ROTARY, "rope_scaling": _ABSENT})
 """Of families with rotary positions, besides what all have."""
-JINA_BERT = Table({"feed_forward_type": Maybe(OneOf(("geglu", "reglu", "original")))})
+JINA_BERT = ObjectOf({"feed_forward_type": Maybe(OneOf(("geglu", "reglu", "original")))})
 """Of JinaBERT, besides what BERT has."""
-JINA_BERT_QK_NORM = Table({"feed_forward_type": Maybe(OneOf(("geglu", "reglu")))})
+JINA_BERT_QK_NORM = ObjectOf({"feed_forward_type": Maybe(OneOf(("geglu", "reglu")))})
 """The same of its form with norms of queries and keys."""
-MODERNBERT = Table(
+MODERNBERT = ObjectOf(
     {
         **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias"), Maybe(Flag())),
         **dict.fromkeys(("mlp_dropout", "attention_dropout"), Maybe(SIZES["hidden_dropout_prob"])),
@@ -335,12 +335,14 @@ MODERNBERT = Table(
         "local_attention": Maybe(Whole(2, 20_000_000)),
         "global_rope_theta": _BASE,
         "local_rope_theta": _BASE,
-        "rope_parameters": Maybe(Table({"full_attention": _ROTARY, "sliding_attention": _ROTARY})),
+        "rope_parameters": Maybe(
+            ObjectOf({"full_attention": _ROTARY, "sliding_attention": _ROTARY})
+        ),
         "rope_scaling": _ABSENT,
     }
 )
 """Of ModernBERT-shaped models, besides what all have."""
-DISTILBERT = Table(
+DISTILBERT = ObjectOf(
     {
         "dim": Maybe(SIZES["hidden_size"]),
         "n_layers": Maybe(SIZES["num_hidden_layers"]),
@@ -351,11 +353,13 @@ DISTILBERT = Table(
     }
 )
 """Of DistilBERT-shaped models, besides what all have."""
-ELECTRA = Table({"embedding_size": Maybe(SIZES["hidden_size"])})
+ELECTRA = ObjectOf({"embedding_size": Maybe(SIZES["hidden_size"])})
 """Of ELECTRA-shaped models, besides what all have."""
-ANY_CONFIG = Table({"model_type": Maybe(Text()), "max_position_embeddings": Maybe(Whole(1, 2**40))})
+ANY_CONFIG = ObjectOf(
+    {"model_type": Maybe(Text()), "max_position_embeddings": Maybe(Whole(1, 2**40))}
+)
 """``config.json`` of a model that is a graph, of whatever architecture."""
-MODULES = ListOf(Table({"type": Text(), "path": Inside()}), longest=100)
+MODULES = ListOf(ObjectOf({"type": Text(), "path": Inside()}), longest=100)
 """``modules.json``."""
 BEFORE_POOLING = ("Transformer", "Pooling")
 AFTER_POOLING = ("Dense", "Normalize")
@@ -363,7 +367,7 @@ AFTER_POOLING = ("Dense", "Normalize")
 ``encoder/post_pooling.py``."""
 MAX_FEATURES = 1 << 20
 """A wider layer than this is taken for a damaged file."""
-DENSE = Table(
+DENSE = ObjectOf(
     {
         "in_features": Whole(1, MAX_FEATURES),
         "out_features": Whole(1, MAX_FEATURES),
@@ -375,10 +379,10 @@ DENSE = Table(
 )
 """``config.json`` of a ``Dense`` module."""
 RANGES = MapOf(
-    Table(dict.fromkeys(("minimum", "maximum"), ListOf(Number(-1e30, 1e30), longest=65_536)))
+    ObjectOf(dict.fromkeys(("minimum", "maximum"), ListOf(Number(-1e30, 1e30), longest=65_536)))
 )
 """``int8_ranges.json``."""
-POOLING = Table(
+POOLING = ObjectOf(
     {
         "pooling_mode": Maybe(Either((Text(), ListOf(Text(), longest=20)))),
         "include_prompt": Maybe(Flag()),
@@ -387,16 +391,16 @@ POOLING = Table(
     }
 )
 """``1_Pooling/config.json``."""
-LIMITS = Table({"max_seq_length": Maybe(Whole(1, 10_000_000))})
+LIMITS = ObjectOf({"max_seq_length": Maybe(Whole(1, 10_000_000))})
 """``sentence_bert_config.json``."""
-PROMPTS = Table(
+PROMPTS = ObjectOf(
     {
         "prompts": Maybe(MapOf(Maybe(Text()))),
         "default_prompt_name": Maybe(Text()),
         "truncate_dim": Maybe(Whole(1, 65_536)),
         "__version__": Maybe(OBJECT),
         "interlingua": Maybe(
-            Table(
+            ObjectOf(
                 {
                     "include_special": Maybe(Flag()),
                     "matryoshka_dims": Maybe(ListOf(Whole(1, 65_536), longest=1_000)),
@@ -407,15 +411,15 @@ PROMPTS = Table(
 )
 """``config_sentence_transformers.json``."""
 ROLES = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token", "bos_token", "eos_token")
-_TOKEN = Maybe(Either((Text(), Table({"content": Text()}))))
-TOKENIZER = Table(
+_TOKEN = Maybe(Either((Text(), ObjectOf({"content": Text()}))))
+TOKENIZER = ObjectOf(
     {
         "model_max_length": Maybe(Number(1, 1e40)),
         **dict.fromkeys(ROLES, _TOKEN),
     }
 )
 """``tokenizer_config.json`` and ``special_tokens_map.json``."""
-VOCABULARY = Table(
+VOCABULARY = ObjectOf(
     {
         "special_tokens": MapOf(Text()),
         "language_tags": MapOf(Text()),
@@ -424,5 +428,5 @@ VOCABULARY = Table(
     }
 )
 """``vocabulary.json``."""
-SHARDS = Table({"weight_map": MapOf(Inside())})
+SHARDS = ObjectOf({"weight_map": MapOf(Inside())})
 """``model.safetensors.index.json``."""

@@ -15,7 +15,8 @@ from torch import Tensor
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout, alibi_attention, masked_attention, rotate
 from interlingua.encoder.eager import EagerSteps
-from interlingua.encoder.layer import Layer, run_layer
+from interlingua.encoder.layer import Layer
+from interlingua.encoder.layer_weights import run_layer
 
 Visible = Callable[[Int64[Tensor, " n"], int], Bool[Tensor, "m l l"]]
 """From rows of the batch, all of one length, to what each token (second axis) is shown of its
@@ -71,7 +72,7 @@ class VisibleSteps(EagerSteps):
         self.visible = visible
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
-        """See ``Steps``."""
+        """See ``LayerSteps``."""
         layer = self.layer
         return attend_visible(
             layer.queries(x),

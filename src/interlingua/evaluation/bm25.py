@@ -35,7 +35,7 @@ import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
 from interlingua.errors import ConfigError, DataError, MissingExtraError
-from interlingua.evaluation.postings import Block, Postings
+from interlingua.evaluation.postings import Postings, PostingsBlock
 from interlingua.languages import resolve
 
 DEFAULT_K1 = 0.9
@@ -196,7 +196,7 @@ class _BlockScorer:
     Those of a word are made once, whatever queries it is in.
     """
 
-    def __init__(self, block: Block, postings: Postings, k1: float, b: float) -> None:
+    def __init__(self, block: PostingsBlock, postings: Postings, k1: float, b: float) -> None:
         mean_length = postings.length / postings.count
         self._block = block
         self._postings = postings

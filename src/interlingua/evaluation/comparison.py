@@ -104,7 +104,7 @@ class Row(NamedTuple):
     scale: float = 100
 
 
-class Comparison(NamedTuple):
+class ComparisonTable(NamedTuple):
     """A table with a column per model or group of seeds.
 
     Those not ``comparable`` with the first carry a mark.
@@ -131,7 +131,7 @@ def compare(
     costs: bool = False,
     strict: bool = False,
     progress: Progress = silent,
-) -> list[Comparison]:
+) -> list[ComparisonTable]:
     """Tables from any number of results.
 
     Args:
@@ -207,7 +207,7 @@ def _with_metric(results: Sequence[TaskResult], metric: str) -> list[TaskResult]
     return [result for result in results if has_it(result)]
 
 
-def _refuse_unlike(tables: Sequence[Comparison]) -> None:
+def _refuse_unlike(tables: Sequence[ComparisonTable]) -> None:
     for table in tables:
         if not all(table.comparable):
             raise ConfigError(
@@ -238,7 +238,7 @@ def _task_table(
     metric: str | None,
     reference: int | None,
     announce: Callable[[Section], None],
-) -> Comparison:
+) -> ComparisonTable:
     """One task; its settings tell columns apart."""
     [section] = found
     announce(section)
@@ -266,7 +266,7 @@ def _joint_table(
     metric: str | None,
     reference: int | None,
     announce: Callable[[Section], None],
-) -> Comparison:
+) -> ComparisonTable:
     """All tasks; each choice of a task's settings has rows of its own."""
     comparable = [True] * len(columns)
     rows: list[Row] = []
@@ -308,7 +308,7 @@ def _comparison(
     rows: list[Row],
     notes: list[str],
     reference: int | None,
-) -> Comparison:
+) -> ComparisonTable:
     """The table with a note on its marks."""
     names = [column.name for column in columns]
     baseline: str | None = None
@@ -320,7 +320,7 @@ def _comparison(
             f"p < {LEVEL}, paired bootstrap of the items, {RESAMPLES:,} resamples, each row alone"
         )
         notes = [*notes, f"{SIGNIFICANT} differs from {baseline}: {test}"]
-    return Comparison(title, corner, names, comparable, rows, notes, baseline)
+    return ComparisonTable(title, corner, names, comparable, rows, notes, baseline)
 
 
 def _metrics_shown(chosen: Chosen, by: str, metric: str | None) -> list[str]:

@@ -96,6 +96,7 @@ def cosine_of(
     """The cosine of row i of x and row j of y."""
 
     def cosine(i: int, j: int) -> float:
+        # not ``row_cosines``, which is float64: in float32, as the search that found the neighbors;
         # the vectors need not be of length 1; a vector of zeros has a cosine of 0
         lengths = float(np.linalg.norm(x[i]) * np.linalg.norm(y[j]))
         return float(x[i] @ y[j]) / max(lengths, 1e-12)

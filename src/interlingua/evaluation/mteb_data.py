@@ -13,7 +13,7 @@ from typing import Any
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import find_folder, pair_files_by_key
-from interlingua.evaluation.data.similarity import ScoredPairs
+from interlingua.evaluation.data.similarity import JudgedPairs
 from interlingua.evaluation.tasks.bucc import BuccMTEB
 from interlingua.evaluation.tasks.similarity import SimilarityTask
 from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
@@ -171,7 +171,7 @@ def _folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], objec
     return None
 
 
-def _columns(parts: Iterable[ScoredPairs]) -> Columns:
+def _columns(parts: Iterable[JudgedPairs]) -> Columns:
     columns: Columns = {"sentence1": [], "sentence2": [], "score": []}
     for pairs in parts:
         columns["sentence1"] += pairs.first

@@ -15,11 +15,8 @@ from numpy import ndarray
 from interlingua.arrays import normalize_rows
 from interlingua.corpus.evaluation_sets import (
     aligned_files,
-    named_files,
     one_each,
     read_lines,
-    suffixed_files,
-    table_files,
 )
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
@@ -30,9 +27,10 @@ from interlingua.evaluation.data.folders import (
     full_code,
     recognize,
 )
+from interlingua.evaluation.data.named_files import named_files, suffixed_files, table_files
+from interlingua.evaluation.data.ntrex import language_files as ntrex_language_files
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
-from interlingua.evaluation.tasks.ntrex import language_files as ntrex_language_files
 from interlingua.languages import parse
 from interlingua.runtime import Progress, silent
 

@@ -28,7 +28,7 @@ BLOCK_WORDS = 2**22
 BLOCK_PASSAGES = 2**18
 
 
-class Block(NamedTuple):
+class PostingsBlock(NamedTuple):
     """Some passages that stand one after the other.
 
     Attributes:
@@ -94,7 +94,7 @@ class Postings:
                 self._numbers = np.memmap(file, np.int32, mode="r")
         self._make_room(len(self.vocabulary))
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[PostingsBlock]:
         """All blocks, in the order of the passages."""
         first = 0
         start = 0
@@ -103,7 +103,7 @@ class Postings:
             sizes = (passages, words, words, postings, postings)
             edges = start + np.cumsum((0, *sizes))
             arrays = [self._numbers[low:high] for low, high in itertools.pairwise(edges)]
-            yield Block(first, *arrays)
+            yield PostingsBlock(first, *arrays)
             first += passages
             start = int(edges[-1])
 

@@ -13,7 +13,7 @@ from interlingua.evaluation.comparison import (
     SIGNIFICANT,
     UNLIKE,
     Cell,
-    Comparison,
+    ComparisonTable,
     Row,
     direction,
     label,
@@ -171,7 +171,9 @@ def format_of(format: str | None, output: PathLike | None) -> str:
     raise ConfigError(f"{output}: a report ends with one of {known}; or say --format")
 
 
-def render(tables: Sequence[Comparison], format: str = "markdown", *, rows: str = "scores") -> str:
+def render(
+    tables: Sequence[ComparisonTable], format: str = "markdown", *, rows: str = "scores"
+) -> str:
     """Tables as text; the best value of a row stands in bold in Markdown and LaTeX.
 
     Args:
@@ -213,7 +215,7 @@ LATEX = Style(
 )
 
 
-def _styled(table: Comparison, style: Style, rows: str) -> Table:
+def _styled(table: ComparisonTable, style: Style, rows: str) -> Table:
     """A comparison with its cells in a format, turned over for ``arms``."""
     head = [table.corner]
     for name, is_comparable in zip(table.columns, table.comparable, strict=True):
@@ -272,7 +274,7 @@ def _with_spread(cell: Cell, row: Row, style: Style) -> str:
     return style.spread.format(value, f"{row.scale * cell.spread:,.{row.digits}f}")
 
 
-def _csv(tables: Sequence[Comparison]) -> str:
+def _csv(tables: Sequence[ComparisonTable]) -> str:
     """Tidy: a line per score or cost, values as in result files (fractions, seconds, bytes)."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from jaxtyping import Bool, Float64
@@ -150,3 +150,13 @@ def mean_scores(subsets: Sequence[SubsetScores], *, by_pairs: bool = False) -> d
 
     # all subsets of a task have the same metrics
     return {metric: mean(metric) for metric in subsets[0].scores}
+
+
+def with_shared_metrics(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
+    """With the metrics that all of them have, as means are over metrics that all subsets have."""
+    shared = set.intersection(*(set(subset.scores) for subset in subsets))
+    in_order = [metric for metric in subsets[0].scores if metric in shared]
+    found = []
+    for subset in subsets:
+        found.append(replace(subset, scores={metric: subset.scores[metric] for metric in in_order}))
+    return found

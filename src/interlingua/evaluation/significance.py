@@ -18,7 +18,10 @@ from jaxtyping import Float64, Int, Int16, Int64
 from numpy import ndarray
 
 from interlingua.evaluation.metrics.correlation import CHUNK, interval, resampled_spearman, spearman
-from interlingua.evaluation.metrics.precision import average_precision, resampled_average_precision
+from interlingua.evaluation.metrics.precision import (
+    pair_average_precision,
+    resampled_average_precision,
+)
 from interlingua.evaluation.scores import Items
 
 RESAMPLES = 2000
@@ -106,7 +109,7 @@ def _score(one: Items) -> float:
     if one.gold is None:
         return float(one.values.mean())
     if one.gold.dtype == bool:
-        return average_precision(one.values, one.gold)
+        return pair_average_precision(one.values, one.gold)
     return spearman(one.values, one.gold)
 
 

@@ -31,6 +31,7 @@ from interlingua.evaluation.data.folders import (
     recognize,
 )
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
+from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.runtime import Progress, silent
 
 
@@ -329,6 +330,14 @@ class LanguageTask(Task):
     def chosen(self, files: Mapping[str, Any], folder: Path) -> list[str]:
         """The keys of the files to score."""
         return choose_languages(self.languages, self.source_languages(files), {}, folder)
+
+    def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """All that was scored, and the groups of papers."""
+        return {**super().members(found), **self.paper_members(found)}
+
+    def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """The groups that papers average over, as far as they were scored; here by language."""
+        return members_by_language(found.subsets, self.paper_groups)
 
     def source_languages(self, files: Mapping[str, Any]) -> Mapping[str, str]:
         """A file's key -> its source language.

@@ -150,6 +150,8 @@ def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
             else:
                 u = cached.encode(first, language=codes[0])
                 v = cached.encode(second, language=codes[1])
+                # Not the float64 of ``row_cosines``: other rounding may turn ranks, and with them
+                # which checkpoint of a run is its best.
                 lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
                 found[rows] = (u * v).sum(axis=1) / lengths.clip(1e-12)
     return found

@@ -22,7 +22,8 @@ from interlingua.encoder.alibi import alibi_slopes
 from interlingua.encoder.attention import inverse_frequencies
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.layer import Layer, run_layer
+from interlingua.encoder.layer import Layer
+from interlingua.encoder.layer_weights import run_layer
 from interlingua.encoder.post_pooling import Dense
 from interlingua.encoder.static import StaticBackbone
 from interlingua.export.graph_nodes import OUTPUT, Graph

@@ -121,7 +121,7 @@ class Alignment(NamedTuple):
     nodes: int
 
 
-class Side(NamedTuple):
+class DocumentLevel(NamedTuple):
     """A document at one resolution.
 
     Attributes:
@@ -202,15 +202,19 @@ def halve(blocks: Blocks) -> Blocks:
     # The mean of a single vector is itself, and nothing would be left of it.
     if half.shape[1] > 1:
         half -= half.mean(axis=1, keepdims=True)
+    # Not ``normalize_rows``: what rounding leaves of a vector equal to the mean is above its bound,
+    # and has no direction to be kept.
     lengths = np.linalg.norm(half, axis=2, keepdims=True)
     return np.asarray(half / np.maximum(lengths, 1e-6), dtype=np.float32)
 
 
-def sides_of(source: Blocks, target: Blocks) -> tuple[Side, Side]:
+def sides_of(source: Blocks, target: Blocks) -> tuple[DocumentLevel, DocumentLevel]:
     """Both documents with the mean distance of every block to the other one's."""
     # The mean of products with many vectors is the product with their mean.
     centers = mean_block(source), mean_block(target)
-    return Side(source, 1 - source @ centers[1]), Side(target, 1 - target @ centers[0])
+    return DocumentLevel(source, 1 - source @ centers[1]), DocumentLevel(
+        target, 1 - target @ centers[0]
+    )
 
 
 def mean_block(blocks: Blocks) -> Float32[ndarray, " d"]:
@@ -242,7 +246,7 @@ def costs(
     return np.asarray(distances / np.maximum(x + y, 2 * GRAIN), dtype=np.float32)
 
 
-def skip_cost(source: Side, target: Side, config: AlignConfig) -> float:
+def skip_cost(source: DocumentLevel, target: DocumentLevel, config: AlignConfig) -> float:
     """What leaving a sentence alone costs: a quantile of the costs of random pairs of sentences.
 
     The cheapest min(n, m) of all n m pairs, as many as may be translations, are not counted: of
@@ -300,7 +304,12 @@ def path_of(links: tuple[Link, ...]) -> list[tuple[int, int]]:
 
 
 def search(
-    source: Side, target: Side, *, shapes: tuple[Shape, ...], skip: float, band: Band
+    source: DocumentLevel,
+    target: DocumentLevel,
+    *,
+    shapes: tuple[Shape, ...],
+    skip: float,
+    band: Band,
 ) -> Alignment:
     """Dynamic programming over the places of a band, one diagonal at a time.
 
@@ -340,8 +349,8 @@ def search(
 
 
 def _prices(
-    source: Side,
-    target: Side,
+    source: DocumentLevel,
+    target: DocumentLevel,
     shapes: tuple[Shape, ...],
     skip: float,
     band: Band,
@@ -388,8 +397,8 @@ def _prices(
 def _links(
     chosen: Int16[ndarray, "a w"],
     steps: Int64[ndarray, "t 2"],
-    source: Side,
-    target: Side,
+    source: DocumentLevel,
+    target: DocumentLevel,
     band: Band,
 ) -> tuple[Link, ...]:
     """Follows the choices back from the end."""

@@ -49,8 +49,8 @@ from interlingua.mining.filter import quantile_line
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
 from interlingua.mining.mine import named
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
-from interlingua.mining.score import PORTION, PairScorer, ScoreConfig, Stream, counted
-from interlingua.mining.texts import Line, Side
+from interlingua.mining.score import PORTION, BitextScorer, ScoreConfig, Stream, counted
+from interlingua.mining.texts import Line, NumberedTexts
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
 from interlingua.runtime import Progress, Streamed, silent
@@ -134,7 +134,7 @@ def make_probes(pairs: Iterable[tuple[str, str]], limit: int, *, seed: int = 0) 
     return Probes(lines_of(0), lines_of(1), numbers[0], numbers[1])
 
 
-def answers(pairs: NDArray[np.void], x: Side, y: Side, probes: Probes) -> Answers:
+def answers(pairs: NDArray[np.void], x: NumberedTexts, y: NumberedTexts, probes: Probes) -> Answers:
     """What the probes tell of mined pairs.
 
     Args:
@@ -163,7 +163,7 @@ def answers(pairs: NDArray[np.void], x: Side, y: Side, probes: Probes) -> Answer
 
 
 def _probe_of_text(
-    side: Side, numbers: Sequence[int] | NDArray[np.integer]
+    side: NumberedTexts, numbers: Sequence[int] | NDArray[np.integer]
 ) -> tuple[ndarray, list[tuple[int, int]]]:
     """Which probe each text is a side of.
 
@@ -200,7 +200,7 @@ class Known(NamedTuple):
     notes: list[str]
 
 
-class Calibrated(NamedTuple):
+class LearnedCalibration(NamedTuple):
     """What was learned, and the report in lines."""
 
     calibration: Calibration
@@ -265,7 +265,7 @@ class CalibrateJob:
 
     def run(
         self, source: TextFile, target: TextFile, model: str, *, progress: Progress
-    ) -> Calibrated:
+    ) -> LearnedCalibration:
         """Mines the texts, learns from the pairs and writes the calibration."""
         check_writable(self.output)
         languages = source.language, target.language
@@ -291,7 +291,7 @@ class CalibrateJob:
         gold: Sequence[tuple[str, str]] | None,
         languages: tuple[str, str],
         model: str,
-    ) -> Calibrated:
+    ) -> LearnedCalibration:
         """Writes the calibration."""
         assert mined is not None
         # Which pairs have known answers, and which are of the texts themselves.
@@ -318,7 +318,7 @@ class CalibrateJob:
         # The curve was not fitted to these, so that they can tell how true it is.
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)
-        return Calibrated(found, [*lines, f"written: {self.output}"])
+        return LearnedCalibration(found, [*lines, f"written: {self.output}"])
 
     def _probes(self, languages: tuple[str, str]) -> Probes | None:
         """Held-out pairs to mix in, where they are what is learned from."""
@@ -548,7 +548,7 @@ class LearnJob:
         model: str,
         progress: Streamed,
     ) -> list[str]:
-        scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
+        scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
         pairs = itertools.islice(stream.pairs, MOST)
         if self.labels is not None:
             found = judged(scorer, pairs, read_labels(self.labels))
@@ -614,7 +614,7 @@ def learn_job(
 
 
 def judged(
-    scorer: PairScorer, pairs: Iterable[TextPair], labels: Mapping[tuple[str, str], bool]
+    scorer: BitextScorer, pairs: Iterable[TextPair], labels: Mapping[tuple[str, str], bool]
 ) -> list[tuple[float, Answer]]:
     """Scores of all pairs, with the answers that are known."""
     return [
@@ -625,7 +625,7 @@ def judged(
 
 
 def mixed(
-    scorer: PairScorer,
+    scorer: BitextScorer,
     pairs: Iterable[TextPair],
     held_out: Sequence[TextPair],
     wrong: Sequence[str],

@@ -27,7 +27,7 @@ from interlingua.files import PathLike, open_text
 from interlingua.functional.margin import Margin
 from interlingua.languages import resolve
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
-from interlingua.mining.texts import Layout, Line, Side, exact_keys, read_lines
+from interlingua.mining.texts import Layout, Line, NumberedTexts, exact_keys, read_lines
 from interlingua.runtime import Counted, silent
 from interlingua.search.topk.exact import Neighbors, exact_topk, mutual_topk
 
@@ -160,7 +160,7 @@ class _Documents(NamedTuple):
     texts: Int64[ndarray, " lines"]
 
     @classmethod
-    def of(cls, side: Side) -> _Documents:
+    def of(cls, side: NumberedTexts) -> _Documents:
         filled = np.flatnonzero(side.text_of_line >= 0)
         filled = filled[np.argsort(side.documents[filled], kind="stable")]
         keys, starts = np.unique(side.documents[filled], return_index=True)
@@ -172,7 +172,7 @@ class _Documents(NamedTuple):
         return np.unique(self.texts[self.starts[at] : self.starts[at + 1]])
 
 
-def check_matches(x: Side, y: Side, match: DocumentMatch) -> None:
+def check_matches(x: NumberedTexts, y: NumberedTexts, match: DocumentMatch) -> None:
     """Finds out before the work whether any documents match.
 
     Raises:
@@ -182,8 +182,8 @@ def check_matches(x: Side, y: Side, match: DocumentMatch) -> None:
 
 
 def document_pairs(
-    x: Side,
-    y: Side,
+    x: NumberedTexts,
+    y: NumberedTexts,
     x_vectors: Float32[ndarray, "n d"],
     y_vectors: Float32[ndarray, "m d"],
     match: DocumentMatch,

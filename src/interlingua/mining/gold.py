@@ -13,7 +13,7 @@ from numpy import ndarray
 from interlingua.errors import DataError
 from interlingua.files import open_text
 from interlingua.mining.pipeline import Mined
-from interlingua.mining.texts import Side
+from interlingua.mining.texts import NumberedTexts
 
 
 class Extraction(NamedTuple):
@@ -133,7 +133,7 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
 
 
 def gold_pairs(
-    pairs: Iterable[tuple[str, str]], x: Side, y: Side
+    pairs: Iterable[tuple[str, str]], x: NumberedTexts, y: NumberedTexts
 ) -> tuple[set[tuple[int, int]], int]:
     """Gold pairs by the numbers of their texts.
 

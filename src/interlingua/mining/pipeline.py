@@ -35,7 +35,7 @@ from interlingua.languages import resolve
 from interlingua.mining import defaults
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
 from interlingua.mining.documents import DocumentMatch, check_matches, document_pairs, reader
-from interlingua.mining.texts import Equal, Layout, Line, Side, build_side, mapped
+from interlingua.mining.texts import Equal, Layout, Line, NumberedTexts, build_side, mapped
 from interlingua.mining.vectors import (
     PORTION,
     check_known,
@@ -244,8 +244,8 @@ class Mined(NamedTuple):
         notes: what a user should know.
     """
 
-    x: Side
-    y: Side
+    x: NumberedTexts
+    y: NumberedTexts
     pairs: NDArray[np.void]
     notes: list[str]
 
@@ -346,7 +346,7 @@ def _check_parts(
 
 
 def _within_documents(
-    sides: Mapping[str, Side],
+    sides: Mapping[str, NumberedTexts],
     work: Path,
     config: MineConfig,
     match: DocumentMatch,
@@ -369,7 +369,7 @@ def _within_documents(
     )
 
 
-def _by_number(sides: Mapping[str, Side], refuses: RefusesTexts | None) -> Refuses | None:
+def _by_number(sides: Mapping[str, NumberedTexts], refuses: RefusesTexts | None) -> Refuses | None:
     """The same test, for pairs by the numbers of their texts."""
     if refuses is None:
         return None
@@ -392,7 +392,7 @@ def tasks_at_once(workers: Workers | None) -> int:
 
 def _outlook(
     files: Mapping[str, TextFile],
-    sides: Mapping[str, Side],
+    sides: Mapping[str, NumberedTexts],
     config: MineConfig,
     work: Path,
     workers: Workers | None,
@@ -420,7 +420,7 @@ def _outlook(
 
 
 def some_vectors(
-    file: TextFile, side: Side, folder: Path, workers: Workers | None
+    file: TextFile, side: NumberedTexts, folder: Path, workers: Workers | None
 ) -> Float32[ndarray, "n d"]:
     """Vectors of a few texts of a side, from what is there or by the model."""
     if file.vectors:
@@ -463,7 +463,7 @@ def _warnings(file: TextFile, folder: Path) -> list[str]:
     ]
 
 
-def _note(file: TextFile, side: Side) -> str:
+def _note(file: TextFile, side: NumberedTexts) -> str:
     """What a side holds, in words."""
     note = f"{file.path}: {len(side.text_of_line):,} lines, {len(side):,} texts"
     if file.extra and not file.in_memory:
@@ -518,7 +518,9 @@ def _search(
     return plan, folder, ""
 
 
-def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Progress) -> Side:
+def prepare_side(
+    file: TextFile, config: MineConfig, folder: Path, progress: Progress
+) -> NumberedTexts:
     """Lays down the texts of a file; see ``build_side``."""
     strip = not config.like_laser
     read = reader(
@@ -547,7 +549,7 @@ def prepare_side(file: TextFile, config: MineConfig, folder: Path, progress: Pro
 
 def embed_file(
     file: TextFile,
-    side: Side,
+    side: NumberedTexts,
     config: MineConfig,
     folder: Path,
     model: str,

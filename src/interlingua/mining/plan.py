@@ -47,7 +47,7 @@ LINE_BYTES = 48
 is."""
 
 
-class Measured(NamedTuple):
+class SideSize(NamedTuple):
     """A side.
 
     Attributes:
@@ -187,7 +187,7 @@ def estimate(
     )
 
 
-def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
+def _measure(file: TextFile, config: MineConfig, folder: Path) -> SideSize:
     """Reads a side once: its sizes, and a sample of its texts."""
     lines = texts = characters = bytes_ = 0
 
@@ -210,10 +210,10 @@ def _measure(file: TextFile, config: MineConfig, folder: Path) -> Measured:
     embedded = 0
     if folder.is_dir():
         embedded = len(finished(folder)) * PORTION
-    return Measured(lines, texts, characters, bytes_, sample, max(0.0, 1 - embedded / texts))
+    return SideSize(lines, texts, characters, bytes_, sample, max(0.0, 1 - embedded / texts))
 
 
-def _trial(file: TextFile, side: Measured) -> tuple[Float32[ndarray, "n d"], float]:
+def _trial(file: TextFile, side: SideSize) -> tuple[Float32[ndarray, "n d"], float]:
     """Vectors of some texts, and how many characters a second the model reads."""
     if file.vectors:
         known = open_vectors(file.vectors, side.lines)

@@ -130,7 +130,7 @@ def score_config(margin: str, *, k: int, window: int, cosine: bool) -> ScoreConf
     return ScoreConfig(margin=kind, k=k, window=window)
 
 
-class _Side:
+class _WindowVectors:
     """The texts of one side of a window, each once, with their vectors."""
 
     def __init__(self, encode: Encode, language: str) -> None:
@@ -173,7 +173,7 @@ class _Side:
         return np.array([self.rows[text] for text in texts], np.int64)
 
 
-class PairScorer:
+class BitextScorer:
     """Scores one stream.
 
     Args:
@@ -204,8 +204,8 @@ class PairScorer:
         if not new:
             return
         sides = (
-            _Side(self.encode, new[0].source_language),
-            _Side(self.encode, new[0].target_language),
+            _WindowVectors(self.encode, new[0].source_language),
+            _WindowVectors(self.encode, new[0].target_language),
         )
         window: list[TextPair] = []
         while new:
@@ -227,7 +227,9 @@ class PairScorer:
             yield self._scored(new, sides)
             new = list(itertools.islice(stream, max(1, self.config.window // 2)))
 
-    def _scored(self, pairs: list[TextPair], sides: tuple[_Side, _Side]) -> ScoredPairs:
+    def _scored(
+        self, pairs: list[TextPair], sides: tuple[_WindowVectors, _WindowVectors]
+    ) -> ScoredPairs:
         """Scores of some pairs among all texts of a window."""
         # A pair with an empty side scores 0, and its other side is the neighbor of no text.
         has_texts = np.array([bool(pair.source.strip() and pair.target.strip()) for pair in pairs])
@@ -401,7 +403,7 @@ class ScoreJob:
         """
         started = time.perf_counter()
         with self._filter(stream, model) as kept:
-            scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
+            scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
             try:
                 write_filtered(
                     kept.rows(scorer.score(stream.pairs)),
@@ -442,7 +444,7 @@ class ScoreJob:
         """
         started = time.perf_counter()
         with self._filter(stream, model) as kept:
-            scorer = PairScorer(encode, self.config, progress=counted(progress, stream.total))
+            scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
             for row in kept.rows(scorer.score(stream.pairs)):
                 if not row.reasons:
                     yield row

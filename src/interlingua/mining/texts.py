@@ -387,7 +387,7 @@ def _begins_with_word(cells: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class NumberedTexts:
     """The texts of one side, by number in the order in which they are first met.
 
     Attributes:
@@ -407,7 +407,7 @@ class Side:
     documents: UInt64[ndarray, " lines"]
 
     @classmethod
-    def load(cls, folder: Path) -> Side:
+    def load(cls, folder: Path) -> NumberedTexts:
         """What ``build_side`` wrote."""
         return cls(
             Strings(folder, "texts"),
@@ -453,7 +453,7 @@ def build_side(
     memory: int = 2**30,
     replace: bool = False,
     progress: Counted = silent,
-) -> Side:
+) -> NumberedTexts:
     """Reads a side twice and lays it down in a folder.
 
     What an earlier run finished is taken as it is.
@@ -483,7 +483,7 @@ def build_side(
     if record is not None and is_same:
         damage = record.damage(folder)
         if not damage:
-            return Side.load(folder)
+            return NumberedTexts.load(folder)
         log.warning("%s: %s; the texts are read again", folder, damage)
     elif record is not None and not replace:
         raise ConfigError(
@@ -493,7 +493,7 @@ def build_side(
     rows = _lay_down(
         folder, read, equal=equal, keep_blank=keep_blank, memory=memory, progress=progress
     )
-    side = Side.load(folder)
+    side = NumberedTexts.load(folder)
     if not len(side):
         raise DataError("holds no text; expected a sentence per line", path=path or folder)
     new_record = SideRecord(what=what, lines=rows, texts=len(side), files=describe(folder))

@@ -29,7 +29,7 @@ from interlingua.encoder.finite import check_finite
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import Journal, PathLike
-from interlingua.mining.texts import Side
+from interlingua.mining.texts import NumberedTexts
 from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
 from interlingua.workers import Here, Workers
@@ -126,7 +126,7 @@ def put(file: int, content: bytes, at: int) -> None:
 
 
 def embed_side(
-    side: Side,
+    side: NumberedTexts,
     encode: Encode,
     folder: Path,
     *,
@@ -318,7 +318,7 @@ class KnownVectors:
         raise DataError(f"row {row} (counted from 0) {what}", path=path)
 
 
-def check_known(side: Side, known: KnownVectors, *, last: bool = False) -> None:
+def check_known(side: NumberedTexts, known: KnownVectors, *, last: bool = False) -> None:
     """Looks at all known vectors that texts will have in ``embed_side``, before it begins.
 
     Raises:
@@ -389,7 +389,7 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
 
 
 def _without_vector(
-    side: Side, start: int, stop: int, known: KnownVectors | None, last: bool
+    side: NumberedTexts, start: int, stop: int, known: KnownVectors | None, last: bool
 ) -> list[str]:
     """The texts of a portion that no vector is known of."""
     is_known = _is_known(side, start, stop, known, last)
@@ -409,7 +409,7 @@ def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | N
 
 
 def _is_known(
-    side: Side, start: int, stop: int, known: KnownVectors | None, last: bool
+    side: NumberedTexts, start: int, stop: int, known: KnownVectors | None, last: bool
 ) -> Bool[ndarray, " n"]:
     """Which texts of a portion have a known vector."""
     if known is None:
@@ -418,7 +418,7 @@ def _is_known(
 
 
 def _vectors(
-    side: Side,
+    side: NumberedTexts,
     start: int,
     stop: int,
     new: Float32[ndarray, "k d"] | None,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-class Stage:
+class StageBar:
     """One bar: items done of a known total, and a running number next to it."""
 
     def __init__(self, stages: Stages, name: str, total: int, unit: str) -> None:
@@ -52,9 +52,9 @@ class Stages:
         self.bar: Any = bar
         self.seconds: dict[str, float] = {}
 
-    def stage(self, name: str, *, total: int, unit: str) -> Stage:
+    def stage(self, name: str, *, total: int, unit: str) -> StageBar:
         """Starts a stage."""
-        return Stage(self, name, total, unit)
+        return StageBar(self, name, total, unit)
 
 
 @contextlib.contextmanager

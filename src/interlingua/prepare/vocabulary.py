@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.corpus.manifest import TRIMMED_FOLDER
 from interlingua.prepare.config import PrepareConfig
-from interlingua.prepare.progress import Stage, Stages
+from interlingua.prepare.progress import StageBar, Stages
 from interlingua.prepare.sampling import balanced_sentences
 from interlingua.prepare.shards import Fate, Shard
 
@@ -88,7 +88,7 @@ def _trimmed(
 
 
 def _all_ids(
-    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: Stage
+    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: StageBar
 ) -> set[int]:
     """Every id that the pairs need."""
     from interlingua.encoder.vocabulary_trimming import ids_in_use
@@ -101,7 +101,7 @@ def _all_ids(
 
 
 def _frequent_ids(
-    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: Stage
+    shards: list[Shard], config: PrepareConfig, vocabulary: Vocabulary, stage: StageBar
 ) -> set[int]:
     """The ``max_size`` ids that are most frequent in the pairs."""
     from interlingua.encoder.vocabulary_trimming import id_counts, most_frequent_ids

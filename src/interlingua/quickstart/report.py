@@ -23,7 +23,7 @@ SCRIPTS: dict[Script, str] = {"other": "other scripts", "latin": "Latin script"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Findings:
+class QuickstartFindings:
     """Everything the quickstart found out."""
 
     date: str
@@ -75,14 +75,14 @@ class Findings:
             )
 
 
-def write_json(findings: Findings, path: Path) -> None:
+def write_json(findings: QuickstartFindings, path: Path) -> None:
     """Writes the findings as JSON: fractions, never percent."""
     with atomic_write(path) as file:
         json.dump({"format": FORMAT, **to_mapping(findings)}, file, ensure_ascii=False, indent=1)
         file.write("\n")
 
 
-def write_html(findings: Findings, path: Path) -> None:
+def write_html(findings: QuickstartFindings, path: Path) -> None:
     """Writes the report page."""
     page = render_page(
         "quickstart.html",
@@ -102,7 +102,7 @@ def write_html(findings: Findings, path: Path) -> None:
         file.write(page)
 
 
-def headline(findings: Findings) -> str:
+def headline(findings: QuickstartFindings) -> str:
     """The result in one sentence."""
     # Across scripts, where nothing but what was learned can match.
     other = findings.average("sentences", "other")
@@ -115,7 +115,7 @@ def headline(findings: Findings) -> str:
     )
 
 
-def verdict(findings: Findings) -> str:
+def verdict(findings: QuickstartFindings) -> str:
     """How the encoder compares with character n-grams for both kinds of script, good or bad."""
     parts = []
     for average in findings.averages:
@@ -142,7 +142,7 @@ def source_cells(source: Source) -> tuple[str, ...]:
     )
 
 
-def _averages(findings: Findings) -> list[tuple[Any, ...]]:
+def _averages(findings: QuickstartFindings) -> list[tuple[Any, ...]]:
     """The rows of the table of averages."""
     rows = []
     for average in findings.averages:
@@ -153,7 +153,7 @@ def _averages(findings: Findings) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _languages(findings: Findings) -> list[tuple[Any, ...]]:
+def _languages(findings: QuickstartFindings) -> list[tuple[Any, ...]]:
     """The rows of the table of every language."""
     rows = []
     for score in sorted(findings.scores, key=lambda score: (score.name, score.kind)):

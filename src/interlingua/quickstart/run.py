@@ -32,7 +32,7 @@ from interlingua.quickstart import tables
 from interlingua.quickstart.catalogues import Package, Source, fetch, packages
 from interlingua.quickstart.corpus import collect, prepare_config, split_kinds
 from interlingua.quickstart.demo import Demonstration, demonstrate
-from interlingua.quickstart.report import FORMAT, Findings, write_html, write_json
+from interlingua.quickstart.report import FORMAT, QuickstartFindings, write_html, write_json
 from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
 from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, RunLength, recipe
 from interlingua.registry import DEFAULT_MODEL
@@ -85,7 +85,7 @@ class Stopwatch:
         self.seconds[part] = round(time.perf_counter() - start, 2)
 
 
-def quickstart(settings: Settings, *, console: Console | None = None) -> Findings:
+def quickstart(settings: Settings, *, console: Console | None = None) -> QuickstartFindings:
     """Does the whole job and shows it.
 
     The output folder gets ``collected/``, ``corpus/``, ``heldout/``, ``run/``, ``model/``,
@@ -107,7 +107,7 @@ def quickstart(settings: Settings, *, console: Console | None = None) -> Finding
         return _quickstart(settings, console or Console(highlight=False))
 
 
-def _quickstart(settings: Settings, console: Console) -> Findings:
+def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
     output = settings.output
     watch = Stopwatch()
     # Before anything is written: the folder may hold a user's own files.
@@ -130,7 +130,7 @@ def _quickstart(settings: Settings, console: Console) -> Findings:
     with watch.time("measure"):
         tables.heading(console, 4, "Measuring retrieval on messages that training never saw")
         measured = _measure(result, folders, output)
-    findings = Findings(
+    findings = QuickstartFindings(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         seconds=dict(watch.seconds),
         sources=sources,

@@ -11,7 +11,13 @@ from rich.table import Table
 from interlingua.corpus.manifest import Manifest
 from interlingua.quickstart.catalogues import Source
 from interlingua.quickstart.demo import Demonstration
-from interlingua.quickstart.report import SCRIPTS, Findings, headline, source_cells, verdict
+from interlingua.quickstart.report import (
+    SCRIPTS,
+    QuickstartFindings,
+    headline,
+    source_cells,
+    verdict,
+)
 from interlingua.quickstart.scores import MIN_MESSAGES, LanguageScore
 from interlingua.runtime import duration
 
@@ -46,7 +52,7 @@ def show_corpus(console: Console, manifest: Manifest) -> None:
     console.print(f"dropped: {dropped}", style="dim", markup=False)
 
 
-def show_findings(console: Console, findings: Findings, output: Path) -> None:
+def show_findings(console: Console, findings: QuickstartFindings, output: Path) -> None:
     """Scores, verdict, demonstration, and how to go on."""
     console.print(_languages(findings.scores))
     console.print(_averages(findings))
@@ -98,7 +104,7 @@ def _languages(scores: Sequence[LanguageScore]) -> Table:
     return table
 
 
-def _averages(findings: Findings) -> Table:
+def _averages(findings: QuickstartFindings) -> Table:
     table = _table(
         "mean P@1", "script", "languages", "random", "TF-IDF", "encoder", "ratio", numbers=5
     )

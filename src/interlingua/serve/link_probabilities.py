@@ -21,7 +21,7 @@ from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, choose_calibration, load_calibrations
-from interlingua.mining.score import LEAST_PAIRS, PairScorer, ScoreConfig
+from interlingua.mining.score import LEAST_PAIRS, BitextScorer, ScoreConfig
 from interlingua.serve.model import ServedModel
 
 OWN_FILE = "calibration.json"
@@ -117,7 +117,7 @@ class LinkCalibrations:
                 f"a margin needs {least} pairs or more; learn with --cosine for shorter texts",
             )
         rows = [TextPair(one, other, source, target) for one, other in pairs]
-        blocks = [block.scores for block in PairScorer(encode, config).score(rows)]
+        blocks = [block.scores for block in BitextScorer(encode, config).score(rows)]
         if not blocks:
             return LinkProbabilities([], calibration.prior)
         scores = np.concatenate(blocks)

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
+from interlingua.arrays import normalize_rows
 from interlingua.encoder.encode import Dtype, automatic_dtype_name, encode_tokens
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.texts import check_text
@@ -197,8 +197,7 @@ def shape_vectors(vectors: Float32[ndarray, "n d"], form: VectorFormat) -> Float
     if not form.normalize or form.cuts:
         return form.cut(vectors)
     # The usual case without the copies of the general one.
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)))
+    return normalize_rows(vectors)
 
 
 def language_code(language: str | None) -> str | None:

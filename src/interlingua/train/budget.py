@@ -113,7 +113,7 @@ class Costs(NamedTuple):
     """Whether a pretrained encoder is evaluated before its first step."""
 
 
-class Fitted(NamedTuple):
+class FittedSteps(NamedTuple):
     """The steps that fit into a budget, with what had to change to that end."""
 
     steps: int
@@ -124,7 +124,7 @@ class Fitted(NamedTuple):
     """What one step takes with all that goes before and after it."""
 
 
-def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
+def fit(seconds: float, run: RunConfig, costs: Costs) -> FittedSteps:
     """The steps that fit into the time.
 
     Evaluations and checkpoints that would take most of it are spaced.
@@ -160,7 +160,7 @@ def fit(seconds: float, run: RunConfig, costs: Costs) -> Fitted:
             " teach little; give more budget_seconds, or lower run.global_batch_size or"
             " data.valid_pairs"
         )
-    return Fitted(steps, spaced.eval_steps, spaced.save_steps, tuple(warnings))
+    return FittedSteps(steps, spaced.eval_steps, spaced.save_steps, tuple(warnings))
 
 
 def _every(run: RunConfig, every: float) -> RunConfig:
@@ -207,7 +207,7 @@ def _measured_steps(
     engine: Engine,
     evaluate: Evaluate | None,
     budget_seconds: float,
-) -> Fitted:
+) -> FittedSteps:
     started = time.perf_counter()
     objective = build_objective(config, data.vocabulary, data.languages).to(engine.device)
     unsharded = engine.unsharded_copy(objective)

@@ -25,7 +25,7 @@ from interlingua.config import (
     to_mapping,
 )
 from interlingua.encoder.schema import SIZES as SIZE_KINDS
-from interlingua.encoder.schema import Maybe, Table
+from interlingua.encoder.schema import Maybe, ObjectOf
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.methods.matryoshka import Matryoshka
@@ -95,7 +95,7 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         # The bounds of a model file's sizes, so that no run writes a model that can't be read.
         kinds = {name: Maybe(kind) for name, kind in SIZE_KINDS.items() if name in SIZES}
-        problem = Table(kinds).problem(self.sizes(), "encoder")
+        problem = ObjectOf(kinds).problem(self.sizes(), "encoder")
         if problem is not None:
             key, found, expected = problem
             raise ConfigError(f"{key.replace('.', ': ')} is {found}, expected {expected}")

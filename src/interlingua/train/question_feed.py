@@ -17,7 +17,7 @@ from jaxtyping import Bool, Int64
 
 from interlingua.batches.questions import QuestionRows
 from interlingua.batches.table import TokenColumn
-from interlingua.corpus.questions import Passage, Question, read_questions
+from interlingua.corpus.questions import Question, TitledText, read_questions
 from interlingua.encoder.dual_encoder import with_title
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, DataError
@@ -115,7 +115,7 @@ class _Reader:
     def _add(self, question: Question) -> None:
         self._questions.add(self._section.question_prompt + question.text, question.language)
         right = self._place(question.positives[0], question.language)
-        wrong: list[Passage] = []
+        wrong: list[TitledText] = []
         if self._section.hard_negatives:  # else they are not even tokenized
             wrong = [
                 passage for passage in question.hard_negatives if passage not in question.positives
@@ -126,7 +126,7 @@ class _Reader:
         self._positives.append(right)
         self._negatives.append([*places])
 
-    def _place(self, passage: Passage, language: str) -> int:
+    def _place(self, passage: TitledText, language: str) -> int:
         text = self._section.passage_prompt + with_title(
             passage.text, passage.title, self._separating
         )

@@ -29,7 +29,7 @@ SPREAD_SENTENCES = 512
 """Of the validation set, that the spread of the embeddings is measured on."""
 
 
-class Measured(NamedTuple):
+class ValidationResult(NamedTuple):
     """Result of one evaluation."""
 
     metrics: dict[str, float]
@@ -79,7 +79,7 @@ def measure(
     *,
     evaluate: Evaluate | None,
     step: int,
-) -> Measured:
+) -> ValidationResult:
     """Validation loss with its terms, spread of the embeddings, and the caller's own metrics.
 
     Dropout is off.
@@ -99,7 +99,7 @@ def measure(
             metrics, found = _on_batches(objective, batches, engine)
         if evaluate is not None:
             metrics |= evaluate(objective.evaluated, step)
-        measured = Measured(metrics, found)
+        measured = ValidationResult(metrics, found)
         objective.train()
     shared = engine.share(measured)
     assert shared is not None

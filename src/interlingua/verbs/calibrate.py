@@ -13,7 +13,7 @@ from interlingua.runtime import Progress, silent
 from interlingua.verbs.shared import TwoTextsOptions, as_text
 
 if TYPE_CHECKING:
-    from interlingua.mining.calibrate import Calibrated
+    from interlingua.mining.calibrate import LearnedCalibration
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CalibrateOptions(TwoTextsOptions):
     seed: int = option(0, "Of the draw of held-out pairs.")
 
 
-def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> Calibrated:
+def run_calibrate(options: CalibrateOptions, progress: Progress = silent) -> LearnedCalibration:
     """Learns what a mining score is worth: the probability that a pair is a translation.
 
     Args:

@@ -11,7 +11,7 @@ from interlingua.files import PathLike
 from interlingua.options import INPUT, OUTPUT, Options, function_of, option
 
 if TYPE_CHECKING:
-    from interlingua.quickstart.report import Findings
+    from interlingua.quickstart.report import QuickstartFindings
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class QuickstartOptions(Options):
     )
 
 
-def run_quickstart(options: QuickstartOptions) -> Findings:
+def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
     """Collects translations, trains an encoder on them, measures it and shows what it can do.
 
     It prints what it finds as it goes, as the command line does.

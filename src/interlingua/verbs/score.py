@@ -55,7 +55,7 @@ class ScoredPair(NamedTuple):
 
 
 @dataclass(slots=True)
-class Scored:
+class ScoredStream:
     """The kept pairs, in their order, each scored when its turn comes.
 
     It is empty where they were written to a file.
@@ -191,7 +191,7 @@ def run_score(
     options: ScoreOptions,
     progress: Streamed = silent,
     stdout: TextIO | None = None,
-) -> Scored:
+) -> ScoredStream:
     """Scores or filters the pairs of a bitext of any length, in its order.
 
     The bitext is a file, or any iterable of a source and a target each.
@@ -219,12 +219,12 @@ def run_score(
     # A calibration holds for one model; without one there is no need to know which it is.
     encode, identity = open_model(options, identified=bool(options.calibration or learner))
     if learner is not None:
-        return Scored(lines=learner.run(stream, encode, model=identity, progress=progress))
+        return ScoredStream(lines=learner.run(stream, encode, model=identity, progress=progress))
     if options.output is not None or stdout is not None:
         lines = job.run(stream, encode, model=identity, stdout=stdout, progress=progress)
-        return Scored(lines=lines)
+        return ScoredStream(lines=lines)
     # In Python the pairs stream on to the caller; the report is complete with the last one.
-    found = Scored()
+    found = ScoredStream()
     rows = job.kept(stream, encode, model=identity, progress=progress, lines=found.lines)
     # They are read after this function has returned, when its own limit has ended.
     found.pairs = (

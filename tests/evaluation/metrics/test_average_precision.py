@@ -6,8 +6,8 @@ import pytest
 from interlingua.errors import DataError
 from interlingua.evaluation.metrics.average_precision import (
     NO_PASSAGE,
-    average_precision,
     padded_rows,
+    question_average_precision,
     ranks_without,
     relevant_ranks,
 )
@@ -32,12 +32,12 @@ def counts_of(relevant):
 def test_worked_by_hand():
     """Relevant at ranks 1, 3 and 6: (1/1 + 2/3 + 3/6) / 3; at rank 2 alone: 1/2."""
     ranks = np.array([[6, 1, 3], [2, 0, 0], [0, 0, 0]])
-    found = average_precision(ranks, np.array([3, 1, 0]))
+    found = question_average_precision(ranks, np.array([3, 1, 0]))
     np.testing.assert_allclose(found, [(1 + 2 / 3 + 1 / 2) / 3, 0.5, 0.0])
 
 
 def test_a_passage_missing_from_the_pool_counts_as_not_found():
-    assert average_precision(np.array([[1, 0]]), np.array([2])).tolist() == [0.5]
+    assert question_average_precision(np.array([[1, 0]]), np.array([2])).tolist() == [0.5]
 
 
 @pytest.mark.parametrize("cells", [1, 400, 2**24])
@@ -54,7 +54,9 @@ def test_ranks_against_sorting(cells, seed):
 def test_trec_eval_computes_the_same_map():
     pytrec_eval = pytest.importorskip("pytrec_eval")
     x, y, relevant = random_case(3)
-    ours = average_precision(relevant_ranks(x, y, padded_rows(relevant)), counts_of(relevant))
+    ours = question_average_precision(
+        relevant_ranks(x, y, padded_rows(relevant)), counts_of(relevant)
+    )
     # of equal scores trec_eval ranks the later id first: ids fall with the row
     ids = [f"d{len(y) - row:04}" for row in range(len(y))]
     run = {f"q{n}": dict(zip(ids, (x[n] @ y.T).tolist(), strict=True)) for n in range(len(x))}
@@ -68,7 +70,9 @@ def test_scikit_learn_computes_the_same_where_nothing_is_equal():
     rng = np.random.default_rng(4)
     x, y = rng.standard_normal((9, 5), np.float32), rng.standard_normal((80, 5), np.float32)
     relevant = [rng.choice(80, 3, replace=False).tolist() for _ in range(9)]
-    ours = average_precision(relevant_ranks(x, y, padded_rows(relevant)), counts_of(relevant))
+    ours = question_average_precision(
+        relevant_ranks(x, y, padded_rows(relevant)), counts_of(relevant)
+    )
     for query, of_query in enumerate(relevant):
         labels = np.isin(np.arange(80), of_query)
         assert ours[query] == pytest.approx(

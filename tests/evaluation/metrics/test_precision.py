@@ -4,20 +4,25 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from interlingua.evaluation.metrics.precision import average_precision, resampled_average_precision
+from interlingua.evaluation.metrics.precision import (
+    pair_average_precision,
+    resampled_average_precision,
+)
 
 
 def test_a_case_worked_by_hand():
     # ranks 1, 3 and 4 of four are positive: (1/1 + 2/3 + 3/4) / 3
-    found = average_precision(np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, True]))
+    found = pair_average_precision(
+        np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, False, True, True])
+    )
     assert found == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
 
 
 def test_equal_scores_share_the_precision_of_the_last():
     # both at 0.5 count together: precision 2/3 for the one positive among them
-    found = average_precision(np.array([0.9, 0.5, 0.5]), np.array([True, True, False]))
+    found = pair_average_precision(np.array([0.9, 0.5, 0.5]), np.array([True, True, False]))
     assert found == pytest.approx((1 + 2 / 3) / 2)
-    assert average_precision(np.array([0.5, 0.5, 0.9]), np.array([False, True, True])) == found
+    assert pair_average_precision(np.array([0.5, 0.5, 0.9]), np.array([False, True, True])) == found
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 12])
@@ -27,7 +32,7 @@ def test_scikit_learn_agrees(decimals):
         positive = draw.rand(size) < 0.4
         positive[0] = True
         scores = (draw.rand(size) + 0.3 * positive).round(decimals)
-        assert average_precision(scores, positive) == pytest.approx(
+        assert pair_average_precision(scores, positive) == pytest.approx(
             average_precision_score(positive, scores)
         )
 
@@ -69,7 +74,7 @@ def test_resamples_are_those_of_a_plain_loop(decimals, share, dtype):
 
 
 def test_nothing_positive_is_0():
-    assert average_precision(np.array([0.1, 0.2]), np.array([False, False])) == 0
+    assert pair_average_precision(np.array([0.1, 0.2]), np.array([False, False])) == 0
     assert resampled_average_precision(
         np.ones(2), np.zeros(2, bool), np.ones((3, 2), int)
     ).tolist() == [0, 0, 0]

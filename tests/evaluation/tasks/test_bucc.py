@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError, TaskError
+from interlingua.evaluation.data.bucc import TRAINING_GOLD
 from interlingua.evaluation.suite import evaluate
-from interlingua.evaluation.tasks.bucc import TRAINING_GOLD, BuccBestF1, BuccMargin, BuccMTEB
+from interlingua.evaluation.tasks.bucc import BuccBestF1, BuccMargin, BuccMTEB
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 PROTOCOLS = [BuccMargin, BuccBestF1, BuccMTEB]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from interlingua.evaluation.data.retrieval import Passage
+from interlingua.evaluation.data.retrieval import PoolPassage
 from interlingua.evaluation.tasks.missed_passages import Miss, misses, with_texts
 
 QRELS = {"q1": {"p1": 1}, "q2": {"p2": 1, "p9": 0}, "q3": {"p3": 2}, "q4": {"p4": 1}}
@@ -23,7 +23,7 @@ class Set:
     def passages(self):
         self.passes += 1
         return (
-            Passage(name, "Title" if name == "p9" else "", text)
+            PoolPassage(name, "Title" if name == "p9" else "", text)
             for name, text in self.texts.items()
         )
 

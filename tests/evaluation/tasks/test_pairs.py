@@ -50,7 +50,7 @@ def test_mteb_gives_the_same_number():
     from mteb.abstasks.pair_classification import AbsTaskPairClassification
     from sklearn.metrics.pairwise import paired_cosine_distances
 
-    from interlingua.evaluation.metrics.precision import average_precision
+    from interlingua.evaluation.metrics.precision import pair_average_precision
     from interlingua.evaluation.tasks.similarity import cosines
 
     draw = np.random.RandomState(0)
@@ -65,7 +65,7 @@ def test_mteb_gives_the_same_number():
         positive.astype(int),
         True,
     )
-    assert average_precision(cosines(x, y), positive) == pytest.approx(theirs["ap"], abs=1e-9)
+    assert pair_average_precision(cosines(x, y), positive) == pytest.approx(theirs["ap"], abs=1e-9)
     assert theirs["ap"] > 0.5
 
 

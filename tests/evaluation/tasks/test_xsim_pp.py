@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.corpus.augmented_sets import altered_file, read_altered
 from interlingua.corpus.evaluation_sets import aligned_files
 from interlingua.errors import ConfigError, DataError, TaskError
 from interlingua.evaluation.build import build_tasks
+from interlingua.evaluation.data.augmented_sets import altered_file, read_altered
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.xsim import XSim
 from interlingua.evaluation.tasks.xsim_pp import XSimPP, XSimPPGenerated

@@ -20,14 +20,14 @@ from interlingua.encoder.directory import read_json
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.language_map_files import MAP_FILE, read_map
 from interlingua.encoder.language_maps import LanguageMap
-from interlingua.encoder.schema import ANYTHING, MapOf, Maybe, Table, Text, shown
+from interlingua.encoder.schema import ANYTHING, MapOf, Maybe, ObjectOf, Text, shown
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.registry import BACKENDS
 
 MAPPED_FILE = "mapped_encoder.json"
 
 
-BASE = Table(
+BASE = ObjectOf(
     {"model": Text(), "backend": Text(), "options": MapOf(ANYTHING), "dtype": Maybe(Text())}
 )
 """What ``mapped_encoder.json`` may say."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from interlingua.errors import DataError
+from interlingua.evaluation.data.folders import full_code
 from interlingua.files import open_text
 
 _FILE = re.compile(
@@ -21,6 +22,11 @@ _FILE = re.compile(
 )
 ENGLISH = "en"
 _SPLITS = {"train": "training"}
+TRAINING = "training"
+TEST = "test"
+TRAINING_GOLD = {"de-en": 9580, "fr-en": 9086, "ru-en": 14435, "zh-en": 1899}
+"""Gold pairs of the shared task's training data."""
+_TUNING = (TRAINING, "sample", "dev", TEST)
 
 
 class BuccFiles(NamedTuple):
@@ -50,6 +56,38 @@ class BuccSplit(NamedTuple):
     source: BuccText
     target: BuccText
     gold: list[tuple[int, int]]
+
+
+class BuccPair(NamedTuple):
+    """A language pair: a split, and the test data where their gold is there.
+
+    The split is the one to score, or with test data the one to find a threshold on.
+    """
+
+    languages: tuple[str, str]
+    split: str
+    data: BuccSplit
+    test: BuccSplit | None
+
+    def splits(self) -> list[BuccSplit]:
+        """All that is read."""
+        if self.test is None:
+            return [self.data]
+        return [self.data, self.test]
+
+    def sentences(self) -> int:
+        """On both sides."""
+        return sum(len(split.source.ids) + len(split.target.ids) for split in self.splits())
+
+    def is_official(self, name: str) -> bool:
+        """Whether it is the shared task's training data of that name."""
+        return self.split == TRAINING and len(self.data.gold) == TRAINING_GOLD.get(name)
+
+    def contents(self) -> Iterator[Sequence[str]]:
+        """All ids, texts and gold pairs."""
+        for split in self.splits():
+            yield from (*split.source, *split.target)
+            yield [f"{source} {target}" for source, target in split.gold]
 
 
 def bucc_files(folder: Path) -> dict[str, dict[str, BuccFiles]]:
@@ -110,6 +148,40 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     if not gold:
         raise DataError("the file is empty; expected one pair of ids per line", path=files.gold)
     return BuccSplit(source, target, list(gold))
+
+
+def read_bucc_pair(
+    folder: Path, name: str, split: str | None = None, *, with_test: bool = False
+) -> BuccPair:
+    """A language pair of a folder.
+
+    Args:
+        folder: see ``bucc_files``.
+        name: ``de-en``.
+        split: to read; by default training, sample, dev or test, the first of these that has gold.
+        with_test: next to the training split read the test split, where that has gold.
+
+    Raises:
+        DataError: the gold of its split is not here, or a file is broken.
+    """
+    files = bucc_files(folder)[name]
+    with_gold = [split for split, one in files.items() if one.gold.is_file()]
+    possible: Sequence[str] = _TUNING
+    wanted = "any split"
+    if split:
+        possible = (split,)
+        wanted = f"the split {split!r}"
+    chosen = next((one for one in possible if one in with_gold), None)
+    if chosen is None:
+        there = ", ".join(with_gold) or "none"
+        raise DataError(
+            f"no gold file of {wanted} of {name}; splits that have one: {there}", path=folder
+        )
+    first, second = map(full_code, name.split("-"))
+    test: BuccSplit | None = None
+    if with_test and chosen == TRAINING and TEST in with_gold:
+        test = read_bucc(files[TEST])
+    return BuccPair((first, second), chosen, read_bucc(files[chosen]), test)
 
 
 def _read_text(path: Path) -> BuccText:

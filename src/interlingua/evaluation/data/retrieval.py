@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import folders_in
+from interlingua.evaluation.data.folders import content_sha256, folders_in
+from interlingua.evaluation.metrics.ranking import Qrels
 from interlingua.files import COMPRESSIONS, files_in, open_text
 from interlingua.json_text import load_json, parse_json
 
@@ -35,7 +36,7 @@ _MR_TYDI = re.compile(r"mrtydi-v[\d.]+-([a-z]+)")
 _MIRACL = re.compile(r"miracl-v([\d.]+)-([a-z]{2,3})")
 
 
-class Passage(NamedTuple):
+class PoolPassage(NamedTuple):
     """What is to be found; many have no title."""
 
     id: str
@@ -43,7 +44,7 @@ class Passage(NamedTuple):
     text: str
 
 
-Passages = Callable[[], Iterator[Passage]]
+Passages = Callable[[], Iterator[PoolPassage]]
 
 
 class RetrievalSet(NamedTuple):
@@ -155,10 +156,10 @@ def _read_questions(path: Path) -> RetrievalSet:
         _add(queries, name, question, path, number)
         qrels[name] = {passage: 1}
 
-    def passages() -> Iterator[Passage]:
+    def passages() -> Iterator[PoolPassage]:
         with open_text(passages_path) as texts:
             for number, text in enumerate(texts):
-                yield Passage(str(number), "", text.rstrip("\r\n"))
+                yield PoolPassage(str(number), "", text.rstrip("\r\n"))
 
     return RetrievalSet(_filled(queries, path), qrels, passages)
 
@@ -166,14 +167,14 @@ def _read_questions(path: Path) -> RetrievalSet:
 def _read_answer_sentences(path: Path) -> RetrievalSet:
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
-    sentences: list[Passage] = []
+    sentences: list[PoolPassage] = []
     try:
         articles = load_json(path)["data"]
         paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
         for number, paragraph in enumerate(paragraphs):
             # ids are paragraph.sentence, counted from 0, and the same in every language
             for place, sentence in enumerate(paragraph["sentences"]):
-                sentences.append(Passage(f"{number}.{place}", "", sentence))
+                sentences.append(PoolPassage(f"{number}.{place}", "", sentence))
             for question in paragraph["qas"]:
                 start = question["answers"][0]["answer_start"]
                 _add(queries, question["id"], question["question"], path, None)
@@ -242,7 +243,7 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
     )
 
 
-def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Passage]:
+def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[PoolPassage]:
     for path in files:
         for number, record in _records(path):
             name = _text(record, id_keys, path, number)
@@ -256,7 +257,7 @@ def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Pass
             else:
                 title = str(record.get("title") or "")
                 text = _text(record, ("text",), path, number)
-            yield Passage(name, title.strip(), text.strip())
+            yield PoolPassage(name, title.strip(), text.strip())
 
 
 def _line_count(files: Iterable[Path]) -> int:
@@ -351,3 +352,35 @@ def _packed(path: Path) -> Path:
 def _shard_number(path: Path) -> int:
     # docs-12.jsonl.gz: the digits before the first dot
     return int("".join(filter(str.isdigit, path.name.split(".", 1)[0])) or 0)
+
+
+def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
+    """The questions that count, and notes about the others."""
+    judged = {
+        query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0
+    }
+    if not judged:
+        raise DataError(
+            "no question has a relevant passage; check that questions and judgments belong together"
+        )
+    relevant: set[str] = set()
+    for grades in judged.values():
+        relevant.update(passage for passage, grade in grades.items() if grade > 0)
+    # nothing is dropped silently: whatever does not count is counted here
+    without_text = sum(query not in one.queries for query in judged)
+    without_judgment = sum(query not in one.qrels for query in one.queries)
+    counts = {
+        "questions have judgments and no text, and count as 0": without_text,
+        "questions have no relevant passage and were left out": len(one.qrels) - len(judged),
+        "questions have no judgment and were left out": without_judgment,
+        "relevant passages are not among the passages": len(relevant.difference(passages)),
+    }
+    return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
+
+
+def set_sha256(one: RetrievalSet, passages: str) -> str:
+    """SHA-256 of questions, judgments and passages; ``passages`` is the digest of these."""
+    judgments = []
+    for query, found in one.qrels.items():
+        judgments += [f"{query} {passage} {grade}" for passage, grade in found.items()]
+    return content_sha256([list(one.queries), list(one.queries.values()), judgments, [passages]])

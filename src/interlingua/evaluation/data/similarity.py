@@ -63,7 +63,7 @@ class SimilarityFile(NamedTuple):
     header: bool = False
 
 
-class ScoredPairs(NamedTuple):
+class JudgedPairs(NamedTuple):
     """Pairs of sentences and their judgments, higher for more similar."""
 
     first: list[str]
@@ -152,14 +152,14 @@ def sick_files(folder: Path) -> dict[str, SimilarityFile]:
     return found
 
 
-def read_scored_pairs(file: SimilarityFile) -> ScoredPairs:
+def read_scored_pairs(file: SimilarityFile) -> JudgedPairs:
     """Reads a set.
 
     Raises:
         DataError: a file is missing or empty, a row has too few columns, an empty text or a
             judgment that is no number, or texts and judgments have unequal lengths.
     """
-    pairs = ScoredPairs([], [], [], 0)
+    pairs = JudgedPairs([], [], [], 0)
     unjudged = 0
     for number, score, first, second in _rows(file):
         # SemEval judged some of a set's pairs only, and left the others blank

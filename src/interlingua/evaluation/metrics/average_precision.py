@@ -79,7 +79,7 @@ def _ranks(
     return ranks
 
 
-def average_precision(
+def question_average_precision(
     ranks: Int64[ndarray, "n r"], counts: Int64[ndarray, " n"]
 ) -> Float64[ndarray, " n"]:
     """Average precision of each question, trec_eval's ``map``.

@@ -75,7 +75,7 @@ class Job(NamedTuple):
     drawn_from: int = 0
 
 
-class Fitted(NamedTuple):
+class FittedClassifiers(NamedTuple):
     """The classifiers of a job, one per strength.
 
     Attributes:
@@ -106,7 +106,7 @@ def fit(
     *,
     classes: int,
     settings: LogisticSettings = SENTEVAL,
-) -> list[Fitted]:
+) -> list[FittedClassifiers]:
     """Fits logistic regressions by cross-entropy, each as if alone and from the same seed.
 
     Every ``epoch_size`` passes a classifier is scored on its dev set; the best of these states is
@@ -125,7 +125,7 @@ def fit(
     """
     # a bias is the weight of a constant
     ones = torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1)
-    found: dict[int, Fitted] = {}
+    found: dict[int, FittedClassifiers] = {}
     # folds differ in size by one example or so, and thus there are few sizes
     by_size: dict[int, list[int]] = {}
     for index, job in enumerate(jobs):
@@ -144,14 +144,14 @@ def _fit_same_size(
     jobs: Sequence[Job],
     classes: int,
     settings: LogisticSettings,
-) -> list[Fitted]:
+) -> list[FittedClassifiers]:
     """Jobs with training sets of one size, in step with each other.
 
     One leaves when all its classifiers have ended.
     """
     state = _State(x.shape[1], jobs, classes, settings, x.dtype)
     targets = F.one_hot(y, classes).to(x.dtype)
-    results: dict[int, Fitted] = {}
+    results: dict[int, FittedClassifiers] = {}
     # row i of the state is of jobs[running[i]]
     running = list(range(len(jobs)))
     orders = [_orders(job) for job in jobs]
@@ -170,7 +170,7 @@ def _fit_same_size(
         has_ended = state.misses.gt(settings.tenacity).all(1) | (epoch >= MAX_EPOCHS + 1)
         for row in has_ended.nonzero()[:, 0].tolist():
             best = state.best[row].clone()
-            results[running[row]] = Fitted(best, state.best_accuracy[row].numpy())
+            results[running[row]] = FittedClassifiers(best, state.best_accuracy[row].numpy())
         if has_ended.any():
             state.keep(~has_ended)
             running = [running[row] for row in (~has_ended).nonzero()[:, 0].tolist()]

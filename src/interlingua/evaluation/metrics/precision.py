@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Float64, Int
 from numpy import ndarray
 
 
-def average_precision(scores: Float[ndarray, " n"], positive: Bool[ndarray, " n"]) -> float:
+def pair_average_precision(scores: Float[ndarray, " n"], positive: Bool[ndarray, " n"]) -> float:
     """The mean over positive pairs of the precision among all pairs that score as high or higher.
 
     AP = sum_k (R_k - R_{k-1}) P_k over the distinct scores, highest first, as scikit-learn's

@@ -20,7 +20,7 @@ from interlingua.evaluation.metrics.logistic import (
     L2_GRID,
     SEED,
     SENTEVAL,
-    Fitted,
+    FittedClassifiers,
     Job,
     LogisticSettings,
     fit,
@@ -125,7 +125,7 @@ def validation_on_dev(
 
 
 def _tested(
-    fitted: Fitted,
+    fitted: FittedClassifiers,
     strength: int,
     test: tuple[Float32[ndarray, "m d"], Int64[ndarray, " m"]],
     dev_accuracy: float,
@@ -136,7 +136,7 @@ def _tested(
     return Outcome(float(right.mean()), dev_accuracy, right, predicted)
 
 
-def _chosen(fitted: Sequence[Fitted]) -> tuple[float, float]:
+def _chosen(fitted: Sequence[FittedClassifiers]) -> tuple[float, float]:
     """The strength with the best mean accuracy, in percent with two decimals, and that mean.
 
     The first of equals.

@@ -11,7 +11,8 @@ from numpy import ndarray
 from torch import Tensor
 
 from interlingua.arrays import normalize_rows
-from interlingua.corpus.augmented_sets import MISALIGNED, Altered
+from interlingua.corpus.hard_negatives import Altered
+from interlingua.evaluation.data.augmented_sets import MISALIGNED
 from interlingua.functional.margin import (
     MARGINS,
     Margin,

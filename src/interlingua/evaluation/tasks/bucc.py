@@ -10,22 +10,34 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float32
 from numpy import ndarray
 
-from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.bucc import BuccFiles, BuccSplit, bucc_files, read_bucc
-from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.data.bucc import (
+    TRAINING,
+    TRAINING_GOLD,
+    BuccFiles,
+    BuccPair,
+    BuccSplit,
+    bucc_files,
+    read_bucc_pair,
+)
 from interlingua.evaluation.examples import PER_SUBSET, cut, sample, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import weighted_scores
-from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult
+from interlingua.evaluation.scores import (
+    Example,
+    Items,
+    SubsetScores,
+    TaskResult,
+    with_shared_metrics,
+)
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit, check_at_least_one
 from interlingua.functional.margin import MARGINS, Margin
@@ -36,43 +48,6 @@ from interlingua.runtime import Progress, silent
 from interlingua.search.topk.exact import exact_topk, search_device
 
 DATASET = "bucc2018_zh_en"
-TRAINING = "training"
-TEST = "test"
-TRAINING_GOLD = {"de-en": 9580, "fr-en": 9086, "ru-en": 14435, "zh-en": 1899}
-"""Gold pairs of the shared task's training data."""
-_TUNING = (TRAINING, "sample", "dev", TEST)
-
-
-class BuccPair(NamedTuple):
-    """A language pair: a split, and the test data where their gold is there.
-
-    The split is the one to score, or with test data the one to find a threshold on.
-    """
-
-    languages: tuple[str, str]
-    split: str
-    data: BuccSplit
-    test: BuccSplit | None
-
-    def splits(self) -> list[BuccSplit]:
-        """All that is read."""
-        if self.test is None:
-            return [self.data]
-        return [self.data, self.test]
-
-    def sentences(self) -> int:
-        """On both sides."""
-        return sum(len(split.source.ids) + len(split.target.ids) for split in self.splits())
-
-    def is_official(self, name: str) -> bool:
-        """Whether it is the shared task's training data of that name."""
-        return self.split == TRAINING and len(self.data.gold) == TRAINING_GOLD.get(name)
-
-    def contents(self) -> Iterator[Sequence[str]]:
-        """All ids, texts and gold pairs."""
-        for split in self.splits():
-            yield from (*split.source, *split.target)
-            yield [f"{source} {target}" for source, target in split.gold]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +87,9 @@ class BuccTask(StreamedTask):
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; keeps the metrics that all language pairs have."""
+        # a pair without test data has no "f1"
         found = super().run(encoder, folder, progress)
-        found.subsets = _with_shared_metrics(found.subsets)
+        found.subsets = with_shared_metrics(found.subsets)
         return found
 
     def result_name(self, found: Findings) -> str:
@@ -125,13 +101,11 @@ class BuccTask(StreamedTask):
             return f"{self.name}_dev"
         return f"{self.name}_{found.folder.resolve().name}"
 
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """All language pairs, and those of the shared task's training data."""
-        count = len(found.subsets)
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{count}": found.subsets}
-        if found.is_official:
-            groups[f"bucc_{count}of{len(TRAINING_GOLD)}"] = found.subsets
-        return groups
+    def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """The language pairs of the shared task's training data."""
+        if not found.is_official:
+            return {}
+        return {f"bucc_{len(found.subsets)}of{len(TRAINING_GOLD)}": found.subsets}
 
     def files(self, folder: Path) -> dict[str, dict[str, BuccFiles]]:
         """The splits in a folder by language pair."""
@@ -156,25 +130,8 @@ class BuccTask(StreamedTask):
         Raises:
             DataError: the gold of its split is not here, or a file is broken.
         """
-        files = self.files(folder)[name]
-        with_gold = [split for split, one in files.items() if one.gold.is_file()]
-        possible: Sequence[str] = _TUNING
-        wanted = "any split"
-        if self.split:
-            possible = (self.split,)
-            wanted = f"the split {self.split!r}"
-        split = next((split for split in possible if split in with_gold), None)
-        if split is None:
-            there = ", ".join(with_gold) or "none"
-            raise DataError(
-                f"no gold file of {wanted} of {name}; splits that have one: {there}", path=folder
-            )
-        first, second = map(full_code, name.split("-"))
         # a threshold from any other split than training is scored on that split itself
-        test: BuccSplit | None = None
-        if self.uses_test and split == TRAINING and TEST in with_gold:
-            test = read_bucc(files[TEST])
-        return BuccPair((first, second), split, read_bucc(files[split]), test)
+        return read_bucc_pair(folder, name, self.split, with_test=self.uses_test)
 
     def source_languages(self, files: Mapping[str, Any]) -> dict[str, str]:
         """See ``LanguageTask.source_languages``; the first language of a pair."""
@@ -431,17 +388,6 @@ def _not_gold(extracted: Candidates, pair: BuccPair, limit: int) -> tuple[Exampl
 
 def _best(found: Extraction) -> dict[str, float]:
     return {"best_f1": found.f1, "best_precision": found.precision, "best_recall": found.recall}
-
-
-def _with_shared_metrics(subsets: Sequence[SubsetScores]) -> list[SubsetScores]:
-    """With the metrics that all of them have."""
-    # a pair without test data has no "f1", and means are over metrics that all pairs have
-    shared = set.intersection(*(set(subset.scores) for subset in subsets))
-    in_order = [metric for metric in subsets[0].scores if metric in shared]
-    found = []
-    for subset in subsets:
-        found.append(replace(subset, scores={metric: subset.scores[metric] for metric in in_order}))
-    return found
 
 
 def _is_held_out(subsets: Sequence[SubsetScores]) -> bool:

@@ -87,15 +87,14 @@ class FloresP1(PairwiseSearch):
         """The unordered pairs, each of which is scored in both directions."""
         return [f"{first}-{second}" for first, second in self.pairs(files, folder)]
 
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """All pairs, and of FLORES those of the paper's groups and table."""
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+    def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """Of FLORES, the pairs of the paper's groups and table."""
         if not self.is_protocol(found):
-            return groups
+            return {}
         circles = dict(LANGUAGE_GROUPS)
         for pair in TABLE_PAIRS.split():
             circles[pair] = tuple(full_code(code) for code in pair.split("-"))
         pairs_of = {}
         for name, codes in circles.items():
             pairs_of[name] = list(map("-".join, itertools.permutations(codes, 2)))
-        return groups | present_members(found.subsets, pairs_of)
+        return present_members(found.subsets, pairs_of)

@@ -12,10 +12,15 @@ from numpy import ndarray
 
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages
-from interlingua.evaluation.data.retrieval import RetrievalSet, Sets, answer_sentence_sets
+from interlingua.evaluation.data.retrieval import (
+    RetrievalSet,
+    Sets,
+    answer_sentence_sets,
+    judged_questions,
+)
 from interlingua.evaluation.metrics.average_precision import (
-    average_precision,
     padded_rows,
+    question_average_precision,
     ranks_without,
     relevant_ranks,
 )
@@ -33,7 +38,6 @@ from interlingua.evaluation.tasks.passages import (
     OF_ALL,
     PassageTask,
     ScoredQuestions,
-    judged_questions,
     set_and_id,
 )
 
@@ -177,8 +181,8 @@ def _average_precisions(
     # the padding reads passage 0, which is harmless, as it has rank 0 anyway
     removed = is_own[np.maximum(relevant, 0)]
     found = {
-        MAP: average_precision(ranks, counts),
-        WITHOUT_OWN: average_precision(ranks_without(ranks, removed), others),
+        MAP: question_average_precision(ranks, counts),
+        WITHOUT_OWN: question_average_precision(ranks_without(ranks, removed), others),
     }
     for metric, precisions in found.items():
         for query, precision in zip(questions, precisions.tolist(), strict=True):

@@ -11,8 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from interlingua.corpus.augmented_sets import MISALIGNED, Altered
+from interlingua.corpus.hard_negatives import Altered
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.data.augmented_sets import MISALIGNED
 from interlingua.evaluation.data.folders import content_sha256
 from interlingua.evaluation.examples import wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right

@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Int64
 from numpy import ndarray
 
-from interlingua.corpus.evaluation_sets import ntrex_files
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import choose_languages
+from interlingua.evaluation.data.ntrex import code_of, english_file, language_files
 from interlingua.evaluation.metrics.retrieval import is_right, weighted_scores
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.task import Findings
@@ -56,11 +56,6 @@ _GROUPS = (
 )
 
 
-def language_files(folder: Path) -> dict[str, Path]:
-    """The files by code: ``deu_Latn``, and ``fra_CA`` for a language in one region."""
-    return {_code(spelled): path for spelled, path in ntrex_files(folder).items()}
-
-
 def mteb_pairs() -> list[tuple[str, str]]:
     """The unordered pairs of languages that mteb scores in both directions, 958 of them."""
     bridges = set(_codes(_BRIDGES))
@@ -95,7 +90,7 @@ class NtrexXSim(MarginSearch):
         files = language_files(folder)
         if not files:
             return {}
-        english = _english(files, folder)
+        english = english_file(files, folder)
         pairs = {}
         for code, path in files.items():
             if code != ENGLISH:
@@ -145,7 +140,7 @@ class NtrexF1(PairwiseSearch):
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``."""
         # refuses a folder without the English source, which all references translate
-        _english(files, folder)
+        english_file(files, folder)
         chosen = self.chosen(files, folder)
         if self.directions == "english":
             pairs = [(code, ENGLISH) for code in chosen if code != ENGLISH]
@@ -186,9 +181,9 @@ class NtrexF1(PairwiseSearch):
         """By the number of sentences."""
         return _has_all_sentences(found)
 
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """All pairs, those to and from English, and mteb's."""
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+    def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """The pairs to and from English, and mteb's."""
+        groups = {}
         for name, side in (("to_english", 1), ("from_english", 0)):
             chosen = [subset for subset in found.subsets if subset.name.split("-")[side] == ENGLISH]
             if chosen:
@@ -206,22 +201,8 @@ def _has_all_sentences(found: Findings) -> bool:
     return all(subset.pairs == SENTENCES for subset in found.subsets)
 
 
-def _code(spelled: str) -> str:
-    language, region = parse(spelled)
-    # Chinese regions give the script, which the code of the language has: zho_Hant
-    if region is None or language.iso3 == "zho":
-        return language.code
-    return f"{language.iso3}_{region}"
-
-
 def _codes(spelled: str) -> list[str]:
-    return [_code(one) for one in spelled.split()]
-
-
-def _english(files: Mapping[str, Path], folder: Path) -> Path:
-    if ENGLISH not in files:
-        raise DataError("newstest2019-src.eng.txt is missing, the English source", path=folder)
-    return files[ENGLISH]
+    return [code_of(one) for one in spelled.split()]
 
 
 def _without_english(codes: Sequence[str], requested: Sequence[str] | None) -> list[str]:

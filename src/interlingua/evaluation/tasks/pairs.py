@@ -26,10 +26,9 @@ from interlingua.evaluation.data.pairs import (
     paws_x_sets,
     xnli_sets,
 )
-from interlingua.evaluation.metrics.precision import average_precision
-from interlingua.evaluation.scores import Items, SubsetScores
+from interlingua.evaluation.metrics.precision import pair_average_precision
+from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
-from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.similarity import cosines
 from interlingua.registry import check_choice
 
@@ -95,7 +94,7 @@ class PairClassificationTask(LanguageTask):
         # boolean gold: comparison resamples the average precision from it, see ``Items``
         items = Items(cosines(first, second), positive)
         scores = {
-            "average_precision": average_precision(items.values, positive),
+            "average_precision": pair_average_precision(items.values, positive),
             "positive_share": float(positive.mean()),
         }
         return Scored(scores, items)
@@ -105,11 +104,6 @@ class PairClassificationTask(LanguageTask):
         if found.revision is not None:
             return True
         return all(subset.pairs == self.size() for subset in found.subsets)
-
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """All languages, and those of the paper."""
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
-        return groups | members_by_language(found.subsets, self.paper_groups)
 
     def label(self) -> str:
         """What the result is called; a split that is not the protocol's is part of the name."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from jaxtyping import Int64
+from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
 from interlingua.corpus.evaluation_sets import read_aligned, read_lines
@@ -16,9 +16,64 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.scores import Items, SubsetScores
+from interlingua.evaluation.scores import Example, Items, SubsetScores
 from interlingua.evaluation.task import Findings, LanguageTask, TextCounter
 from interlingua.runtime import Progress
+
+
+class Embedded(NamedTuple):
+    """The sentences of one language with their vectors."""
+
+    language: str
+    texts: Sequence[str]
+    vectors: Float32[ndarray, "n d"]
+
+
+class Direction(NamedTuple):
+    """What a search from one language to another finds.
+
+    Attributes:
+        languages: of the queries and of the candidates.
+        nearest: the row of each query's nearest candidate.
+        right: whether it is the query's translation.
+        examples: a sample of the wrong ones.
+    """
+
+    languages: tuple[str, str]
+    nearest: Int64[ndarray, " n"]
+    right: Bool[ndarray, " n"]
+    examples: tuple[Example, ...]
+
+
+def both_directions(
+    first: Embedded, second: Embedded, *, limit: int, compare: str = "index"
+) -> tuple[Direction, Direction]:
+    """Searches the translations of each side among the other, by cosine.
+
+    Args:
+        first: sentences.
+        second: their translations, row by row.
+        limit: wrong neighbors to keep per direction.
+        compare: with ``text`` a candidate of the same text as the translation is right too.
+    """
+    # one matrix of similarities serves both directions
+    to_second, to_first = nearest_both_ways(first.vectors, second.vectors)
+
+    def direction(source: Embedded, target: Embedded, nearest: Int64[ndarray, " n"]) -> Direction:
+        languages = (source.language, target.language)
+        right = is_right(nearest, target.texts if compare == "text" else None)
+        examples = wrong_neighbors(
+            right,
+            nearest,
+            source.texts,
+            target.texts,
+            cosine_of(source.vectors, target.vectors),
+            languages=languages,
+            limit=limit,
+        )
+        return Direction(languages, nearest, right, examples)
+
+    return direction(first, second, to_second), direction(second, first, to_first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,28 +105,24 @@ class PairwiseSearch(LanguageTask):
         for first, second in pairs:
             x = encoder.encode(texts[first], language=full_code(first))
             y = encoder.encode(texts[second], language=full_code(second))
-            # one matrix of similarities serves both directions
-            to_second, to_first = nearest_both_ways(x, y)
-            for source, target, nearest, score in (
-                (first, second, to_second, cosine_of(x, y)),
-                (second, first, to_first, cosine_of(y, x)),
+            forward, backward = both_directions(
+                Embedded(full_code(first), texts[first], x),
+                Embedded(full_code(second), texts[second], y),
+                limit=self.examples,
+            )
+            for name, direction in (
+                (f"{first}-{second}", forward),
+                (f"{second}-{first}", backward),
             ):
-                name = f"{source}-{target}"
-                languages = (full_code(source), full_code(target))
-                scores, found.items[name] = self.scores_of(nearest)
+                scores, found.items[name] = self.scores_of(direction.nearest)
                 subset = SubsetScores(
-                    name=name, languages=languages, pairs=len(nearest), scores=scores
+                    name=name,
+                    languages=direction.languages,
+                    pairs=len(direction.nearest),
+                    scores=scores,
                 )
                 found.subsets.append(subset)
-                found.examples[name] = wrong_neighbors(
-                    is_right(nearest),
-                    nearest,
-                    texts[source],
-                    texts[target],
-                    score,
-                    languages=languages,
-                    limit=self.examples,
-                )
+                found.examples[name] = direction.examples
             counter(f"{first}-{second}", sentences)
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, get_args
@@ -186,14 +186,13 @@ class ParaCrawlRetrieval(StreamedTask):
         """By the name of the folder."""
         return "paracrawl" in found.folder.resolve().name.lower()
 
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """All languages, and those of the paper."""
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
+    def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """The languages of the paper, on its data."""
         paper = {full_code(code) for code in LANGUAGES.split()}
         present = [subset for subset in found.subsets if paper.intersection(subset.languages)]
-        if present and self.is_protocol(found):
-            groups[f"paracrawl_{len(present)}of{len(paper)}"] = present
-        return groups
+        if not present or not self.is_protocol(found):
+            return {}
+        return {f"paracrawl_{len(present)}of{len(paper)}": present}
 
 
 def _english_first(files: Sequence[Path], code: str) -> Iterator[tuple[str, str]]:

@@ -21,16 +21,14 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
     check_enough,
     choose_languages,
-    content_sha256,
     full_code,
 )
-from interlingua.evaluation.data.retrieval import Passage, RetrievalSet, Sets
+from interlingua.evaluation.data.retrieval import PoolPassage, RetrievalSet, Sets, set_sha256
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
 from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors
 from interlingua.evaluation.task import Findings, LanguageTask, TextCounter
-from interlingua.evaluation.tasks.groups import members_by_language
 from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
@@ -98,7 +96,7 @@ class PassageTask(LanguageTask):
         for name, one in sets.items():
             embedded = functools.partial(count, f"{name} passages")
             pools[name] = self._embed_passages(encoder, one, codes[name], embedded)
-            found.digests[name] = _digest(one, pools[name].digest)
+            found.digests[name] = set_sha256(one, pools[name].digest)
         missed = {}
         for name, one in sets.items():
             scored = self._score(encoder, name, sets, pools, codes[name])
@@ -113,11 +111,6 @@ class PassageTask(LanguageTask):
         measure = "cosine" if self._is_by_cosine(encoder) else "inner product"
         found.examples = with_texts(missed, sets, codes, measure)
         return found
-
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """All languages, and those that papers average over."""
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
-        return groups | members_by_language(found.subsets, self.paper_groups)
 
     def embed_shard(
         self,
@@ -193,12 +186,12 @@ class PassageTask(LanguageTask):
         digest = hashlib.sha256()
 
         # one pass: the digest is taken of what is read, and ids are kept of what is embedded
-        def read() -> Iterator[Passage]:
+        def read() -> Iterator[PoolPassage]:
             for passage in one.passages():
                 digest.update("\t".join(passage).encode() + b"\n")
                 yield passage
 
-        def embed(portion: Sequence[Passage]) -> Int64[ndarray, " n"]:
+        def embed(portion: Sequence[PoolPassage]) -> Int64[ndarray, " n"]:
             ids.extend([passage.id for passage in portion])
             rows = _keep(encoder, portion, language)
             embedded(len(portion))
@@ -270,7 +263,7 @@ class PassageTask(LanguageTask):
 
 
 def _keep(
-    encoder: CachedEncoder, portion: Sequence[Passage], language: str
+    encoder: CachedEncoder, portion: Sequence[PoolPassage], language: str
 ) -> Int64[ndarray, " n"]:
     """Embeds passages; gives the row of each."""
     texts = [passage.text for passage in portion]
@@ -278,39 +271,7 @@ def _keep(
     return encoder.keep(texts, titles=titles, language=language, role="passage")
 
 
-def judged_questions(one: RetrievalSet, passages: Sequence[str]) -> tuple[Qrels, list[str]]:
-    """The questions that count, and notes about the others."""
-    judged = {
-        query: grades for query, grades in one.qrels.items() if max(grades.values(), default=0) > 0
-    }
-    if not judged:
-        raise DataError(
-            "no question has a relevant passage; check that questions and judgments belong together"
-        )
-    relevant: set[str] = set()
-    for grades in judged.values():
-        relevant.update(passage for passage, grade in grades.items() if grade > 0)
-    # nothing is dropped silently: whatever does not count is counted here
-    without_text = sum(query not in one.queries for query in judged)
-    without_judgment = sum(query not in one.qrels for query in one.queries)
-    counts = {
-        "questions have judgments and no text, and count as 0": without_text,
-        "questions have no relevant passage and were left out": len(one.qrels) - len(judged),
-        "questions have no judgment and were left out": without_judgment,
-        "relevant passages are not among the passages": len(relevant.difference(passages)),
-    }
-    return judged, [f"{count:,} {what}" for what, count in counts.items() if count]
-
-
 def set_and_id(passage: str) -> tuple[str, str]:
     """``sw/12`` -> the set's name and the passage's id in it."""
     name, _, own = passage.partition("/")
     return name, own
-
-
-def _digest(one: RetrievalSet, passages: str) -> str:
-    """Of questions, judgments and passages; ``passages`` is the digest of these."""
-    judgments = []
-    for query, found in one.qrels.items():
-        judgments += [f"{query} {passage} {grade}" for passage, grade in found.items()]
-    return content_sha256([list(one.queries), list(one.queries.values()), judgments, [passages]])

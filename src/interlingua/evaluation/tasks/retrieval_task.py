@@ -14,7 +14,7 @@ from interlingua.config import refuse_unread
 from interlingua.errors import ConfigError
 from interlingua.evaluation.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.retrieval import RetrievalSet
+from interlingua.evaluation.data.retrieval import RetrievalSet, judged_questions
 from interlingua.evaluation.metrics.language_fairness import (
     FAIRNESS,
     language_fairness,
@@ -33,7 +33,6 @@ from interlingua.evaluation.tasks.passages import (
     OF_ALL,
     PassageTask,
     ScoredQuestions,
-    judged_questions,
     set_and_id,
 )
 from interlingua.registry import check_choice

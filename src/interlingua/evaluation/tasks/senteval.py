@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -119,10 +119,10 @@ class SentEval(Task):
         """By the sizes of the training sets."""
         return found.is_official
 
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
+    def members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
         """All tasks, and those with SentEval's own training sets."""
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
-        return groups | present_members(found.subsets, {"senteval": list(SIZES)})
+        with_own_sizes = present_members(found.subsets, {"senteval": list(SIZES)})
+        return {**super().members(found), **with_own_sizes}
 
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings

@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float32, Float64
 from numpy import ndarray
 
+from interlingua.arrays import row_cosines
 from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code, language_pair
-from interlingua.evaluation.data.similarity import ScoredPairs, SimilarityFile, read_scored_pairs
+from interlingua.evaluation.data.similarity import JudgedPairs, SimilarityFile, read_scored_pairs
 from interlingua.evaluation.metrics.correlation import (
     bootstrap_spearman,
     interval,
@@ -56,7 +57,7 @@ class SimilarityTask(LanguageTask):
         if self.resamples < 0:
             raise ConfigError(f"resamples must be 0 or more, got {self.resamples}")
 
-    def units(self, folder: Path) -> Iterable[Unit[ScoredPairs]]:
+    def units(self, folder: Path) -> Iterable[Unit[JudgedPairs]]:
         """The sets.
 
         Raises:
@@ -79,7 +80,7 @@ class SimilarityTask(LanguageTask):
                 sentences=2 * len(pairs.gold),
             )
 
-    def score(self, encoder: CachedEncoder, unit: Unit[ScoredPairs]) -> Scored:
+    def score(self, encoder: CachedEncoder, unit: Unit[JudgedPairs]) -> Scored:
         """See ``Task.score``."""
         first = encoder.encode(unit.data.first, language=unit.languages[0])
         second = encoder.encode(unit.data.second, language=unit.languages[1])
@@ -147,7 +148,7 @@ class SimilarityTask(LanguageTask):
 
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
-    ) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
+    ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
         """The sets' languages and contents."""
         sets = {}
         for name, file in files.items():
@@ -155,12 +156,11 @@ class SimilarityTask(LanguageTask):
             sets[name] = ((first, second), read_scored_pairs(file))
         return sets
 
-    def members(self, found: Findings) -> dict[str, Sequence[SubsetScores]]:
-        """All sets, and those that papers average over."""
-        groups: dict[str, Sequence[SubsetScores]] = {f"all_{len(found.subsets)}": found.subsets}
-        if self.is_protocol(found):
-            groups |= present_members(found.subsets, self.paper_groups)
-        return groups
+    def paper_members(self, found: Findings) -> Mapping[str, Sequence[SubsetScores]]:
+        """The sets that papers average over, of the protocol's own data."""
+        if not self.is_protocol(found):
+            return {}
+        return present_members(found.subsets, self.paper_groups)
 
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
@@ -176,10 +176,7 @@ class SimilarityTask(LanguageTask):
 
 def cosines(x: Float32[ndarray, "n d"], y: Float32[ndarray, "n d"]) -> Float64[ndarray, " n"]:
     """The cosine of each pair of rows, rounded to ``DECIMALS``."""
-    x = x.astype(np.float64)
-    y = y.astype(np.float64)
-    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-    return np.asarray(np.round((x * y).sum(axis=1) / np.maximum(lengths, 1e-24), DECIMALS))
+    return np.asarray(np.round(row_cosines(x, y), DECIMALS))
 
 
 def _has(item: str, file: SimilarityFile) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.data.similarity import (
-    ScoredPairs,
+    JudgedPairs,
     SimilarityFile,
     Split,
     read_scored_pairs,
@@ -127,7 +127,7 @@ class STSBenchmark(SimilarityTask):
 
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
-    ) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
+    ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
         """See ``SimilarityTask.read``.
 
         The two files of a pair must have one column of judgments.
@@ -247,14 +247,14 @@ class Sick(SimilarityTask):
 
     def read(
         self, files: Mapping[str, SimilarityFile], folder: Path
-    ) -> dict[str, tuple[tuple[str, str], ScoredPairs]]:
+    ) -> dict[str, tuple[tuple[str, str], JudgedPairs]]:
         """One set of all splits."""
         missing = [split for split in self.splits if split not in files]
         if missing:
             raise DataError(
                 f"the split {missing[0]} is not here; there are: {', '.join(files)}", path=folder
             )
-        pooled = ScoredPairs([], [], [], 0)
+        pooled = JudgedPairs([], [], [], 0)
         for split in self.splits:
             part = read_scored_pairs(files[split])
             pooled.first.extend(part.first)

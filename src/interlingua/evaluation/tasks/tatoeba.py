@@ -8,11 +8,10 @@ from typing import ClassVar
 
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import set_name
-from interlingua.evaluation.examples import cosine_of, wrong_neighbors
-from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import Scored, Unit
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
+from interlingua.evaluation.tasks.pairwise import Embedded, both_directions
 from interlingua.evaluation.tasks.translations import (
     TranslationPair,
     Translations,
@@ -51,38 +50,19 @@ class Tatoeba(TranslationTask):
         sources, targets, _ = unit.data
         x = encoder.encode(sources, language=source)
         y = encoder.encode(targets, language=target)
-        nearest_target, nearest_source = nearest_both_ways(x, y)
-        # with texts, a candidate of the same text as the translation is right too
-        if self.compare == "text":
-            right_forward = is_right(nearest_target, targets)
-            right_backward = is_right(nearest_source, sources)
-        else:
-            right_forward = is_right(nearest_target)
-            right_backward = is_right(nearest_source)
-        forward = float(right_forward.mean())
-        backward = float(right_backward.mean())
+        forward, backward = both_directions(
+            Embedded(source, sources, x),
+            Embedded(target, targets, y),
+            limit=self.examples,
+            compare=self.compare,
+        )
+        accuracy_forward = float(forward.right.mean())
+        accuracy_backward = float(backward.right.mean())
         scores = {
-            "accuracy": (forward + backward) / 2,
-            "accuracy_forward": forward,
-            "accuracy_backward": backward,
+            "accuracy": (accuracy_forward + accuracy_backward) / 2,
+            "accuracy_forward": accuracy_forward,
+            "accuracy_backward": accuracy_backward,
         }
-        examples = wrong_neighbors(
-            right_forward,
-            nearest_target,
-            sources,
-            targets,
-            cosine_of(x, y),
-            languages=(source, target),
-            limit=self.examples,
-        )
-        examples += wrong_neighbors(
-            right_backward,
-            nearest_source,
-            targets,
-            sources,
-            cosine_of(y, x),
-            languages=(target, source),
-            limit=self.examples,
-        )
         # each line's mean of both directions, of which the main score is the mean
-        return Scored(scores, Items(right_forward / 2 + right_backward / 2), examples)
+        by_line = Items(forward.right / 2 + backward.right / 2)
+        return Scored(scores, by_line, forward.examples + backward.examples)

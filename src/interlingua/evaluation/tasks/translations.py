@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from interlingua.corpus.augmented_sets import Altered
 from interlingua.corpus.evaluation_sets import (
     PairFile,
     aligned_files,
@@ -16,6 +15,7 @@ from interlingua.corpus.evaluation_sets import (
     read_aligned,
     read_pair_file,
 )
+from interlingua.corpus.hard_negatives import Altered
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import choose_languages, full_code, pair_files_by_key
 from interlingua.evaluation.examples import PER_SUBSET

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from interlingua.corpus.augmented_sets import (
+from interlingua.corpus.hard_negatives import KINDS, Altered, check_request, hard_negatives
+from interlingua.errors import DataError
+from interlingua.evaluation.data.augmented_sets import (
     GENERATED,
-    Altered,
     altered_file,
     read_altered,
     write_altered,
 )
-from interlingua.corpus.hard_negatives import KINDS, check_request, hard_negatives
-from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS

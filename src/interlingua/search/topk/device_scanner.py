@@ -95,8 +95,8 @@ class DeviceScanner:
     ) -> None:
         """See ``Scanner``."""
         width = x.matrix.shape[1]
-        left = _Side(x, of_x, x.precision.slack(y.precision, width, 0), self.device)
-        right = _Side(y, of_y, y.precision.slack(x.precision, width, 0), self.device)
+        left = _DeviceBlock(x, of_x, x.precision.slack(y.precision, width, 0), self.device)
+        right = _DeviceBlock(y, of_y, y.precision.slack(x.precision, width, 0), self.device)
         with sums_in_float32():
             for i in range(0, len(x.vectors), self.tile[0]):
                 rows = slice(i, min(i + self.tile[0], len(x.vectors)))
@@ -107,7 +107,7 @@ class DeviceScanner:
         if of_y is not None:
             right.write(of_y)
 
-    def _tile(self, left: _Side, right: _Side, rows: slice, columns: slice) -> None:
+    def _tile(self, left: _DeviceBlock, right: _DeviceBlock, rows: slice, columns: slice) -> None:
         """Brings the lists up to date with a tile's pairs, or with those of its two halves."""
         pairs = self._near(left, right, rows, columns)
         if pairs is None:
@@ -120,7 +120,7 @@ class DeviceScanner:
         right.add(columns, column, values, row + left.block.start)
 
     def _near(
-        self, left: _Side, right: _Side, rows: slice, columns: slice
+        self, left: _DeviceBlock, right: _DeviceBlock, rows: slice, columns: slice
     ) -> tuple[Int64[Tensor, " p"], Int64[Tensor, " p"]] | None:
         """Pairs with a bound that reaches a list; None for too many to look at."""
         products = torch.mm(left.padded(rows), right.padded(columns).T)
@@ -149,7 +149,7 @@ class DeviceScanner:
         return row + rows.start, column + columns.start
 
 
-class _Side:
+class _DeviceBlock:
     """A block with its lists on the device.
 
     Args:

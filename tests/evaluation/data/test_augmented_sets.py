@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from interlingua.corpus.augmented_sets import (
+from interlingua.errors import DataError
+from interlingua.evaluation.data.augmented_sets import (
     MISALIGNED,
     Altered,
     altered_file,
     read_altered,
     write_altered,
 )
-from interlingua.errors import DataError
 
 
 def lay(folder, lines, table, language="eng_Latn", split="devtest"):

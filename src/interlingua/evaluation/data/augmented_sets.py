@@ -13,9 +13,10 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from interlingua.corpus.evaluation_sets import read_lines
+from interlingua.corpus.hard_negatives import Altered
 from interlingua.errors import DataError
 from interlingua.files import atomic_write
 from interlingua.json_text import parse_json, read_json_text
@@ -27,20 +28,6 @@ right sentence."""
 GENERATED = "generated_"
 """In front of the kinds of what ``corpus.hard_negatives`` made, which tells it from LASER's set."""
 _FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|dev)")
-
-
-class Altered(NamedTuple):
-    """A sentence that is nearly another one, and means something else.
-
-    Attributes:
-        text: one line.
-        original: the sentence that it was made from; empty where the files don't say.
-        kind: what was altered, ``number``.
-    """
-
-    text: str
-    original: str
-    kind: str
 
 
 def altered_file(folder: Path, language: str) -> Path | None:

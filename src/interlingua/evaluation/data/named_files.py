@@ -1,0 +1,86 @@
+"""Line-aligned files of the user's own, named after their language in any way.
+
+``German.txt``, ``corpus.de``, ``German.csv`` with a column ``text``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interlingua.corpus.evaluation_sets import one_each
+from interlingua.corpus.sentence_table import is_table
+from interlingua.errors import DataError
+from interlingua.files import COMPRESSIONS, files_in
+from interlingua.languages import resolve
+
+
+def named_files(folder: Path) -> dict[str, Path]:
+    """The ``.txt`` files of a folder that are named after a language in any way.
+
+    For example ``German.txt`` or ``pt-BR.txt``.
+
+    Raises:
+        DataError: two files are of one language.
+    """
+    found = []
+    for path in files_in(folder):
+        language, _, ending = _uncompressed(path.name).rpartition(".")
+        if ending == "txt" and _is_language(language):
+            found.append((language, path))
+    return one_each(found)
+
+
+def table_files(folder: Path) -> dict[str, Path]:
+    """The tables (CSV, XLSX) of a folder that are named after a language.
+
+    For example ``German.csv`` or ``pt-BR.xlsx``.
+
+    Raises:
+        DataError: two files are of one language.
+    """
+    found = []
+    for path in files_in(folder):
+        language, _, _ = _uncompressed(path.name).rpartition(".")
+        if is_table(path) and _is_language(language):
+            found.append((language, path))
+    return one_each(found)
+
+
+def suffixed_files(folder: Path) -> dict[str, Path]:
+    """The files of a folder that end with a language, ``corpus.de`` and ``corpus.en``.
+
+    None where only a single file does.
+
+    Raises:
+        DataError: two files are of one language, or they are parts of several texts (``dev.de``
+            next to ``test.de``).
+    """
+    found = []
+    texts = set()
+    for path in files_in(folder):
+        text, _, language = _uncompressed(path.name).rpartition(".")
+        if text and _is_language(language):
+            found.append((language, path))
+            texts.add(text)
+    if len(found) < 2:  # a text in one language is aligned with nothing
+        return {}
+    if len(texts) > 1:
+        several = ", ".join(f"{text}.*" for text in sorted(texts)[:4])
+        raise DataError(
+            f"files of {len(texts)} texts ({several}); give each a folder of its own", path=folder
+        )
+    return one_each(found)
+
+
+def _uncompressed(name: str) -> str:
+    for ending in COMPRESSIONS:
+        name = name.removesuffix(ending)
+    return name
+
+
+def _is_language(spelled: str) -> bool:
+    try:
+        resolve(spelled)
+    except DataError:
+        return False
+    return True

@@ -1,0 +1,54 @@
+"""Files of NTREX-128, line-aligned.
+
+``newstest2019-src.eng.txt`` and ``newstest2019-ref.<lang>.txt``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from interlingua.errors import DataError
+from interlingua.files import files_in
+from interlingua.languages import parse
+
+ENGLISH = "eng_Latn"
+NTREX_FILE = re.compile(
+    r"newstest2019-(?:src|ref)\.([a-z]{3}(?:-[A-Za-z]{2,4})?)\.txt(?:\.(?:gz|xz|zst))?"
+)
+
+
+def ntrex_files(folder: Path) -> dict[str, Path]:
+    """The files of NTREX-128 by language as they spell it, ``fra-CA``.
+
+    The second Spanish reference is left aside.
+    """
+    return {
+        match[1]: path for path in files_in(folder) if (match := NTREX_FILE.fullmatch(path.name))
+    }
+
+
+def language_files(folder: Path) -> dict[str, Path]:
+    """The files by code: ``deu_Latn``, and ``fra_CA`` for a language in one region."""
+    return {code_of(spelled): path for spelled, path in ntrex_files(folder).items()}
+
+
+def english_file(files: Mapping[str, Path], folder: Path) -> Path:
+    """The source, which all references translate.
+
+    Raises:
+        DataError: it is missing.
+    """
+    if ENGLISH not in files:
+        raise DataError("newstest2019-src.eng.txt is missing, the English source", path=folder)
+    return files[ENGLISH]
+
+
+def code_of(spelled: str) -> str:
+    """The code of a language as the files spell it: ``fra_CA`` of ``fra-CA``."""
+    language, region = parse(spelled)
+    # Chinese regions give the script, which the code of the language has: zho_Hant
+    if region is None or language.iso3 == "zho":
+        return language.code
+    return f"{language.iso3}_{region}"
