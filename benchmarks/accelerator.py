@@ -9,11 +9,15 @@ Checks, each on the device and on the CPU with the same weights:
 - ``methods``: loss and gradients of every training method;
 - ``resume``: six steps, and three steps, a checkpoint and three more, end with the same bytes
   (``run.deterministic``);
+- ``attention``: contexts and gradients of packed sentences in each dtype, without FlashAttention,
+  against SDPA in float32 sentence by sentence;
 - ``encode``: vectors in float32, bfloat16 and TF32;
 - ``topk``: exact neighbors, to the bit.
 
 Measures, with random weights in XLM-R's base and large shape:
 
+- ``attention``: a layer's attention of packed sentences, forward and backward, next to groups of
+  equal length;
 - ``encode``: sentences and tokens per second of mixed lengths, and the share of the GPU's rate in
   large products that this is, next to sentence-transformers in bfloat16 with SDPA;
 - ``train``: tokens per second of MEXMA and InfoNCE steps, and the same share, without and with
@@ -81,6 +85,8 @@ WITHOUT_DROPOUT = {"cross_encoder": {"head_dropout": 0.0}}
 LOSS_TOLERANCE = 1e-4
 GRADIENT_TOLERANCE = 1e-3
 """Of float32, relative to the largest gradient: sums in another order."""
+ATTENTION_TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+"""Relative to the largest number of what is compared."""
 VECTOR_TOLERANCE = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 3e-2}
 
 
@@ -233,6 +239,92 @@ def topk(report: Report) -> None:
     report.check(
         "topk", holds=differ == 0, found=f"{differ} of {8 * (n + m):,} values and neighbors differ"
     )
+
+
+def attention(report: Report) -> None:
+    """Packed attention where FlashAttention can't run, in every dtype.
+
+    It is compared with SDPA in float32, sentence by sentence, of the same rounded numbers.
+    """
+    import torch
+
+    from interlingua.encoder import efficient
+    from interlingua.encoder.attention import Layout
+
+    heads, head_width = (2, 16) if report.tiny else (16, 64)
+    draw = random.Random(0)
+    lengths = [_length(draw) for _ in range(10 if report.tiny else 400)]
+    bounds = torch.tensor([0, *lengths]).cumsum(0).int()
+    torch.manual_seed(0)
+    numbers = torch.randn(sum(lengths), 3 * heads * head_width)
+    layout = Layout.of(bounds, device=report.device)
+    for name, tolerance in ATTENTION_TOLERANCE.items():
+        qkv = layout.arrange(numbers.to(report.device, getattr(torch, name)))
+        is_packed = efficient.available(qkv, head_width)
+        found = _attended(qkv, layout, heads)
+        expected = _attended_by_sdpa(qkv, layout, heads)
+        apart = max(
+            float((one.float() - other).abs().max() / other.abs().max())
+            for one, other in zip(found, expected, strict=True)
+        )
+        how = "one kernel" if is_packed else "groups of equal length"
+        report.check(
+            f"attention {name}", holds=apart <= tolerance, found=f"{how}, apart by {apart:.1e}"
+        )
+        if is_packed:
+            _measure_packed(report, name, functools.partial(_attended, qkv, layout, heads))
+
+
+def _measure_packed(report: Report, name: str, run: Callable[[], Any]) -> None:
+    """Of one layer's attention: seconds, and how many times faster than by groups."""
+    from unittest import mock
+
+    from interlingua.encoder import efficient
+
+    run()
+    packed = _seconds(report, run)
+    with mock.patch.object(efficient, "available", return_value=False):
+        run()
+        by_groups = _seconds(report, run)
+    report.measure(f"attention {name}", seconds=packed, times_groups=by_groups / packed)
+
+
+def _attended(qkv: Any, layout: Any, heads: int) -> list[Any]:
+    """Contexts, and gradients of queries, keys and values."""
+    import torch
+
+    from interlingua.encoder.attention import attend
+
+    x = qkv.detach().requires_grad_()
+    context = attend(x, layout, heads=heads)
+    return [context.detach(), *torch.autograd.grad(context, x, _upstream(context))]
+
+
+def _attended_by_sdpa(qkv: Any, layout: Any, heads: int) -> list[Any]:
+    """The same in float32, one sentence after another."""
+    import torch
+    from torch.nn import functional
+
+    x = qkv.detach().float().requires_grad_()
+    contexts = []
+    for group in layout.by_length.groups:
+        for row in range(group.sequences):
+            first = group.start + row * group.length
+            sentence = x[first : first + group.length].unflatten(1, (3, heads, -1))
+            # (heads, length, head width) each.
+            q, k, v = sentence.permute(1, 2, 0, 3).unbind(0)
+            context = functional.scaled_dot_product_attention(q, k, v)
+            contexts.append(context.transpose(0, 1).flatten(1))
+    context = torch.cat(contexts)
+    return [context.detach(), *torch.autograd.grad(context, x, _upstream(context))]
+
+
+def _upstream(context: Any) -> Any:
+    """A gradient that is the same in every dtype but for its rounding."""
+    import torch
+
+    numbers = torch.arange(context.numel(), device=context.device)
+    return (numbers % 7 - 3).view_as(context).to(context.dtype)
 
 
 def encode(report: Report) -> None:
@@ -407,6 +499,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "methods": methods,
     "resume": resume,
     "topk": topk,
+    "attention": attention,
     "encode": encode,
     "train": train,
     "mining": mining,

@@ -29,6 +29,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from interlingua import __file__ as package
+from interlingua.encoder import efficient
 
 SOURCES = str(Path(package).parent)
 CUDA = torch.device("cuda", 0)
@@ -187,8 +188,9 @@ class Device(TorchDispatchMode):
         self.pinned: list[Tensor] = []
 
     def note(self, kind: str) -> None:
-        """Writes down a wait."""
-        self.waits[kind, where()] += 1
+        """Writes down a wait; the trial of a kernel, once in a process, is none of a step's."""
+        if not (place := where()).startswith("encoder/efficient.py"):
+            self.waits[kind, place] += 1
 
     @contextlib.contextmanager
     def recorded(self) -> Iterator[Counter[tuple[str, str]]]:
@@ -308,8 +310,8 @@ def where() -> str:
     return "outside of the project"
 
 
-class _FlashAttention:
-    """torch's FlashAttention of packed sentences, by the formulas: each sentence over itself, with
+class _PackedAttention:
+    """torch's attention of packed sentences, by the formulas: each sentence over itself, with
     dropout.
 
     Args:
@@ -332,8 +334,8 @@ class _FlashAttention:
         window: int,
         seed: int,
     ) -> None:
-        if q.dtype not in (torch.float16, torch.bfloat16) or bounds.dtype != torch.int32:
-            raise TypeError(f"FlashAttention got {q.dtype} and boundaries in {bounds.dtype}")
+        if bounds.dtype != torch.int32:
+            raise TypeError(f"packed attention got boundaries in {bounds.dtype}")
         self.spans = list(itertools.pairwise(bounds.tolist()))
         if self.spans[-1][1] != len(q) or max(last - first for first, last in self.spans) > longest:
             raise ValueError(
@@ -383,10 +385,12 @@ class _FlashAttention:
 
 def _flash_forward(*args: Any, window_size_left: int | None = None, **_: Any) -> tuple[Tensor, ...]:
     q, k, v, bounds, _same, longest, _longest, rate, *_rest = args
+    if q.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(f"FlashAttention got {q.dtype}")
     seed = torch.randint(2**31, ()) if rate else torch.zeros((), dtype=torch.long)
     window = -1 if window_size_left is None else window_size_left
     context = (
-        _FlashAttention(q, k, v, bounds, longest, rate, window, int(seed)).forward().to(q.dtype)
+        _PackedAttention(q, k, v, bounds, longest, rate, window, int(seed)).forward().to(q.dtype)
     )
     return (
         context,
@@ -421,13 +425,45 @@ def _flash_backward(
             f"FlashAttention's backward pass got a gradient in {gradient.dtype} for {q.dtype}"
         )
     window = -1 if window_size_left is None else window_size_left
-    found = _FlashAttention(q, k, v, bounds, longest, rate, window, int(seed)).backward(gradient)
+    found = _PackedAttention(q, k, v, bounds, longest, rate, window, int(seed)).backward(gradient)
     return tuple(x.to(q.dtype) for x in found)
+
+
+def _efficient_forward(*args: Any) -> tuple[Any, ...]:
+    """torch's memory-efficient attention, with what its sources demand of packed sentences.
+
+    Its dropout is wrong there, so that nothing may ask for it.
+    """
+    q, k, v, bias, bounds, _same, longest, _longest, rate, mask, *given = args
+    has_gradient = given == [True]
+    if bias is not None or rate or mask:
+        raise ValueError("packed memory-efficient attention got a bias, dropout or a mask")
+    for x in (q, k, v):
+        aligned = x.stride(2) % 4 == 0 and x.stride(1) % 4 == 0 and x.storage_offset() % 4 == 0
+        if x.ndim != 4 or len(x) != 1 or x.stride(3) != 1 or not aligned:
+            raise RuntimeError("cutlassF: no kernel found to launch!")
+    if torch.cuda.get_device_capability() < (8, 0) and q.dtype == torch.bfloat16:
+        raise RuntimeError("cutlassF: no kernel found to launch!")
+    context = _PackedAttention(q[0], k[0], v[0], bounds, longest, rate, -1, 0).forward()
+    rows = math.ceil(longest / 32) * 32 if has_gradient else 0
+    sums = torch.zeros(len(bounds) - 1, q.shape[2], rows)
+    unused = torch.zeros((), dtype=torch.long)
+    return context[None].to(q.dtype), sums, unused, unused.clone(), longest, longest
+
+
+def _efficient_backward(*args: Any, **_: Any) -> tuple[Any, ...]:
+    gradient, q, k, v, _bias, _out, bounds, _same, longest, _longest, sums, *_rest = args
+    if not sums.numel() or gradient.dtype != q.dtype:
+        raise RuntimeError("the backward pass got no sums, or a gradient of another dtype")
+    made = _PackedAttention(q[0], k[0], v[0], bounds, longest, 0.0, -1, 0).backward(gradient[0])
+    return (*(x[None].to(q.dtype) for x in made), None)
 
 
 ATTENTION = {
     "aten::_flash_attention_forward": _flash_forward,
     "aten::_flash_attention_backward": _flash_backward,
+    "aten::_efficient_attention_forward": _efficient_forward,
+    "aten::_efficient_attention_backward": _efficient_backward,
 }
 """What the CPU has no kernel for."""
 
@@ -437,6 +473,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Device:
     """A machine with the simulated device, as far as torch's Python functions tell."""
     device = Device()
     Device.now = device
+    efficient.passes_trial.cache_clear()
     monkeypatch.setattr(torch.cuda, "_lazy_init", lambda: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)

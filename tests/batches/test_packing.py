@@ -20,6 +20,7 @@ def test_a_small_batch_by_hand():
     assert found.inverse.tolist() == [1, 2, 0, 3, 4]
     assert found.groups == (LengthGroup(0, 1, 1), LengthGroup(1, 2, 2))
     assert found.sizes == [1, 4]
+    assert found.cu_seqlens.tolist() == [0, 1, 3, 5]
 
 
 @settings(max_examples=60, deadline=None)

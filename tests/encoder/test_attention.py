@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from interlingua.encoder import efficient
 from interlingua.encoder.attention import Layout, attend, flash_available
 
 LENGTHS = [3, 1, 5, 3, 2, 5]
@@ -102,3 +103,16 @@ def test_the_installed_torch_has_the_kernel_as_it_is_called():
     ]
     assert {"window_size_left", "window_size_right"} <= set(names)
     assert schema.returns[0].name == "output"
+
+
+def test_the_installed_torch_has_the_kernel_for_float32_too():
+    schema = torch.ops.aten._efficient_attention_forward.default._schema
+    names = [argument.name for argument in schema.arguments]
+    bounds = ["cu_seqlens_q", "cu_seqlens_k", "max_seqlen_q", "max_seqlen_k"]
+    rest = ["dropout_p", "custom_mask_type", "compute_log_sumexp"]
+    assert names[:11] == ["query", "key", "value", "bias", *bounds, *rest]
+    assert schema.returns[0].name == "output"
+
+
+def test_packed_kernels_are_not_taken_on_the_cpu():
+    assert not efficient.available(torch.zeros(4, 3 * 16), 8)

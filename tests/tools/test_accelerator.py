@@ -34,10 +34,23 @@ def test_every_part_runs_small_on_the_cpu(benchmark, tmp_path, capsys, monkeypat
     assert {"resume", "topk", "encode float32", "encode bfloat16", "methods anchor"} <= set(
         found["checks"]
     )
+    assert {"attention float32", "attention float16", "attention bfloat16"} <= set(found["checks"])
     assert {"encode tiny", "train mexma tiny", "train infonce tiny", "mining"} <= set(
         found["measures"]
     )
     assert "0 fail" in capsys.readouterr().out
+
+
+def test_attention_that_is_off_fails_its_check(benchmark, capsys, monkeypatch):
+    attended = benchmark._attended
+
+    def off(*given):
+        context, gradient = attended(*given)
+        return [context, gradient * 1.01]
+
+    monkeypatch.setattr(benchmark, "_attended", off)
+    assert benchmark.main(["--device", "cpu", "--tiny", "--only", "attention"]) == 1
+    assert "FAILED attention float32: groups of equal length" in capsys.readouterr().out
 
 
 def test_a_part_that_fails_is_reported_and_the_others_go_on(benchmark, capsys, monkeypatch):

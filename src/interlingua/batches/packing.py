@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Int32, Int64
 from torch import Tensor
+from torch.nn import functional as F
 
 from interlingua.devices import on_device
 
@@ -38,6 +39,8 @@ class LengthGroups(NamedTuple):
     """``x[permutation][inverse]`` is ``x`` again."""
     groups: tuple[LengthGroup, ...]
     """Shortest first; they cover all tokens."""
+    cu_seqlens: Int32[Tensor, " b+1"]
+    """Boundaries of the sequences in sorted order."""
 
     @property
     def sizes(self) -> list[int]:
@@ -45,9 +48,11 @@ class LengthGroups(NamedTuple):
         return [group.sequences * group.length for group in self.groups]
 
     def to(self, device: torch.device) -> LengthGroups:
-        """The same with the orders on a device."""
+        """The same with the orders and the boundaries on a device."""
         return self._replace(
-            permutation=on_device(self.permutation, device), inverse=on_device(self.inverse, device)
+            permutation=on_device(self.permutation, device),
+            inverse=on_device(self.inverse, device),
+            cu_seqlens=on_device(self.cu_seqlens, device),
         )
 
 
@@ -72,4 +77,5 @@ def length_groups(cu_seqlens: Int32[Tensor, " b+1"]) -> LengthGroups:
     for length, count in zip(values.tolist(), counts.tolist(), strict=True):
         groups.append(LengthGroup(start, count, length))
         start += count * length
-    return LengthGroups(permutation, inverse, tuple(groups))
+    boundaries = F.pad(ends, (1, 0)).int()
+    return LengthGroups(permutation, inverse, tuple(groups), boundaries)

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Int, Int32, Int64
 from torch import Tensor
 
+from interlingua.devices import on_device
 from interlingua.errors import DataError
 
 
@@ -103,16 +104,11 @@ class TokenBatch(NamedTuple):
         return torch.arange(len(self.input_ids), device=starts.device) - starts
 
     def to(self, device: torch.device | str) -> TokenBatch:
-        """The same batch on another device; from pinned memory the copy does not block."""
+        """The same batch on another device."""
+        device = torch.device(device)
         return self._replace(
-            input_ids=self.input_ids.to(device, non_blocking=True),
-            cu_seqlens=self.cu_seqlens.to(device, non_blocking=True),
-        )
-
-    def pin_memory(self) -> TokenBatch:
-        """The same batch in page-locked memory."""
-        return self._replace(
-            input_ids=self.input_ids.pin_memory(), cu_seqlens=self.cu_seqlens.pin_memory()
+            input_ids=on_device(self.input_ids, device),
+            cu_seqlens=on_device(self.cu_seqlens, device),
         )
 
     def padded(self, pad_id: int) -> tuple[Int64[Tensor, "b l"], Bool[Tensor, "b l"]]:

@@ -5,6 +5,9 @@ FlashAttention does that from the boundaries of the sentences, on a GPU in half 
 else the sentences are sorted into groups of equal length, and the attention of a group of n
 sentences of l tokens is one dense product over (n, heads, l, head width). A ``Layout`` holds this
 order; the backbone moves the tokens into it once before the layers and back once after them.
+
+A GPU would be given some dozens of small kernels for each group. In this order too it runs one for
+all sentences where it can, see ``efficient.py``.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from torch.nn import functional as F
 
 from interlingua.batches.packing import LengthGroups, length_groups
 from interlingua.devices import on_device
+from interlingua.encoder import efficient
 from interlingua.encoder.alibi import alibi_bias
 from interlingua.encoder.dropout import dropout
 
@@ -203,21 +207,42 @@ def attend(
         # Queries and keys stand side by side: they are turned as if they were twice as many heads.
         turned = rotate(qkv[:, : 2 * width], layout, heads=2 * heads, base=rotary_base)
         qkv = torch.cat([turned, qkv[:, 2 * width :]], dim=1)
-    if layout.by_length is None:
-        return _flash(qkv.view(tokens, *split), layout, window, dropout_rate).reshape(tokens, width)
+    by_sentence = qkv.view(tokens, *split)
+    by_length = layout.by_length
+    if by_length is None:
+        return _flash(by_sentence, layout, window, dropout_rate).reshape(tokens, width)
+    sees_all = not alibi and (window is None or layout.max_seqlen <= window + 1)
+    # A single group is one kernel as it is.
+    is_mixed = len(by_length.groups) > 1
+    if sees_all and is_mixed and not dropout_rate and efficient.available(qkv, split[2]):
+        context = efficient.attend_packed(by_sentence, by_length.cu_seqlens, layout.max_seqlen)
+        return context.reshape(tokens, width)
+    return _group_by_group(by_sentence, layout, window, dropout_rate, alibi=alibi)
+
+
+def _group_by_group(
+    qkv: Float[Tensor, "t 3 h w"],
+    layout: Layout,
+    window: int | None,
+    dropout_rate: float,
+    *,
+    alibi: bool,
+) -> Float[Tensor, "t d"]:
+    """Attention of one group of sentences of equal length after another."""
+    assert layout.by_length is not None
     contexts = []
     # Split, not slices: the backward pass of a slice fills a zero tensor of the whole size.
     pieces = torch.split(qkv, layout.by_length.sizes)
     for (start, n, length), piece in zip(layout.by_length.groups, pieces, strict=True):
         # (n, length, 3, heads, head width) becomes three of (n, heads, length, head width).
-        q, k, v = piece.view(n, length, *split).permute(2, 0, 3, 1, 4).unbind(0)
+        q, k, v = piece.view(n, length, *qkv.shape[1:]).permute(2, 0, 3, 1, 4).unbind(0)
         seen = window_mask(length, window, qkv.device)
         if alibi:
             positions = layout.group_positions(start, n, length)
             context = alibi_attention(q, k, v, positions, seen, dropout_rate)
         else:
             context = masked_attention(q, k, v, seen, dropout_rate)
-        contexts.append(context.transpose(1, 2).reshape(n * length, width))
+        contexts.append(context.transpose(1, 2).reshape(n * length, -1))
     return torch.cat(contexts)
 
 

@@ -125,10 +125,11 @@ def encode(
             the model gives.
         precision: of the vectors: float32, int8, or bits as signed (binary) or unsigned bytes
             (ubinary).
-        dtype: to compute in. With int8, which is for CPUs, two thirds of the products are in bytes;
-            with tf32, which is for NVIDIA GPUs, products round their factors to 10 bits. Auto is
-            the fastest on this machine of float32, bfloat16 and int8 in which vectors have a cosine
-            of at least 0.999 with those in float32; on a GPU that is bfloat16.
+        dtype: to compute in. Float32 is the default on a GPU too, without TF32: vectors are those
+            of the CPU but for rounding. With int8, which is for CPUs, two thirds of the products
+            are in bytes; with tf32, which is for NVIDIA GPUs, products round their factors to 10
+            bits. Auto is the fastest on this machine of float32, bfloat16 and int8 in which vectors
+            have a cosine of at least 0.999 with those in float32; on a GPU that is bfloat16.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
             In memory a vector with NaN or infinity is given as it is; in a file it is an error.
