@@ -18,7 +18,7 @@ from typing import NamedTuple
 from interlingua.corpus.monolingual import find_language
 from interlingua.corpus.sentence_table import is_table, read_column
 from interlingua.errors import DataError
-from interlingua.files import open_text
+from interlingua.files import files_in, open_text
 
 # A language is two or three letters, maybe with a script: "de", "deu", "zho_Hans".
 PAIR_FILE = re.compile(
