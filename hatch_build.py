@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shlex
 import shutil
 import subprocess
-import sysconfig
 import zlib
 from pathlib import Path
 from typing import Any
@@ -45,16 +43,23 @@ class Kernels(BuildHookInterface):
         """Puts the libraries into the wheel: one for this platform, and for every Python."""
         if self.target_name != "wheel":
             return
+        command = compiler()
+        if command is None:
+            return
         for source in (Path(self.root) / "src" / "interlingua" / "kernels").glob("*.c"):
             for library in compile_kernel(source):
                 build_data["pure_python"] = False
-                build_data["tag"] = wheel_tag()
+                build_data["tag"] = wheel_tag(command)
                 build_data["artifacts"].append(str(library.relative_to(self.root)))
 
 
-def wheel_tag() -> str:
-    """Of a wheel with libraries that no version of Python is part of: ctypes loads them."""
-    return "py3-none-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
+def wheel_tag(command: list[str]) -> str:
+    """Of a wheel with libraries that no version of Python is part of: ctypes loads them.
+
+    The processor is the compiler's: pip would install what a cross compiler makes on this one.
+    """
+    # Libraries are built on Linux alone, see compile_kernel.
+    return f"py3-none-linux_{processor(command)}"
 
 
 def compiler() -> list[str] | None:

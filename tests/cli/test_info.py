@@ -4,13 +4,13 @@ import pytest
 
 import interlingua
 from interlingua.cli import main
-from interlingua.encoder import executors
+from interlingua.kernels import rates
 from tests.verbs.test_info import _own_cache as _own_cache
 from tests.verbs.test_info import model as model
 
 
 def test_it_prints_what_the_function_returns(monkeypatch, model, capsys):
-    monkeypatch.delenv(executors.VARIABLE)
+    monkeypatch.delenv(rates.VARIABLE)
     with pytest.raises(SystemExit) as stop:
         main.main(["info", str(model)])
     assert not stop.value.code
@@ -18,11 +18,11 @@ def test_it_prints_what_the_function_returns(monkeypatch, model, capsys):
 
 
 def test_an_unknown_executor_is_one_line_and_exit_2(monkeypatch, model, capsys):
-    monkeypatch.setenv(executors.VARIABLE, "fast")
+    monkeypatch.setenv(rates.VARIABLE, "fast")
     with pytest.raises(SystemExit) as stop:
         main.main(["info", str(model)])
     assert stop.value.code == 2
-    assert executors.VARIABLE in capsys.readouterr().err
+    assert rates.VARIABLE in capsys.readouterr().err
 
 
 def test_it_has_no_progress_to_silence(capsys):

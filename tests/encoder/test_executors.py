@@ -15,22 +15,19 @@ from interlingua.encoder.encode import automatic_dtype_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import (
     EXECUTORS,
-    VARIABLE,
     AutomaticDtype,
     Choice,
     Executor,
     automatic_dtype,
-    cache_file,
     choose,
     closeness,
-    fastest,
     freeze,
-    remembered,
 )
 from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
 from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
-from interlingua.kernels import Kernel
+from interlingua.kernels import Kernel, rates
+from interlingua.kernels.rates import VARIABLE, cache_file, remembered
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, SIZES
 
 MULTIPLES_OF_16 = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 112}
@@ -61,7 +58,7 @@ def _measures(monkeypatch, tmp_path):
     """Nothing remembered, and a cache folder of its own."""
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(executors, "_MEASURED", {})
+    monkeypatch.setattr(rates, "_MEASURED", {})
 
 
 def made(**shape):
@@ -90,30 +87,17 @@ def test_a_faster_kernel_is_taken(monkeypatch):
     assert choose(made(), torch.float32).executor == "kernel"
 
 
-@pytest.mark.parametrize(
-    ("rates", "expected"),
-    [
-        ({"a": 1.0, "b": 1.04}, "a"),
-        ({"a": 1.0, "b": 1.06}, "b"),
-        ({"a": 1.0, "b": 1.04, "c": 1.06}, "c"),
-        ({"a": 3.0, "b": 1.0, "c": 2.0}, "a"),
-    ],
-)
-def test_a_later_one_has_to_be_faster_by_the_margin(rates, expected):
-    assert fastest(rates) == expected
-
-
 def test_rates_are_kept_for_the_next_process(monkeypatch):
     with_kernel(monkeypatch, Slow)
     backbone = made()
     first = choose(backbone, torch.float32)
-    executors._MEASURED.clear()  # another process
+    rates._MEASURED.clear()  # another process
     monkeypatch.setattr(executors, "_rates", lambda *_: pytest.fail("measured again"))
     again = choose(made(), torch.float32)
     assert again.rates == pytest.approx(first.rates, abs=0.1)
     assert cache_file().parent.name == "interlingua"
     [key] = remembered()
-    assert executors.processor() in key
+    assert rates.processor() in key
     assert "width=32" in key
 
 
@@ -126,7 +110,7 @@ def test_what_decides_the_speed_is_measured_anew(monkeypatch, change):
         executors, "_rates", lambda frozen, _: calls.extend(frozen) or dict.fromkeys(frozen, 1.0)
     )
     if change == "processor":
-        monkeypatch.setattr(executors, "processor", lambda: "another")
+        monkeypatch.setattr(rates, "processor", lambda: "another")
     if change == "executors":
         table = {**executors.EXECUTORS, "new": Executor(PlainBackbone, never)}
         monkeypatch.setattr(executors, "EXECUTORS", table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,16 @@ def find_emulator(machine):
     return shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")
 
 
+def emulates_avx2():
+    """Whether the qemu for x86-64 has AVX2's instructions, as it has from 7.2 on."""
+    emulator = find_emulator("x86_64")
+    if emulator is None:
+        return False
+    shown = subprocess.run([emulator, "--version"], check=True, capture_output=True, text=True)
+    major, minor = re.search(r"version (\d+)\.(\d+)", shown.stdout).groups()
+    return (int(major), int(minor)) >= (7, 2)
+
+
 def run(program, machine, variant, folder, *, emulated_cpu=None):
     """Compiles a program with the flags of a variant, and runs it.
 
@@ -64,13 +75,11 @@ def run(program, machine, variant, folder, *, emulated_cpu=None):
     source = folder / f"{variant}.c"
     source.write_text(program)
     # no contraction of the loops' own products and sums, with which they are compared
-    flags = [
-        "-O2",
-        "-static",
-        "-ffp-contract=off",
-        "-fno-strict-aliasing",
-        *FLAGS[machine][variant],
-    ]
+    flags = ["-O2", "-ffp-contract=off", "-fno-strict-aliasing", *FLAGS[machine][variant]]
+    # qemu does not find the libraries of another machine. Those of this one are there for certain,
+    # and need not be there for static linking: the images that wheels are built in have none.
+    if machine != HERE:
+        flags.append("-static")
     sources = Path(kernels.__file__).parent
     binary = folder / variant
     folders = [f"-I{sources}", f"-I{Path(__file__).parent}"]

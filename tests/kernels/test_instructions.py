@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 
 from tests.kernels import cross
@@ -213,16 +217,56 @@ def test_every_function_is_the_loop_over_sixteen_numbers(machine, variant, tmp_p
     assert ran.returncode == 0, ran.stdout
 
 
+AVX2 = pytest.mark.skipif(not cross.emulates_avx2(), reason="needs qemu-x86_64 7.2 or later")
+
+
 @pytest.mark.parametrize(
-    ("cpu", "expected"),
-    [("cortex-a57", ["neon"]), ("neoverse-n1", ["dotprod", "neon"])],
+    ("machine", "cpu", "expected"),
+    [
+        ("aarch64", "cortex-a57", ["neon"]),
+        ("aarch64", "neoverse-n1", ["dotprod", "neon"]),
+        ("x86_64", "Nehalem", []),
+        # AVX without AVX2 and FMA.
+        ("x86_64", "SandyBridge", []),
+        pytest.param("x86_64", "Haswell", ["avx2"], marks=AVX2),
+    ],
 )
-def test_each_processor_takes_the_variants_it_has_instructions_for(cpu, expected, tmp_path):
+def test_each_processor_takes_the_variants_it_has_instructions_for(
+    machine, cpu, expected, tmp_path
+):
     """An instruction that a processor lacks would end the program with a signal."""
     taken = []
-    for variant in cross.FLAGS["aarch64"]:
-        ran = cross.run(PROGRAM, "aarch64", variant, tmp_path, emulated_cpu=cpu)
+    for variant in cross.FLAGS[machine]:
+        ran = cross.run(PROGRAM, machine, variant, tmp_path, emulated_cpu=cpu)
         assert ran.returncode in (0, cross.NOT_HERE), ran.stdout
         if ran.returncode == 0:
             taken.append(variant)
     assert taken == expected
+
+
+@AVX2
+@pytest.mark.parametrize("name", ["encode.c", "search.c"])
+def test_whole_kernels_without_avx512_are_the_same_under_qemu(name, tmp_path):
+    program = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    emulated = cross.run(program, "x86_64", "avx2", tmp_path, emulated_cpu="Haswell")
+    assert emulated.returncode == 0
+    assert len(emulated.stdout.splitlines()) > 500
+    here = cross.run(program, "x86_64", "avx2", tmp_path)
+    if here.returncode == cross.NOT_HERE:
+        pytest.skip("this processor does not run avx2")
+    assert here.stdout == emulated.stdout
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_programs_of_this_machine_need_no_static_library(tmp_path, monkeypatch):
+    """As in the images that wheels are built in, which have none of the C library."""
+    compiler = tmp_path / "gcc"
+    refusal = 'case " $* " in *" -static "*) echo "no libc.a" >&2; exit 1;; esac'
+    compiler.write_text(f'#!/bin/sh\n{refusal}\nexec {shutil.which("gcc")} "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    if cross.HERE not in cross.FLAGS:
+        pytest.skip("no kernels for this machine")
+    *_, plainest = cross.FLAGS[cross.HERE]
+    ran = cross.run("int main(void) { return 3; }", cross.HERE, plainest, tmp_path)
+    assert ran.returncode == 3

@@ -6,16 +6,16 @@ import pytest
 import torch
 
 import interlingua
-from interlingua.encoder import executors
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from interlingua.kernels import rates
 from tests.encoder.shapes import MODERNBERT
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(executors, "_MEASURED", {})
+    monkeypatch.setattr(rates, "_MEASURED", {})
 
 
 @pytest.fixture
@@ -33,30 +33,30 @@ def model(tmp_path, word_vocabulary):
 
 
 def test_every_rate_and_reason_is_named(monkeypatch, model):
-    monkeypatch.delenv(executors.VARIABLE)
+    monkeypatch.delenv(rates.VARIABLE)
     found = interlingua.info(model)
     text = "\n".join(found.lines)
-    rates = executors.remembered().values()
-    assert len(rates) == 3  # float32, bfloat16, int8
-    for by_executor in rates:
+    remembered = rates.remembered().values()
+    assert len(remembered) == 3  # float32, bfloat16, int8
+    for by_executor in remembered:
         for name, rate in by_executor.items():
             assert f"{name} {rate:,.0f}" in text
     assert set(found.executors) == {"float32", "bfloat16", "int8"}
     assert "not kernel: it knows BERT's layer only" in text
     assert f"--dtype auto is {found.dtype}" in text
-    assert str(executors.cache_file()) in text
+    assert str(rates.cache_file()) in text
     assert interlingua.info(model) == found  # rates are remembered
 
 
 def test_without_a_model_it_is_the_machine():
     found = interlingua.info()
     assert (found.executors, found.dtype) == ({}, None)
-    assert f"{executors.VARIABLE}: first" in found.lines
-    assert any(executors.processor() in line for line in found.lines)
+    assert f"{rates.VARIABLE}: first" in found.lines
+    assert any(rates.processor() in line for line in found.lines)
 
 
 def test_the_variable_is_named_as_the_reason(monkeypatch, model):
-    monkeypatch.setenv(executors.VARIABLE, "torch")
+    monkeypatch.setenv(rates.VARIABLE, "torch")
     found = interlingua.info(model=model)
     assert set(found.executors.values()) == {"torch"}
-    assert f"  float32: torch, {executors.VARIABLE} names it" in found.lines
+    assert f"  float32: torch, {rates.VARIABLE} names it" in found.lines

@@ -2,27 +2,19 @@
 
 A backbone has up to four forms for inference: the compiled kernel, a variant of it that no one
 timed yet, torch with matrices packed for oneDNN, and plain torch. Which one is fastest depends
-on the processor, the dtype and the widths, and no rule that was written down has been right
-everywhere. So the forms that can be made are tried on the model's own first layers, with sentences
-of a few lengths, and the rates are kept in the user's cache folder. An executor that stands earlier
-in ``EXECUTORS`` keeps its place unless a later one is faster by ``MARGIN``, so that noise does not
-change the last digits of vectors.
+on the processor, the dtype and the widths. So the forms that can be made are tried on the model's
+own first layers, with sentences of a few lengths, and the rates are remembered
+(``kernels/rates.py``). An executor that stands earlier in ``EXECUTORS`` keeps its place unless a
+later one is faster by ``MARGIN``, so that noise does not change the last digits of vectors.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
 import logging
 import os
-import platform
-import threading
-import time
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -30,28 +22,19 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from interlingua import __version__
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.compiled import ByteMatrixBackbone, CompiledBackbone
 from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
 from interlingua.encoder.quantize import PRECISE_LAYERS
-from interlingua.errors import ConfigError, InterlinguaError
-from interlingua.files import atomic_write
-from interlingua.kernels import variant
+from interlingua.errors import ConfigError
+from interlingua.kernels import rates
+from interlingua.kernels.rates import FIRST, MARGIN, VARIABLE, fastest, least_seconds
 from interlingua.registry import did_you_mean
 
 log = logging.getLogger("interlingua")
-VARIABLE = "INTERLINGUA_EXECUTOR"
-FIRST = "first"
-"""Value of the variable: the first executor that can, without any measurement."""
-MARGIN = 1.05
-"""A later executor, or a smaller dtype, is taken when it is so many times as fast."""
 TRIAL_LENGTHS = (48, 24, 24, 12, 12, 8)
 """Tokens of the sentences of a trial: some milliseconds for a base model."""
-ROUNDS = 12
-TRIAL_SECONDS = 0.3
-"""A trial ends after so many rounds, or with the round in which this time is over."""
 PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
 """Tokens of the sentences by which a dtype's closeness is measured."""
 MEAN_COSINE = 0.9999
@@ -142,40 +125,25 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     # On a GPU plain torch alone can, so that nothing is measured there.
     has_choice = len(able) > 1 and wanted not in (*able, FIRST)
     on_cpu = backbone.word_embeddings.weight.device.type == "cpu"
-    rates: dict[str, float] = {}
+    found: dict[str, float] = {}
     if has_choice or (always_measure and on_cpu):
-        rates = measured(backbone, dtype, able)
+        found = measured(backbone, dtype, able)
     if wanted in able:
-        return Choice(executor=wanted, reason=f"{VARIABLE} names it", rates=rates, refused=refused)
+        return Choice(executor=wanted, reason=f"{VARIABLE} names it", rates=found, refused=refused)
     if wanted == FIRST:
         reason = f"{VARIABLE} is {FIRST}"
-        return Choice(executor=able[0], reason=reason, rates=rates, refused=refused)
+        return Choice(executor=able[0], reason=reason, rates=found, refused=refused)
     if len(able) == 1:
         reason = "no other one can"
-        return Choice(executor=able[0], reason=reason, rates=rates, refused=refused)
-    executor = fastest(rates)
+        return Choice(executor=able[0], reason=reason, rates=found, refused=refused)
+    executor = fastest(found)
     reason = f"within {MARGIN - 1:.0%} of the fastest"
-    if rates[executor] == max(rates.values()):
+    if found[executor] == max(found.values()):
         reason = "the fastest"
     # An executor that can't be made here is no error: one setting serves several machines.
     if wanted:
         reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
-    return Choice(executor=executor, reason=reason, rates=rates, refused=refused)
-
-
-def fastest(rates: Mapping[str, float]) -> str:
-    """The first name, or a later one that is faster by ``MARGIN`` than the best before it."""
-    best = next(iter(rates))
-    for name, rate in rates.items():
-        if rate > MARGIN * rates[best]:
-            best = name
-    return best
-
-
-# Two threads that load the same model would slow each other's trials.
-_LOCK = threading.Lock()
-_MEASURED: dict[str, dict[str, float]] = {}
-"""Of this process, for when the cache folder can't be written."""
+    return Choice(executor=executor, reason=reason, rates=found, refused=refused)
 
 
 def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[str, float]:
@@ -186,19 +154,12 @@ def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[s
         dtype: to compute in.
         names: of executors that can be made of it.
     """
-    kernel = variant("layers") or "no kernel"
-    # All that a speed depends on: a home folder may be shared by machines of several kinds.
-    facts = (processor(), kernel, torch.__version__, __version__, _shape_of(backbone), str(dtype))
-    key = " | ".join(facts)
-    with _LOCK:
-        known = _MEASURED.get(key) or remembered().get(key, {})
-        # Other names than those remembered: a kernel may have been built meanwhile.
-        if known.keys() != set(names):
-            trial = _first_layers(backbone, dtype)
-            known = _rates({name: EXECUTORS[name].make(trial, dtype) for name in names}, trial)
-            _remember(key, known)
-        _MEASURED[key] = known
-    return {name: known[name] for name in names}
+
+    def measure() -> dict[str, float]:
+        trial = _first_layers(backbone, dtype)
+        return _rates({name: EXECUTORS[name].make(trial, dtype) for name in names}, trial)
+
+    return rates.measured("layers", [_shape_of(backbone), str(dtype)], names, measure)
 
 
 def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
@@ -218,29 +179,17 @@ def _first_layers(backbone: Backbone, dtype: torch.dtype) -> Backbone:
 
 
 def _rates(frozen: Mapping[str, Frozen], backbone: Backbone) -> dict[str, float]:
-    """Tokens per second through one layer, on one thread: of each executor the best of some rounds.
+    """Tokens per second through one layer, of each executor.
 
-    The executors take turns, so that another process on the machine slows all of them.
+    That is on one thread, as encode gives each thread its own batches.
     """
     batch = _random_batch(backbone, TRIAL_LENGTHS)
-    threads = torch.get_num_threads()
-    seconds = dict.fromkeys(frozen, float("inf"))
-    begin = time.perf_counter()
-    try:
-        # As encode, which gives each thread its own batches.
-        torch.set_num_threads(1)
-        for _ in range(ROUNDS):
-            for name, executor in frozen.items():
-                start = time.perf_counter()
-                executor(batch.input_ids, batch.cu_seqlens)
-                seconds[name] = min(seconds[name], time.perf_counter() - start)
-            if time.perf_counter() - begin > TRIAL_SECONDS:
-                break
-    finally:
-        torch.set_num_threads(threads)
-    # The best round, since what another process does can only add time.
+    passes = {
+        name: functools.partial(executor, batch.input_ids, batch.cu_seqlens)
+        for name, executor in frozen.items()
+    }
     work = len(batch.input_ids) * max(1, len(backbone.layers))
-    return {name: round(work / least, 1) for name, least in seconds.items()}
+    return {name: round(work / least, 1) for name, least in least_seconds(passes).items()}
 
 
 def _random_batch(backbone: Backbone, lengths: tuple[int, ...]) -> TokenBatch:
@@ -252,54 +201,6 @@ def _random_batch(backbone: Backbone, lengths: tuple[int, ...]) -> TokenBatch:
         shape = (min(length, config.max_tokens),)
         rows.append(torch.randint(config.vocab_size, shape, generator=draw).tolist())
     return TokenBatch.from_lists(rows, [""] * len(rows)).to(backbone.word_embeddings.weight.device)
-
-
-def cache_file() -> Path:
-    """Where rates are remembered: ``executors.json`` in interlingua's cache folder of the user."""
-    folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(folder).expanduser() / "interlingua" / "executors.json"
-
-
-def remembered() -> dict[str, dict[str, float]]:
-    """Rates by processor, versions, shape and dtype.
-
-    There are none where the file is missing or damaged.
-    """
-    try:
-        content = json.loads(cache_file().read_text(encoding="utf-8"))
-        return {
-            str(key): {str(name): float(rate) for name, rate in rates.items()}
-            for key, rates in content.items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
-
-
-def _remember(key: str, rates: dict[str, float]) -> None:
-    """Adds rates to the file.
-
-    A folder that can't be written costs one more measurement in the next process.
-    """
-    content = {**remembered(), key: rates}
-    with contextlib.suppress(OSError, InterlinguaError), atomic_write(cache_file()) as file:
-        json.dump(content, file, indent=1, sort_keys=True)
-        file.write("\n")
-
-
-@functools.cache
-def processor() -> str:
-    """Name of the processor, with a checksum of what it can do."""
-    name = platform.processor() or platform.machine()
-    flags = ""
-    # Linux alone has this file. The checksum tells virtual machines apart that hide instructions.
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                name = value.strip()
-            if key.strip() in ("flags", "Features"):
-                flags = " ".join(sorted(value.split()))
-    return f"{name} {zlib.crc32(flags.encode()):08x}"
 
 
 def _shape_of(backbone: Backbone) -> str:

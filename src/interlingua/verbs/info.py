@@ -65,9 +65,9 @@ def _machine() -> list[str]:
     import torch
 
     from interlingua import __version__
-    from interlingua.encoder.executors import VARIABLE, cache_file, processor
     from interlingua.kernels import SOURCES, variant
     from interlingua.kernels import VARIABLE as KERNELS_VARIABLE
+    from interlingua.kernels.rates import VARIABLE, cache_file, processor
 
     kernels = ", ".join([f"{name} {variant(name) or 'does not run here'}" for name in SOURCES])
     gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]

@@ -21,6 +21,7 @@ from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
 from interlingua.search.topk.device_scanner import DeviceScanner
 from interlingua.search.topk.kernel_scanner import CompiledScanner
 from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.scanner_choice import choose_scanner
 from interlingua.search.topk.torch_scanner import TorchScanner
 
 BLOCK = 65_536
@@ -127,7 +128,8 @@ def _search(
         of_y = NeighborLists.empty(len(y), min(k, len(x)))
     rows = balanced_block_size(len(x), rows)
     columns = balanced_block_size(len(y), columns)
-    scanner = make_scanner(make_frame(x, y, rows, columns), device=device)
+    frame = make_frame(x, y, rows, columns)
+    scanner = make_scanner(frame, device=device, pairs=len(x) * len(y))
     # Every block of y meets every block of x: where there are several of these, and memory for all
     # of y, its blocks are made ready once.
     keep = len(x) > rows and prepared_bytes(*y.shape) <= kept_bytes(torch.device(device))
@@ -177,9 +179,17 @@ def kept_bytes(device: torch.device) -> int:
     return free // 2
 
 
-def make_scanner(frame: Frame, *, device: str | torch.device = "cpu") -> Scanner[Any]:
-    """The fastest way of going through pairs that there is here."""
-    if torch.device(device).type == "cpu" and CompiledScanner.available():
+def make_scanner(
+    frame: Frame, *, device: str | torch.device = "cpu", pairs: int = 0
+) -> Scanner[Any]:
+    """The fastest way of going through pairs that there is here.
+
+    Args:
+        frame: of both sides.
+        device: where the products are made.
+        pairs: how many there will be; for many a trial tells which way is faster.
+    """
+    if torch.device(device).type == "cpu" and choose_scanner(frame, pairs) == "kernel":
         return CompiledScanner(frame, threads=torch.get_num_threads())
     if torch.device(device).type == "cuda":
         return DeviceScanner(frame, device=device)

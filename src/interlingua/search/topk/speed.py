@@ -137,7 +137,9 @@ class _Trial:
         drawn = [rng.permutation(np.resize(np.arange(len(side)), tile)) for side in known]
         self._kth_best = [of[at] for of, at in zip(kth_best, drawn, strict=True)]
         sides = [_with_noise(rng, side[at]) for side, at in zip(known, drawn, strict=True)]
-        self._scanner = make_scanner(make_frame(sides[0], sides[1], pairs=pairs), device=device)
+        frame = make_frame(sides[0], sides[1], pairs=pairs)
+        # As in the search itself, which takes the faster way.
+        self._scanner = make_scanner(frame, device=device, pairs=pairs)
         # The first time is slower, and is not measured.
         self._scanner.prepare(Block(sides[0], 0), of_x=True)
         start = clock()

@@ -274,7 +274,7 @@ def _search_here(
     Pairs that are worse than those known from earlier tiles are passed over.
     """
     plan = journal.plan
-    scanner = make_scanner(frame, device=device)
+    scanner = make_scanner(frame, device=device, pairs=plan.n * plan.m)
     # The latest block of either side, made ready.
     blocks: dict[str, tuple[int, Any]] = {}
 
@@ -641,7 +641,7 @@ def tile_lists(
     x: Block, y: Block, frame: Frame, plan: TilePlan, device: str
 ) -> tuple[NeighborLists, NeighborLists]:
     """The neighbors within a tile."""
-    scanner = make_scanner(frame, device=device)
+    scanner = make_scanner(frame, device=device, pairs=plan.n * plan.m)
     found = (
         NeighborLists.empty(len(x.vectors), min(plan.k, plan.m)),
         NeighborLists.empty(len(y.vectors), min(plan.k, plan.n)),

@@ -1,0 +1,149 @@
+"""How fast several ways to the same result are here: measured once, and remembered.
+
+Which way is fastest depends on the processor, the dtype and the widths, and no rule that was
+written down has been right everywhere. So the ways take turns in a short trial, and their rates are
+kept in the user's cache folder. A way that stands earlier keeps its place unless a later one is
+faster by ``MARGIN``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import platform
+import threading
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from interlingua import __version__
+from interlingua.errors import InterlinguaError
+from interlingua.files import atomic_write
+from interlingua.kernels import variant
+
+VARIABLE = "INTERLINGUA_EXECUTOR"
+FIRST = "first"
+"""Value of the variable: the first way that can, without any measurement."""
+MARGIN = 1.05
+"""A later way is taken when it is so many times as fast."""
+ROUNDS = 12
+TRIAL_SECONDS = 0.3
+"""A trial ends after so many rounds, or with the round in which this time is over."""
+LEAST_ROUNDS = 3
+"""However long they take: what interrupts one of them seldom interrupts all."""
+# Two threads that need the same rates would slow each other's trials.
+_LOCK = threading.Lock()
+_MEASURED: dict[str, dict[str, float]] = {}
+"""Of this process, for when the cache folder can't be written."""
+
+
+def fastest(rates: Mapping[str, float]) -> str:
+    """The first name, or a later one that is faster by ``MARGIN`` than the best before it."""
+    best = next(iter(rates))
+    for name, rate in rates.items():
+        if rate > MARGIN * rates[best]:
+            best = name
+    return best
+
+
+def measured(
+    source: str,
+    facts: Sequence[str],
+    names: Sequence[str],
+    measure: Callable[[], Mapping[str, float]],
+) -> dict[str, float]:
+    """Rates in the order of the names: remembered, or measured now.
+
+    Args:
+        source: of the kernel that is one of the ways.
+        facts: all that a speed depends on but for the machine and the versions.
+        names: of the ways.
+        measure: gives the rate of each.
+    """
+    kernel = variant(source) or "no kernel"
+    # A home folder may be shared by machines of several kinds.
+    key = " | ".join((processor(), kernel, torch.__version__, __version__, *facts))
+    with _LOCK:
+        known = _MEASURED.get(key) or remembered().get(key, {})
+        # Other names than those remembered: a kernel may have been built meanwhile.
+        if known.keys() != set(names):
+            known = dict(measure())
+            _remember(key, known)
+        _MEASURED[key] = known
+    return {name: known[name] for name in names}
+
+
+def least_seconds(ways: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Of each way the best of some rounds, on one thread.
+
+    They take turns, so that another process on the machine slows all of them.
+    """
+    threads = torch.get_num_threads()
+    seconds = dict.fromkeys(ways, float("inf"))
+    begin = time.perf_counter()
+    try:
+        torch.set_num_threads(1)
+        for done in range(1, ROUNDS + 1):
+            for name, way in ways.items():
+                start = time.perf_counter()
+                way()
+                # The best round, since what another process does can only add time.
+                seconds[name] = min(seconds[name], time.perf_counter() - start)
+            if done >= LEAST_ROUNDS and time.perf_counter() - begin > TRIAL_SECONDS:
+                break
+    finally:
+        torch.set_num_threads(threads)
+    return seconds
+
+
+def cache_file() -> Path:
+    """Where rates are remembered: ``executors.json`` in interlingua's cache folder of the user."""
+    folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(folder).expanduser() / "interlingua" / "executors.json"
+
+
+def remembered() -> dict[str, dict[str, float]]:
+    """Rates by processor, versions and what else they depend on.
+
+    There are none where the file is missing or damaged.
+    """
+    known = {}
+    try:
+        content = json.loads(cache_file().read_text(encoding="utf-8"))
+        for key, rates in content.items():
+            known[str(key)] = {str(name): float(rate) for name, rate in rates.items()}
+        return known
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _remember(key: str, rates: dict[str, float]) -> None:
+    """Adds rates to the file.
+
+    A folder that can't be written costs one more measurement in the next process.
+    """
+    content = {**remembered(), key: rates}
+    with contextlib.suppress(OSError, InterlinguaError), atomic_write(cache_file()) as file:
+        json.dump(content, file, indent=1, sort_keys=True)
+        file.write("\n")
+
+
+@functools.cache
+def processor() -> str:
+    """Name of the processor, with a checksum of what it can do."""
+    name = platform.processor() or platform.machine()
+    flags = ""
+    # Linux alone has this file. The checksum tells virtual machines apart that hide instructions.
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                name = value.strip()
+            if key.strip() in ("flags", "Features"):
+                flags = " ".join(sorted(value.split()))
+    return f"{name} {zlib.crc32(flags.encode()):08x}"

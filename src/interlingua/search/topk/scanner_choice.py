@@ -1,0 +1,89 @@
+"""Which scanner goes through the pairs on the CPU: the compiled kernel, or plain torch.
+
+Both find the same neighbors, so this is a question of time alone. Most of the kernel's variants
+were timed on some processor, and none on all of them. So before a large search both go through a
+tile of random vectors of the real width, and the rates are remembered (``kernels/rates.py``). A
+search that takes no longer than this trial has none: the kernel is taken where it runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+from numpy import ndarray
+
+from interlingua import kernels
+from interlingua.arrays import unit_rows
+from interlingua.kernels.rates import FIRST, VARIABLE, fastest, least_seconds, measured
+from interlingua.search.topk.bounds import STAGE, Block, Frame, Scanner
+from interlingua.search.topk.kernel_scanner import CompiledScanner
+from interlingua.search.topk.lists import NeighborLists
+from interlingua.search.topk.torch_scanner import TorchScanner
+
+SCANNERS: dict[str, Callable[[Frame], Scanner[Any]]] = {
+    "kernel": CompiledScanner,
+    "torch": TorchScanner,
+}
+"""By the names that ``INTERLINGUA_EXECUTOR`` has for them; each on one thread of Python."""
+TRIED_PAIRS = 2**30
+"""Pairs from which there is a trial; so many take some seconds."""
+ROWS = 1024
+COLUMNS = 2048
+NEIGHBORS = 4
+"""Of the trial's tile, of which several rounds take less than a second."""
+
+
+def choose_scanner(frame: Frame, pairs: int) -> str:
+    """The name of the scanner for a search.
+
+    Args:
+        frame: of both sides.
+        pairs: how many there will be.
+    """
+    if not CompiledScanner.available():
+        return "torch"
+    wanted = os.environ.get(VARIABLE, "")
+    # Other names are of executors for encoding, and say nothing of a search.
+    if wanted in SCANNERS:
+        return wanted
+    is_variant_named = os.environ.get(kernels.VARIABLE) in kernels.VARIANTS
+    if wanted == FIRST or is_variant_named or pairs < TRIED_PAIRS:
+        return "kernel"
+    facts = [f"neighbors width={len(frame.x)} stages={len(frame.stages)}"]
+    return fastest(measured("neighbors", facts, list(SCANNERS), lambda: _rates(frame)))
+
+
+def _rates(frame: Frame) -> dict[str, float]:
+    """Pairs per second on one thread, of each scanner."""
+    rng = np.random.default_rng(0)
+    width = len(frame.x)
+    x = _vectors(rng, ROWS, width)
+    y = _vectors(rng, COLUMNS, width)
+    axes = None
+    # The coordinates are the axes already, those of largest variance first.
+    if frame.axes is not None:
+        axes = np.eye(width, dtype=np.float32)
+    tile = Frame(x.mean(axis=0), y.mean(axis=0), axes)
+    scans = {}
+    for name, make in SCANNERS.items():
+        scanner = make(tile)
+        left = scanner.prepare(Block(x, 0), of_x=True)
+        right = scanner.prepare(Block(y, 0), of_x=False)
+        lists = NeighborLists.empty(ROWS, NEIGHBORS), NeighborLists.empty(COLUMNS, NEIGHBORS)
+        scan = functools.partial(scanner.scan, left, right, *lists)
+        # The lists are full from here on, as they are in nearly all of a large search.
+        scan()
+        scans[name] = scan
+    seconds = least_seconds(scans)
+    return {name: round(ROWS * COLUMNS / least, 1) for name, least in seconds.items()}
+
+
+def _vectors(rng: np.random.Generator, count: int, width: int) -> Float32[ndarray, "count width"]:
+    """Random vectors of length 1 with coordinates of falling variance."""
+    spread = 1 / np.sqrt(1 + np.arange(width, dtype=np.float32) / STAGE)
+    return unit_rows(rng.standard_normal((count, width), dtype=np.float32) * spread)

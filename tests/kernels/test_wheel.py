@@ -1,0 +1,107 @@
+"""The wheel of the package: which compiled libraries it holds, and for which machines it is."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from interlingua import kernels
+from tests.kernels import cross
+
+BUILT_FROM = ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "src", ".gitignore")
+IN_THE_WHEEL = "interlingua/kernels/"
+COMPILER = """#!/bin/sh
+if [ "$1" = -dumpmachine ]; then echo {machine}-unknown-linux-gnu; exit; fi
+while [ "$1" != -o ]; do shift; done
+echo library > "$2"
+"""
+"""Says what it compiles for, and writes a file where a library should be."""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """What a wheel is built from, with a library of this machine left from a build before."""
+    pytest.importorskip("hatchling")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    leave = shutil.ignore_patterns("*.so", "__pycache__")
+    for name in BUILT_FROM:
+        path = cross.ROOT / name
+        if path.is_dir():
+            shutil.copytree(path, folder / name, ignore=leave)
+        else:
+            shutil.copy(path, folder / name)
+    (folder / "src" / "interlingua" / "kernels" / "layers.older.so").write_text("")
+    return folder
+
+
+def build_wheel(project, compiler):
+    """Path of the wheel that hatchling makes, without a network."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "wheels"]
+    environment = {**os.environ, "CC": str(compiler)}
+    built = subprocess.run(
+        command, cwd=project, env=environment, check=False, capture_output=True, text=True
+    )
+    assert built.returncode == 0, built.stderr
+    [wheel] = (project / "wheels").glob("*.whl")
+    return wheel
+
+
+def libraries_of(wheel):
+    """Names of the compiled libraries in it."""
+    with zipfile.ZipFile(wheel) as archive:
+        paths = archive.namelist()
+    assert {f"{IN_THE_WHEEL}{name}.c" for name in kernels.SOURCES} < set(paths)
+    return {path.removeprefix(IN_THE_WHEEL) for path in paths if path.endswith(".so")}
+
+
+def libraries_for(machine):
+    """What a wheel for a machine should hold."""
+    return {f"{name}.{kind}.so" for name in kernels.SOURCES for kind in cross.FLAGS[machine]}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
+@pytest.mark.parametrize("machine", list(cross.FLAGS))
+def test_a_wheel_is_for_the_processor_that_its_compiler_compiles_for(project, tmp_path, machine):
+    compiler = tmp_path / "cc"
+    compiler.write_text(COMPILER.format(machine=machine))
+    compiler.chmod(0o755)
+    wheel = build_wheel(project, compiler)
+    assert wheel.name.endswith(f"-py3-none-linux_{machine}.whl")
+    assert libraries_of(wheel) == libraries_for(machine)
+
+
+def test_a_wheel_without_a_compiler_is_for_every_machine(project):
+    wheel = build_wheel(project, "false")
+    assert wheel.name.endswith("-none-any.whl")
+    assert libraries_of(wheel) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
+@pytest.mark.parametrize("machine", list(cross.FLAGS))
+def test_a_real_compiler_makes_every_library_of_the_wheel(project, tmp_path, machine):
+    compiler = shutil.which("gcc" if machine == cross.HERE else f"{machine}-linux-gnu-gcc")
+    if compiler is None:
+        pytest.skip(f"needs a compiler for {machine}")
+    wheel = build_wheel(project, compiler)
+    assert wheel.name.endswith(f"-py3-none-linux_{machine}.whl")
+    assert libraries_of(wheel) == libraries_for(machine)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    folder = tmp_path / "installed" / IN_THE_WHEEL
+    for name in libraries_for(machine):
+        assert kernels.damage(folder / name) is None
+        if machine == cross.HERE:
+            library = ctypes.CDLL(str(folder / name))
+            library.digest.restype = ctypes.c_uint32
+            source = Path(kernels.__file__).with_name(name.partition(".")[0] + ".c")
+            assert library.digest() == kernels.digest(source)

@@ -1,0 +1,128 @@
+"""A kernel that is slower than plain torch is not taken for a large search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interlingua import kernels
+from interlingua.kernels import rates
+from interlingua.search.topk import exact, scanner_choice
+from interlingua.search.topk.bounds import Frame
+from interlingua.search.topk.exact import make_frame, make_scanner, mutual_topk
+from interlingua.search.topk.kernel_scanner import CompiledScanner
+from interlingua.search.topk.scanner_choice import TRIED_PAIRS, choose_scanner
+from interlingua.search.topk.torch_scanner import TorchScanner
+from tests.search.topk.scanners import crowded
+
+needs_kernel = pytest.mark.skipif(not CompiledScanner.available(), reason="not compiled here")
+FRAME = Frame(np.zeros(16, np.float32), np.zeros(16, np.float32))
+
+
+class Slow(TorchScanner):
+    """A kernel that finds what it should, in four times as long as torch on any machine."""
+
+    def scan(self, x, y, of_x, of_y):
+        for _ in range(4):
+            super().scan(x, y, of_x, of_y)
+
+
+class Instant(CompiledScanner):
+    """A kernel that needs no time."""
+
+    def scan(self, x, y, of_x, of_y):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _measures(monkeypatch, tmp_path):
+    """Nothing remembered, nothing named, and a cache folder of its own."""
+    monkeypatch.delenv(rates.VARIABLE)
+    monkeypatch.delenv(kernels.VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(rates, "_MEASURED", {})
+
+
+def with_kernel(monkeypatch, kernel):
+    monkeypatch.setitem(scanner_choice.SCANNERS, "kernel", kernel)
+    monkeypatch.setattr(exact, "CompiledScanner", kernel)
+
+
+@needs_kernel
+def test_a_slower_kernel_is_not_taken_and_the_results_are_equal(monkeypatch):
+    x, y = crowded(3, 90, 120, 16)
+    expected = mutual_topk(x, y, k=4)
+    with_kernel(monkeypatch, Slow)
+    monkeypatch.setattr(scanner_choice, "TRIED_PAIRS", 1)
+    frame = make_frame(x, y)
+    assert type(make_scanner(frame, pairs=len(x) * len(y))) is TorchScanner
+    [(key, found)] = rates.remembered().items()
+    assert found["kernel"] < found["torch"]
+    assert "width=16" in key
+    # From here on a kernel that was called would fail.
+    with_kernel(monkeypatch, None)
+    for one, other in zip(mutual_topk(x, y, k=4), expected, strict=True):
+        assert one.indices.equal(other.indices)
+        assert one.similarities.equal(other.similarities)
+
+
+@needs_kernel
+def test_a_faster_kernel_is_taken(monkeypatch):
+    with_kernel(monkeypatch, Instant)
+    assert isinstance(make_scanner(FRAME, pairs=TRIED_PAIRS), Instant)
+    rates._MEASURED.clear()  # another process
+    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: pytest.fail("measured again"))
+    assert choose_scanner(FRAME, TRIED_PAIRS) == "kernel"
+
+
+@needs_kernel
+def test_a_small_search_has_no_trial(monkeypatch):
+    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: pytest.fail("measured"))
+    assert choose_scanner(FRAME, TRIED_PAIRS - 1) == "kernel"
+    assert isinstance(make_scanner(FRAME), CompiledScanner)
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        (rates.VARIABLE, "first", "kernel"),
+        (rates.VARIABLE, "kernel", "kernel"),
+        (rates.VARIABLE, "torch", "torch"),
+        (kernels.VARIABLE, "the variant", "kernel"),
+        (kernels.VARIABLE, "0", "torch"),
+    ],
+)
+def test_variables_decide_without_a_trial(monkeypatch, variable, value, expected):
+    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: pytest.fail("measured"))
+    if value == "the variant":
+        value = kernels.variant("neighbors")
+    monkeypatch.setenv(variable, value)
+    kernels.find.cache_clear()
+    try:
+        assert choose_scanner(FRAME, TRIED_PAIRS) == expected
+    finally:
+        kernels.find.cache_clear()
+
+
+@needs_kernel
+@pytest.mark.parametrize("value", ["onednn", "no executor"])
+def test_executors_for_encoding_alone_leave_the_trial(monkeypatch, value):
+    monkeypatch.setattr(scanner_choice, "_rates", lambda frame: {"kernel": 1.0, "torch": 2.0})
+    monkeypatch.setenv(rates.VARIABLE, value)
+    assert choose_scanner(FRAME, TRIED_PAIRS) == "torch"
+
+
+@needs_kernel
+def test_widths_and_stages_have_rates_of_their_own(monkeypatch):
+    measured = []
+    monkeypatch.setattr(
+        scanner_choice,
+        "_rates",
+        lambda frame: measured.append(frame) or {"kernel": 1.0, "torch": 1.0},
+    )
+    wide = np.zeros(128, np.float32)
+    frames = [FRAME, Frame(wide, wide), Frame(wide, wide, np.eye(128, dtype=np.float32)), FRAME]
+    for frame in frames:
+        assert choose_scanner(frame, TRIED_PAIRS) == "kernel"
+    assert len(measured) == 3

@@ -1,0 +1,97 @@
+"""benchmarks/encode.py gives no speed under the name of a kernel that did not run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from interlingua.encoder import executors
+from interlingua.encoder.encoder import Encoder
+
+ROOT = Path(__file__).resolve().parents[2]
+ROW = {
+    "sentences_per_second": 2.0,
+    "tokens_per_second": 20.0,
+    "roofline": 0.8,
+    "cosine_mean": 1.0,
+    "cosine_lowest": 1.0,
+    "largest_difference": 0.0,
+    "same_nearest": 1.0,
+    "query_milliseconds": 3.0,
+    "memory_mebibytes": 100.0,
+    "stream_sentences_per_second": 2.0,
+}
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    path = ROOT / "benchmarks" / "encode.py"
+    spec = importlib.util.spec_from_file_location("benchmark_encode", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def loaded(benchmark, monkeypatch, engine, *, runs, executor="kernel"):
+    """What an engine encodes with on a machine that runs a variant."""
+    choice = executors.Choice(executor=executor, reason="", refused={"kernel": "not this shape"})
+    monkeypatch.setattr("torch.set_num_threads", lambda count: None)
+    monkeypatch.setattr("interlingua.kernels.variant", lambda name: runs)
+    monkeypatch.setattr(executors, "choose", lambda backbone, dtype: choice)
+    encoder = SimpleNamespace(backbone=None, encode=lambda texts, prompt, dtype: dtype)
+    monkeypatch.setattr(Encoder, "load", lambda model: encoder)
+    return benchmark.load(engine, argparse.Namespace(threads=1, model="model"))([])
+
+
+def test_an_engine_is_the_variant_of_its_name_or_not_here(benchmark, monkeypatch):
+    for engine in ("int8 avxvnni", "int8 amx", "float32 avx2"):
+        dtype, _, variant = engine.partition(" ")
+        assert loaded(benchmark, monkeypatch, engine, runs=variant) == dtype
+        for other in (None, "avx512"):
+            with pytest.raises(benchmark.NotOnThisMachineError, match=variant):
+                loaded(benchmark, monkeypatch, engine, runs=other)
+        with pytest.raises(benchmark.NotOnThisMachineError, match="not this shape"):
+            loaded(benchmark, monkeypatch, engine, runs=variant, executor="onednn")
+    assert loaded(benchmark, monkeypatch, "int8", runs=None, executor="onednn") == "int8"
+
+
+def test_the_process_of_an_engine_reports_first_whether_it_is_here(benchmark):
+    engine = object.__new__(benchmark.Engine)
+    lines = "".join(json.dumps(line) + "\n" for line in ("no kernel amx runs here", None, 1.5))
+    engine.process = SimpleNamespace(stdin=io.StringIO(), stdout=io.StringIO(lines))
+    assert engine.missing() == "no kernel amx runs here"
+    assert engine.missing() is None
+    assert engine.ask("query") == 1.5
+    with pytest.raises(SystemExit, match="query"):
+        engine.ask("query")
+
+
+def test_what_is_missing_is_shown_and_in_no_ratio(benchmark, capsys):
+    table = {"tatoeba": {"st": ROW, "int8": ROW, "onnx int8": ROW}}
+    texts = {"tatoeba": benchmark.Texts(["a"], [])}
+    benchmark.show(table, texts, {"tatoeba": 1}, {"int8 avxvnni": "no kernel"}, "avx512")
+    shown = capsys.readouterr().out
+    [line] = [line for line in shown.splitlines() if "avxvnni" in line]
+    assert "not on this machine: no kernel" in line
+
+
+@pytest.mark.parametrize(
+    ("variant", "of_int8", "of_avx2"),
+    [("amx", 9.0, None), ("avx512", 9.0, None), ("avx2", None, 1.0), (None, None, 1.0)],
+)
+def test_targets_are_those_of_the_kind_of_processor(benchmark, variant, of_int8, of_avx2):
+    table = {"tatoeba": {"st": ROW, "int8": ROW, "int8 avx2": ROW, "onnx int8": ROW}}
+    found = {check.words: check for check in benchmark.checks(table, variant)}
+    assert found["int8 / sentence-transformers"].target == of_int8
+    assert found["int8 avx2 / onnx int8"].target == of_avx2
+    for check in found.values():
+        assert (check.met is None) == (check.target is None)
