@@ -10,6 +10,7 @@ import pytest
 import interlingua
 from interlingua.cli import main
 from interlingua.errors import ConfigError, DataError
+from interlingua.mining.checks import CheckPlan
 from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.options import declared
 from interlingua.verbs.mine import MineOptions, mine_job
@@ -175,8 +176,10 @@ def test_a_side_without_sentences_is_refused():
 def test_defaults_are_those_of_the_checks(tmp_path):
     options = MineOptions("m", "a", "b")
     assert options.checks == ",".join(CHEAP)
-    assert mine_job(options, tmp_path).drop == DROPPED
-    assert mine_job(MineOptions("m", "a", "b", checks="none"), tmp_path).drop == "none"
+    found = mine_job(options, tmp_path).selection.checks
+    assert found == CheckPlan.parse(",".join(CHEAP), DROPPED) != CheckPlan.parse("none", "none")
+    without = mine_job(MineOptions("m", "a", "b", checks="none"), tmp_path).selection.checks
+    assert without == CheckPlan.parse("none", "none")
     (help_text,) = [
         declaration.help for field, declaration in declared(MineOptions) if field.name == "drop"
     ]
