@@ -24,8 +24,8 @@ several wall time: look at that on an idle machine only.
 
 An engine of ours with a variant in its name (amx, avxvnni, avx2) is that variant of the encoding
 kernel and nothing else; where this machine does not run it, it is shown as not on this machine, and
-is in no ratio. Engines whose name ends in avx2 or avxvnni use no AVX-512 on a processor that has
-it: what a laptop or an older server would give, compared with others that do use it where those
+is in no ratio. Engines with a name that ends in avx2 or avxvnni use no AVX-512 on a processor that
+has it: what a laptop or an older server would give, compared with others that do use it where those
 can't be limited.
 
 The ratios of the medians come last, with the targets; those of speed are for the kind of processor
@@ -190,7 +190,7 @@ def load(engine: str, options: Options) -> peers.Encode:
 
 
 class NotOnThisMachineError(Exception):
-    """An engine whose kernel does not run here; another one would answer under its name."""
+    """An engine with a kernel that does not run here; another one would answer under its name."""
 
 
 def check_variant(wanted: str, backbone: Any, dtype: str) -> None:

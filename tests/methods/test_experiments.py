@@ -255,8 +255,13 @@ def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
 
 
 def terms_without(tables, term):
-    """A combination's tables with a term off: a ``label`` goes, a ``label_term`` weighs nothing."""
+    """A combination's tables with a term off: a ``label_term`` weighs nothing, and a ``label`` goes.
+
+    So does the label of a method with one term.
+    """
     for label, table in tables.items():
+        if term == f"{label}_{table['method']}":
+            continue
         if term.startswith(f"{label}_"):
             yield label, table | {f"{term.removeprefix(f'{label}_')}_weight": 0.0}
         elif term != label:

@@ -183,7 +183,7 @@ def test_cuts_that_no_pair_reaches_are_not_written(tmp_path):
 )
 def test_no_calibration_file(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(DataError, match=r"c.json: (not a calibration file|expected the format)"):
+    with pytest.raises(DataError, match=r"c.json: .*(calibration|format)"):
         load_calibrations(tmp_path / "c.json")
     with pytest.raises(DataError):
         save_calibration(calibration(), tmp_path / "c.json")

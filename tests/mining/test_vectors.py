@@ -113,7 +113,7 @@ def test_vectors_of_a_file(tmp_path):
         np.testing.assert_array_equal(open_vectors([tmp_path / name], 4)[np.arange(4)], table)
     with pytest.raises(DataError, match="expected 5 rows"):
         open_vectors([tmp_path / "a.npy"], 5)
-    with pytest.raises(DataError, match=r"48 bytes are not float32 rows for 5 lines"):
+    with pytest.raises(DataError, match=r"48 bytes .* 5 lines"):
         open_vectors([tmp_path / "a.raw"], 5)
     np.save(tmp_path / "o.npy", np.array([[1]], dtype=object))
     with pytest.raises(DataError, match="array that can be mapped"):
