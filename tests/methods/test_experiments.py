@@ -255,7 +255,7 @@ def test_the_weight_of_each_term_is_read(path, at_tiny_size, word_vocabulary):
 
 
 def terms_without(tables, term):
-    """A combination's tables with a term off: a ``label_term`` weighs nothing, and a ``label`` goes.
+    """A combination's tables with a term off: a ``label_term`` weighs nothing, a ``label`` goes.
 
     So does the label of a method with one term.
     """
