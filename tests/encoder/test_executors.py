@@ -3,14 +3,13 @@ from __future__ import annotations
 import copy
 import ctypes
 import json
-import time
 
 import pytest
 import torch
 
 from interlingua.encoder import compiled, executors
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.compiled import ByteMatrixBackbone
+from interlingua.encoder.compiled import ByteMatrixBackbone, FloatBackbone, WeightLayout
 from interlingua.encoder.encode import automatic_dtype_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import (
@@ -26,7 +25,7 @@ from interlingua.encoder.executors import (
 from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
 from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
-from interlingua.kernels import Kernel, rates
+from interlingua.kernels import Kernel, library, rates
 from interlingua.kernels.rates import VARIABLE, cache_file, remembered
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, SIZES
 
@@ -38,7 +37,9 @@ class Slow(FrozenBackbone):
     """A kernel that gives right states, late."""
 
     def __call__(self, input_ids, cu_seqlens):
-        time.sleep(0.05)
+        end = rates.CLOCK() + 0.05
+        while rates.CLOCK() < end:
+            pass
         return super().__call__(input_ids, cu_seqlens)
 
 
@@ -192,6 +193,73 @@ def test_an_untimed_kernel_has_to_be_faster_by_the_margin(monkeypatch, rate, exp
     assert choose(backbone, torch.int8).executor == expected
     is_untimed = isinstance(freeze(backbone, torch.int8), ByteMatrixBackbone)
     assert is_untimed == (expected == "kernel-i8mm")
+
+
+@pytest.fixture
+def multiplies_bfloats():
+    """A backbone that the kernel takes, where the kernel multiplies bfloats."""
+    backbone = made(**MULTIPLES_OF_16)
+    if not compiled.layout_of(library("layers")).bfloats or FloatBackbone.refusal(
+        backbone, torch.int8
+    ):
+        pytest.skip("no such kernel here")
+    return backbone
+
+
+def test_bfloat16_by_the_float32_kernel_is_float32(multiplies_bfloats, random_batch):
+    batch = random_batch([3, 12, 5], high=60)
+    exact = EXECUTORS["kernel"].make(multiplies_bfloats, torch.float32)
+    frozen = EXECUTORS["kernel-float32"].make(multiplies_bfloats, torch.bfloat16)
+    assert frozen.dtype == torch.bfloat16
+    states = [form(batch.input_ids, batch.cu_seqlens) for form in (exact, frozen)]
+    assert torch.equal(*states)
+
+
+def test_int8_by_the_float32_kernel_is_nearer_to_float32(multiplies_bfloats, random_batch):
+    batch = random_batch([3, 12, 5, 30, 7], high=60)
+    exact = multiplies_bfloats(batch.input_ids, batch.cu_seqlens)
+    gaps = []
+    for name in ("kernel-float32", "kernel"):
+        frozen = EXECUTORS[name].make(multiplies_bfloats, torch.int8)
+        gaps.append((frozen(batch.input_ids, batch.cu_seqlens) - exact).abs().mean().item())
+    assert 0 < gaps[0] < gaps[1]
+
+
+def test_onednn_in_float32_serves_bfloat16(random_batch):
+    backbone, batch = made(**MODERNBERT), random_batch([3, 12, 5], high=60)
+    onednn = EXECUTORS["onednn-float32"]
+    assert "bfloat16" in onednn.refusal(backbone, torch.float32)
+    if onednn.refusal(backbone, torch.bfloat16) is not None:
+        pytest.skip("torch has no oneDNN here")
+    frozen = onednn.make(backbone, torch.bfloat16)
+    assert frozen.dtype == torch.bfloat16
+    states = frozen(batch.input_ids, batch.cu_seqlens)
+    expected = EXECUTORS["onednn"].make(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
+    assert torch.equal(states, expected)
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(1.04, "kernel"), (1.06, "kernel-float32")])
+def test_float32_has_to_be_faster_by_the_margin(monkeypatch, multiplies_bfloats, rate, expected):
+    def rates(frozen, backbone):
+        return {name: rate if name == "kernel-float32" else 1.0 for name in frozen}
+
+    monkeypatch.setattr(executors, "_rates", rates)
+    assert choose(multiplies_bfloats, torch.bfloat16).executor == expected
+    is_float = isinstance(freeze(multiplies_bfloats, torch.bfloat16), FloatBackbone)
+    assert is_float == (expected == "kernel-float32")
+
+
+def test_tiles_and_kernels_without_bfloats_refuse_float32(monkeypatch):
+    backbone = made(hidden_size=128, num_attention_heads=4, intermediate_size=128)
+    monkeypatch.setattr(FloatBackbone, "_library", staticmethod(lambda: object()))
+    layouts = {
+        "by tiles": WeightLayout(panel=16, bfloats=True, tiles=True, bytes_to_bfloats=True),
+        "what the executor kernel does": WeightLayout(panel=16, bfloats=False),
+    }
+    for reason, layout in layouts.items():
+        monkeypatch.setattr(compiled, "layout_of", lambda kernel, layout=layout: layout)
+        assert reason in FloatBackbone.refusal(backbone, torch.bfloat16)
+        assert "kernel does" in FloatBackbone.refusal(backbone, torch.float32)
 
 
 def test_first_measures_nothing(monkeypatch):

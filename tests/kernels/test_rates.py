@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
@@ -46,16 +47,33 @@ def test_each_way_is_measured_once_for_all_processes(monkeypatch):
     assert len(calls) == len(rates.remembered()) == 2
 
 
+def keep_busy(seconds):
+    """Takes processor time of this thread."""
+    end = rates.CLOCK() + seconds
+    while rates.CLOCK() < end:
+        pass
+
+
 def test_the_least_of_the_rounds_counts_on_one_thread(monkeypatch):
     threads = torch.get_num_threads()
     seen = []
 
     def slow():
         seen.append(torch.get_num_threads())
-        time.sleep(0.01)
+        keep_busy(0.01)
 
     monkeypatch.setattr(rates, "TRIAL_SECONDS", 0.0)
     found = least_seconds({"slow": slow, "fast": lambda: None})
     assert found["slow"] >= 0.01 > found["fast"]
     assert seen == [1] * rates.LEAST_ROUNDS
     assert torch.get_num_threads() == threads
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processor time is coarse there")
+def test_time_of_other_processes_does_not_count(monkeypatch):
+    monkeypatch.setattr(rates, "TRIAL_SECONDS", 0.0)
+    # What waits for the processor is as if asleep.
+    found = least_seconds(
+        {"interrupted": lambda: time.sleep(0.02), "busy": lambda: keep_busy(0.01)}
+    )
+    assert found["interrupted"] < 0.01 <= found["busy"]

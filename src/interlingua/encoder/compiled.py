@@ -182,7 +182,7 @@ class CompiledBackbone:
         # What the pointers point to: without a reference here Python would free it.
         self._kept: list[Any] = []
         self._kernel = self._library()
-        self._layout = layout_of(self._kernel)
+        self._layout = self._layout_of(self._kernel)
         self._by_tiles = self._layout.tiles and fits_tiles(config)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
         between = self._layout.between(dtype)
@@ -212,6 +212,11 @@ class CompiledBackbone:
     def _library() -> ctypes.CDLL | None:
         """The compiled source that computes."""
         return library("layers")
+
+    @staticmethod
+    def _layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
+        """How the weights are laid out for it."""
+        return layout_of(kernel)
 
     @classmethod
     def takes(cls, backbone: Backbone, dtype: torch.dtype) -> bool:
@@ -360,6 +365,34 @@ class CompiledBackbone:
         buffer[start : start + data.nbytes] = data.ravel()
         self._kept.append(buffer)
         return buffer.ctypes.data + start
+
+
+class FloatBackbone(CompiledBackbone):
+    """The same without products of bfloats: a trial has to prefer it.
+
+    Intel's processors without tiles multiply bfloats more slowly than float32. So bfloat16 is
+    float32 here, and an int8 encoder has float32 between its products of bytes and in its last
+    layers. Vectors are nearer to those in float32.
+    """
+
+    @staticmethod
+    def _layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
+        return layout_of(kernel)._replace(bfloats=False)
+
+    @classmethod
+    def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
+        """Why it can't be made of this backbone, or None."""
+        reason = super().refusal(backbone, dtype)
+        if reason is not None:
+            return reason
+        layout = layout_of(cls._library())
+        if layout.between(dtype) == torch.float32:
+            name = str(dtype).removeprefix("torch.")
+            return f"in {name} it does what the executor kernel does"
+        # Tiles compute float32 as three products of bfloats.
+        if layout.tiles and fits_tiles(backbone.config):
+            return "by tiles float32 takes longer than bfloat16"
+        return None
 
 
 class ByteMatrixBackbone(CompiledBackbone):

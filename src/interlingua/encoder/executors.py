@@ -1,8 +1,9 @@
 """Which executor encodes, and in which dtype: measured once, and remembered.
 
-A backbone has up to four forms for inference: the compiled kernel, a variant of it that no one
-timed yet, torch with matrices packed for oneDNN, and plain torch. Which one is fastest depends
-on the processor, the dtype and the widths. So the forms that can be made are tried on the model's
+A backbone has up to six forms for inference: the compiled kernel, the same with float32 in place of
+bfloats, a variant of it that no one timed yet, torch with matrices packed for oneDNN, the same in
+float32 where bfloat16 is requested, and plain torch. Which one is fastest depends on the
+processor, the dtype and the widths. So the forms that can be made are tried on the model's
 own first layers, with sentences of a few lengths, and the rates are remembered
 (``kernels/rates.py``). An executor that stands earlier in ``EXECUTORS`` keeps its place unless a
 later one is faster by ``MARGIN``, so that noise does not change the last digits of vectors.
@@ -24,8 +25,8 @@ from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.compiled import ByteMatrixBackbone, CompiledBackbone
-from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
+from interlingua.encoder.compiled import ByteMatrixBackbone, CompiledBackbone, FloatBackbone
+from interlingua.encoder.inference import FloatFrozenBackbone, FrozenBackbone, PlainBackbone
 from interlingua.encoder.quantize import PRECISE_LAYERS
 from interlingua.errors import ConfigError
 from interlingua.kernels import rates
@@ -56,8 +57,10 @@ class Executor(NamedTuple):
 
 EXECUTORS: dict[str, Executor] = {
     "kernel": Executor(CompiledBackbone, CompiledBackbone.refusal),
+    "kernel-float32": Executor(FloatBackbone, FloatBackbone.refusal),
     "kernel-i8mm": Executor(ByteMatrixBackbone, ByteMatrixBackbone.refusal),
     "onednn": Executor(FrozenBackbone, FrozenBackbone.refusal),
+    "onednn-float32": Executor(FloatFrozenBackbone, FloatFrozenBackbone.refusal),
     "torch": Executor(PlainBackbone, PlainBackbone.refusal),
 }
 """By name, the preferred ones first; torch can always."""

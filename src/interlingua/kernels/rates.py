@@ -13,6 +13,7 @@ import functools
 import json
 import os
 import platform
+import sys
 import threading
 import time
 import zlib
@@ -36,6 +37,9 @@ TRIAL_SECONDS = 0.3
 """A trial ends after so many rounds, or with the round in which this time is over."""
 LEAST_ROUNDS = 3
 """However long they take: what interrupts one of them seldom interrupts all."""
+# What other processes do on the machine hardly moves the processor time of this thread. Windows
+# counts it in steps of 16 milliseconds, which are too coarse.
+CLOCK = time.perf_counter if sys.platform == "win32" else time.thread_time
 # Two threads that need the same rates would slow each other's trials.
 _LOCK = threading.Lock()
 _MEASURED: dict[str, dict[str, float]] = {}
@@ -81,20 +85,21 @@ def measured(
 def least_seconds(ways: Mapping[str, Callable[[], object]]) -> dict[str, float]:
     """Of each way the best of some rounds, on one thread.
 
-    They take turns, so that another process on the machine slows all of them.
+    Processor time counts, where the system measures it finely. They take turns, so that what else
+    slows the machine slows all of them.
     """
     threads = torch.get_num_threads()
     seconds = dict.fromkeys(ways, float("inf"))
-    begin = time.perf_counter()
+    begin = CLOCK()
     try:
         torch.set_num_threads(1)
         for done in range(1, ROUNDS + 1):
             for name, way in ways.items():
-                start = time.perf_counter()
+                start = CLOCK()
                 way()
-                # The best round, since what another process does can only add time.
-                seconds[name] = min(seconds[name], time.perf_counter() - start)
-            if done >= LEAST_ROUNDS and time.perf_counter() - begin > TRIAL_SECONDS:
+                # The best round, since what else goes on can only add time.
+                seconds[name] = min(seconds[name], CLOCK() - start)
+            if done >= LEAST_ROUNDS and CLOCK() - begin > TRIAL_SECONDS:
                 break
     finally:
         torch.set_num_threads(threads)

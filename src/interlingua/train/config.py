@@ -296,8 +296,8 @@ class RunConfig:
     states between layers. Other roundings."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """bf16 = autocast with float32 weights; fp16 = the same with loss scaling, for GPUs without
-    bf16 such as V100; auto = bf16 where the hardware computes in it, else fp16 on such a GPU, else
-    fp32."""
+    bf16 such as V100; auto = bf16 where the GPU computes in it, else fp16 on such a GPU; on a CPU
+    the faster of bf16 and fp32 in a short trial."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto = cuda where there is one."""
     devices: int = 1

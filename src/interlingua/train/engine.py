@@ -41,6 +41,7 @@ from interlingua.one_pass import switch
 from interlingua.train.config import RunConfig, TrainConfig
 from interlingua.train.launch import find_launch
 from interlingua.train.memory import use_expandable_segments
+from interlingua.train.precision import fastest_on_cpu
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
@@ -434,7 +435,7 @@ def _precision_plugin(precision: Precision, device: str) -> FabricPrecision:
 
 
 def _precision(precision: str, device: str) -> Precision:
-    """The precision to compute in; "auto" takes the fastest that this machine has units for."""
+    """The precision to compute in; "auto" takes the fastest of this machine."""
     if precision != "auto":
         return cast(Precision, precision)
     if device == "cuda":
@@ -442,5 +443,4 @@ def _precision(precision: str, device: str) -> Precision:
             return "bf16"
         # V100 and T4 have fast units for float16 alone, older cards for neither.
         return "fp16" if torch.cuda.get_device_capability() >= (7, 0) else "fp32"
-    is_fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return "bf16" if is_fast else "fp32"
+    return fastest_on_cpu()

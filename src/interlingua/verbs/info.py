@@ -79,7 +79,22 @@ def _machine() -> list[str]:
         f"rates are kept in: {cache_file()}",
         f"{VARIABLE}: {os.environ.get(VARIABLE) or 'not set'}",
         f"{KERNELS_VARIABLE}: {os.environ.get(KERNELS_VARIABLE) or 'not set'}",
+        _training_precision(),
     ]
+
+
+def _training_precision() -> str:
+    """What ``run.precision = "auto"`` stands for on this CPU, and why."""
+    from interlingua.train.precision import fastest_on_cpu, precision_rates
+
+    precision = fastest_on_cpu()
+    measured = precision_rates()
+    if not measured:
+        return f"training on the CPU: {precision}"
+    rates = ", ".join([f"{name} {rate:,.0f}" for name, rate in measured.items()])
+    return (
+        f"training on the CPU: {precision} (tokens per second through one layer and back: {rates})"
+    )
 
 
 def _model(encoder: Encoder, name: str) -> Info:
