@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.errors import CheckpointError, ConfigError, DataError, MissingExtraError
+from interlingua.errors import CheckpointError, ConfigError, DataError, import_extra
 from interlingua.files import PathLike, atomic_write, has_format
 from interlingua.json_text import load_json
 from interlingua.locks import exclusive
@@ -150,10 +150,7 @@ class PassageIndex:
         os.environ.setdefault(
             "LANCEDB_LOG", "error"
         )  # its warnings are of no use to the user of an index
-        try:
-            import lancedb
-        except ImportError as error:
-            raise MissingExtraError("lancedb", "search") from error
+        lancedb = import_extra("lancedb", extra="search")
         self.folder = Path(folder)
         self.settings = read_settings(folder)
         self._table = self._open_table(lancedb.connect(self.folder), create=create)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.mteb_data import load_data
@@ -202,8 +202,4 @@ def get_task(name: str) -> Any:
 
 
 def _mteb() -> Any:
-    try:
-        import mteb
-    except ImportError as error:
-        raise MissingExtraError("mteb", "mteb") from error
-    return mteb
+    return import_extra("mteb", extra="mteb")
