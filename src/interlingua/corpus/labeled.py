@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 from interlingua.errors import DataError
 from interlingua.files import open_text, stem_and_suffix
 from interlingua.json_text import parse_json
-from interlingua.languages import resolve
+from interlingua.languages import find_code, resolve
 
 log = logging.getLogger("interlingua")
 Kind = Literal["nli", "sts"]
@@ -120,13 +120,9 @@ def languages_in_name(path: Path) -> tuple[str, str] | None:
 
     For example by ``de.train.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv``.
     """
-    found = []
-    for part in re.split(r"[.-]", stem_and_suffix(path)[0]):
-        if LANGUAGE_IN_NAME.fullmatch(part):
-            try:
-                found.append(resolve(part).code)
-            except DataError:
-                continue
+    parts = re.split(r"[.-]", stem_and_suffix(path)[0])
+    codes = map(find_code, filter(LANGUAGE_IN_NAME.fullmatch, parts))
+    found = [code for code in codes if code is not None]
     if not 1 <= len(found) <= 2:
         return None
     return found[0], found[-1]  # the same twice where there is one

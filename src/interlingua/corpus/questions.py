@@ -27,7 +27,7 @@ from interlingua.corpus.json_stream import json_array_items
 from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix
 from interlingua.json_text import load_json, parse_json
-from interlingua.languages import resolve
+from interlingua.languages import find_code, resolve
 
 NO_POSITIVE = "question without a passage that answers it"
 NO_TEXT = "passage without text"
@@ -351,12 +351,7 @@ def _language_of(path: Path) -> str | None:
     """
     parts = stem_and_suffix(path)[0].split(".")[::-1]
     parts += [folder.name.split("-")[-1] for folder in path.parents[:2]]
-    for part in parts:
-        try:
-            return resolve(part).code
-        except DataError:
-            continue
-    return None
+    return next(filter(None, map(find_code, parts)), None)
 
 
 def _language_of_name(path: Path) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import find_code, one_line, resolved_code
+from interlingua.corpus.formats import one_line, resolved_code
 from interlingua.corpus.spreadsheet import csv_rows
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_text, stem_and_suffix
@@ -123,7 +124,7 @@ def find_column(
         return found[0]
     code = resolved_code(language)
     if code is not None:
-        codes = [find_code(cell.strip()) for cell in cells]
+        codes = [languages.find_code(cell.strip()) for cell in cells]
         if codes.count(code) == 1:
             return codes.index(code)
     for name in NAMES:

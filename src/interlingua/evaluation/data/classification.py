@@ -27,7 +27,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import folders_in
 from interlingua.files import files_in, open_text
 from interlingua.json_text import parse_json
-from interlingua.languages import resolve
+from interlingua.languages import find_code
 
 Domain = Literal["books", "dvd", "music"]
 DOMAINS: tuple[Domain, ...] = ("books", "dvd", "music")
@@ -156,7 +156,9 @@ def labeled_sets(folder: Path) -> LabeledSets:
         if match := _OWN_FILE.fullmatch(path.name):
             splits = found.setdefault(match[1], {})
             splits[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
-    for below in filter(_is_language, folders_in(folder)):
+    for below in folders_in(folder):
+        if find_code(below.name) is None:
+            continue
         for path in files_in(below):
             if match := _OWN_SPLIT.fullmatch(path.name):
                 splits = found.setdefault(below.name, {})
@@ -324,14 +326,6 @@ def _collected(rows: Iterable[tuple[int, str, str]], path: Path) -> LabeledTexts
     if not found.texts:
         raise DataError("the file is empty; expected a label and a text per line", path=path)
     return found
-
-
-def _is_language(folder: Path) -> bool:
-    try:
-        resolve(folder.name)
-    except DataError:
-        return False
-    return True
 
 
 def _columns_of(path: Path) -> int:
