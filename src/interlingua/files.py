@@ -213,6 +213,17 @@ def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") 
         ) from error
 
 
+def tab_rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line of a text with tabs between them, and the number of the line.
+
+    Raises:
+        DataError: see ``open_text``.
+    """
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            yield number, line.rstrip("\r\n").split("\t")
+
+
 @contextlib.contextmanager
 def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
     """Opens a file for reading bytes, decompressing by its suffix; ``-`` is standard input.

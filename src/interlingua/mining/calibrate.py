@@ -27,7 +27,7 @@ from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import open_text
+from interlingua.files import tab_rows
 from interlingua.mining import defaults
 from interlingua.mining.calibration import (
     FITS,
@@ -380,12 +380,10 @@ def read_labels(path: Path) -> dict[tuple[str, str], bool]:
         DataError: a line is none.
     """
     labels = {}
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            cells = line.rstrip("\r\n").split("\t")
-            if len(cells) != 3 or cells[0] not in ("0", "1"):
-                raise DataError("expected 1 or 0 TAB source TAB target", path=path, line=number)
-            labels[cells[1].strip(), cells[2].strip()] = cells[0] == "1"
+    for number, cells in tab_rows(path):
+        if len(cells) != 3 or cells[0] not in ("0", "1"):
+            raise DataError("expected 1 or 0 TAB source TAB target", path=path, line=number)
+        labels[cells[1].strip(), cells[2].strip()] = cells[0] == "1"
     return labels
 
 
