@@ -72,9 +72,7 @@ def read_column(
         yield one_line(cells[place]).strip()
 
 
-def has_sentences(
-    path: PathLike, *, column: str | None = None, language: str | None = None
-) -> bool:
+def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
     """Whether a file is a table of which one column is known to hold the sentences.
 
     See ``read_column``.
@@ -83,7 +81,7 @@ def has_sentences(
         return False
     _, cells = next(_rows(path, BadLines()), (0, []))
     try:
-        find_column(cells, path, column=column, language=language)
+        find_column(cells, path, language=language)
     except DataError:
         return False
     return True
@@ -103,7 +101,7 @@ def refuse_column(column: str | None, path: PathLike) -> None:
 
 
 def find_column(
-    cells: Sequence[str], path: PathLike, *, column: str | None, language: str | None
+    cells: Sequence[str], path: PathLike, *, column: str | None = None, language: str | None
 ) -> int:
     """The number of the column with the sentences, by the first row; see ``read_column``.
 

@@ -47,7 +47,7 @@ from interlingua.mining.calibration import (
 )
 from interlingua.mining.filter import quantile_line
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
-from interlingua.mining.mine import named
+from interlingua.mining.mine import SHOWN_PRECISIONS, named
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
 from interlingua.mining.score import PORTION, BitextScorer, ScoreConfig, Stream, counted
 from interlingua.mining.texts import Line, NumberedTexts
@@ -57,8 +57,6 @@ from interlingua.runtime import Progress, Streamed, silent
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
-SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Precisions that are printed."""
 MOST = 1_000_000
 """Pairs of a stream that are looked at."""
 EVERY = 4
