@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.languages import known, parse, resolve, scripts
+from interlingua.languages import find_code, known, parse, resolve, scripts
 
 FLORES = """
 ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn als_Latn amh_Ethi apc_Arab
@@ -137,6 +137,11 @@ def test_a_macro_language_code_with_a_script_is_the_usual_member_in_it() -> None
 )
 def test_the_region_is_recorded(tag: str, region: str | None) -> None:
     assert parse(tag).region == region
+
+
+def test_find_code_of_what_is_no_language_is_none() -> None:
+    assert find_code("cmn-Hans") == "zho_Hans"
+    assert find_code("default") is find_code("") is None
 
 
 @pytest.mark.parametrize(

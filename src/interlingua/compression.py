@@ -6,7 +6,7 @@ import io
 import os
 from typing import Any
 
-from interlingua.errors import MissingExtraError
+from interlingua.errors import import_extra
 
 
 def zstandard_library() -> Any:
@@ -15,11 +15,7 @@ def zstandard_library() -> Any:
     Raises:
         MissingExtraError: it is not installed.
     """
-    try:
-        import zstandard
-    except ImportError as error:
-        raise MissingExtraError("zstandard", "zst") from error
-    return zstandard
+    return import_extra("zstandard", extra="zst")
 
 
 class ZstandardReader(io.RawIOBase):

@@ -14,7 +14,9 @@ A message is one line: what is wrong, what was found, what was expected, what to
 
 from __future__ import annotations
 
+import importlib
 import os
+from typing import Any
 
 
 class InterlinguaError(Exception):
@@ -95,6 +97,23 @@ class MissingExtraError(InterlinguaError, ImportError):
             f"{package} is needed for this and is not installed; run: pip install"
             f" 'interlingua[{extra}]'"
         )
+
+
+def import_extra(module: str, *, package: str | None = None, extra: str) -> Any:
+    """A module of an optional dependency, imported when it is needed.
+
+    Args:
+        module: its full name, ``sklearn.linear_model``.
+        package: that has it, as pip calls it; the module's own name by default.
+        extra: the extra of interlingua that brings it.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(package or module, extra) from error
 
 
 class TaskError(InterlinguaError):

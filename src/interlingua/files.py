@@ -37,7 +37,7 @@ def stem_and_suffix(path: PathLike) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") -> Iterator[IO[Any]]:
+def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     """Writes a file that appears under its name only when it is complete and on the disk.
 
     A link stays one: what it points at is replaced. A pipe or a device is written to as it is.
@@ -45,7 +45,6 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
     Args:
         path: the final name; its folder is made.
         mode: ``"w"`` for text, ``"wb"`` for bytes.
-        encoding: of the text.
 
     Raises:
         DataError: the disk is full or the folder can't be written; the old file, if any, is
@@ -53,7 +52,7 @@ def atomic_write(path: PathLike, mode: str = "w", *, encoding: str = "utf-8") ->
     """
     text: Any = {}
     if "b" not in mode:
-        text = {"encoding": encoding, "newline": "\n"}
+        text = {"encoding": "utf-8", "newline": "\n"}
     temporary: Temporary | None = None
     try:
         # A pipe or a device can't be replaced by a rename.
@@ -211,6 +210,17 @@ def open_text(path: PathLike, *, in_lines: bool = True, errors: str = "strict") 
             path=path,
             line=line,
         ) from error
+
+
+def tab_rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line of a text with tabs between them, and the number of the line.
+
+    Raises:
+        DataError: see ``open_text``.
+    """
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            yield number, line.rstrip("\r\n").split("\t")
 
 
 @contextlib.contextmanager

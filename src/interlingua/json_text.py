@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlingua.errors import DataError
-from interlingua.files import open_bytes
+from interlingua.files import open_bytes, open_text
 from interlingua.limits import read_document
 
 MAX_DIGITS = 300
@@ -136,6 +136,29 @@ def load_json(path: str | os.PathLike[str]) -> Any:
         ) from error
     except ValueError as error:
         raise DataError(f"JSON that can't be used: {error}", path=path) from error
+
+
+def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file with one a line, and the number of the line; blank lines are none.
+
+    Raises:
+        DataError: a line is no JSON, or no object; see also ``files.open_text``.
+    """
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record = parse_json(line)
+            except ValueError as error:
+                raise DataError(
+                    f"not JSON ({error}); expected one object a line", path=path, line=number
+                ) from error
+            if not isinstance(record, dict):
+                raise DataError(
+                    f"{type(record).__name__}, expected an object", path=path, line=number
+                )
+            yield number, record
 
 
 def checksum_of(record: Mapping[str, Any]) -> str:

@@ -116,6 +116,14 @@ def find(code_or_name: str) -> LanguageTag | None:
     return LanguageTag(written or _in_script(language, script), region)
 
 
+def find_code(code_or_name: str) -> str | None:
+    """The code of the language that is called so, or None where nothing is."""
+    found = find(code_or_name)
+    if found is None:
+        return None
+    return found.language.code
+
+
 def _by_region(base: str, region: str | None, script: str | None) -> Language | None:
     """The language that the table has for a region, unless the code asks for another script."""
     if region is None:

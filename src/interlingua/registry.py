@@ -386,11 +386,11 @@ def did_you_mean(name: str, known: Mapping[str, object] | list[str] | tuple[str,
     return f"; known: {', '.join(sorted(known))}"
 
 
-def check_choice(option: str, value: str | None, choices: Collection[str]) -> None:
+def check_choice(option: str, value: str, choices: Collection[str]) -> None:
     """Says what an option may be.
 
     Raises:
-        ConfigError: the value is given and is not among the choices.
+        ConfigError: the value is not among the choices.
     """
-    if value is not None and value not in choices:
-        raise ConfigError(f"{option} {value!r} is not one of {', '.join(choices)}")
+    if value not in choices:
+        raise ConfigError(f"{option} {value!r} is unknown; there are: {', '.join(choices)}")

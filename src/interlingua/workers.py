@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
-from interlingua.errors import ConfigError, InterlinguaError, MissingExtraError
+from interlingua.errors import ConfigError, InterlinguaError, import_extra
 
 LOCAL = "local"
 RETRIES = 3
@@ -220,8 +220,4 @@ def _reason(error: Exception) -> str:
 def _ray() -> Any:
     # Ray would send usage statistics to its makers; read when it is imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingExtraError("ray", "ray") from error
-    return ray
+    return import_extra("ray", extra="ray")

@@ -164,17 +164,17 @@ def test_one_table_of_all_with_arms_in_rows(capsys, files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--format", "pdf"], "format 'pdf' is not one of markdown, latex, csv, html"),
+        (["--format", "pdf"], "format 'pdf' is unknown; there are: markdown, latex, csv, html"),
         (["-o", "report.pdf"], "report.pdf: a report ends with one of .md"),
         (
             ["-o", "report.html", "--by", "tasks"],
             "--by shapes a table; the page shows all rows and metrics",
         ),
-        (["--by", "models"], "by 'models' is not one of groups, languages, tasks"),
+        (["--by", "models"], "by 'models' is unknown; there are: groups, languages, tasks"),
         (["--baseline", "onne"], "there is no column 'onne'"),
         (["--baseline", "onne", "-o", "report.html"], "there is no column 'onne'"),
         (["--only", "xtreme"], "no row contains 'xtreme'"),
-        (["--metric", "f1"], "metric 'f1' is not one of accuracy"),
+        (["--metric", "f1"], "metric 'f1' is unknown; there are: accuracy"),
         (["nothing.json"], "nothing.json: can't be read"),
     ],
 )

@@ -312,8 +312,8 @@ def test_a_function(capsys, data, tmp_path, monkeypatch, caplog):
         (["--languages", "Klingonese"], "Klingonese"),
         (["--suite", ""], "the suite is empty; name tasks"),
         (["--languages", ","], "no language is named"),
-        (["--compare", "hash"], "compare 'hash' is not one of index, text"),
-        (["--pooling", "sum"], "pooling 'sum' is not one of cls, mean, max"),
+        (["--compare", "hash"], "compare 'hash' is unknown; there are: index, text"),
+        (["--pooling", "sum"], "pooling 'sum' is unknown; there are: cls, mean, max"),
         (["--budget", "10"], "budget '10'"),
         (["--suite", "beir", "--shard", "1/2"], "--shard and --devices need --cache"),
         (

@@ -158,7 +158,7 @@ def test_broken_tables(tmp_path, kind, lines, message):
     ("line", "message"),
     [
         ("{", ":1: not JSON"),
-        ("[1]", ":1: not an object"),
+        ("[1]", ":1: list, expected an object"),
         ('{"sentence1": "a"}', ":1: no column sentence2 or hypo"),
     ],
 )

@@ -81,7 +81,7 @@ def test_parquet_is_read_with_its_types(tmp_path):
         ('{"text": "a", "id": true}\n', "id .*type bool"),
         ('{"text": "a", "title": []}\n', "title .*type list"),
         ('{"text": "a", "language": "klingonish"}\n', "klingonish"),
-        ('["a"]\n', "a text, got list"),
+        ('["a"]\n', "p.jsonl:1: list, expected an object"),
         ('{"text": \n', "p.jsonl:1: not JSON"),
         ('{"text": "\\ud800"}\n', "half a character|surrogate"),
     ],

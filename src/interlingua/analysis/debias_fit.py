@@ -107,7 +107,6 @@ def fit_and_measure(
     method: MapMethod = "project",
     rank: int | None = None,
     held_out_share: float = 0.25,
-    normalize: bool = True,
     seed: int = 0,
 ) -> FittedMap:
     """Estimates a map on a part of the vectors and measures it on the rest.
@@ -119,7 +118,6 @@ def fit_and_measure(
         rank: directions to remove; default: chosen by the mixed pool of held-out translations, all
             without any.
         held_out_share: of the groups, from 0 to 1.
-        normalize: scale mapped vectors to length 1.
         seed: of the draw of what is held out.
 
     Raises:
@@ -148,7 +146,7 @@ def fit_and_measure(
     if rank is None and method in ("project", "erase") and rest.has_translations:
         for candidate in ranks_to_try(len(statistics.languages)):
             candidate_map = fit_language_map(statistics, method, candidate)
-            mapped = candidate_map.apply(rest.vectors, normalize=normalize)
+            mapped = candidate_map.apply(rest.vectors)
             ranks[candidate] = measure_pool(
                 normalize_rows(mapped), _numbers(rest.languages), rest.groups
             )
@@ -156,8 +154,8 @@ def fit_and_measure(
         rank = max(ranks, key=lambda r: (ranks[r].mixed_pool, ranks[r].own_pool, -r))
     # Both panels compare with the means of the other part, mapped in the same way.
     language_map = fit_language_map(statistics, method, rank)
-    mapped = language_map.apply(rest.vectors, rest.languages, normalize=normalize)
-    fit_mapped = language_map.apply(fit.vectors, fit.languages, normalize=normalize)
+    mapped = language_map.apply(rest.vectors, rest.languages)
+    fit_mapped = language_map.apply(fit.vectors, fit.languages)
     rest_mapped = LabeledVectors(vectors=mapped, languages=rest.languages, groups=rest.groups)
     return FittedMap(
         language_map=language_map,

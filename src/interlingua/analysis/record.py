@@ -147,24 +147,20 @@ def mean_measure(
     return Measure(name=name, value=float(items.mean()), **{**computed, **facts})
 
 
-def bootstrap_mean(
-    items: Float64[ndarray, " n"], *, resamples: int = RESAMPLES, seed: int = 1
-) -> tuple[float, float]:
+def bootstrap_mean(items: Float64[ndarray, " n"]) -> tuple[float, float]:
     """The 95 % percentile interval of a mean.
 
     Args:
         items: at least one.
-        resamples: number of draws.
-        seed: of the draws.
     """
     values, counts = np.unique(items, return_counts=True)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     # Means of a few flags take few values. How often each is drawn is a multinomial, which is the
     # same as drawing the items. Of many values the table of draws would be large.
     if len(values) > 1000:
-        means = [items[rng.integers(len(items), size=len(items))].mean() for _ in range(resamples)]
+        means = [items[rng.integers(len(items), size=len(items))].mean() for _ in range(RESAMPLES)]
         return interval(np.array(means))
-    drawn = rng.multinomial(len(items), counts / len(items), size=resamples)
+    drawn = rng.multinomial(len(items), counts / len(items), size=RESAMPLES)
     return interval(np.asarray(drawn @ values / len(items)))
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from interlingua.corpus.monolingual import find_language
 from interlingua.corpus.sentence_table import is_table, read_column
 from interlingua.errors import DataError
-from interlingua.files import files_in, open_text
+from interlingua.files import files_in, open_text, tab_rows
 
 # A language is two or three letters, maybe with a script: "de", "deu", "zho_Hans".
 PAIR_FILE = re.compile(
@@ -80,20 +80,18 @@ def read_pair_file(file: PairFile) -> tuple[list[str], list[str]]:
         return read_aligned([file.source_path, file.target_path])
     sources = []
     targets = []
-    with open_text(file.source_path) as lines:
-        for number, line in enumerate(lines, 1):
-            columns = line.rstrip("\r\n").split("\t")
-            # An empty side is an error: with the line left out, it would be another set.
-            if len(columns) != 2 or not all(map(str.strip, columns)):
-                filled = sum(bool(column.strip()) for column in columns)
-                raise DataError(
-                    f"expected text TAB text, got {len(columns)} columns, {filled} of them filled;"
-                    " correct the line",
-                    path=file.source_path,
-                    line=number,
-                )
-            sources.append(columns[0])
-            targets.append(columns[1])
+    for number, columns in tab_rows(file.source_path):
+        # An empty side is an error: with the line left out, it would be another set.
+        if len(columns) != 2 or not all(map(str.strip, columns)):
+            filled = sum(bool(column.strip()) for column in columns)
+            raise DataError(
+                f"expected text TAB text, got {len(columns)} columns, {filled} of them filled;"
+                " correct the line",
+                path=file.source_path,
+                line=number,
+            )
+        sources.append(columns[0])
+        targets.append(columns[1])
     if not sources:
         raise DataError("the file is empty; expected one pair per line", path=file.source_path)
     return sources, targets

@@ -249,16 +249,6 @@ def resolved_code(language: str | None) -> str | None:
     return languages.resolve(language).code
 
 
-def find_code(name: str) -> str | None:
-    """The code of the language that a name spells, or None where it spells none."""
-    if not name:
-        return None
-    found = languages.find(name)
-    if found is None:
-        return None
-    return found.language.code
-
-
 def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]]:
     """The first pair, None where there is none, and all pairs with the first among them."""
     iterator = iter(pairs)
@@ -334,4 +324,4 @@ def _code_in_name(name: str) -> str | None:
     # title.
     if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*", name):
         return None
-    return find_code(name)
+    return languages.find_code(name)

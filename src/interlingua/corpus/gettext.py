@@ -324,10 +324,8 @@ def _language(header: dict[str, str], path: str) -> str:
     for name in filter(None, names):
         if "@" not in name:  # "sr@latin" names a script, "de.UTF-8" a character set
             name = name.partition(".")[0]
-        try:
-            return languages.resolve(name).code
-        except DataError:
-            continue
+        if code := languages.find_code(name):
+            return code
     raise DataError(
         "its language is neither given, nor in its header, nor in its path; name it", path=path
     )

@@ -5,7 +5,6 @@ Needs the extra ``datasets``.
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -16,7 +15,7 @@ from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, one_language_pair
 from interlingua.corpus.tabular import pair_of_object
-from interlingua.errors import DataError, MissingExtraError
+from interlingua.errors import DataError, import_extra
 from interlingua.files import atomic_write, stem_and_suffix
 
 ROWS_WRITTEN = 10_000  # at a time
@@ -121,7 +120,4 @@ def _open(datasets: Any, path: str) -> Any:
 
 
 def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtraError("datasets", "datasets") from error
+    return import_extra(name, package="datasets", extra="datasets")

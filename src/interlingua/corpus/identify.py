@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlingua import languages
-from interlingua.errors import MissingExtraError
+from interlingua.errors import import_extra
 
 # Languages that identifiers mix up, in the identifier's own labels: within one group nothing counts
 # as wrong.
@@ -45,12 +45,11 @@ class LanguageCheck:
     """
 
     def __init__(self, min_confidence: float) -> None:
-        try:
-            from py3langid.langid import MODEL_FILE, LanguageIdentifier
-        except ImportError as error:
-            raise MissingExtraError("py3langid", "langid") from error
+        langid = import_extra("py3langid.langid", package="py3langid", extra="langid")
         self._min_confidence = min_confidence
-        self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        self._identifier = langid.LanguageIdentifier.from_model_file(
+            langid.MODEL_FILE, norm_probs=True
+        )
         self.supported = frozenset(self._identifier.labels)
 
     def is_wrong(self, text: str, language: str) -> bool:

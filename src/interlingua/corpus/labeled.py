@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.files import open_text, stem_and_suffix
-from interlingua.json_text import parse_json
-from interlingua.languages import resolve
+from interlingua.files import stem_and_suffix, tab_rows
+from interlingua.json_text import json_lines
+from interlingua.languages import find_code, resolve
 
 log = logging.getLogger("interlingua")
 Kind = Literal["nli", "sts"]
@@ -120,13 +120,9 @@ def languages_in_name(path: Path) -> tuple[str, str] | None:
 
     For example by ``de.train.tsv``, ``dev-de.tsv`` or ``en-de.test.tsv``.
     """
-    found = []
-    for part in re.split(r"[.-]", stem_and_suffix(path)[0]):
-        if LANGUAGE_IN_NAME.fullmatch(part):
-            try:
-                found.append(resolve(part).code)
-            except DataError:
-                continue
+    parts = re.split(r"[.-]", stem_and_suffix(path)[0])
+    codes = map(find_code, filter(LANGUAGE_IN_NAME.fullmatch, parts))
+    found = [code for code in codes if code is not None]
     if not 1 <= len(found) <= 2:
         return None
     return found[0], found[-1]  # the same twice where there is one
@@ -146,50 +142,33 @@ def _rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:
 
 
 def _json_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                record = parse_json(line)
-            except ValueError as error:
-                raise DataError(
-                    f"not JSON ({error}); expected one object a line", path=path, line=number
-                ) from error
-            if not isinstance(record, dict):
-                raise DataError(
-                    "not an object; expected sentence1, sentence2 and a label",
-                    path=path,
-                    line=number,
-                )
-            columns = _columns(list(record), kind, path, number)
-            if (row := _pick(record, columns, split)) is not None:
-                yield number, row
+    for number, record in json_lines(path):
+        columns = _columns(list(record), kind, path, number)
+        if (row := _pick(record, columns, split)) is not None:
+            yield number, row
 
 
 def _table_rows(path: Path, kind: Kind, split: str) -> Iterator[tuple[int, _Row]]:
-    with open_text(path) as lines:
-        header: Sequence[str] = ()
-        columns: dict[str, Any] = {}
-        for number, line in enumerate(lines, 1):
-            # None of these files is quoted: quotation marks are text.
-            fields = line.rstrip("\r\n").split("\t")
-            if number == 1:
-                if {"sentence1", "premise"} & set(fields):
-                    header = fields
-                    columns = _columns(fields, kind, path, number)
-                    continue
-                columns = _layout(fields, kind, path)
-            if len(fields) < (len(header) or 1 + max(columns.values())):
-                expected = "two sentences and a label, separated by tabs"
-                if header:
-                    expected = f"{len(header)} columns"
-                raise DataError(
-                    f"{len(fields)} columns; expected {expected}", path=path, line=number
-                )
-            # Without a header the columns are called by their numbers.
-            names = header or range(len(fields))
-            record = dict(zip(names, fields, strict=False))
-            if (row := _pick(record, columns, split)) is not None:
-                yield number, row
+    header: Sequence[str] = ()
+    columns: dict[str, Any] = {}
+    # None of these files is quoted: quotation marks are text.
+    for number, fields in tab_rows(path):
+        if number == 1:
+            if {"sentence1", "premise"} & set(fields):
+                header = fields
+                columns = _columns(fields, kind, path, number)
+                continue
+            columns = _layout(fields, kind, path)
+        if len(fields) < (len(header) or 1 + max(columns.values())):
+            expected = "two sentences and a label, separated by tabs"
+            if header:
+                expected = f"{len(header)} columns"
+            raise DataError(f"{len(fields)} columns; expected {expected}", path=path, line=number)
+        # Without a header the columns are called by their numbers.
+        names = header or range(len(fields))
+        record = dict(zip(names, fields, strict=False))
+        if (row := _pick(record, columns, split)) is not None:
+            yield number, row
 
 
 def _columns(names: Sequence[str], kind: Kind, path: Path, line: int) -> dict[str, Any]:

@@ -23,6 +23,9 @@ from numpy import ndarray
 from interlingua.corpus.codepoints import segment
 from interlingua.corpus.keys import key_codes, splitmix64
 
+RECALL = 0.99
+"""Probability with which a pair at the threshold shares a band, at least."""
+
 
 def shingle_codes(
     texts: Sequence[str], size: int
@@ -116,18 +119,18 @@ def jaccard(
     return np.asarray(common / (total - common))
 
 
-def banding(threshold: float, permutations: int, recall: float = 0.99) -> tuple[int, int]:
+def banding(threshold: float, permutations: int) -> tuple[int, int]:
     """Bands b and rows per band r.
 
     The most rows for which a pair at the threshold t shares a band often enough, with probability
-    1 - (1 - t^r)^b of at least ``recall``; more rows mean fewer candidates to verify.
+    1 - (1 - t^r)^b of at least ``RECALL``; more rows mean fewer candidates to verify.
     """
 
     def shares_a_band(rows: int) -> float:
         return 1 - (1 - threshold**rows) ** (permutations // rows)
 
     rows = 1
-    while rows < permutations and shares_a_band(rows + 1) >= recall:
+    while rows < permutations and shares_a_band(rows + 1) >= RECALL:
         rows += 1
     return permutations // rows, rows
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.errors import DataError
 from interlingua.files import PathLike, open_text, stem_and_suffix
-from interlingua.languages import resolve
+from interlingua.languages import find_code
 
 
 def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str]:
@@ -38,10 +37,11 @@ def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str
 
 def find_language(path: Path) -> str | None:
     """The language that a file is called by, or None; see ``language_of``."""
-    try:
-        return language_of(path)
-    except DataError:
-        return None
+    stem, suffix = stem_and_suffix(path)
+    # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
+    # too. The whole stem comes before its parts.
+    parts = (suffix.removeprefix("."), stem, *reversed(stem.split(".")))
+    return next(filter(None, map(find_code, parts)), None)
 
 
 def language_of(path: Path) -> str:
@@ -52,14 +52,10 @@ def language_of(path: Path) -> str:
     Raises:
         DataError: no part of the name is a language.
     """
-    stem, suffix = stem_and_suffix(path)
-    # The parts nearest the end first: in "news.ru.txt" the first part may be called as a language,
-    # too. The whole stem comes before its parts.
-    for part in (suffix.removeprefix("."), stem, *reversed(re.split(r"[.]", stem))):
-        try:
-            return resolve(part).code
-        except DataError:
-            continue
-    raise DataError(
-        "no language in its name; call it by one, such as ru.txt or news.swh_Latn.txt", path=path
-    )
+    found = find_language(path)
+    if found is None:
+        raise DataError(
+            "no language in its name; call it by one, such as ru.txt or news.swh_Latn.txt",
+            path=path,
+        )
+    return found

@@ -17,7 +17,6 @@ from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import (
     TextPair,
-    find_code,
     languages_from_name,
     one_language_pair,
     one_line,
@@ -270,7 +269,7 @@ def _members(
     sides: dict[str, dict[str, str]] = {}
     for name in archive.namelist():
         prefix, _, suffix = name.rpartition(".")
-        if prefix and (language := find_code(suffix)):
+        if prefix and (language := languages.find_code(suffix)):
             sides.setdefault(prefix, {})[language] = name
     # An archive of OPUS also holds README, LICENSE and a file of ids.
     for prefix, members in sides.items():
@@ -305,7 +304,7 @@ def _names(path: str, pair: TextPair) -> tuple[str, str]:
 
 def _prefix(path: str) -> Path:
     plain = Path(uncompressed_name(path))
-    if Path(path).is_file() and find_code(plain.suffix[1:]):  # either of the two files
+    if Path(path).is_file() and languages.find_code(plain.suffix[1:]):  # either of the two files
         return plain.with_suffix("")
     return plain
 
@@ -318,7 +317,7 @@ def _sides(prefix: Path) -> dict[str, Path]:
         plain = uncompressed_name(file.name)
         if not plain.startswith(f"{prefix.name}."):
             continue
-        if language := find_code(plain[len(prefix.name) + 1 :]):
+        if language := languages.find_code(plain[len(prefix.name) + 1 :]):
             # Of "news.de" and "news.de.gz" the plain one, which comes first.
             found.setdefault(language, file)
     return found
@@ -329,4 +328,4 @@ def _language_of_suffix(path: Path) -> str | None:
     plain = Path(uncompressed_name(path))
     if plain.suffix.lower() == ".txt":
         plain = plain.with_suffix("")
-    return find_code(plain.suffix[1:])
+    return languages.find_code(plain.suffix[1:])

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 from interlingua.corpus.json_stream import json_array_items
 from interlingua.errors import DataError
-from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix
-from interlingua.json_text import load_json, parse_json
-from interlingua.languages import resolve
+from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix, tab_rows
+from interlingua.json_text import json_lines, load_json
+from interlingua.languages import find_code, resolve
 
 NO_POSITIVE = "question without a passage that answers it"
 NO_TEXT = "passage without text"
@@ -117,7 +117,7 @@ def _read_dpr(path: Path) -> Iterator[Question]:
 
 def _read_mrtydi(path: Path) -> Iterator[Question]:
     language = _language_of(path)
-    for line, item in _json_lines(path):
+    for line, item in json_lines(path):
         where = {"path": path, "line": line}
         found = _named_language(item, language, where)
         positives = _passages(item, "positive_passages", where)
@@ -214,7 +214,7 @@ def _collection(path: Path) -> Iterator[tuple[str, TitledText]]:
 
     Its lines are ``{"id", "contents": "title<blank line>text"}`` or ``{"docid", "title", "text"}``.
     """
-    for line, item in _json_lines(path):
+    for line, item in json_lines(path):
         where = {"path": path, "line": line}
         if "contents" in item:
             title, _, text = _string(item, "contents", where).partition("\n\n")
@@ -256,33 +256,14 @@ def _plain_name(name: str) -> str:
     return plain
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                item = parse_json(line)
-            except ValueError as error:
-                raise DataError(f"not JSON ({error})", path=path, line=number) from error
-            if not isinstance(item, dict):
-                raise DataError(
-                    f"{type(item).__name__}, expected an object", path=path, line=number
-                )
-            yield number, item
-
-
 def _cells(path: Path, expected: str, *, at_least: int) -> Iterator[tuple[int, list[str]]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            cells = line.rstrip("\r\n").split("\t")
-            if cells == [""]:
-                continue
-            if len(cells) < at_least or not all(cell.strip() for cell in cells[:at_least]):
-                raise DataError(
-                    f"{line.strip()[:60]!r}, expected {expected}", path=path, line=number
-                )
-            yield number, cells
+    for number, cells in tab_rows(path):
+        if cells == [""]:
+            continue
+        if len(cells) < at_least or not all(cell.strip() for cell in cells[:at_least]):
+            shown = "\t".join(cells).strip()[:60]
+            raise DataError(f"{shown!r}, expected {expected}", path=path, line=number)
+        yield number, cells
 
 
 def _passages(item: Any, key: str, where: dict[str, Any]) -> tuple[TitledText, ...]:
@@ -351,12 +332,7 @@ def _language_of(path: Path) -> str | None:
     """
     parts = stem_and_suffix(path)[0].split(".")[::-1]
     parts += [folder.name.split("-")[-1] for folder in path.parents[:2]]
-    for part in parts:
-        try:
-            return resolve(part).code
-        except DataError:
-            continue
-    return None
+    return next(filter(None, map(find_code, parts)), None)
 
 
 def _language_of_name(path: Path) -> str:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
-from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.errors import ConfigError, MissingExtraError, import_extra
 from interlingua.languages import resolve
 
 PreTokenizer = Literal["none", "ems"]
@@ -56,7 +56,7 @@ def _words(language: str) -> Callable[[str], Sequence[str]]:
 
 @functools.cache
 def _chinese() -> Callable[[str], Sequence[str]]:
-    jieba = _imported("jieba", package="jieba")
+    jieba = _imported("jieba")
     jieba.setLogLevel(logging.WARNING)  # it reports on its dictionary at every start
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -66,7 +66,7 @@ def _chinese() -> Callable[[str], Sequence[str]]:
 
 @functools.cache
 def _japanese() -> Callable[[str], Sequence[str]]:
-    sudachi = _imported("sudachipy", package="sudachipy")
+    sudachi = _imported("sudachipy")
     mode = sudachi.SplitMode.A  # the short units
     try:
         dictionary = sudachi.Dictionary()
@@ -84,18 +84,13 @@ def _japanese() -> Callable[[str], Sequence[str]]:
 
 
 def _moses(language: str) -> Callable[[str], Sequence[str]]:
-    tokenizer = _imported("sacremoses", package="sacremoses").MosesTokenizer(lang=language)
+    tokenizer = _imported("sacremoses").MosesTokenizer(lang=language)
     return lambda text: tokenizer.tokenize(text, escape=False)
 
 
-def _imported(module: str, *, package: str) -> Any:
-    import importlib
-
-    try:
-        # jieba's own source raises SyntaxWarning and, through setuptools, DeprecationWarning when
-        # first compiled.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(package, "pretokenizers") from error
+def _imported(module: str) -> Any:
+    # jieba's own source raises SyntaxWarning and, through setuptools, DeprecationWarning when
+    # first compiled.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return import_extra(module, extra="pretokenizers")

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import find_code, one_line, resolved_code
+from interlingua.corpus.formats import one_line, resolved_code
 from interlingua.corpus.spreadsheet import csv_rows
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_text, stem_and_suffix
@@ -71,9 +72,7 @@ def read_column(
         yield one_line(cells[place]).strip()
 
 
-def has_sentences(
-    path: PathLike, *, column: str | None = None, language: str | None = None
-) -> bool:
+def has_sentences(path: PathLike, *, language: str | None = None) -> bool:
     """Whether a file is a table of which one column is known to hold the sentences.
 
     See ``read_column``.
@@ -82,7 +81,7 @@ def has_sentences(
         return False
     _, cells = next(_rows(path, BadLines()), (0, []))
     try:
-        find_column(cells, path, column=column, language=language)
+        find_column(cells, path, language=language)
     except DataError:
         return False
     return True
@@ -102,7 +101,7 @@ def refuse_column(column: str | None, path: PathLike) -> None:
 
 
 def find_column(
-    cells: Sequence[str], path: PathLike, *, column: str | None, language: str | None
+    cells: Sequence[str], path: PathLike, *, column: str | None = None, language: str | None
 ) -> int:
     """The number of the column with the sentences, by the first row; see ``read_column``.
 
@@ -123,7 +122,7 @@ def find_column(
         return found[0]
     code = resolved_code(language)
     if code is not None:
-        codes = [find_code(cell.strip()) for cell in cells]
+        codes = [languages.find_code(cell.strip()) for cell in cells]
         if codes.count(code) == 1:
             return codes.index(code)
     for name in NAMES:

@@ -20,7 +20,7 @@ from typing import NamedTuple, TextIO
 from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair, find_code, languages_from_name, peek
+from interlingua.corpus.formats import TextPair, languages_from_name, peek
 from interlingua.corpus.tabular import score_of_cell
 from interlingua.corpus.workbook import Cell, WriteCells
 from interlingua.errors import DataError
@@ -261,7 +261,7 @@ def _language(cell: str) -> str | None:
 
     For example by ``en``, ``English``, or ``en_text`` as in the Thai-English SCB set.
     """
-    return find_code(re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE))
+    return languages.find_code(re.sub(r"[\s_-]text$", "", cell.strip(), flags=re.IGNORECASE))
 
 
 def _languages(names: Sequence[str], codes: Sequence[str | None]) -> list[str]:

@@ -231,10 +231,7 @@ def _source_of(declared: str, requested: str | None, present: list[str]) -> str 
             return requested
         return None
     if declared.lower() != "*all*":
-        try:
-            code = languages.resolve(declared).code
-        except DataError:
-            code = ""
+        code = languages.find_code(declared)
         if code in present:
             return code
     return next(iter(present), None)

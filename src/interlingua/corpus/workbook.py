@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from interlingua.errors import DataError, InterlinguaError, MissingExtraError
+from interlingua.errors import DataError, InterlinguaError, import_extra
 from interlingua.files import PathLike, atomic_write, open_raw
 from interlingua.limits import FREE_EXPANSION_BYTES, max_expansion
 
@@ -137,7 +137,4 @@ def _in_xlsx(value: Cell, path: PathLike) -> Cell:
 
 
 def _openpyxl() -> Any:
-    try:
-        return importlib.import_module("openpyxl")
-    except ImportError as error:
-        raise MissingExtraError("openpyxl", "xlsx") from error
+    return import_extra("openpyxl", extra="xlsx")

@@ -22,7 +22,7 @@ from interlingua.encoder.layer_weights import ACTIVATIONS, LayerSpec
 from interlingua.encoder.schema import SIZES, ObjectOf
 from interlingua.errors import ConfigError
 from interlingua.one_pass import switch
-from interlingua.registry import did_you_mean
+from interlingua.registry import check_choice, did_you_mean
 
 ModelType = Literal[
     "bert",
@@ -170,10 +170,7 @@ class BackboneConfig:
                 f"hidden_size {self.hidden_size} can't be split over {self.num_attention_heads}"
                 " attention heads; choose a divisor"
             )
-        if self.hidden_act not in ACTIVATIONS:
-            raise ConfigError(
-                f"hidden_act {self.hidden_act!r} is unknown; there are: {', '.join(ACTIVATIONS)}"
-            )
+        check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
         if self.positions == "rotary" and self.hidden_size // self.num_attention_heads % 2:
             raise ConfigError(
                 f"heads of {self.hidden_size // self.num_attention_heads} elements can't have"

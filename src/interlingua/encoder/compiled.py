@@ -21,12 +21,12 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.fused import ACTIVATIONS, LANES
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import find_unmeasured, library
+from interlingua.portions import ceil_div
 
-# All widths are multiples of it: the kernel has no code for what is left after whole vectors.
-LANES = 16
 ALIGNMENT = 64
 """As in kernels/products.h."""
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
@@ -37,15 +37,6 @@ TILE_WIDTH = 64
 """What widths of heads and of rows have to be multiples of for products by tiles."""
 UNSIGNED = 128
 """Added to weights in bytes: the instruction multiplies unsigned by signed ones."""
-ACTIVATIONS = {
-    "gelu": 1,
-    "gelu_new": 2,
-    "gelu_pytorch_tanh": 2,
-    "relu": 3,
-    "silu": 4,
-    "swish": 4,
-    "tanh": 5,
-}
 
 
 # The four structures repeat those of the kernel, field by field and in the same order.
@@ -128,8 +119,7 @@ class WeightLayout(NamedTuple):
 
     def filled(self, outputs: int) -> int:
         """Outputs of whole panels."""
-        # -(-a // b) is a / b rounded up.
-        return -(-outputs // self.panel) * self.panel
+        return ceil_div(outputs, self.panel) * self.panel
 
 
 NO_LAYOUT = WeightLayout(panel=LANES, bfloats=False)

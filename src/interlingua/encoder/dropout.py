@@ -14,6 +14,8 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 from torch.nn import functional as F
 
+from interlingua.portions import ceil_div
+
 # Values of a byte.
 LEVELS = 256
 
@@ -59,5 +61,4 @@ def random_bytes(sizes: Sequence[int]) -> UInt8[Tensor, " bytes"]:
 
 def whole_words(size: int) -> int:
     """64-bit words that hold so many bytes."""
-    # -(-a // b) is a / b rounded up.
-    return -(-size // 8)
+    return ceil_div(size, 8)

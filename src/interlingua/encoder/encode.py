@@ -35,6 +35,7 @@ from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, is_special
 from interlingua.languages import resolve
+from interlingua.registry import check_choice
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder
@@ -178,8 +179,7 @@ def encode(
 def _check_request(batch_tokens: int, dtype: str, out: PathLike | None) -> None:
     if batch_tokens < 1:
         raise ConfigError(f"batch_tokens is {batch_tokens}; give a positive number of tokens")
-    if dtype not in COMPUTE_DTYPES:
-        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
+    check_choice("dtype", dtype, COMPUTE_DTYPES)
     if out is not None and is_special(out):
         raise DataError(
             "a pipe or device can't hold vectors, as their head is written last; name a file",

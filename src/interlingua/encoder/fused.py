@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from interlingua.encoder.dropout import random_bytes, threshold_and_scale, whole_words
+from interlingua.encoder.eager import EagerSteps
 from interlingua.kernels.calls import available, call, even_parts, in_threads, threads_for
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ ACTIVATIONS = {
     "swish": 4,
     "tanh": 5,
 }
-"""As in kernels/training.c."""
+"""As in kernels/training.c and kernels/layers.c."""
 
 
 def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
@@ -58,23 +59,11 @@ def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
     return spec.is_plain and fits and layout.by_length is not None and len(x) > 0 and available(x)
 
 
-class FusedSteps:
+class FusedSteps(EagerSteps):
     """The steps of a layer that ``is_plain``, see ``encoder/layer_weights.py``.
 
-    Args:
-        layer: the weights.
-        layout: where the sentences are; by groups of equal length.
+    The layout is by groups of equal length.
     """
-
-    def __init__(self, layer: LayerWeights, layout: Layout) -> None:
-        self.layer = layer
-        self.layout = layout
-        self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
-
-    def normalized(self, x: Float[Tensor, "t d"], norm: str) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``; no plain layer has a norm by itself."""
-        normed: Tensor = getattr(self.layer, norm)(x)
-        return normed
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
         """See ``LayerSteps``."""
@@ -107,12 +96,6 @@ class FusedSteps:
             x, product, matrix.bias, scale.weight, scale.bias, scale.eps, self.dropout_rate
         )
         return out
-
-    def summed(
-        self, x: Float[Tensor, "t d"], y: Float[Tensor, "t d"], norm: str
-    ) -> Float[Tensor, "t d"]:
-        """See ``LayerSteps``; no plain layer has such a sum."""
-        return self.normalized(x + y, norm)
 
 
 class _Dropout(ctypes.Structure):

@@ -22,6 +22,7 @@ from interlingua.encoder.eager import with_norms
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.layer_weights import ACTIVATIONS, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
+from interlingua.portions import ceil_div
 
 # oneDNN orders a matrix for products with so many rows; products with others work too.
 TYPICAL_TOKENS = 2048
@@ -218,8 +219,7 @@ def batch_size(tokens: int) -> int:
     # The largest power of two below the number of tokens.
     octave = 1 << max(0, tokens - 1).bit_length() >> 1
     step = max(LEAST_STEP, octave // STEPS_OF_OCTAVE)
-    # -(-a // b) is a / b rounded up.
-    return -(-tokens // step) * step
+    return ceil_div(tokens, step) * step
 
 
 def _filled_up(

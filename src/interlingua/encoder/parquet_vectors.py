@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Num
 from numpy import ndarray
 
-from interlingua.errors import DataError, MissingExtraError
+from interlingua.errors import DataError, import_extra
 from interlingua.files import PathLike, atomic_write, is_special
 
 SUFFIX = ".parquet"
@@ -29,10 +29,7 @@ def require_pyarrow() -> None:
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("pyarrow", "parquet") from error
+    import_extra("pyarrow.parquet", package="pyarrow", extra="parquet")
 
 
 def is_parquet(path: PathLike) -> bool:

@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float, Float32, Int8
 from torch import Tensor
 
+from interlingua.portions import ceil_div
+
 LANES = 16
 MOST = 32
 """As in kernels/bytes.h."""
@@ -32,8 +34,7 @@ def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[
         between: of what is no product; with int8 the finer one.
         layers: how many there are.
     """
-    # -(-a // b) is a / b rounded up.
-    precise = -(-layers // PRECISE_LAYERS)
+    precise = ceil_div(layers, PRECISE_LAYERS)
     return [dtype] * (layers - precise) + [between] * precise
 
 

@@ -20,6 +20,8 @@ from numpy import ndarray
 from interlingua.arrays import normalize_rows
 from interlingua.encoder.finite import check_finite
 from interlingua.errors import ConfigError, DataError
+from interlingua.portions import ceil_div
+from interlingua.registry import check_choice
 
 Precision = Literal["float32", "int8", "binary", "ubinary"]
 """binary is ubinary minus 128, as signed bytes; both hold one bit per dimension."""
@@ -97,10 +99,7 @@ def quantize_vectors(
     Raises:
         ConfigError: the precision is unknown, or int8 has no ranges.
     """
-    if precision not in get_args(Precision):
-        raise ConfigError(
-            f"precision {precision!r} is unknown; there are: {', '.join(get_args(Precision))}"
-        )
+    check_choice("precision", precision, get_args(Precision))
     if precision == "float32":
         return vectors
     if precision == "int8":
@@ -133,7 +132,7 @@ def dequantize_vectors(
             raise ConfigError("int8 vectors need the ranges that they were made with")
         return np.asarray((codes.astype(np.float32) + OFFSET) * ranges.steps + ranges.starts)
     # Eight dimensions in a byte, rounded up.
-    packed_width = -(-width // 8)
+    packed_width = ceil_div(width, 8)
     if codes.dtype not in (np.int8, np.uint8) or codes.shape[1] != packed_width:
         raise DataError(
             f"expected codes of vectors of width {width}, int8 or bits, got {codes.dtype} of shape"

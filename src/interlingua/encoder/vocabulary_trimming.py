@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from jaxtyping import Int64
 
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError
+from interlingua.portions import portions
 
 CHUNK_TEXTS = 16_384
 
@@ -25,7 +25,7 @@ def ids_in_use(
     words that became unknown in the end: without them a shorter match might spell the word.
     """
     used: set[int] = set()
-    for chunk in _chunks(texts):
+    for chunk in portions(texts, CHUNK_TEXTS):
         used |= _ids_of(vocabulary, chunk, language)
     return used
 
@@ -41,7 +41,7 @@ def id_counts(
         language: code of that language, for vocabularies that segment by language.
     """
     counts = np.zeros(vocabulary.size, dtype=np.int64)
-    for chunk in _chunks(texts):
+    for chunk in portions(texts, CHUNK_TEXTS):
         for ids in vocabulary.encode(chunk, language=language):
             np.add.at(counts, ids, 1)
     return counts
@@ -145,12 +145,6 @@ def trim_vocabulary(
 def _added_ids(definition: dict[str, Any]) -> list[int]:
     """Ids of the tokens that are outside of the model."""
     return [token["id"] for token in definition["added_tokens"]]
-
-
-def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
-    remaining = iter(texts)
-    while chunk := list(itertools.islice(remaining, CHUNK_TEXTS)):
-        yield chunk
 
 
 def _ids_of(vocabulary: Vocabulary, texts: list[str], language: str | None) -> set[int]:

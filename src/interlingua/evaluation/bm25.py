@@ -24,17 +24,16 @@ in lists of stop words.
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
-from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.evaluation.postings import Postings, PostingsBlock
 from interlingua.languages import resolve
 
@@ -323,7 +322,8 @@ def analyzer(language: str | None) -> Callable[[str], list[str]]:
     """What takes a text of a language apart into words, in order; see the module."""
     stem: Callable[[str], str] = str  # leaves a word as it is
     if language is not None and (algorithm := STEMMERS.get(resolve(language).iso3)):
-        stem = _imported("Stemmer", "PyStemmer").Stemmer(algorithm).stemWord
+        stemmer = import_extra("Stemmer", package="PyStemmer", extra="bm25")
+        stem = stemmer.Stemmer(algorithm).stemWord
 
     def words(text: str) -> list[str]:
         found: list[str] = []
@@ -360,10 +360,3 @@ class _OnlyWords(dict[int, int]):
 
 
 _ONLY_WORDS = _OnlyWords()
-
-
-def _imported(module: str, package: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(package, "bm25") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,9 +10,9 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.encoder.roles import Role
-from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.folders import content_sha256, full_code
+from interlingua.evaluation.data.folders import content_sha256
+from interlingua.languages import find_code
 from interlingua.runtime import Progress, silent
 
 ROLES: Mapping[str, Role] = {"query": "query", "document": "passage"}
@@ -119,17 +118,8 @@ class MTEBEncoder:
         # parallel sets are called by a column's language
         languages = self._by_subset.get(subset, [subset])
         if len(languages) == 1:
-            return known_code(languages[0])
-        return known_code(self._by_column.get(digest))
-
-
-def known_code(code: str | None) -> str | None:
-    """``zho_Hans`` for mteb's ``cmn-Hans``; None for what is no language, such as ``default``."""
-    if code is None:
-        return None
-    with contextlib.suppress(DataError):
-        return full_code(code)
-    return None
+            return find_code(languages[0])
+        return find_code(self._by_column.get(digest, ""))
 
 
 def _digests_of_columns(columns: Any, languages: Iterable[str]) -> dict[str, str]:

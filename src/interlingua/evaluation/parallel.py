@@ -27,7 +27,7 @@ from interlingua.evaluation.data.folders import (
     full_code,
     recognize,
 )
-from interlingua.evaluation.data.named_files import named_files, suffixed_files, table_files
+from interlingua.evaluation.data.named_files import named_files, suffixed_files
 from interlingua.evaluation.data.ntrex import language_files as ntrex_language_files
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
@@ -94,7 +94,7 @@ def language_files(folder: Path) -> dict[str, Path]:
     files = max(aligned_files(folder), named_files(folder), key=len)
     # one file alone is no parallel text, so other ways of naming are tried
     if len(files) < 2:
-        files = suffixed_files(folder) or table_files(folder) or files
+        files = suffixed_files(folder) or named_files(folder, tables=True) or files
     return one_each((full_code(spelled), path) for spelled, path in files.items())
 
 

@@ -160,9 +160,11 @@ def format_of(format: str | None, output: PathLike | None) -> str:
     Raises:
         ConfigError: there is no such format, or the suffix is that of none.
     """
-    if format is not None or output is None:
+    if format is not None:
         check_choice("format", format, FORMATS)
-        return format or "markdown"
+        return format
+    if output is None:
+        return "markdown"
     suffix = Path(output).suffix
     for name, suffixes in FORMATS.items():
         if suffix in suffixes:

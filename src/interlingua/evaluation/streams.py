@@ -6,7 +6,6 @@ in a file already: it remembers the row of each text, 8 bytes, so that the vecto
 
 from __future__ import annotations
 
-import itertools
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
+from interlingua.portions import portions
 
 T = TypeVar("T")
 PORTION_TEXTS = 8192
@@ -87,8 +87,7 @@ def keep_vectors(
     """
     # 8 bytes a row, where a list of integers takes 40
     rows = array("q")
-    left = iter(texts)
-    while chunk := list(itertools.islice(left, portion)):
+    for chunk in portions(texts, portion):
         rows.frombytes(np.asarray(keep(chunk), dtype=np.int64).tobytes())
     if not rows:
         raise DataError("no texts to embed; the file is empty")
@@ -118,9 +117,8 @@ def stream_vectors(
     """
     rows = 0
     dim = 0
-    left = iter(texts)
     with tempfile.TemporaryFile(prefix="interlingua-") as file:
-        while chunk := list(itertools.islice(left, portion)):
+        for chunk in portions(texts, portion):
             vectors = np.asarray(encode(chunk), dtype=np.float32)
             dim = vectors.shape[1]
             if normalize:

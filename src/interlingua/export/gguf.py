@@ -19,7 +19,7 @@ from interlingua.encoder.backbone import Backbone
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
 from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.errors import ConfigError, import_extra
 
 KINDS: dict[str, str] = {"float32": "F32", "float16": "F16", "int8": "Q8_0"}
 """How matrices are stored, by the name of ``--dtype``; Q8_0 has a scale for each 32 numbers of a
@@ -71,14 +71,11 @@ def write_gguf(encoder: Encoder, path: Path, *, name: str, dtype: str = "float16
             f"--gguf --dtype int8: the width of the layers must be a multiple of {Q8_BLOCK}; take"
             " float16"
         )
-    try:
-        import gguf
-    except ImportError as error:
-        raise MissingExtraError("gguf", "gguf") from error
+    gguf = import_extra("gguf", extra="gguf")
     backbone = encoder.backbone
     assert isinstance(backbone, Backbone)
     config = backbone.config
-    writer: Any = gguf.GGUFWriter(path, "bert")
+    writer = gguf.GGUFWriter(path, "bert")
     writer.add_name(name)
     file_type = f"MOSTLY_{KINDS[dtype]}"
     if dtype == "float32":

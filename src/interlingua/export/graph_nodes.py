@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from interlingua import __version__
-from interlingua.errors import MissingExtraError
+from interlingua.errors import import_extra
 
 INPUTS = ("input_ids", "attention_mask")
 OUTPUT = "sentence_embedding"
@@ -25,11 +25,7 @@ class Graph:
     """
 
     def __init__(self) -> None:
-        try:
-            import onnx
-        except ImportError as error:
-            raise MissingExtraError("onnx", "onnx") from error
-        self._onnx: Any = onnx
+        self._onnx = import_extra("onnx", extra="onnx")
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
         self._external: dict[str, Any] = {}

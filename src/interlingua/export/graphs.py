@@ -11,7 +11,7 @@ import torch
 
 from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
-from interlingua.errors import ConfigError, MissingExtraError
+from interlingua.errors import ConfigError, import_extra
 from interlingua.export.card import LIBRARY, Provenance, model_card, read_provenance, stock_usage
 from interlingua.export.compact import write_compact
 from interlingua.export.gguf import gguf_file, write_gguf
@@ -202,10 +202,7 @@ def save_onnx(model: Any, path: Path) -> None:
 
 def _save_openvino(graph: Path, path: Path, dtype: str) -> None:
     """Reads an ONNX graph and writes it as OpenVINO's ``.xml`` and ``.bin``."""
-    try:
-        import openvino
-    except ImportError as error:
-        raise MissingExtraError("openvino", "openvino") from error
+    openvino = import_extra("openvino", extra="openvino")
     path.parent.mkdir(exist_ok=True)
     # Not convert_model, which reports its use to OpenVINO's makers.
     model = openvino.Core().read_model(graph)

@@ -17,7 +17,7 @@ from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
 from interlingua.encoder.directory import EncodingSettings, read_json
-from interlingua.errors import CheckpointError, MissingExtraError
+from interlingua.errors import CheckpointError, import_extra
 
 Vectors = Float32[ndarray, "n d"]
 ROUNDING = {"float32": 1e-5, "float16": 1e-4, "bfloat16": 1e-2, "int8": 5e-3, "float8": 2e-2}
@@ -74,14 +74,13 @@ class StockRuntime(Runtime):
     name = "sentence-transformers"
 
     def __init__(self, folder: Path) -> None:
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
+        library = import_extra(
+            "sentence_transformers", package="sentence-transformers", extra="sentence-transformers"
+        )
         described = read_json(folder / "config.json")
         # Vectors of tokens and float8 have their own entry; dtype is transformers'.
         self.weights = described.get("embedding_dtype") or described.get("dtype") or "float32"
-        self.model: Any = SentenceTransformer(
+        self.model = library.SentenceTransformer(
             str(folder), device="cpu", trust_remote_code=False
         ).float()
 
@@ -148,10 +147,7 @@ class OnnxRuntime(GraphRuntime):
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder)
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise MissingExtraError("onnxruntime", "onnx") from error
+        onnxruntime = import_extra("onnxruntime", extra="onnx")
         self.name = name
         options = onnxruntime.SessionOptions()
         # Errors, no warnings.
@@ -193,10 +189,7 @@ class OpenVinoRuntime(GraphRuntime):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        try:
-            import openvino
-        except ImportError as error:
-            raise MissingExtraError("openvino", "openvino") from error
+        openvino = import_extra("openvino", extra="openvino")
         graph = folder / OPENVINO_FILE
         try:
             model = openvino.Core().read_model(graph)
@@ -236,10 +229,7 @@ class LlamaCppRuntime(TokenizedRuntime):
 
     def __init__(self, folder: Path, file: Path) -> None:
         super().__init__(folder)
-        try:
-            import xllamacpp
-        except ImportError as error:
-            raise MissingExtraError("xllamacpp", "gguf") from error
+        xllamacpp = import_extra("xllamacpp", extra="gguf")
         # The name of the file ends with the kind of its weights, see gguf_file.
         self.weights = file.stem.rpartition("-")[2]
         options = xllamacpp.CommonParams()

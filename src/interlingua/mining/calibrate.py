@@ -27,7 +27,7 @@ from interlingua.corpus.formats import TextPair, read_pairs
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import open_text
+from interlingua.files import tab_rows
 from interlingua.mining import defaults
 from interlingua.mining.calibration import (
     FITS,
@@ -47,7 +47,7 @@ from interlingua.mining.calibration import (
 )
 from interlingua.mining.filter import quantile_line
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
-from interlingua.mining.mine import named
+from interlingua.mining.mine import SHOWN_PRECISIONS, named
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
 from interlingua.mining.score import PORTION, BitextScorer, ScoreConfig, Stream, counted
 from interlingua.mining.texts import Line, NumberedTexts
@@ -57,8 +57,6 @@ from interlingua.runtime import Progress, Streamed, silent
 
 LEAST = 80
 """Pairs of held-out text, so that there is something in every quarter."""
-SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Precisions that are printed."""
 MOST = 1_000_000
 """Pairs of a stream that are looked at."""
 EVERY = 4
@@ -380,12 +378,10 @@ def read_labels(path: Path) -> dict[tuple[str, str], bool]:
         DataError: a line is none.
     """
     labels = {}
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            cells = line.rstrip("\r\n").split("\t")
-            if len(cells) != 3 or cells[0] not in ("0", "1"):
-                raise DataError("expected 1 or 0 TAB source TAB target", path=path, line=number)
-            labels[cells[1].strip(), cells[2].strip()] = cells[0] == "1"
+    for number, cells in tab_rows(path):
+        if len(cells) != 3 or cells[0] not in ("0", "1"):
+            raise DataError("expected 1 or 0 TAB source TAB target", path=path, line=number)
+        labels[cells[1].strip(), cells[2].strip()] = cells[0] == "1"
     return labels
 
 

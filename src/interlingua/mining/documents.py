@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import ConfigError, DataError
-from interlingua.files import PathLike, open_text
+from interlingua.files import PathLike, tab_rows
 from interlingua.functional.margin import Margin
 from interlingua.languages import resolve
 from interlingua.mining.candidates import FOUND, CandidatePairs, Refuses, Retrieval
@@ -314,16 +314,14 @@ def _matches(
             )
         return np.stack([both, both], axis=1), len(both)
     names: list[list[str]] = [[], []]
-    with open_text(match.path) as lines:
-        for number, line in enumerate(lines, 1):
-            cells = line.rstrip("\r\n").split("\t")
-            if len(cells) < 2:
-                raise DataError(
-                    "expected source document TAB target document", path=match.path, line=number
-                )
-            # Further columns, such as a score of the match, are let be.
-            for side, cell in zip(names, cells, strict=False):
-                side.append(cell.strip())
+    for number, cells in tab_rows(match.path):
+        if len(cells) < 2:
+            raise DataError(
+                "expected source document TAB target document", path=match.path, line=number
+            )
+        # Further columns, such as a score of the match, are let be.
+        for side, cell in zip(names, cells, strict=False):
+            side.append(cell.strip())
     pairs = np.unique(np.stack([exact_keys(side) for side in names], axis=1), axis=0)
     is_there = np.isin(pairs[:, 0], x.keys) & np.isin(pairs[:, 1], y.keys)
     if not is_there.any():

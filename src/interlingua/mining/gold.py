@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int64
 from numpy import ndarray
 
 from interlingua.errors import DataError
-from interlingua.files import open_text
+from interlingua.files import tab_rows
 from interlingua.mining.pipeline import Mined
 from interlingua.mining.texts import NumberedTexts
 
@@ -117,16 +117,14 @@ def read_gold(path: Path) -> list[tuple[str, str]]:
         DataError: a line has another number of columns, or there is none.
     """
     pairs = []
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            cells = line.rstrip("\r\n").split("\t")
-            if len(cells) != 2:
-                raise DataError(
-                    f"expected id TAB id or text TAB text, got {len(cells)} columns",
-                    path=path,
-                    line=number,
-                )
-            pairs.append((cells[0].strip(), cells[1].strip()))
+    for number, cells in tab_rows(path):
+        if len(cells) != 2:
+            raise DataError(
+                f"expected id TAB id or text TAB text, got {len(cells)} columns",
+                path=path,
+                line=number,
+            )
+        pairs.append((cells[0].strip(), cells[1].strip()))
     if not pairs:
         raise DataError("the file is empty; expected id TAB id or text TAB text", path=path)
     return pairs

@@ -49,6 +49,7 @@ from interlingua.mining.vectors import (
     open_vectors,
 )
 from interlingua.mining.work_folder import one_at_a_time
+from interlingua.registry import check_choice
 from interlingua.remote import name_of
 from interlingua.runtime import Expected, Progress, Steps, silent
 from interlingua.search.topk.approximate import Approximate, find_approximately
@@ -205,15 +206,9 @@ class MineConfig:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("margin", MARGINS),
-            ("retrieval", get_args(Retrieval)),
-            ("equal", get_args(Equal)),
-        ):
-            if getattr(self, name) not in known:
-                raise ConfigError(
-                    f"{name} {getattr(self, name)!r} is unknown; there are: {', '.join(known)}"
-                )
+        check_choice("margin", self.margin, MARGINS)
+        check_choice("retrieval", self.retrieval, get_args(Retrieval))
+        check_choice("equal", self.equal, get_args(Equal))
         if self.k < 1 or self.background < 0:
             raise ConfigError(
                 f"k = {self.k} and background = {self.background}; choose at least 1 and 0"

@@ -50,6 +50,7 @@ from interlingua.mining.filter import (
     write_filtered,
 )
 from interlingua.mining.writer import PairRow, check_columns, format_with_columns
+from interlingua.registry import check_choice
 from interlingua.remote import keep_inputs
 from interlingua.runtime import Streamed, silent
 from interlingua.search.topk.exact import exact_topk
@@ -75,8 +76,7 @@ class ScoreConfig:
     """Pairs with the texts among which neighbors are searched."""
 
     def __post_init__(self) -> None:
-        if self.margin not in MARGINS:
-            raise ConfigError(f"margin {self.margin!r} is unknown; there are: {', '.join(MARGINS)}")
+        check_choice("margin", self.margin, MARGINS)
         if self.k < 1 or self.window < 2:
             raise ConfigError(f"k = {self.k} and window = {self.window}; choose at least 1 and 2")
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from interlingua.errors import MissingExtraError
+from interlingua.errors import import_extra
 
 NGRAMS = (2, 4)
 """Shortest and longest character n-gram, counted inside words, their edges included."""
@@ -35,11 +35,10 @@ def tfidf_accuracy(sources: Sequence[str], targets: Sequence[str]) -> tuple[floa
     Raises:
         MissingExtraError: scikit-learn is not installed.
     """
-    try:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-    except ImportError as error:
-        raise MissingExtraError("scikit-learn", "quickstart") from error
-    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True)
+    text = import_extra(
+        "sklearn.feature_extraction.text", package="scikit-learn", extra="quickstart"
+    )
+    vectorizer = text.TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True)
     vectorizer.fit([*sources, *targets])
     # The rows have length 1, so the products are cosines.
     similarity = (vectorizer.transform(sources) @ vectorizer.transform(targets).T).toarray()

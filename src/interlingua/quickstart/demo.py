@@ -18,6 +18,8 @@ SHOWN_LANGUAGES = (
     "rus_Cyrl", "jpn_Jpan", "arb_Arab", "zho_Hans", "hin_Deva", "kor_Hang", "ell_Grek", "ukr_Cyrl",
     "pes_Arab", "deu_Latn", "tur_Latn", "spa_Latn", "fra_Latn",
 )  # fmt: skip
+MOST_LANGUAGES = 6
+"""Shown for each sentence, those of ``SHOWN_LANGUAGES`` first."""
 WORDS = range(5, 13)
 _PLAIN_WORD = re.compile(r"[^\W\d_][a-z']*[,.?!]?")
 
@@ -44,23 +46,20 @@ class Demonstration:
     neighbors: tuple[Neighbor, ...]
 
 
-def demonstrate(
-    encoder: TextEncoder, folder: Path, *, queries: int = 4, languages: int = 6
-) -> list[Demonstration]:
+def demonstrate(encoder: TextEncoder, folder: Path, *, queries: int = 4) -> list[Demonstration]:
     """Finds the nearest neighbors of a few English sentences in some languages that translate them.
 
     Args:
         encoder: the trained encoder.
         folder: held-out ``<lang>-eng.tsv`` files.
         queries: sentences to show.
-        languages: languages to show for each, those of ``SHOWN_LANGUAGES`` first.
     """
     texts = _read(folder)
     chosen = [code for code in SHOWN_LANGUAGES if code in texts]
     others = [code for code in texts if code not in chosen]
     # Those with most messages first. Twice as many as are shown, as not all have every sentence.
     chosen += sorted(others, key=lambda code: -len(texts[code]))
-    chosen = chosen[: 2 * languages]
+    chosen = chosen[: 2 * MOST_LANGUAGES]
     english = _shared_sentences([texts[code] for code in chosen], queries)
     if not english:
         return []
@@ -72,7 +71,7 @@ def demonstrate(
         nearest, _ = nearest_both_ways(english_vectors, vectors)
         for row, sentence in enumerate(english):
             translation = texts[code].get(sentence)
-            if translation is None or len(found[row]) == languages:
+            if translation is None or len(found[row]) == MOST_LANGUAGES:
                 continue
             best = int(nearest[row])
             found[row].append(

@@ -16,6 +16,7 @@ from interlingua.encoder.language_maps import LanguageMap
 from interlingua.encoder.roles import Role, role_prompt
 from interlingua.errors import ConfigError, DataError
 from interlingua.languages import resolve
+from interlingua.registry import check_choice
 from interlingua.search.passage_files import Passage
 from interlingua.search.passage_index import IndexSettings
 
@@ -47,8 +48,7 @@ class IndexedModel:
         language_map: LanguageMap | None = None,
         dtype: Dtype = "float32",
     ) -> None:
-        if dtype not in COMPUTE_DTYPES:
-            raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
+        check_choice("dtype", dtype, COMPUTE_DTYPES)
         if language_map is not None and len(language_map.bias) != encoder.dim:
             raise ConfigError(
                 f"the map takes vectors of {len(language_map.bias)} elements, the model has"

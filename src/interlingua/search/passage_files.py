@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from interlingua.corpus.monolingual import language_of
+from interlingua.corpus.monolingual import find_language
 from interlingua.encoder.texts import check_text
 from interlingua.errors import DataError, MissingExtraError
 from interlingua.files import PathLike, open_text, stem_and_suffix
-from interlingua.json_text import parse_json
+from interlingua.json_text import json_lines
 from interlingua.languages import resolve
 
 ID_KEYS = ("id", "_id", "docid")
@@ -71,7 +71,7 @@ def read_passages(
         name = Path(path).name
     _, suffix = stem_and_suffix(path)
     if suffix in (".jsonl", ".ndjson"):
-        records = _json_records(path)
+        records = json_lines(path)
     elif suffix == ".parquet":
         records = _parquet_records(path)
     else:
@@ -89,10 +89,7 @@ def _default_language(path: Path, language: str | None) -> str:
     """Code of passages that name no language: as given, or by the file's name; empty if neither."""
     if language:
         return resolve(language).code
-    try:
-        return language_of(path)
-    except DataError:
-        return ""
+    return find_language(path) or ""
 
 
 def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
@@ -103,20 +100,7 @@ def _lines(path: PathLike, name: str, language: str) -> Iterator[Passage]:
                 yield Passage(f"{name}:{number}", text, language=language, file=name)
 
 
-def _json_records(path: PathLike) -> Iterator[tuple[int, Any]]:
-    """The records of JSON Lines, each with the number of its line, from 1."""
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = parse_json(line)
-            except ValueError as error:
-                raise DataError(f"not JSON: {error}", path=path, line=number) from error
-            yield number, record
-
-
-def _parquet_records(path: PathLike) -> Iterator[tuple[int, Any]]:
+def _parquet_records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of Parquet, each with its number, from 1."""
     try:
         from pyarrow import ArrowException
@@ -136,14 +120,12 @@ def _parquet_records(path: PathLike) -> Iterator[tuple[int, Any]]:
         raise DataError(f"not a readable Parquet file: {error}", path=path) from error
 
 
-def _passage(record: Any, file: str, number: int, default_language: str) -> Passage:
+def _passage(record: Mapping[str, Any], file: str, number: int, default_language: str) -> Passage:
     """A record as a passage; ``file`` and ``number`` name one without an id.
 
     Raises:
         DataError: it has no text, or a field of another type.
     """
-    if not isinstance(record, Mapping):
-        raise DataError(f"expected an object with a text, got {type(record).__name__}")
     # An empty cell of a table counts as a field that is not there. Each field is taken out; what is
     # left in the end is metadata.
     fields = {key: value for key, value in record.items() if value is not None}

@@ -18,7 +18,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,11 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.errors import CheckpointError, ConfigError, DataError, MissingExtraError
+from interlingua.errors import CheckpointError, ConfigError, DataError, import_extra
 from interlingua.files import PathLike, atomic_write, has_format
 from interlingua.json_text import load_json
 from interlingua.locks import exclusive
+from interlingua.portions import portions
 from interlingua.search.lance_table import (
     content_key,
     lance_reads,
@@ -150,10 +150,7 @@ class PassageIndex:
         os.environ.setdefault(
             "LANCEDB_LOG", "error"
         )  # its warnings are of no use to the user of an index
-        try:
-            import lancedb
-        except ImportError as error:
-            raise MissingExtraError("lancedb", "search") from error
+        lancedb = import_extra("lancedb", extra="search")
         self.folder = Path(folder)
         self.settings = read_settings(folder)
         self._table = self._open_table(lancedb.connect(self.folder), create=create)
@@ -221,8 +218,7 @@ class PassageIndex:
         seen: set[int] = set()
         counts: Counter[str] = Counter()
         committed = 0
-        stream = iter(passages)
-        while block := list(islice(stream, COMMIT_PASSAGES)):
+        for block in portions(passages, COMMIT_PASSAGES):
             wanted: list[Passage] = []
             replaces = False
             for passage in block:
@@ -276,8 +272,7 @@ class PassageIndex:
 
     def _delete_ids(self, ids: Iterable[str]) -> int:
         deleted = 0
-        stream = iter(ids)
-        while block := list(islice(stream, COMMIT_PASSAGES)):
+        for block in portions(ids, COMMIT_PASSAGES):
             deleted += self._delete_where(f"id IN ({sql_strings(block)})")
         return deleted
 

@@ -17,6 +17,7 @@ from interlingua.encoder.language_map_files import MAP_FILE, read_map
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike
 from interlingua.languages import resolve
+from interlingua.registry import check_choice
 from interlingua.search.feedback import rankings_with_feedback
 from interlingua.search.index_files import IndexFile, check_files, named_files, read_files
 from interlingua.search.indexed_model import IndexedModel
@@ -324,8 +325,7 @@ class Searcher:
                 valid.
             DataError: the index has no passage in one of the languages.
         """
-        if mode not in MODES:
-            raise ConfigError(f"mode {mode!r} is unknown; there are: {', '.join(MODES)}")
+        check_choice("mode", mode, MODES)
         for name, number in (("top", top), ("per_language", per_language)):
             if number is not None and not 1 <= number <= MOST_HITS:
                 raise ConfigError(f"{name} is {number}; it must be from 1 to {MOST_HITS}")

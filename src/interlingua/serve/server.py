@@ -23,6 +23,7 @@ from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, InterlinguaError, MissingExtraError
 from interlingua.files import PathLike
+from interlingua.registry import check_choice
 from interlingua.serve.json_log import log_libraries_as_json, write_message
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
@@ -66,8 +67,7 @@ def served_model(
     for package in ("fastapi", "orjson", "prometheus_client", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve")
-    if dtype not in COMPUTE_DTYPES:
-        raise ConfigError(f"dtype {dtype!r} is unknown; there are: {', '.join(COMPUTE_DTYPES)}")
+    check_choice("dtype", dtype, COMPUTE_DTYPES)
     if threads is not None:
         torch.set_num_threads(threads)
     encoder = Encoder.load(path, device=device)

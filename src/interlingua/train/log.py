@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from torch import Tensor, nn
 
-from interlingua.errors import DataError, InterlinguaError, MissingExtraError
+from interlingua.errors import DataError, InterlinguaError, import_extra
 from interlingua.files import atomic_write
 from interlingua.json_text import parse_json
 from interlingua.processes import is_first_process
@@ -390,11 +390,8 @@ def _drop_records_after(metrics: Path, step: int) -> None:
 
 
 def _summary_writer(folder: Path, step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingExtraError("tensorboard", "tensorboard") from error
-    return SummaryWriter(str(folder), purge_step=step + 1)
+    library = import_extra("torch.utils.tensorboard", package="tensorboard", extra="tensorboard")
+    return library.SummaryWriter(str(folder), purge_step=step + 1)
 
 
 def _strict(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from interlingua.verbs.evaluate import (
     MeasuredModelOptions,
     data_folder,
     data_option,
-    refuse_choices,
+    measured_model,
 )
 from interlingua.verbs.shared import Model, as_path
 
@@ -147,26 +146,15 @@ def analyses_of(options: AnalyseOptions) -> Iterator[ModelAnalysis]:
         listed(options.only or None), languages=listed(options.languages or None), settings=settings
     )
     for model, name in zip(models, names, strict=True):
-        encoder, info = _loaded(model, name, options, of_backend)
+        encoder, info = measured_model(
+            model,
+            name,
+            of_backend,
+            backend=options.backend,
+            pooling=options.pooling,
+            device=options.device,
+        )
         yield ModelAnalysis(options, encoder, info, analyses)
-
-
-def _loaded(
-    model: Any, name: str | None, options: AnalyseOptions, of_backend: dict[str, Any]
-) -> Any:
-    from interlingua.encoder.backends.load import load_encoder
-    from interlingua.encoder.model_info import describe
-
-    choices: Any = {
-        "backend": options.backend,
-        "pooling": options.pooling,
-        "device": options.device,
-    }
-    # A name is loaded; an encoder that was loaded before can't follow any of the choices.
-    if isinstance(model, str | os.PathLike):
-        return load_encoder(os.fspath(model), **choices, name=name, options=of_backend)
-    refuse_choices(model, **choices)
-    return model, describe(model, name=name)
 
 
 def write_page(options: AnalyseOptions, found: list[list[Analysis]]) -> Analysed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,22 +91,36 @@ def data_folder(data: PathLike | None) -> Path:
     return Path(data).expanduser()
 
 
-def refuse_choices(model: Any, **choices: Any) -> None:
-    """Refuses choices of loading where the model is loaded already.
+def measured_model(
+    model: Model, name: str | None, of_backend: Mapping[str, Any], **choices: Any
+) -> tuple[Any, ModelInfo]:
+    """An encoder, loaded if it is named, and how results name it.
+
+    Args:
+        model: its name, or an encoder that is loaded already, which can't follow any choice.
+        name: in results; None to have it from the model.
+        of_backend: options of the backend.
+        choices: of ``load_encoder``; those that are not made are None.
 
     Raises:
-        ConfigError: one is set.
+        ConfigError: it is no encoder, or one that is loaded and a choice is made.
     """
+    from interlingua.encoder.backends.load import load_encoder
+    from interlingua.encoder.model_info import describe
+
+    if isinstance(model, str | os.PathLike):
+        return load_encoder(os.fspath(model), **choices, name=name, options=of_backend)
     if not callable(getattr(model, "encode", None)):
         raise ConfigError(
             "expected an encoder (interlingua.load) or a model's folder first, got"
             f" {type(model).__name__}; the order is evaluate(encoder, suite, data)"
         )
-    for name, value in choices.items():
+    for choice, value in choices.items():
         if value not in (None, "interlingua"):
             raise ConfigError(
-                f"{name} is chosen when a model is loaded; name the model, or drop the option"
+                f"{choice} is chosen when a model is loaded; name the model, or drop the option"
             )
+    return model, describe(model, name=name)
 
 
 @dataclass(frozen=True)
@@ -220,7 +234,16 @@ class Evaluation:
         budget = options.budget or None
         if isinstance(budget, str):
             budget = Budget.parse(budget)
-        encoder, info = _loaded(options, of_backend)
+        encoder, info = measured_model(
+            options.model,
+            options.name,
+            of_backend,
+            backend=options.backend,
+            pooling=options.pooling,
+            dtype=options.dtype,
+            device=options.device,
+            dim=options.dim,
+        )
         return cls(options, encoder, info, tasks, data, budget)
 
     @property
@@ -261,26 +284,6 @@ class Evaluation:
         if self.budget:
             left_out = self.budget.report
         return Evaluated(found, left_out)
-
-
-def _loaded(options: EvaluateOptions, of_backend: dict[str, Any]) -> tuple[Any, ModelInfo]:
-    from interlingua.encoder.backends.load import load_encoder
-    from interlingua.encoder.model_info import describe
-
-    choices: Any = {
-        "backend": options.backend,
-        "pooling": options.pooling,
-        "dtype": options.dtype,
-        "device": options.device,
-        "dim": options.dim,
-    }
-    # A name is loaded; an encoder that was loaded before can't follow any of the choices.
-    if isinstance(options.model, str | os.PathLike):
-        return load_encoder(
-            os.fspath(options.model), **choices, name=options.name, options=of_backend
-        )
-    refuse_choices(options.model, **choices)
-    return options.model, describe(options.model, name=options.name)
 
 
 def run_evaluate(options: EvaluateOptions, progress: Progress = silent) -> Evaluated:

@@ -19,6 +19,7 @@ from interlingua.errors import ConfigError
 from interlingua.languages import resolve
 from interlingua.mining.pipeline import TextFile, text_side
 from interlingua.mining.texts import LAYOUTS, guess_layout
+from interlingua.registry import check_choice
 from interlingua.remote import expand, fetch
 from interlingua.verbs.shared import ModelOptions, TwoTextsOptions, embedding_function
 
@@ -127,10 +128,7 @@ def two_texts(
         always_load: load the model even if no text of the two needs it.
         elsewhere: other processes load the model by its name.
     """
-    if options.layout not in ("auto", *LAYOUTS):
-        raise ConfigError(
-            f"layout {options.layout!r} is unknown; there are: auto, {', '.join(LAYOUTS)}"
-        )
+    check_choice("layout", options.layout, ("auto", *LAYOUTS))
     source = _side(options, "source", folder)
     target = _side(options, "target", folder)
     # The name alone, where vectors are given of a model that may not be on this machine.

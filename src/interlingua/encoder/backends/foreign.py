@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -27,6 +26,7 @@ from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.texts import checked_texts
 from interlingua.errors import TaskError
 from interlingua.files import PathLike
+from interlingua.portions import portions
 
 PORTION_TEXTS = 4096
 """Texts given to an encoder at once."""
@@ -136,11 +136,10 @@ class ForeignEncoder(abc.ABC):
             TaskError: the encoder gave another number of vectors, another width, or NaN.
         """
         before = prompt_text(self, prompt)
-        left = iter(checked_texts(texts))
         counts = report or EncodeReport()
 
         def windows() -> Iterator[Float32[ndarray, "n d"]]:
-            while portion := list(itertools.islice(left, self.portion_texts)):
+            for portion in portions(checked_texts(texts), self.portion_texts):
                 started = counts.texts
                 vectors = as_vectors(self._embed(portion, before, batch_tokens, counts))
                 # Set, not added to: some encoders count their texts by themselves.

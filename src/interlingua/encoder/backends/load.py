@@ -262,8 +262,10 @@ def _check(
     device: str | None,
     dim: int | None,
 ) -> None:
-    check_choice("pooling", pooling, get_args(PoolingMode))
-    check_choice("dtype", dtype, list(COMPUTE_DTYPES))
+    if pooling is not None:
+        check_choice("pooling", pooling, get_args(PoolingMode))
+    if dtype is not None:
+        check_choice("dtype", dtype, COMPUTE_DTYPES)
     for option, value in {"pooling": pooling, "dtype": dtype, "device": device, "dim": dim}.items():
         if value is not None and option not in takes:
             raise ConfigError(

@@ -29,7 +29,7 @@ from interlingua.encoder.pooling import POOLING_MODES, HiddenStates, PoolingMode
 from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings
 from interlingua.encoder.vocabulary import Vocabulary, truncate
-from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, TaskError
+from interlingua.errors import CheckpointError, ConfigError, TaskError, import_extra
 from interlingua.files import sha256_file
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
@@ -230,10 +230,7 @@ def _graph(folder: Path, file: str) -> Path:
 
 
 def _session(graph: Path, device: str) -> tuple[Any, str]:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingExtraError("onnxruntime", "onnx") from error
+    onnxruntime = import_extra("onnxruntime", extra="onnx")
     # CPUExecutionProvider, CUDAExecutionProvider; the number of a device is no part of the name.
     provider = f"{device.partition(':')[0].upper()}ExecutionProvider"
     if provider not in onnxruntime.get_available_providers():

@@ -13,7 +13,7 @@ from interlingua.encoder.locate import locate
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.schema import ANYTHING, MODULES
 from interlingua.encoder.weights import weights_digest
-from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
+from interlingua.errors import CheckpointError, ConfigError, MissingExtraError, import_extra
 
 FILES = ("*.json", "*.model", "*.txt", "*.safetensors", "*.bin")
 OLDEST = (5, 4)
@@ -43,10 +43,9 @@ class SentenceTransformersEncoder(ForeignEncoder):
     def __init__(
         self, model: str, *, name: str, dtype: Dtype | None = None, device: str = "cpu"
     ) -> None:
-        try:
-            import sentence_transformers
-        except ImportError as error:
-            raise MissingExtraError("sentence-transformers", "sentence-transformers") from error
+        sentence_transformers = import_extra(
+            "sentence_transformers", package="sentence-transformers", extra="sentence-transformers"
+        )
         if dtype not in (None, *DTYPES):
             raise ConfigError(f"sentence-transformers computes in {', '.join(DTYPES)}, got {dtype}")
         options = {}

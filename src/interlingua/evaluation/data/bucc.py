@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
-from interlingua.files import open_text
+from interlingua.files import tab_rows
 
 _FILE = re.compile(
     r"(?:[a-z]{2,3}-[a-z]{2,3}\.)?(training|train|test|sample|dev)\.([a-z]{2,3})(?:\.gz|\.xz|\.zst)?"
@@ -130,8 +130,7 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     rows = [{name: row for row, name in enumerate(side.ids)} for side in (source, target)]
     # a dictionary as an ordered set
     gold: dict[tuple[int, int], None] = {}
-    for number, line in _lines(files.gold):
-        names = line.split("\t")
+    for number, names in tab_rows(files.gold):
         if len(names) != 2:
             raise DataError(
                 f"expected id TAB id, got {len(names)} columns", path=files.gold, line=number
@@ -186,8 +185,9 @@ def read_bucc_pair(
 
 def _read_text(path: Path) -> BuccText:
     rows: dict[str, str] = {}
-    for number, line in _lines(path):
-        name, _, text = line.partition("\t")
+    for number, (name, *columns) in tab_rows(path):
+        # a tab in a sentence is part of it
+        text = "\t".join(columns)
         if not name.strip() or not text.strip():
             raise DataError(
                 "expected id TAB sentence; correct or remove the line", path=path, line=number
@@ -203,9 +203,3 @@ def _read_text(path: Path) -> BuccText:
     if not rows:
         raise DataError("the file is empty; expected id TAB sentence per line", path=path)
     return BuccText(list(rows), list(rows.values()))
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            yield number, line.rstrip("\r\n")

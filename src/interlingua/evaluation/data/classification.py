@@ -18,16 +18,16 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import folders_in
-from interlingua.files import files_in, open_text
-from interlingua.json_text import parse_json
-from interlingua.languages import resolve
+from interlingua.evaluation.data.rows import json_fields, numbered_rows
+from interlingua.files import files_in, tab_rows
+from interlingua.languages import find_code
 
 Domain = Literal["books", "dvd", "music"]
 DOMAINS: tuple[Domain, ...] = ("books", "dvd", "music")
@@ -156,7 +156,9 @@ def labeled_sets(folder: Path) -> LabeledSets:
         if match := _OWN_FILE.fullmatch(path.name):
             splits = found.setdefault(match[1], {})
             splits[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
-    for below in filter(_is_language, folders_in(folder)):
+    for below in folders_in(folder):
+        if find_code(below.name) is None:
+            continue
         for path in files_in(below):
             if match := _OWN_SPLIT.fullmatch(path.name):
                 splits = found.setdefault(below.name, {})
@@ -279,36 +281,8 @@ def _evenly(rows: list[tuple[str, str]], per_class: int | None) -> LabeledTexts:
 
 
 def _read_json(path: Path, label: str, text: str) -> LabeledTexts:
-    rows = []
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                record: Any = parse_json(line)
-                rows.append((number, str(record[label]), str(record[text])))
-            except (ValueError, KeyError, TypeError) as error:
-                expected = f"an object with {label} and {text}"
-                raise DataError(
-                    f"expected {expected} ({type(error).__name__})", path=path, line=number
-                ) from error
-    return _collected(rows, path)
-
-
-def numbered_rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table with tabs, with the numbers of their lines.
-
-    Raises:
-        DataError: a row has another number of columns.
-    """
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            row = line.rstrip("\r\n").split("\t")
-            if len(row) != columns:
-                raise DataError(
-                    f"{len(row)} columns, tabs between them; expected {columns}",
-                    path=path,
-                    line=number,
-                )
-            yield number, row
+    rows = json_fields(path, label, text)
+    return _collected([(number, row[0], row[1]) for number, row in rows], path)
 
 
 def _collected(rows: Iterable[tuple[int, str, str]], path: Path) -> LabeledTexts:
@@ -326,14 +300,6 @@ def _collected(rows: Iterable[tuple[int, str, str]], path: Path) -> LabeledTexts
     return found
 
 
-def _is_language(folder: Path) -> bool:
-    try:
-        resolve(folder.name)
-    except DataError:
-        return False
-    return True
-
-
 def _columns_of(path: Path) -> int:
-    with open_text(path) as lines:
-        return len(next(iter(lines), "").split("\t"))
+    _, first = next(tab_rows(path), (1, [""]))
+    return len(first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError
-from interlingua.languages import resolve
+from interlingua.languages import find_code, resolve
 
 PARTS_OF_CORPORA = ("heldout", "valid_text")
 """Folders that every prepared corpus has."""
@@ -145,16 +144,15 @@ def language_pair(item: str) -> tuple[str, str] | None:
     first, dash, second = item.partition("-")
     if not dash or _REGION_OR_SCRIPT.fullmatch(second):
         return None
-    try:
-        pair = full_code(first), full_code(second)
-    except DataError:
+    source = find_code(first)
+    target = find_code(second)
+    if source is None or target is None:
         return None
     # zh-tw is one code with a meaning of its own; en-de resolves to English, as if -de were not
     # there, and so is a pair
-    with contextlib.suppress(DataError):
-        if full_code(item) != pair[0]:
-            return None
-    return pair
+    if find_code(item) not in (None, source):
+        return None
+    return source, target
 
 
 def pair_files_by_key(folder: Path) -> dict[str, PairFile]:

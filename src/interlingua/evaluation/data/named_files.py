@@ -8,40 +8,30 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlingua.corpus.evaluation_sets import one_each
+from interlingua.corpus.formats import uncompressed_name
 from interlingua.corpus.sentence_table import is_table
 from interlingua.errors import DataError
-from interlingua.files import COMPRESSIONS, files_in
-from interlingua.languages import resolve
+from interlingua.files import files_in
+from interlingua.languages import find_code
 
 
-def named_files(folder: Path) -> dict[str, Path]:
+def named_files(folder: Path, *, tables: bool = False) -> dict[str, Path]:
     """The ``.txt`` files of a folder that are named after a language in any way.
 
     For example ``German.txt`` or ``pt-BR.txt``.
 
-    Raises:
-        DataError: two files are of one language.
-    """
-    found = []
-    for path in files_in(folder):
-        language, _, ending = _uncompressed(path.name).rpartition(".")
-        if ending == "txt" and _is_language(language):
-            found.append((language, path))
-    return one_each(found)
-
-
-def table_files(folder: Path) -> dict[str, Path]:
-    """The tables (CSV, XLSX) of a folder that are named after a language.
-
-    For example ``German.csv`` or ``pt-BR.xlsx``.
+    Args:
+        folder: where they lie.
+        tables: its tables instead, ``German.csv`` or ``pt-BR.xlsx``.
 
     Raises:
         DataError: two files are of one language.
     """
     found = []
     for path in files_in(folder):
-        language, _, _ = _uncompressed(path.name).rpartition(".")
-        if is_table(path) and _is_language(language):
+        language, _, ending = uncompressed_name(path.name).rpartition(".")
+        is_wanted = is_table(path) if tables else ending == "txt"
+        if is_wanted and find_code(language):
             found.append((language, path))
     return one_each(found)
 
@@ -58,8 +48,8 @@ def suffixed_files(folder: Path) -> dict[str, Path]:
     found = []
     texts = set()
     for path in files_in(folder):
-        text, _, language = _uncompressed(path.name).rpartition(".")
-        if text and _is_language(language):
+        text, _, language = uncompressed_name(path.name).rpartition(".")
+        if text and find_code(language):
             found.append((language, path))
             texts.add(text)
     if len(found) < 2:  # a text in one language is aligned with nothing
@@ -70,17 +60,3 @@ def suffixed_files(folder: Path) -> dict[str, Path]:
             f"files of {len(texts)} texts ({several}); give each a folder of its own", path=folder
         )
     return one_each(found)
-
-
-def _uncompressed(name: str) -> str:
-    for ending in COMPRESSIONS:
-        name = name.removesuffix(ending)
-    return name
-
-
-def _is_language(spelled: str) -> bool:
-    try:
-        resolve(spelled)
-    except DataError:
-        return False
-    return True

@@ -14,14 +14,13 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from interlingua.corpus.labeled import CLASS_OF, languages_in_name, read_labeled
 from interlingua.errors import DataError
-from interlingua.evaluation.data.classification import numbered_rows
 from interlingua.evaluation.data.folders import folders_in
-from interlingua.files import files_in, open_text
-from interlingua.json_text import parse_json
+from interlingua.evaluation.data.rows import json_fields, numbered_rows
+from interlingua.files import files_in
 
 Split = Literal["train", "dev", "test"]
 Neutral = Literal["negative", "left_out"]
@@ -137,24 +136,10 @@ def _xnli_languages(path: Path) -> tuple[str, ...]:
 
 def _read_own(path: Path) -> LabeledPairs:
     if ".jsonl" in path.name:
-        return _collected(_json_rows(path), path)
-    rows = numbered_rows(path, 3)
+        rows = json_fields(path, "label", "sentence1", "sentence2")
+    else:
+        rows = numbered_rows(path, 3)
     return _collected(((number, row[0], row[1], row[2]) for number, row in rows), path)
-
-
-def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                record: Any = parse_json(line)
-                first = str(record["sentence1"])
-                second = str(record["sentence2"])
-                yield number, str(record["label"]), first, second
-            except (ValueError, KeyError, TypeError) as error:
-                expected = "an object with label, sentence1 and sentence2"
-                raise DataError(
-                    f"expected {expected} ({type(error).__name__})", path=path, line=number
-                ) from error
 
 
 def _collected(rows: Iterator[tuple[int, str, str, str]], path: Path) -> LabeledPairs:

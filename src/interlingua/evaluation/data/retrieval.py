@@ -26,7 +26,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import content_sha256, folders_in
 from interlingua.evaluation.metrics.ranking import Qrels
 from interlingua.files import COMPRESSIONS, files_in, open_text
-from interlingua.json_text import load_json, parse_json
+from interlingua.json_text import json_lines, load_json
 
 QUESTIONS_FILE = re.compile(
     r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)(?:\.(train|dev|test))?\.questions\.tsv"
@@ -222,7 +222,7 @@ def _read_trec(topics: Path, qrels_path: Path, corpus: list[Path]) -> RetrievalS
 def _read_beir(folder: Path, split: str) -> RetrievalSet:
     queries: dict[str, str] = {}
     path = _packed(folder / "queries.jsonl")
-    for number, record in _records(path):
+    for number, record in json_lines(path):
         name = _text(record, ("_id", "id"), path, number)
         _add(queries, name, _text(record, ("text",), path, number), path, number)
     qrels: dict[str, dict[str, int]] = {}
@@ -245,7 +245,7 @@ def _read_beir(folder: Path, split: str) -> RetrievalSet:
 
 def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[PoolPassage]:
     for path in files:
-        for number, record in _records(path):
+        for number, record in json_lines(path):
             name = _text(record, id_keys, path, number)
             if "contents" in record:
                 # Mr.TyDi's own: title, empty line, text; without an empty line all of it is text
@@ -262,19 +262,6 @@ def _documents(files: Iterable[Path], id_keys: tuple[str, ...]) -> Iterator[Pool
 
 def _line_count(files: Iterable[Path]) -> int:
     return sum(1 for path in files for _ in _lines(path))
-
-
-def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in _lines(path):
-        try:
-            record = parse_json(line)
-        except ValueError as error:
-            raise DataError(
-                f"not JSON ({error}); expected one object per line", path=path, line=number
-            ) from error
-        if not isinstance(record, dict):
-            raise DataError("expected one JSON object per line", path=path, line=number)
-        yield number, record
 
 
 def _text(record: Mapping[str, Any], keys: tuple[str, ...], path: Path, line: int) -> str:

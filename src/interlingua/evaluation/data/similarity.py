@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import folders_in
 from interlingua.files import files_in, open_text
-from interlingua.json_text import parse_json
+from interlingua.json_text import json_lines
 
 Split = Literal["train", "dev", "test"]
 _CODE = r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)"
@@ -185,10 +185,10 @@ def _rows(file: SimilarityFile) -> Iterator[tuple[int, str, str, str]]:
     if file.gold is not None:
         yield from _rows_with_gold(file.path, file.gold)
         return
+    if ".jsonl" in file.path.name:
+        yield from _json_rows(file.path)
+        return
     with open_text(file.path) as lines:
-        if ".jsonl" in file.path.name:
-            yield from _json_rows(lines, file.path)
-            return
         separator = "tabs"
         rows: Iterable[Sequence[str]] = map(_fields, lines)
         if file.quoted:
@@ -230,17 +230,17 @@ def _rows_with_gold(path: Path, gold: Path) -> Iterator[tuple[int, str, str, str
         yield number, score, row[0], row[1]
 
 
-def _json_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, str, str, str]]:
-    for number, line in enumerate(lines, 1):
+def _json_rows(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    for number, record in json_lines(path):
         try:
-            record = parse_json(line)
             score = record["score" if "score" in record else "similarity_score"]
             first = record["sentence1"]
             second = record["sentence2"]
-        except (ValueError, KeyError, TypeError) as error:
-            expected = "an object with score, sentence1 and sentence2"
+        except KeyError as error:
             raise DataError(
-                f"expected {expected} ({type(error).__name__})", path=path, line=number
+                f"no {error.args[0]}; expected an object with score, sentence1 and sentence2",
+                path=path,
+                line=number,
             ) from error
         yield number, str(score), str(first), str(second)
 

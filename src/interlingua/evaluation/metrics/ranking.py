@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from interlingua.errors import DataError, MissingExtraError
+from interlingua.errors import DataError, import_extra
 from interlingua.files import atomic_write
 
 Run = Mapping[str, Mapping[str, float]]
@@ -39,10 +39,7 @@ def ranking_metrics(qrels: Qrels, run: Run) -> dict[str, dict[str, float]]:
     Raises:
         MissingExtraError: ir-measures is not installed.
     """
-    try:
-        import ir_measures
-    except ImportError as error:
-        raise MissingExtraError("ir-measures", "retrieval") from error
+    ir_measures = import_extra("ir_measures", package="ir-measures", extra="retrieval")
     # RR of a run 100 deep is RR@100; the cut-off form goes to another tool, which breaks ties the
     # other way round
     theirs = (ir_measures.RR, ir_measures.R @ DEPTH, ir_measures.nDCG @ 10)

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Float32, Float64, Int64
 from numpy import ndarray
 
-from interlingua.errors import DataError, MissingExtraError
+from interlingua.errors import DataError, import_extra
 from interlingua.evaluation.metrics.logistic import (
     L2_GRID,
     SEED,
@@ -150,16 +150,15 @@ def _chosen(fitted: Sequence[FittedClassifiers]) -> tuple[float, float]:
 
 def _folds(y: Int64[ndarray, " n"], settings: LogisticSettings) -> Any:
     """Pairs of training and test rows."""
-    try:
-        from sklearn.model_selection import StratifiedKFold
-    except ImportError as error:
-        raise MissingExtraError("scikit-learn", "classification") from error
+    selection = import_extra(
+        "sklearn.model_selection", package="scikit-learn", extra="classification"
+    )
     if np.bincount(y).min() < settings.folds:
         fewest = int(np.bincount(y).min())
         raise DataError(
             f"a class has {fewest} examples, fewer than the {settings.folds} folds of the"
             " cross-validation"
         )
-    splitter = StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED)
+    splitter = selection.StratifiedKFold(n_splits=settings.folds, shuffle=True, random_state=SEED)
     # the folds depend on the classes alone, so the vectors need not be there
     return splitter.split(np.zeros(len(y)), y)

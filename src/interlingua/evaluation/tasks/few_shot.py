@@ -9,13 +9,13 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 
-from interlingua.errors import MissingExtraError
+from interlingua.errors import import_extra
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.scores import Items
@@ -97,11 +97,12 @@ class FewShotTask(ClassificationTask):
     def _predict(
         self, x: Float32[ndarray, "k d"], y: Int64[ndarray, " k"], test_x: Float32[ndarray, "n d"]
     ) -> Int64[ndarray, " n"]:
-        try:
-            from sklearn.linear_model import LogisticRegression
-        except ImportError as error:
-            raise MissingExtraError("scikit-learn", "classification") from error
-        classifier: Any = LogisticRegression(max_iter=MAX_ITERATIONS, random_state=self.seed)
+        linear_model = import_extra(
+            "sklearn.linear_model", package="scikit-learn", extra="classification"
+        )
+        classifier = linear_model.LogisticRegression(
+            max_iter=MAX_ITERATIONS, random_state=self.seed
+        )
         with warnings.catch_warnings():
             # the rule is so many iterations, converged or not
             warnings.simplefilter("ignore")

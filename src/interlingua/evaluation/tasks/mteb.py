@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.mteb_data import load_data
-from interlingua.evaluation.mteb_encoder import MTEBEncoder, known_code
+from interlingua.evaluation.mteb_encoder import MTEBEncoder
 from interlingua.evaluation.scores import SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.task import options
+from interlingua.languages import find_code
 from interlingua.runtime import Progress, silent
 
 PREFIX = "mteb:"
@@ -156,7 +157,7 @@ class MTEB:
         if self.languages is None:
             return list(task.hf_subsets)
         codes_of = task.metadata.hf_subsets_to_langscripts
-        known = {name: list(map(known_code, codes_of[name])) for name in task.hf_subsets}
+        known = {name: list(map(find_code, codes_of[name])) for name in task.hf_subsets}
         chosen: set[str] = set()
         for item in self.languages:
             # a name of mteb's first, as it may be no code: "default"
@@ -173,7 +174,7 @@ class MTEB:
         """The main score of a subset in our form."""
         name = entry["hf_subset"]
         # a code that we don't know stands as mteb spells it
-        codes = [known_code(code) or code.replace("-", "_") for code in entry["languages"]]
+        codes = [find_code(code) or code.replace("-", "_") for code in entry["languages"]]
         # a task with one subset has no level of subsets in its data
         items: Any = (task.dataset.get(name) or task.dataset)[task.eval_splits[0]]
         # retrieval has queries, BUCC gold pairs, all others rows
@@ -202,8 +203,4 @@ def get_task(name: str) -> Any:
 
 
 def _mteb() -> Any:
-    try:
-        import mteb
-    except ImportError as error:
-        raise MissingExtraError("mteb", "mteb") from error
-    return mteb
+    return import_extra("mteb", extra="mteb")

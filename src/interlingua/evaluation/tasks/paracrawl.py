@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.streams import stream_vectors
 from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
 from interlingua.files import files_in
+from interlingua.languages import find_code
 from interlingua.mining.candidates import best_both_ways
 from interlingua.registry import check_choice
 from interlingua.search.topk.exact import exact_topk, search_device
@@ -121,7 +121,8 @@ class ParaCrawlRetrieval(StreamedTask):
             first, second = languages
             other = second if first == ENGLISH else first
             # of Moses' two files, de-en.de and de-en.en, the one that is not English is for both
-            if suffix.lower() in FORMAT_OF_SUFFIX or _is_side(suffix, other):
+            is_side = find_code(suffix.removeprefix(".")) == other
+            if is_side or suffix.lower() in FORMAT_OF_SUFFIX:
                 found.setdefault(other, []).append(path)
         return found
 
@@ -207,10 +208,3 @@ def _english_first(files: Sequence[Path], code: str) -> Iterator[tuple[str, str]
             is_of_code = (pair.source_language, pair.target_language) == (ENGLISH, code)
             if english and other and is_of_code:
                 yield english, other
-
-
-def _is_side(suffix: str, code: str) -> bool:
-    """Whether the suffix of a file is that language."""
-    with contextlib.suppress(DataError):
-        return full_code(suffix.removeprefix(".")) == code
-    return False

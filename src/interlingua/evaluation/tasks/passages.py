@@ -32,6 +32,7 @@ from interlingua.evaluation.task import Findings, LanguageTask, TextCounter
 from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
+from interlingua.portions import portions
 from interlingua.registry import check_choice
 from interlingua.runtime import Progress, silent
 
@@ -128,8 +129,7 @@ class PassageTask(LanguageTask):
         count = TextCounter(progress, sum(one.passage_count() for one in sets.values()))
         numbers = itertools.count(1)
         for name, one in sets.items():
-            passages = iter(one.passages())
-            while portion := list(itertools.islice(passages, PORTION_TEXTS)):
+            for portion in portions(one.passages(), PORTION_TEXTS):
                 # round robin over all languages, so that parts are equal although languages are not
                 if (next(numbers) - shard[0]) % shard[1] == 0:
                     _keep(encoder, portion, codes[name])

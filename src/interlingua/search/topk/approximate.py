@@ -34,7 +34,7 @@ from interlingua.encoder.vector_format import (
     dequantize_vectors,
     quantize_vectors,
 )
-from interlingua.errors import ConfigError, DataError, MissingExtraError
+from interlingua.errors import ConfigError, DataError, import_extra
 from interlingua.portions import ceil_div
 from interlingua.runtime import Counted, silent
 from interlingua.search.topk.bounds import dot_float64
@@ -387,7 +387,7 @@ def _index(vectors: NDArray[np.float32], approximate: Approximate) -> Any:
     """Of vectors in bits or bytes, or rounded to float16."""
     if approximate.kind == "binary" or approximate.kind == "int8":
         return CodedIndex(vectors, approximate.kind)
-    faiss = _faiss()
+    faiss = import_extra("faiss", package="faiss-cpu", extra="faiss")
     faiss.omp_set_num_threads(torch.get_num_threads())
     size, width = vectors.shape
     rounded = faiss.ScalarQuantizer.QT_fp16
@@ -412,12 +412,3 @@ def _index(vectors: NDArray[np.float32], approximate: Approximate) -> Any:
     for start in range(0, size, BLOCK):
         index.add(np.ascontiguousarray(vectors[start : start + BLOCK], np.float32))
     return index
-
-
-def _faiss() -> Any:
-    """The module; it is no dependency of the package."""
-    try:
-        import faiss
-    except ImportError as error:
-        raise MissingExtraError("faiss-cpu", "faiss") from error
-    return faiss

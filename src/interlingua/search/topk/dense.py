@@ -20,7 +20,7 @@ EDGE = 64
 
 
 def padded_block(
-    vectors: NDArray[np.floating], start: int, size: int, device: str | torch.device = "cpu"
+    vectors: NDArray[np.floating], start: int, size: int
 ) -> tuple[Float[Tensor, "padded d"], int]:
     """Rows of ``vectors`` as float32 with zero rows behind them, and how many are no padding.
 
@@ -39,7 +39,7 @@ def padded_block(
         raise DataError(
             f"vector {row} (counted from 0) holds NaN or infinity; embed its text again"
         )
-    return block.to(device), len(rows)
+    return block, len(rows)
 
 
 def no_neighbors(n: int) -> Neighbors:
