@@ -40,6 +40,7 @@ ORDER = [
         "remote",
         "languages",
         "registry",
+        "progress_bars",
         "runtime",
         "config",
         "data",
@@ -156,6 +157,15 @@ def test_there_is_no_import_circle():
     assert list(
         TopologicalSorter(graph).static_order()
     )  # raises CycleError where there is a circle
+
+
+def test_progress_bars_are_made_in_one_place():
+    makers = [
+        name
+        for path, name in zip(SOURCES, NAMES, strict=True)
+        if "rich.progress" in path.read_text(encoding="utf-8")
+    ]
+    assert makers == ["progress_bars.py"]
 
 
 def test_no_two_public_classes_share_a_name():

@@ -35,6 +35,7 @@ from interlingua.encoder.vocabulary import truncate
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, is_special
 from interlingua.languages import resolve
+from interlingua.progress_bars import ProgressBars
 
 if TYPE_CHECKING:
     from interlingua.encoder.encoder import Encoder
@@ -499,17 +500,5 @@ def _progress(total: int | None, *, show: bool) -> Iterator[Callable[[int], None
     if not show:
         yield lambda _: None
         return
-    # Imported here, since the library works without rich where no bar is drawn.
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("encoding", total=total)
-        yield lambda n: bar.advance(task, n)
+    with ProgressBars("label", "bar", "count", "remaining") as bars:
+        yield bars.add("encoding", total=total).advance
