@@ -17,28 +17,30 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import torch
-from jaxtyping import Float32
+from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.executors import Frozen
 from interlingua.encoder.finite import check_finite
-from interlingua.encoder.pooling import HiddenStates
+from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.pooling import HiddenStates, PoolingMode
+from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.static import StaticBackbone, StaticRunner
 from interlingua.encoder.texts import checked_texts
 from interlingua.encoder.vector_format import Precision, VectorFormat
-from interlingua.encoder.vocabulary import truncate
+from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, is_special
 from interlingua.languages import resolve
 from interlingua.progress_bars import ProgressBars
-
-if TYPE_CHECKING:
-    from interlingua.encoder.encoder import Encoder
 
 log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384
@@ -94,8 +96,50 @@ class EncodeReport:
         )
 
 
+class EncodingModel(Protocol):
+    """What encoding texts needs of a model; ``Encoder`` is one."""
+
+    backbone: Backbone
+    post_pooling: PostPooling
+    language_shift: LanguageShift | None
+    vocabulary: Vocabulary
+    settings: EncodingSettings
+
+    @property
+    def full_dim(self) -> int:
+        """Width of the vectors before they are cut."""
+        ...
+
+    @property
+    def pooling(self) -> PoolingMode:
+        """How token states become a sentence vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Longer texts are cut, special tokens included."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        ...
+
+    def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
+        """Whether tokens are the tokenizer's own."""
+        ...
+
+    def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
+        """Sentence vectors from token states, before they are cut and scaled."""
+        ...
+
+    def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
+        """The backbone laid out for inference in that type; None = the fastest close one."""
+        ...
+
+
 def encode(
-    encoder: Encoder,
+    encoder: EncodingModel,
     texts: Iterable[str],
     *,
     prompt: str | None = None,
@@ -189,7 +233,7 @@ def _check_request(batch_tokens: int, dtype: str, out: PathLike | None) -> None:
 
 
 def encode_tokens(
-    encoder: Encoder,
+    encoder: EncodingModel,
     sequences: list[list[int]],
     *,
     normalize: bool = True,
@@ -209,7 +253,7 @@ def encode_tokens(
         return run(sequences, 16_384, lambda _: None)
 
 
-def automatic_dtype_name(encoder: Encoder) -> Dtype:
+def automatic_dtype_name(encoder: EncodingModel) -> Dtype:
     """What the dtype "auto" stands for with this model on this machine."""
     backbone = encoder.frozen_backbone(None)
     # Token vectors are looked up and averaged: there is no product to speed up.
@@ -221,7 +265,11 @@ def automatic_dtype_name(encoder: Encoder) -> Dtype:
 
 
 def _tokenized_windows(
-    encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, report: EncodeReport
+    encoder: EncodingModel,
+    texts: Iterable[str],
+    prompt: str,
+    language: str | None,
+    report: EncodeReport,
 ) -> Iterator[list[list[int]]]:
     """Token ids, a window of texts at a time.
 
@@ -280,14 +328,20 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _runner(
-    encoder: Encoder, dtype: Dtype, normalize: bool, language: str | None = None
+    encoder: EncodingModel, dtype: Dtype, normalize: bool, language: str | None = None
 ) -> _BatchRunner | StaticRunner:
     shift: Tensor | None = None
     if encoder.language_shift is not None:
         shift = encoder.language_shift.mean_of(language)
     # Means of token vectors are taken for a whole window at once, without batches.
     if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
-        return StaticRunner(encoder, normalize, shift)
+        # By id, whether a token counts: found once, not for every text.
+        counted = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool)
+        if not encoder.settings.include_special:
+            counted = ~encoder.is_special(torch.arange(len(counted)))
+        return StaticRunner(
+            encoder.backbone, encoder.post_pooling, counted, normalize=normalize, shift=shift
+        )
     if dtype == "int8" and encoder.device.type != "cpu":
         raise ConfigError(
             f"dtype int8 is for CPUs, but the model is on {encoder.device}; choose bfloat16 or auto"
@@ -307,7 +361,7 @@ class _BatchRunner:
     """
 
     def __init__(
-        self, encoder: Encoder, dtype: Dtype, normalize: bool, shift: Tensor | None
+        self, encoder: EncodingModel, dtype: Dtype, normalize: bool, shift: Tensor | None
     ) -> None:
         self.encoder = encoder
         self.normalize = normalize

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from jaxtyping import Float
@@ -25,9 +25,6 @@ from torch import Tensor
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.devices import on_device
-
-if TYPE_CHECKING:
-    from interlingua.encoder.encoder import Encoder
 
 Key = tuple[bool, tuple[int, ...]]
 """Whether gradients are recorded, and a sentence's token ids."""
@@ -38,6 +35,12 @@ class _Stored(NamedTuple):
 
     states: Float[Tensor, "t d"]
     first: int
+
+
+class SharesPasses(Protocol):
+    """An encoder that asks ``shared_passes``, while there are any, for its token states."""
+
+    shared_passes: SharedPasses | None
 
 
 class SharedPasses:
@@ -51,7 +54,7 @@ class SharedPasses:
         self.reused_sentences = 0
 
     @contextmanager
-    def for_term(self, encoder: Encoder) -> Iterator[None]:
+    def for_term(self, encoder: SharesPasses) -> Iterator[None]:
         """In this block the encoder uses what the terms before have computed, and adds its own."""
         self.begin_term()
         encoder.shared_passes = self
