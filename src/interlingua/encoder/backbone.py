@@ -307,7 +307,7 @@ class Backbone(nn.Module):
         ``config``, and so what is saved, keeps the model's own.
 
         Raises:
-            ConfigError: it is no probability below 1.
+            ConfigError: it is not a probability below 1.
         """
         if not 0 <= rate < 1:
             raise ConfigError(f"attention dropout is {rate}; it must be at least 0 and below 1")

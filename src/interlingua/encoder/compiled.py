@@ -115,7 +115,7 @@ class WeightLayout(NamedTuple):
     bytes_to_bfloats: bool = False
 
     def between(self, dtype: torch.dtype) -> torch.dtype:
-        """What activations are between products, and what is multiplied that is no bytes.
+        """What activations are between products, and the type of products that are not in bytes.
 
         Args:
             dtype: of the encoder.

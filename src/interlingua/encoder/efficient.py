@@ -88,7 +88,7 @@ def passes_trial(device: torch.device, dtype: torch.dtype, head_width: int) -> b
         reason = str(error).partition("\n")[0]
         log.info("attention by groups of equal length in %s on %s: %s", dtype, device, reason)
         return False
-    # Not a number is no pass either.
+    # NaN does not pass either.
     passes = apart <= TOLERANCES[dtype]
     if not passes:
         log.warning(

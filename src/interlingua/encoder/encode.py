@@ -189,7 +189,7 @@ def encode(
     Raises:
         ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or the dtype is not
             one of the device.
-        DataError: an element of it is no text, or ``out`` is given and a vector is not finite.
+        DataError: an element of it is not a text, or ``out`` is given and a vector is not finite.
     """
     checked = checked_texts(texts)
     _check_request(batch_tokens, dtype, out)

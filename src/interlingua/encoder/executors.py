@@ -140,7 +140,7 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     reason = f"within {MARGIN - 1:.0%} of the fastest"
     if found[executor] == max(found.values()):
         reason = "the fastest"
-    # An executor that can't be made here is no error: one setting serves several machines.
+    # An executor that can't be made here is not an error: one setting serves several machines.
     if wanted:
         reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
     return Choice(executor=executor, reason=reason, rates=found, refused=refused)

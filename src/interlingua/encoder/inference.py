@@ -44,7 +44,7 @@ FUSED_ACTIVATIONS = {
 class FrozenBackbone:
     """A snapshot of a backbone for inference, to be made anew when the weights change.
 
-    Products by oneDNN have the same precision as torch's. With int8 all that is no product of bytes
+    Products by oneDNN have the same precision as torch's. With int8 all but the products of bytes
     is float32.
 
     Args:

@@ -154,5 +154,5 @@ class MaskedDecoder(nn.Module):
     def _labels(
         self, labels: Int64[Tensor, " t"], tails: Tails, h: Float[Tensor, "b d"]
     ) -> Int64[Tensor, " n"]:
-        """The labels of what is joined: none for the vectors, which are no tokens."""
+        """The labels of what is joined: none for the vectors, which are not tokens."""
         return torch.cat([labels.new_full((len(h),), IGNORED), labels[tails.kept]])

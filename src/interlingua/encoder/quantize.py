@@ -29,7 +29,7 @@ def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[
 
     Args:
         dtype: of the encoder.
-        between: of what is no product; with int8 the finer one.
+        between: of all but products; with int8 the finer one.
         layers: how many there are.
     """
     # -(-a // b) is a / b rounded up.

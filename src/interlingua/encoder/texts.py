@@ -23,7 +23,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
 
     Raises:
         ConfigError: it is a single text, a table, a dictionary or a set, or can't be iterated over.
-        DataError: (later) an element is no text, or none that UTF-8 can write.
+        DataError: (later) an element is not a text, or not one that UTF-8 can write.
     """
     # Now, while the generator below checks nothing before it is read.
     refuse_container(texts, what)

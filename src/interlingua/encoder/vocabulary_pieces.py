@@ -67,7 +67,7 @@ def words_of(
             if name not in is_word_part:
                 has_letters = _is_of_letters(name.removeprefix(prefix))
                 is_word_part[name] = token not in special and has_letters
-            # A word ends before what is no part of one, where the tokenizer counts another word,
+            # A word ends before what is not a part of one, where the tokenizer counts another word,
             # and before a sign for a space, which not every tokenizer counts.
             is_border = number != last_number or name.startswith(WORD_STARTS)
             if word and (not is_word_part[name] or is_border):

@@ -11,7 +11,7 @@ from interlingua.errors import ConfigError
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
-class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is no error
+class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is not an error
     """There are texts to embed, and the time for it is over."""
 
 

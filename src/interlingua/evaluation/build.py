@@ -90,7 +90,7 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     """``["stsb.split=dev"]`` -> ``{"stsb": {"split": "dev"}}``.
 
     Raises:
-        ConfigError: one is no ``task.option=value``.
+        ConfigError: one is not ``task.option=value``.
     """
     table: dict[str, dict[str, Any]] = {}
     for setting in settings:

@@ -458,7 +458,7 @@ def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> 
         if cell is None or base is None or index == reference or data[index] != data[reference]:
             continue
         found = paired_bootstrap(of_base, [result.items for result in chosen[index]], subsets)
-        # a score that is no mean over its subsets (pooled years, say) is not what was resampled
+        # a score that is not a mean over its subsets (pooled years, say) is not what was resampled
         if found is not None and np.isclose(found.mean, cell.value - base.value, atol=1e-6):
             cells[index] = cell._replace(difference=found)
     return row._replace(cells=cells)

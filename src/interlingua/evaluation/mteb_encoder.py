@@ -124,7 +124,7 @@ class MTEBEncoder:
 
 
 def known_code(code: str | None) -> str | None:
-    """``zho_Hans`` for mteb's ``cmn-Hans``; None for what is no language, such as ``default``."""
+    """``zho_Hans`` for mteb's ``cmn-Hans``; None for other names, such as ``default``."""
     if code is None:
         return None
     with contextlib.suppress(DataError):

@@ -115,7 +115,7 @@ def result_path(result: TaskResult, folder: Path) -> Path:
     if overrides:
         revision.append(hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8])
     name = [result.task]
-    # data that are no published set: every corpus's own folder is called "heldout"
+    # data that are not a published set: every corpus's own folder is called "heldout"
     if not result.data_revision:
         name.append(result.data_sha256[:8])
     parts = ["-".join(filter(None, part)) for part in (revision, name)]
@@ -161,7 +161,7 @@ def read_results(
         needed: whether there must be a result, and not analyses alone.
 
     Raises:
-        DataError: a path is missing, a file is no result, or a folder holds neither results nor
+        DataError: a path is missing, a file is not a result, or a folder holds neither results nor
             analyses, or none of them a result.
     """
     folders = [Path(path) for path in paths]
@@ -182,7 +182,7 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         examples: whether to read the wrong neighbors too, a file of up to megabytes next to it.
 
     Raises:
-        DataError: it is missing, or is no such file.
+        DataError: it is missing, or is not such a file.
     """
     try:
         content = parse_json(read_json_text(path))

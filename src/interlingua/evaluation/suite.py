@@ -173,7 +173,7 @@ def _with_prompts(
 ) -> ModelInfo:
     """The model's facts with the prompts that the user gave, as texts."""
     overrides = []
-    # the model's own default prompt is no override
+    # the model's own default prompt is not an override
     if prompt is not None:
         overrides.append(f"prompt={prompt_text(encoder, prompt)!r}")
     for role, text in role_prompts.items():
@@ -224,7 +224,7 @@ def _checked(
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_encoder(encoder, model, prompt=prompt, dot_tasks=by_dot)
-    # whatever it is: a function may know no text but its own, and a try is no reason to stop
+    # whatever it is: a function may know no text but its own, and a try is not a reason to stop
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
         untried = f"the sentences to try the model on could not be embedded ({reason})"
@@ -363,7 +363,7 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
         cache: the folder that all parts share.
 
     Raises:
-        ConfigError: it is no part, there is no cache, or a task is not embedded in parts.
+        ConfigError: it is not a part, there is no cache, or a task is not embedded in parts.
     """
     found = parse_shard(shard)
     if cache is None:

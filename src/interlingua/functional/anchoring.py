@@ -82,7 +82,7 @@ def contrast_with_bank(
         positives: cosine of each student's vector with its own target.
         bank: its cosines with the bank.
         temperature: tau > 0, in cosine units.
-        excluded: pairs that are no negatives: the same sentence, another translation of it.
+        excluded: pairs that are not negatives: the same sentence, another translation of it.
 
     Returns:
         Nats, a mean over B.

@@ -204,7 +204,7 @@ def semantic_contrastive(
         ValueError: the temperature is not positive.
     """
     z = torch.cat([x, y])
-    # A sentence is no candidate of its own.
+    # A sentence is not its own candidate.
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
     if excluded is not None:
         # A pair of pairs stands in four places: each of their two sentences with each other one.

@@ -59,7 +59,7 @@ class MEXMAConfig:
     cosine: bool = True
     """The contrastive alignment compares by the cosine; False: by the inner product."""
     exclude_repeats: bool = False
-    """Pairs that say the same (as in n-way parallel corpora) are no negatives of the contrastive
+    """Pairs that say the same (as in n-way parallel corpora) are not negatives of the contrastive
     alignment."""
     koleo_normalize: bool = True
     """KoLeo on vectors of length 1 as in the released code; False: on the vectors themselves, as

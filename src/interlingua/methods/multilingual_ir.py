@@ -58,7 +58,7 @@ class MultilingualIRConfig:
     factor, which shrinks the loss as Q grows: under both, the gradient is a thousandth of the other
     losses' and less, and trains nothing."""
     exclude_repeats: bool = False
-    """A question's answer is no negative of it where another question brings it too, as its answer
+    """A question's answer is not its negative where another question brings it too, as its answer
     or as a hard negative; pairs that share a sentence are none of one another."""
 
     def __post_init__(self) -> None:

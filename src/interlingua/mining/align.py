@@ -280,7 +280,7 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
         lengths: sentences of both documents.
 
     Raises:
-        DataError: a line is no link, or names a sentence that is not there.
+        DataError: a line is not a link, or names a sentence that is not there.
     """
     found = []
     with open_text(path) as lines:
@@ -314,7 +314,7 @@ class AlignReport:
     shapes: Counter[tuple[int, int]] = field(default_factory=Counter)
     """Links by the number of sentences on either side."""
     blank: Counter[str] = field(default_factory=Counter)
-    """Blank lines of the sources and of the targets, which are no sentences."""
+    """Blank lines of the sources and of the targets, which are not sentences."""
     failed: list[str] = field(default_factory=list)
     """Why documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
@@ -751,7 +751,7 @@ class AlignJournal:
         settings: what decides the links, together with the documents.
 
     Raises:
-        ConfigError: a file of that name is there that is no such journal.
+        ConfigError: a file of that name exists and is not such a journal.
     """
 
     def __init__(self, path: Path, settings: str) -> None:

@@ -174,7 +174,7 @@ class LengthRatio(Check):
 
 
 class CopiedWords(Check):
-    """One side is no copy of the other."""
+    """One side is not a copy of the other."""
 
     name = "copied"
     measures = "share of the words of the side with fewer that stand in the other too"
@@ -280,7 +280,7 @@ class CheckPlan:
                 none.
 
         Raises:
-            ConfigError: there is no such check, or a limit is no number.
+            ConfigError: there is no such check, or a limit is not a number.
         """
         limits: dict[str, float] = {}
         for part in _split(rejecting):
@@ -405,7 +405,7 @@ def copied_share(source: str, target: str) -> float:
         return 1.0
     words = [Counter(_WORD.findall(text.casefold())) for text in (source, target)]
     fewest = min(counts.total() for counts in words)
-    # A name or two that stand on both sides are no copy.
+    # A name or two that stand on both sides are not a copy.
     if fewest <= 2:
         return 0.0
     return (words[0] & words[1]).total() / fewest
@@ -463,7 +463,7 @@ def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray
 
 
 def _split(names: str) -> list[str]:
-    """Names between commas; ``none`` is no name."""
+    """Names between commas; ``none`` is not a name."""
     return [part.strip() for part in names.split(",") if part.strip() and part.strip() != "none"]
 
 

@@ -133,7 +133,7 @@ def language_pattern(language: str) -> re.Pattern[str]:
 
 
 def without_language(url: str, pattern: re.Pattern[str]) -> str:
-    """A URL without scheme, ``www``, its language and all that is no letter or digit.
+    """A URL without scheme, ``www``, its language and all that is not a letter or digit.
 
     ``https://www.example.org/de/seite?lang=de`` and ``http://example.org/seite`` become the same.
 

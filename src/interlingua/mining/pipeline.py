@@ -124,7 +124,7 @@ def text_side(
 
     Raises:
         ConfigError: it is a single text, a table or a dictionary.
-        DataError: an element is no text.
+        DataError: an element is not a text.
     """
     lines = [
         Line(text.strip(), str(number)) for number, text in enumerate(checked_texts(texts, name), 1)
@@ -145,7 +145,7 @@ def with_lines(file: TextFile, folder: Path) -> TextFile:
         folder: of all that mining makes on the way.
 
     Raises:
-        ConfigError: a column is named of what is no table, or tables are to be read in another
+        ConfigError: a column is named of what is not a table, or tables are to be read in another
             layout.
         DataError: a table can't be read, or its column is not known.
     """

@@ -123,7 +123,7 @@ def score_config(margin: str, *, k: int, window: int, cosine: bool) -> ScoreConf
     """
     if margin == "absolute" and not cosine:
         raise ConfigError("the absolute margin is the plain cosine; say --cosine if you mean it")
-    # ``ScoreConfig`` itself refuses a name that is no margin.
+    # ``ScoreConfig`` itself refuses a name that is not a margin.
     kind: Any = margin
     if cosine:
         kind = "absolute"
@@ -572,7 +572,7 @@ def _checked_pairs(
 ) -> Iterator[TextPair]:
     """Pairs of texts as they are needed, each looked at when its turn comes."""
     for row, pair in enumerate(pairs):
-        # A text of two characters has a length of 2 as well, and is no pair.
+        # A text of two characters has a length of 2 as well, and is not a pair.
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise DataError(
                 f"pairs: row {row:,} (counted from 0): expected a source and a target, got"

@@ -370,12 +370,12 @@ def guess_layout(path: PathLike) -> Layout:
     """
     if is_table(path):
         return "lines"
-    # Bad bytes are no error yet: they are reported when all is read.
+    # Bad bytes are not an error yet: they are reported when all is read.
     with open_text(path, errors="surrogateescape") as lines:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
     if not first:
         raise DataError("the file is empty; expected a sentence per line", path=path)
-    # A first word that comes twice is no id, but a part of the text.
+    # A first word that comes twice is not an id, but a part of the text.
     if all(map(_begins_with_word, first)) and len({cells[0] for cells in first}) == len(first):
         return "ids"
     return "lines"

@@ -173,7 +173,7 @@ def _claim(output: Path) -> None:
 def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
     """Fetched packages and the user's folders.
 
-    What can't be fetched is no error while anything is left.
+    What can't be fetched is not an error while anything is left.
     """
     requested = settings.packages
     if requested is None:

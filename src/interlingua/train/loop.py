@@ -290,7 +290,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                     f"step {done} | the budget of {pace.budget_seconds:,.0f} s is spent: stopping"
                 )
                 break
-            clock.leave_out()  # evaluations and checkpoints are no part of the speed
+            clock.leave_out()  # evaluations and checkpoints are not part of the speed
 
         # The end: the last model is saved too, next to the best.
         engine.refresh(unsharded, objective)

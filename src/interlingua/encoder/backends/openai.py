@@ -210,7 +210,7 @@ class OpenAIEncoder(ForeignEncoder):
     def _reason(self, error: urllib.error.HTTPError) -> str:
         """What the endpoint says of a failure, in one line and without the key."""
         answer = error.read(2000).decode("utf-8", "replace")
-        # {"error": {"message": TEXT}}, {"error": TEXT}, or a text that is no JSON.
+        # {"error": {"message": TEXT}}, {"error": TEXT}, or a text that is not JSON.
         with contextlib.suppress(ValueError, AttributeError):
             found = json.loads(answer).get("error", answer)
             if isinstance(found, dict):

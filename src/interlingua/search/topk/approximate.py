@@ -415,7 +415,7 @@ def _index(vectors: NDArray[np.float32], approximate: Approximate) -> Any:
 
 
 def _faiss() -> Any:
-    """The module; it is no dependency of the package."""
+    """The module; it is not a dependency of the package."""
     try:
         import faiss
     except ImportError as error:

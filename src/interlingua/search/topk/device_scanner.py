@@ -142,7 +142,7 @@ class DeviceScanner:
             return None
         row = places // width
         column = places % width
-        # Zero rows that fill a chunk are no vectors.
+        # Zero rows that fill a chunk are not vectors.
         if real.shape != products.shape:
             inside = ((row < real.shape[0]) & (column < real.shape[1])).nonzero()[:, 0]
             row, column = row[inside], column[inside]

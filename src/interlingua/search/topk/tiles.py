@@ -493,7 +493,7 @@ def _check_plan(folder: Path, plan: TilePlan) -> None:
         raise ConfigError(
             f"{folder} holds no plan that can be read; choose another folder or remove it"
         ) from error
-    # JSON that is no plan at all differs in every field.
+    # JSON that is not a plan at all differs in every field.
     if not isinstance(found, dict):
         found = {}
     changed = [key for key, value in dataclasses.asdict(plan).items() if found.get(key) != value]

@@ -235,7 +235,7 @@ class TorchScanner:
             kth_best = np.minimum(kth_best, of_y.kth_best[column])
         left = x.block.vectors
         right = y.block.vectors
-        # What is no number may be anything: hence the negation, which keeps it.
+        # A NaN may be anything: hence the negation, which keeps it.
         with np.errstate(over="ignore", invalid="ignore"):
             error = product_error(x.longest, y.longest, left.shape[1])
             bound = dot_float32(left, right, row, column) + error
