@@ -2,9 +2,9 @@
 
 A dual encoder learns to search from English questions and passages only, Eq. (1). Two further
 losses on other text carry that over to other languages. The semantic contrast brings translations
-together and keeps all other sentences apart, Eq. (2). The language contrast asks that a sentence be
-as near to any third sentence as its translation is, Eq. (3): then no similarity tells which
-language a text is in. Both touch the passage encoder alone; with the question encoder too,
+together and keeps all other sentences apart, Eq. (2). The language contrast asks that a sentence
+and its translation be equally near to any third sentence, Eq. (3): then similarities do not reveal
+which language a text is in. Both touch the passage encoder alone; with the question encoder too,
 training was unstable for the authors.
 """
 

@@ -1,10 +1,10 @@
 """Documents linked sentence by sentence with an encoder, and all of ``interlingua align``.
 
 Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds
-all blocks of up to ``max_sentences - 1`` sentences, has ``alignment.align_blocks`` link them, and
-puts blank lines back, each of them left alone in its place. An ``AlignJob`` does this for two
-documents or those of a list, of which a killed run's are not done again. Links are written in
-vecalign's format.
+all blocks of up to ``max_sentences - 1`` sentences, links them with ``alignment.align_blocks``, and
+puts blank lines back in their places, linked to nothing. An ``AlignJob`` does this for two
+documents or for a list of them; a run that goes on after it was killed skips the documents that are
+done. Links are written in vecalign's format.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def retrieve(
 
 
 class OneToOneMatcher:
-    """Goes through pairs in their order and accepts those of which neither row was taken before.
+    """Accepts pairs in their order if neither of their rows was taken by an earlier pair.
 
     Args:
         n: rows of x.

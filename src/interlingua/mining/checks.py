@@ -373,14 +373,14 @@ class Checker:
 def hubs_of(
     hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int
 ) -> Float64[ndarray, " pairs"]:
-    """How many texts of the other side have one of a pair for their nearest; the larger of the two.
+    """How many texts have a pair's source, or its target, as their nearest; the larger of both.
 
     Args:
-        hub_x: of each pair's source, the texts of the other side that have it for nearest.
-        hub_y: the same of its target.
+        hub_x: for each pair's source, the number of targets that have it as their nearest.
+        hub_y: the same for its target, counted over the sources.
         n: texts of the sources' side.
-        m: texts of the other; where it is the longer, a source is the nearest of ``m / n`` by mere
-            equal shares, which count as one.
+        m: texts of the targets' side. If it is the longer one, a source is the nearest of ``m / n``
+            texts on average; that many count as one.
     """
     source_hubs = hub_x / max(1.0, m / n)
     target_hubs = hub_y / max(1.0, n / m)

@@ -1,7 +1,7 @@
 """The whole of ``interlingua mine``: a request that is checked first, then done and reported.
 
-Nothing is loaded before the request is known to be one that can be met. What takes time lies in a
-work folder (``pipeline.mine_files``); then the pairs are filtered and written, and at last compared
+The request is checked before anything is loaded. The steps that take time keep their results in a
+work folder (``pipeline.mine_files``). Then the pairs are filtered and written, and at last compared
 with gold pairs and shown on a page.
 """
 
@@ -378,7 +378,7 @@ class MineJob:
 
 @contextlib.contextmanager
 def named(folder: Path) -> Iterator[None]:
-    """Says where it was that the disk is full: writing to an open file tells no name."""
+    """Adds the path to the error of a full disk: the error of an open file does not name it."""
     try:
         yield
     except OSError as error:

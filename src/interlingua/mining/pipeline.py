@@ -4,8 +4,8 @@ A killed run goes on from there. The steps of ``mine_files`` are: read both side
 texts (``texts``), embed them (``vectors``), find the k nearest of every text on the other side, a
 tile of the whole product at a time (``search.topk.tiles``), and choose pairs by their margins
 (``candidates``). Where documents are matched, the last two are done within each pair of them
-(``documents``). Shards of one job share the embedding and the search; whoever runs without a shard
-in the end joins them.
+(``documents``). Shards of one job share the embedding and the search; a last run without a shard
+joins their results.
 """
 
 from __future__ import annotations

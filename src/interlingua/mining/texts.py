@@ -6,8 +6,8 @@ at hand, and memory does not grow.
 
 Equal texts are found by sorting 64-bit keys of all lines, as many at once as memory holds. The
 input is read twice: once for the keys, and once for the texts that turned out to be the first of
-their kind. From line to text leads ``text_of_line``; from text to lines ``starts`` and ``lines``,
-the usual compressed rows of a sparse matrix.
+their kind. ``text_of_line`` maps a line to its text; ``starts`` and ``lines`` map a text to its
+lines, like the compressed rows of a sparse matrix.
 
 ``side.json`` is written last, when the files are on the disk, and has the size and the SHA-256 of
 each. A side that was cut or changed since is noticed when it is opened, and read again from its
