@@ -1,6 +1,6 @@
 """The tasks of a suite, built from names and options.
 
-Each is on those of the requested languages that its data set has.
+Each task is limited to the requested languages that its data set has.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 Scores are fractions, never percent.
 
-A result and the larger files that belong to it (items, wrong neighbors) appear together, whatever
-moment the process is killed at. The larger files are written first, under a name that ends with
-``.next``. The result names the digest of each, and with its own file all of them count. Then they
-get their names. A reader looks under both names for the digest that the result names, so scores
-never stand without their items, or with those of another run.
+A result and the larger files that belong to it (items, wrong neighbors) appear together, even if
+the process is killed at any moment. The larger files are written first, under names that end with
+``.next``. The result names the digest of each; once it is written, they are valid, and then get
+their final names. A reader looks under both names for the digest that the result names, so scores
+are never read without their items, or with those of another run.
 """
 
 from __future__ import annotations

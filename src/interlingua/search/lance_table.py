@@ -98,7 +98,7 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
 
 
 def refuse_fragment(where: str) -> None:
-    """Refuses a condition of which LanceDB would read only a part.
+    """Refuses a condition if LanceDB would read only a part of it.
 
     Of ``1 = 1); id = 'a'`` it reads ``1 = 1``, which is true of every passage.
 

@@ -168,7 +168,7 @@ def _scores_by_line(pool: Pool) -> dict[str, ndarray]:
 def _examples(
     pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, limit: int
 ) -> dict[str, tuple[Example, ...]]:
-    """Sentences of which some translation was not found in the mixed pool, by language."""
+    """Sentences with a translation that was not found in the mixed pool, by language."""
     found = {}
     for number, code in enumerate(texts.languages):
         # of the translations of a line at least one was not found

@@ -1,4 +1,4 @@
-"""Whole tiles of similarities, for those who need more of them than the nearest.
+"""Whole tiles of similarities, for callers that need more than the nearest neighbors.
 
 Each similarity is computed once, in float32 and by matrix products, without any bounds.
 """

@@ -182,7 +182,7 @@ def kept_bytes(device: torch.device) -> int:
 def make_scanner(
     frame: Frame, *, device: str | torch.device = "cpu", pairs: int = 0
 ) -> Scanner[Any]:
-    """The fastest way of going through pairs that there is here.
+    """The fastest scanner on this machine.
 
     Args:
         frame: of both sides.

@@ -1,9 +1,9 @@
 """The nearest pairs of two blocks in plain torch.
 
-One matrix product of rounded vectors makes the bounds of a tile, terms included as further
-coordinates. Of every 64 bounds of a row (or 16 of a column) the largest is compared with the k-th
-best similarity so far, and only chunks that reach it are looked at one by one. What is left is
-computed once more in float32, and then exactly.
+One matrix product of rounded vectors gives the bounds of a tile; the terms of the sum are further
+coordinates. The largest of every 64 bounds of a row (or 16 of a column) is compared with the k-th
+best similarity so far, and only chunks that reach it are looked at one by one. The remaining pairs
+are computed again in float32, and those that still reach it exactly.
 """
 
 from __future__ import annotations
