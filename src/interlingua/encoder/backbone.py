@@ -1,7 +1,7 @@
 """A transformer encoder over packed tokens: one (T, D) tensor throughout, no padding.
 
-Its shape is a ``BackboneConfig``, of which ``encoder/families.py`` reads BERT's, XLM-R's,
-ModernBERT's and others.
+Its shape is a ``BackboneConfig``; ``encoder/families.py`` reads those of BERT, XLM-R, ModernBERT
+and others.
 """
 
 from __future__ import annotations

@@ -65,10 +65,10 @@ COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
     "int8": torch.int8,
     "auto": None,
 }
-"""tf32: float32 of which a GPU's products round to 10 bits. None: the fastest in which vectors stay
-close, see ``encoder/executors.py``."""
+"""tf32: float32 with factors that a GPU rounds to 10 bits in products. None: the fastest dtype that
+keeps vectors close to those in float32, see ``encoder/executors.py``."""
 BATCHES_AHEAD = 2
-"""A GPU works on so many while the vectors of one before them are on the way."""
+"""Batches that a GPU works on while the vectors of an earlier one are being copied."""
 Vectors = Float32[np.ndarray, "n d"]
 
 
@@ -173,8 +173,8 @@ def encode(
         dtype: to compute in. Float32 is the default on a GPU too, without TF32: vectors are those
             of the CPU but for rounding. With int8, which is for CPUs, two thirds of the products
             are in bytes; with tf32, which is for NVIDIA GPUs, products round their factors to 10
-            bits. Auto is the fastest on this machine of float32, bfloat16 and int8 in which vectors
-            have a cosine of at least 0.999 with those in float32; on a GPU that is bfloat16.
+            bits. Auto is the fastest dtype on this machine of float32, bfloat16 and int8 that gives
+            vectors with a cosine of at least 0.999 to those in float32; on a GPU that is bfloat16.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
             In memory a vector with NaN or infinity is given as it is; in a file it is an error.

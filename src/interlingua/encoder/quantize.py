@@ -1,9 +1,9 @@
 """Rows of bytes in place of floats: rotated, then rounded by a scale of each row.
 
-Rotated rows have no number that stands out. A few channels of a transformer's activations are many
-times as large as the others, and a scale that has to hold them leaves little of these. A product
-does not change if both sides are turned by the same orthogonal matrix, and a Hadamard matrix
-spreads every number over all the others of its block (QuaRot, Ashkboos et al. 2024).
+Rotation removes outliers. A few channels of a transformer's activations are many times as large as
+the others, and a scale that fits the large ones rounds the others to few steps. A product does not
+change if both sides are turned by the same orthogonal matrix, and a Hadamard matrix spreads every
+number over all the others of its block (QuaRot, Ashkboos et al. 2024).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The ranges of int8 vectors, measured on texts.
 
-The steps of ``encoder/vector_format.py`` go from end to end of them.
+``encoder/vector_format.py`` divides each range into steps.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def calibrate_ranges(
 ) -> None:
     """Measures the ranges of int8 vectors on texts and keeps them in the model's settings.
 
-    ``save`` writes them. Some thousand texts of the kind that is to be embedded do; what lies
-    beyond their ranges is set to the nearest end.
+    ``save`` writes them. Some thousand texts of the kind that will be embedded are enough; values
+    beyond the measured range are set to its nearest end.
 
     Args:
         encoder: the model.

@@ -1,8 +1,8 @@
 """Encoders without layers (Model2Vec): a text's vector is the mean of its tokens' vectors.
 
-A token has the same vector everywhere, so that a text costs as much as looking its tokens up. Such
-models are shaped like others, with zero layers, and pass through the same ``Encoder``; here is what
-makes them as fast as they can be.
+A token has the same vector in every text, so embedding a text costs no more than looking up its
+tokens. Such models have the form of other models, with zero layers, and use the same ``Encoder``;
+this module makes them fast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_TOKENS = 1_000_000
 
 
 class StaticBackbone(Backbone):
-    """A table of token vectors, in which the weight of each token is its vector's length.
+    """A table of token vectors; the weight of a token is the length of its vector.
 
     Args:
         config: of ``static_config``; it has no layers.
@@ -50,7 +50,7 @@ class StaticBackbone(Backbone):
         positions: Int[Tensor, " t"] | None = None,
         num_layers: int | None = None,
     ) -> Float[Tensor, "t d"]:
-        """The tokens' own vectors; what stands around them, and where, is nothing to them."""
+        """The tokens' own vectors, whatever their positions and the tokens around them."""
         if word_embeddings is not None:
             return word_embeddings
         rows: Tensor = self.word_embeddings(

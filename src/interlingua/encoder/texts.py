@@ -1,6 +1,6 @@
 """What may be embedded: an iterable of texts.
 
-A missing value, bytes or a whole table is one error with its row.
+A missing value, bytes or a whole table raises an error that names the row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PAIRS = "pairs"
 
 
 def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
-    """The texts, each of which is checked when its turn comes; the container is checked at once.
+    """The texts, each checked when its turn comes; the container is checked at once.
 
     Args:
         texts: a list, a column of a table, a generator.

@@ -2,8 +2,9 @@
 
 It comes from SentencePiece (``vocabulary_training.py``) or from a Hugging Face model
 (``huggingface_tokenizer.py``); from here on there is no difference. Texts go to the tokenizer in
-chunks, of which it cuts each on all cores. Where tokens are limited, only the beginning of a long
-text is tokenized: a book would else be cut into tokens of which all but a few hundred are dropped.
+chunks, and it tokenizes each chunk on all cores. Where tokens are limited, only the beginning of a
+long text is tokenized: otherwise a whole book would be tokenized and all but a few hundred tokens
+dropped.
 """
 
 from __future__ import annotations

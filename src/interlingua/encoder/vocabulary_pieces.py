@@ -3,8 +3,8 @@
 Pieces are learned as in byte-pair encoding, from the tokens that the old vocabulary gives. Words
 are counted once with their number of occurrences. A heap holds the pairs of neighbors by counts;
 the most frequent pair is joined in each word that holds it, which changes the counts of the pairs
-around it, and so on. Only words that hold the pair are looked at, so the cost goes by the changes,
-not by the size of the text.
+around it, and so on. Only words that hold the pair are looked at, so the cost depends on the number
+of changes, not on the size of the text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The output of a run: a bar or plain lines, records in metrics.jsonl, TensorBoard files.
 
-A record is one line of JSON. After a run was killed, records of steps behind its last checkpoint
-are dropped when it goes on, as those steps are made again: the file is that of a run that was not.
+A record is one line of JSON. When a killed run goes on, records of steps after its last checkpoint
+are dropped, as these steps are made again. So the file is the same as that of a run that was not
+killed.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
 
 @contextlib.contextmanager
 def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
-    """Turns an evaluation's error on vectors that are not finite into one on the run's settings.
+    """Turns an error about vectors that are not finite into one about the run's settings.
 
     Args:
         checkpoints: where they are, for the message.

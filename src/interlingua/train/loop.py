@@ -1,8 +1,9 @@
 """The training loop: read ``train`` from top to bottom.
 
 Step t is a pure function of (state, seed, t): its batch comes from the plan, its random numbers
-from a seed of its own, its learning rate from the schedule. So a checkpoint needs neither loader
-nor generator state, and a run that was killed and resumed ends with the bytes of one that was not.
+from a seed of its own, its learning rate from the schedule. So a checkpoint needs no state of a
+data loader or random generator, and a run that was killed and resumed ends with the same bytes as
+an uninterrupted one.
 """
 
 from __future__ import annotations

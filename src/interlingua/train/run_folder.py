@@ -1,4 +1,4 @@
-"""The folder of a run: what lies where, and whether a config goes on with the run that is in it."""
+"""The folder of a run: its files, and whether a config continues the run that is in it."""
 
 from __future__ import annotations
 

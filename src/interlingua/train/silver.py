@@ -1,4 +1,4 @@
-"""A stage that trains nothing: it makes silver pairs for the stage after it.
+"""A stage without training: it makes silver pairs for the stage after it.
 
 A sentence encoder finds each sentence's neighbors, a cross-encoder scores the pairs (Augmented
 SBERT, Thakur et al. 2021).
