@@ -203,5 +203,5 @@ def score_of_cell(cell: str) -> float:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise ValueError(f"{cell[:40]!r} stands where a score is expected")
+        raise ValueError(f"invalid score {cell[:40]!r}: expected a number")
     return score

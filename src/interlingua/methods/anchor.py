@@ -104,7 +104,7 @@ class AnchorConfig:
         }
         if min(weights.values()) < 0 or sum(weights.values()) == self.hard_weight:
             raise ConfigError(
-                f"{', '.join(weights)} must be at least 0, and one besides hard_weight above it"
+                f"{', '.join(weights)} must be at least 0, and one besides hard_weight above 0"
             )
         temperatures = ("temperature", "soft_temperature")
         counts = ("bank_size", "bank_steps", "original_steps", "hard_count")

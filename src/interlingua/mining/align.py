@@ -201,8 +201,8 @@ def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> 
     # A table has columns of languages, which may be empty.
     if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
         raise ConfigError(
-            f"{path} tells its languages; name both with --source-language and --target-language,"
-            " or call the documents by them (chapter.de.txt)"
+            f"{path} has a format with languages; name both with --source-language and"
+            " --target-language, or call the documents by them (chapter.de.txt)"
         )
 
 
@@ -263,7 +263,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
             outputs[output] = number
             found.append(DocumentPair(source, target, output or None, gold or None))
     if not found:
-        raise DataError("names no documents; expected source TAB target in every line", path=path)
+        raise DataError("the list is empty; expected source TAB target in every line", path=path)
     return found
 
 

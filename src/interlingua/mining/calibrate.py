@@ -240,7 +240,7 @@ class CalibrateJob:
             )
         if self.basis == "gold" and self.gold is None:
             raise ConfigError(
-                "nothing tells right pairs from wrong ones; give --parallel held-out text,"
+                "no right and wrong pairs are known; give --parallel held-out text,"
                 " --labels or --gold"
             )
         if self.parallel is not None and self.config.documents is not None:

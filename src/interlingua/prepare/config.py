@@ -184,7 +184,7 @@ class VocabularyConfig:
     def __post_init__(self) -> None:
         if self.trim and not self.path:
             raise ConfigError(
-                "vocabulary: trim is set, but path names no model with a vocabulary to trim"
+                "vocabulary: trim is set, but path is not a model with a vocabulary to trim"
             )
         if self.max_size is not None and not self.trim:
             raise ConfigError(

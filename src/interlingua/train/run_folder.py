@@ -146,7 +146,7 @@ class RunFolder:
         manifest = self.read_manifest()
         if "requested" not in manifest:
             raise CheckpointError(
-                f"{self.manifest}: names no requested config; start over with --resume never"
+                f"{self.manifest}: the requested config is missing; start over with --resume never"
             )
         given = train_config_from(manifest["requested"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))

@@ -284,8 +284,7 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
             f"{graph} pools by itself and gives no token states; drop the pooling option"
         )
     raise CheckpointError(
-        f"{graph}: gives {', '.join(ranks)}; neither token states nor a vector per text is among"
-        " them"
+        f"{graph}: gives {', '.join(ranks)}; expected token states or a vector per text among them"
     )
 
 

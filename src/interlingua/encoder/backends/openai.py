@@ -100,8 +100,8 @@ class OpenAIEncoder(ForeignEncoder):
         url = (self.options.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
         if "://" in model:
             raise ConfigError(
-                f"{model!r} is an address, and the model's name is expected, as the endpoint calls"
-                f" it; the address goes into openai.base_url or ${URL_VARIABLE}"
+                f"invalid model {model!r}: expected the model's name at the endpoint, got an"
+                f" address; give that as openai.base_url or ${URL_VARIABLE}"
             )
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:

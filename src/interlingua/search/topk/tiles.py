@@ -468,7 +468,9 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
     """
     number, shards = shard
     if not 1 <= number <= shards:
-        raise ConfigError(f"shard {number}/{shards}: the first number goes from 1 to the second")
+        raise ConfigError(
+            f"invalid shard {number}/{shards}: the first number must be from 1 to the second"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / PLAN).exists():
         _check_plan(folder, plan)
