@@ -40,6 +40,7 @@ ORDER = [
         "remote",
         "languages",
         "registry",
+        "progress_bars",
         "runtime",
         "config",
         "data",
@@ -114,48 +115,36 @@ def test_imports_go_downhill(path):
     assert not wrong, f"{path.name} must not import {sorted(wrong)}"
 
 
-def is_for_types(node: ast.AST) -> bool:
-    """``if TYPE_CHECKING:``, of which nothing runs."""
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-
-
-def modules_used(path: Path, *, for_types: bool) -> set[str]:
-    """What a file imports, anywhere in it; also for types alone, where that is wanted."""
+def modules_used(path: Path) -> set[str]:
+    """What a file imports, anywhere in it, for types too."""
     used = set()
-    nodes = [ast.parse(path.read_text(encoding="utf-8"))]
-    while nodes:
-        node = nodes.pop()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             used |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             used |= {alias.name for alias in node.names}
-        nodes += [
-            child for child in ast.iter_child_nodes(node) if for_types or not is_for_types(child)
-        ]
     return used
-
-
-# Parts of ``Encoder`` in files of their own, which name its type.
-PARTS_OF_ENCODER = {
-    "encoder/encode.py",
-    "encoder/ranges.py",
-    "encoder/shared_passes.py",
-    "encoder/static.py",
-}
 
 
 def test_there_is_no_import_circle():
     modules = {}
     for path in SOURCES:
         name = ".".join(("interlingua", *path.relative_to(PACKAGE).with_suffix("").parts))
-        modules[name.removesuffix(".__init__")] = modules_used(
-            path, for_types=path.relative_to(PACKAGE).as_posix() not in PARTS_OF_ENCODER
-        )
+        modules[name.removesuffix(".__init__")] = modules_used(path)
     del modules["interlingua"]  # its names are lazy, and every file may read its version
     graph = {name: used & modules.keys() - {name} for name, used in modules.items()}
     assert list(
         TopologicalSorter(graph).static_order()
     )  # raises CycleError where there is a circle
+
+
+def test_progress_bars_are_made_in_one_place():
+    makers = [
+        name
+        for path, name in zip(SOURCES, NAMES, strict=True)
+        if "rich.progress" in path.read_text(encoding="utf-8")
+    ]
+    assert makers == ["progress_bars.py"]
 
 
 def test_no_two_public_classes_share_a_name():
@@ -282,7 +271,7 @@ def test_every_module_is_tested():
     named after it."""
     imported = set()
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        imported |= modules_used(path, for_types=True)
+        imported |= modules_used(path)
     untested = []
     for name in NAMES:
         path = Path(name)

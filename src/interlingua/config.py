@@ -112,7 +112,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML text.
 
     Raises:
-        ValueError: it is no TOML, or nested too deeply.
+        ValueError: it is not TOML, or nested too deeply.
     """
     try:
         if _LONG_KEY.search(text):
@@ -285,12 +285,12 @@ def apply_override(table: dict[str, Any], override: str) -> None:
     """Sets a key of nested tables as ``"section.key=value"`` says.
 
     Raises:
-        ConfigError: it is not ``key=value``, or goes through something that is no section.
+        ConfigError: it is not ``key=value``, or goes through something that is not a section.
     """
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {override!r}: expected section.key=value")
-    # What is no TOML is a bare string, so that a shell's user need not quote twice.
+    # What is not TOML is a bare string, so that a shell's user need not quote twice.
     try:
         value = parse_toml(f"value = {text.strip()}")["value"]
     except ValueError:
@@ -417,7 +417,7 @@ def _convert_tuple(arguments: tuple[Any, ...], value: Sequence[Any], where: str)
 def _from_folder(path: str, value: str) -> str:
     """The path, from the folder of the file that it stands in.
 
-    What is no path of this machine stays.
+    What is not a path of this machine stays.
     """
     # Typed in the shell, or the value of a variable, which was set there.
     if not isinstance(value, FileText) or value.startswith("$"):

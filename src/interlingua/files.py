@@ -302,7 +302,7 @@ class Journal:
     def read(self) -> list[str]:
         """The whole lines.
 
-        Bytes that are no UTF-8 are replaced, so that a damaged line matches nothing.
+        Bytes that are not UTF-8 are replaced, so that a damaged line matches nothing.
         """
         try:
             content = self.path.read_text(encoding="utf-8", errors="replace")

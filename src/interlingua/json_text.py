@@ -1,7 +1,7 @@
 r"""JSON of strangers: what Python's own parser lets through or fails at is an ordinary error.
 
 That is: nesting so deep that it overflows the stack, whole numbers of hundreds of digits, which no
-float holds, and ``\ud800``, half of a pair of UTF-16, which is no character and can't be written as
+float holds, and ``\ud800``, half a pair of UTF-16, which is not a character and can't be written as
 UTF-8.
 """
 
@@ -40,7 +40,7 @@ def parse_json(text: str) -> Any:
     """The value of a JSON text.
 
     Raises:
-        ValueError: it is no JSON, nested too deeply, or holds a number or a text that can't be
+        ValueError: it is not JSON, nested too deeply, or holds a number or a text that can't be
             used.
     """
     # JSON has no byte-order mark, but editors on Windows write one.

@@ -141,7 +141,7 @@ def filled(kind: Callable[..., T], options: Options, **made: Any) -> T:
     """A dataclass of which each field has the value of the option of its name.
 
     Args:
-        kind: the dataclass; a field that is no option and is not made keeps its default.
+        kind: the dataclass; a field that is not an option and is not made keeps its default.
         options: of a verb. What the command line reads as a path is a path here.
         made: values of fields that are not just an option's.
     """

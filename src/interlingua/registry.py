@@ -269,7 +269,7 @@ def installed(group: str) -> list[EntryPoint]:
 def installed_model_entry(name: str) -> EntryPoint | None:
     """By which a package brings a model of that name.
 
-    None if none does, or if it is no name but a path.
+    None if none does, or if it is a path, not a name.
     """
     # A path has no entry point, and needs no look-up in all installed packages.
     if os.path.basename(name) != name:

@@ -156,7 +156,7 @@ def keep_inputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | 
                 f"{os.fspath(output)} is read as well and would be lost; name another file to write"
             )
         if place in written:
-            raise ConfigError(f"{os.fspath(output)} is to be written twice; name two files")
+            raise ConfigError(f"{os.fspath(output)} is named for two outputs; name two files")
         written.add(place)
 
 

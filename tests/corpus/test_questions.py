@@ -264,7 +264,7 @@ def test_topics_without_a_language(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("q.csv", "", "no known layout"),
+        ("q.csv", "", "unknown layout"),
         ("nq.json", '[\n{"question": " "}]', r"nq.json:2: 'question' is blank"),
         ("nq.json", '[\n{"question": true}]', r"nq.json:2: 'question' must be text"),
         (

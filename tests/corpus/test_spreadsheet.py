@@ -118,7 +118,7 @@ def test_the_first_row_by_hand():
             3,
             "end of data",
         ),
-        ("score,source,target\nx,a,b\n", 2, "'x' stands where"),
+        ("score,source,target\nx,a,b\n", 2, "score 'x'"),
         ("source,target,source_language\na,b,qqq\n", 2, "unknown language 'qqq'"),
     ],
 )

@@ -24,6 +24,6 @@ def test_a_name_that_is_none_is_refused_before_the_hub_is_asked(monkeypatch, nam
     monkeypatch.setattr(
         "huggingface_hub.snapshot_download", lambda *given, **_: asked.append(given)
     )
-    with pytest.raises(CheckpointError, match="names no model"):
+    with pytest.raises(CheckpointError, match="invalid model"):
         hub_snapshot(name, ["*.json"])
     assert not asked

@@ -58,7 +58,7 @@ def test_locate_asks_the_hub_only_for_names(monkeypatch, tmp_path):
     for path in ("owner/model", "model"):
         with pytest.raises(CheckpointError, match=f"write hf:{path}$"):
             locate(path)
-    with pytest.raises(CheckpointError, match="names no model"):
+    with pytest.raises(CheckpointError, match="invalid model"):
         locate("hf:../../etc")
     assert asked == ["owner/model", "owner/other", "owner/another"]
 

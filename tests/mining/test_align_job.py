@@ -137,7 +137,7 @@ def test_documents_that_have_changed_are_done_again(tmp_path):
 def test_mistakes_show_before_anything_is_loaded(tmp_path):
     with pytest.raises(ConfigError, match="name two documents"):
         AlignJob(source=tmp_path / "a")
-    with pytest.raises(ConfigError, match="tells its languages"):
+    with pytest.raises(ConfigError, match="format with languages"):
         AlignJob(source=tmp_path / "a", target=tmp_path / "b", texts=tmp_path / "c.tmx")
     with pytest.raises(ConfigError, match="--split"):
         AlignJob(source=tmp_path / "a", target=tmp_path / "b", split=True)

@@ -102,7 +102,7 @@ def test_a_list(tmp_path):
         ("a\tb\n\tb\n", "list:2: expected"),
         ("a\tb\tc\td\te\n", "list:1: expected .* got 5 columns"),
         ("x/a\tb\ny/a\tb\n", r"list:2: .*out/a\.align .*line 1"),
-        ("#\n", "list: names no documents"),
+        ("#\n", "the list is empty"),
     ],
 )
 def test_broken_lists(text, message, tmp_path):

@@ -1,8 +1,8 @@
-from interlingua.prepare.progress import Stages, progress_bars
+from interlingua.prepare.progress import Stages, stage_bars
 
 
 def test_silence_still_keeps_the_time():
-    with progress_bars(False) as progress:
+    with stage_bars(False) as progress:
         stage = progress.stage("reading", total=2, unit="pairs")
         stage.advance()
         stage.count(5)
@@ -13,7 +13,7 @@ def test_silence_still_keeps_the_time():
 
 
 def test_bars_show_what_was_done(capsys):
-    with progress_bars(True) as progress:
+    with stage_bars(True) as progress:
         stage = progress.stage("reading", total=2, unit="pairs")
         stage.count(1234)
         stage.count(1)

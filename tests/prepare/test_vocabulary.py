@@ -95,7 +95,7 @@ def test_a_model_is_trimmed_to_the_pairs(tmp_path, shards):
 
 
 def test_trimming_needs_a_model():
-    with pytest.raises(ConfigError, match="names no model"):
+    with pytest.raises(ConfigError, match="trim is set"):
         VocabularyConfig(trim=True)
 
 

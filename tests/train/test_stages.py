@@ -265,8 +265,8 @@ SILVER = (
         (RUN_A.replace('config = "sts.toml"', ""), "give either config"),
         (RUN_A + RUN_A, "stages are called"),
         (SILVER + "set.x = 1", "set changes"),
-        (RUN_A + 'set.encoder.path = "{b.best}"', r"\{b\.best\} names no earlier stage"),
-        (RUN_A + 'set.encoder.path = "{a.best}"', r"\{a\.best\} names no earlier stage"),
+        (RUN_A + 'set.encoder.path = "{b.best}"', r"\{b\.best\} does not name"),
+        (RUN_A + 'set.encoder.path = "{a.best}"', r"\{a\.best\} does not name"),
         (
             SILVER + RUN_A + 'set.encoder.path = "{s.best}"',
             r"\{s\.silver\}",

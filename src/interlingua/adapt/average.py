@@ -361,7 +361,7 @@ def _shape_of(name: str, tensors: dict[str, StoredTensor]) -> tuple[int, ...] | 
 
 def _settings(*folders: Path) -> dict[str, list[Any]]:
     """What two models must have in common besides their tensors, by name."""
-    # However long a text may be is no matter here: any limit of a user's is high enough.
+    # How long a text may be does not matter here: any limit of a user's is high enough.
     read: list[EncodingSettings] = [read_settings(folder, max_tokens=1 << 30) for folder in folders]
     configs = [read_json(folder / "config.json", missing={}) for folder in folders]
     common: dict[str, list[Any]] = {
@@ -413,7 +413,7 @@ def _checked_grid(grid: Sequence[float] | None, has_weights: bool, has_data: boo
     """The shares to measure, ascending and each once.
 
     Raises:
-        ConfigError: they are no shares, or do not go with the other options.
+        ConfigError: they are not shares, or do not go with the other options.
     """
     if has_weights and (grid is not None or has_data):
         raise ConfigError(

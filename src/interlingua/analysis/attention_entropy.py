@@ -115,7 +115,7 @@ def sentence_values(
 
     Args:
         weights: attention of each sentence's first token, which sums to 1 over a sentence.
-        special: tokens that are no text.
+        special: tokens that are not text.
         sentence: to which each token belongs.
         sentences: how many there are.
     """

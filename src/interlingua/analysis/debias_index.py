@@ -59,7 +59,7 @@ def debias_index(
         what was estimated, or None if a map was given.
 
     Raises:
-        ConfigError: neither labels nor a map are given, or labels with a map that is no shift.
+        ConfigError: neither labels nor a map are given, or labels with a map that is not a shift.
         DataError: a file is missing or damaged, or lines and vectors are not equally many.
         CheckpointError: the map is missing or damaged.
     """
@@ -143,7 +143,7 @@ def _table(path: Path) -> Float32[ndarray, "n d"]:
 
 
 def _labels(path: Path, count: int) -> list[str]:
-    """The language of each vector; what is no known language is a label of its own."""
+    """The language of each vector; what is not a known language is a label of its own."""
     # Each name is resolved once: there may be millions of lines of few languages.
     codes: dict[str, str] = {}
     labels = []

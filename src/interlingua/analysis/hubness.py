@@ -13,7 +13,7 @@ from interlingua.evaluation.metrics.pool import Pool
 
 
 def hubness(pool: Pool, languages: Sequence[str]) -> list[Measure]:
-    """Skewness of the k-occurrences, and the share of sentences that are no sentence's neighbor.
+    """Skewness of the k-occurrences, and the share of sentences that have none.
 
     Radovanović, Nanopoulos and Ivanović (2010), "Hubs in space", section 2: N_k(x) counts how often
     x is among the k nearest of the other points; its skewness grows with hubness. Here the points

@@ -18,7 +18,7 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
     - ``accuracy_own_pool``: P@1 of retrieving a sentence's translation among the lines of the
       translation's language, mean over all ordered pairs of languages.
     - ``accuracy_mixed_pool``: the same translation among the other lines of *all* languages, the
-      query's own included; the query's other translations are no candidates, so it is only harder.
+      query's own included; the query's other translations are not candidates, so it is only harder.
       The setting of LAReQA (Roy et al. 2020), and its authors call the loss language bias.
     - ``mixed_pool_drop``: the one minus the other.
 

@@ -92,7 +92,7 @@ def write_page(
         The file.
     """
     models = [analyses[0].model for analyses in found if analyses]
-    # A model may be called owner/name, which is no name of a file.
+    # A model may be called owner/name, which can't be the name of a file.
     name = re.sub(r"[^A-Za-z0-9_.+-]", "_", "-".join(["analysis", *models, *only]))
     path = Path(folder) / f"{name}.html"
     with atomic_write(path) as file:

@@ -76,7 +76,7 @@ class Analysis:
     """What one analysis found about one model.
 
     Attributes:
-        task: the analysis, with the data's name behind it where they are no published set.
+        task: the analysis, with the data's name behind it where they are not a published set.
         version: of its definitions; numbers of unequal versions can't be compared.
         dataset: the folder's name; empty where the sentences are the analysis's own.
         data_sha256: of the texts.
@@ -215,7 +215,7 @@ def read_analyses(paths: Iterable[PathLike]) -> list[Analysis]:
     """Reads analysis files, and every one below a folder; none where a folder holds none.
 
     Raises:
-        DataError: a file is missing, or is no analysis.
+        DataError: a file is missing, or is not an analysis.
     """
     files: list[Path] = []
     for path in map(Path, paths):
@@ -230,7 +230,7 @@ def read_analysis(path: PathLike) -> Analysis:
     """Reads one file.
 
     Raises:
-        DataError: it is missing, or is no analysis.
+        DataError: it is missing, or is not an analysis.
     """
     path = Path(path)
     try:
@@ -250,7 +250,7 @@ def read_analysis(path: PathLike) -> Analysis:
         raise DataError(
             f"can't be read: {error.strerror or error}; check the path", path=path
         ) from error
-    # Another file may lack a key, have too many, or be no object at all.
+    # Another file may lack a key, have too many, or not be an object at all.
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"not an analysis file ({type(error).__name__}: {error})", path=path

@@ -2,7 +2,7 @@
 
 A Feistel network is a permutation of all numbers of b bits, whatever its round function: it cuts a
 number into two halves and changes each in turn by a hash of the other, which can be undone step by
-step. For a size that is no power of two, a result that is too large is permuted again until it
+step. For a size that is not a power of two, a result that is too large is permuted again until it
 falls inside; as the network is a permutation, two positions never meet.
 """
 

@@ -6,14 +6,16 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from interlingua.cli.minute_lines import minute_lines
 from interlingua.files import PathLike
-from interlingua.runtime import Progress, Streamed, duration, time_left
+from interlingua.progress_bars import Column, ProgressBars
+from interlingua.runtime import Progress, Steps, Streamed, duration, time_left
 
-if TYPE_CHECKING:
-    from interlingua.runtime import Steps
+AN_HOUR = 3600.0
+"""Seconds. The time left follows from the speed in the last hour, which is that of most whole runs,
+since one language may take minutes."""
+STEP_COLUMNS: tuple[Column, ...] = ("padded label", "bar", "count", "left")
 
 
 @contextlib.contextmanager
@@ -61,30 +63,19 @@ def bar(quiet: bool, *, last: bool = True) -> Iterator[Progress]:
 
             yield report_line
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
+    bars = ProgressBars(
+        *STEP_COLUMNS, is_silent=quiet, speed_window_seconds=AN_HOUR, transient=True
     )
-    an_hour = 3600.0  # a language may take minutes: the speed is that of all so far
-    console = Console(stderr=True)
-    shown = Progress(
-        *columns, console=console, disable=quiet, speed_estimate_period=an_hour, transient=True
-    )
-    task = shown.add_task("", total=None, left="")
+    shown = bars.add()
 
     def report(label: str, done: float, total: float) -> None:
         # Only a bar that has begun stays on the screen at the end.
-        shown.live.transient = False
-        shown.update(task, description=label, completed=done, total=total or None)
+        bars.keep()
+        shown.update(label=label, done=done, total=total or None)
         # In a second step, as the time that remains follows from the first.
-        shown.update(task, left=_left(shown.tasks[0].time_remaining))
+        shown.update(left=_left(shown.seconds_left))
 
-    with shown:
+    with bars:
         yield report
 
 
@@ -94,11 +85,6 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
 
     Without a terminal it is a line a minute.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from interlingua.runtime import Steps
-
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=True) as tell:
 
@@ -107,22 +93,14 @@ def steps_bar(quiet: bool) -> Iterator[Steps]:
 
             yield Steps(report_line)
         return
-    columns = (
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as shown:
-        task = shown.add_task("", total=None, left="")
+    with ProgressBars(*STEP_COLUMNS, is_silent=quiet) as bars:
+        shown = bars.add()
 
         def show(what: str, done: int, total: int, left: float | None) -> None:
             remaining = ""
             if left is not None:
                 remaining = f"{_left(left)} for all"
-            shown.update(
-                task, description=what, completed=done, total=total or None, left=remaining
-            )
+            shown.update(label=what, done=done, total=total or None, left=remaining)
 
         yield Steps(show)
 
@@ -134,9 +112,6 @@ def rate_bar(quiet: bool, unit: str) -> Iterator[Streamed]:
     It shows how much, how fast, and the time left if that is known. Without a terminal it is a line
     a minute, and none for less.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
     if not sys.stderr.isatty():
         with minute_lines(quiet, last=False) as tell:
 
@@ -150,18 +125,14 @@ def rate_bar(quiet: bool, unit: str) -> Iterator[Streamed]:
             yield report_line
         return
     # No fraction of all, which is unknown where a stream is read.
-    columns = (BarColumn(), TextColumn("{task.fields[note]}"), TextColumn("{task.fields[left]}"))
-    with Progress(
-        *columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=3600.0
-    ) as shown:
-        task = shown.add_task("", total=None, note="", left="")
+    columns: tuple[Column, ...] = ("bar", "note", "left")
+    with ProgressBars(*columns, is_silent=quiet, speed_window_seconds=AN_HOUR) as bars:
+        shown = bars.add()
 
         def report(done: float, total: int | None) -> None:
-            seconds = shown.tasks[0].elapsed or 0.0
-            shown.update(
-                task, completed=done, total=total, note=_rate_note(done, total, unit, seconds)
-            )
-            shown.update(task, left=_left(shown.tasks[0].time_remaining))
+            note = _rate_note(done, total, unit, shown.elapsed_seconds)
+            shown.update(done=done, total=total, note=note)
+            shown.update(left=_left(shown.seconds_left))
 
         yield report
 

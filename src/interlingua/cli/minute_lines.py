@@ -1,6 +1,6 @@
 """How far the work is, in a line a minute.
 
-It takes the place of a bar where standard error is no terminal, on which a bar could not move.
+It takes the place of a bar where standard error is not a terminal, as a bar can only move on one.
 """
 
 from __future__ import annotations

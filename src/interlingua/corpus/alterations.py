@@ -18,7 +18,7 @@ from interlingua.corpus.contrasts import Opposites
 
 Span = tuple[int, int]
 JOINERS = "'\u2019\u200c\u200d"
-"""What is no letter and yet stands inside words: apostrophes and the joiners of Persian."""
+"""What stands inside words without being a letter: apostrophes and the joiners of Persian."""
 LONGEST_NUMBER = 18
 """Digits in a row that are still taken for a number."""
 SWAPS = 64

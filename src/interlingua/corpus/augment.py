@@ -30,7 +30,7 @@ from interlingua.files import atomic_directory, has_format, sha256_file, stem_an
 FORMAT = "interlingua-silver-1"
 PAIRS_FILE = "silver.tsv"
 HELD_OUT = {"dev", "devel", "development", "valid", "validation", "eval", "test"}
-"""Parts of a file's name that tell it is no training split."""
+"""Parts of a file's name that tell that it is not a training split."""
 SPLITS = ("train", "dev", "test")
 ROWS = 1024
 """Sentences to hold the similarities with all others of at a time."""
@@ -149,7 +149,7 @@ def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "
     for start in range(0, len(unit), ROWS):
         similarities = unit[start : start + ROWS] @ unit.T
         rows = np.arange(len(similarities))
-        similarities[rows, start + rows] = -np.inf  # a sentence is no neighbor of itself
+        similarities[rows, start + rows] = -np.inf  # a sentence is not a neighbor of itself
         # The k-th best of each row; only what reaches it is sorted. A partition alone would choose
         # among equals at the edge as it likes.
         edge = -np.partition(-similarities, k - 1, axis=1)[:, k - 1]
@@ -193,7 +193,7 @@ def candidates(
 def _training_pairs(gold: Sequence[Path], languages: tuple[str, str]) -> list[LabeledPair]:
     pairs: list[LabeledPair] = []
     for path in gold:
-        # Whole parts of the name, so that "contest.tsv" is no test split.
+        # Whole parts of the name, so that "contest.tsv" is not a test split.
         split = HELD_OUT & set(re.split(r"[.\-_]", stem_and_suffix(path)[0].lower()))
         if split:
             raise DataError(

@@ -359,7 +359,7 @@ def _charset(content: bytes, path: str) -> str:
         known = ""
     if not CHARSETS.fullmatch(known):
         raise DataError(
-            f"its declared character set {name[:40]} is none of gettext's; convert it to UTF-8",
+            f"its declared character set {name[:40]} is not known to gettext; convert it to UTF-8",
             path=path,
         )
     return known

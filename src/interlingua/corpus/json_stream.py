@@ -26,7 +26,7 @@ def json_array_items(path: Path) -> Iterator[tuple[int, Any]]:
     Memory holds one item.
 
     Raises:
-        DataError: it is no list, or no JSON.
+        DataError: it is not a list, or not JSON.
     """
     with open_text(path, in_lines=False) as file:
         window = _Window(file, path)
@@ -57,12 +57,12 @@ class _Window:
 
     @property
     def line(self) -> int:
-        """Line of the next character that is no space, from 1."""
+        """Line of the next character that is not a space, from 1."""
         self.next_character()
         return 1 + self._newlines + self._text.count("\n", 0, self._at)
 
     def next_character(self) -> str:
-        """The next character that is no space, which stays the next; an error at the file's end."""
+        """The next character that is not a space; it stays the next. An error at the file's end."""
         while True:
             while self._at < len(self._text) and self._text[self._at].isspace():
                 self._at += 1

@@ -46,7 +46,7 @@ class SourceRecord:
     read: int
     """Pairs the reader gave."""
     skipped: dict[str, int]
-    """Entries that are no pair (untranslated, fuzzy, blank), by reason; not part of ``read``."""
+    """Entries that are not pairs (untranslated, fuzzy, blank), by reason; not part of ``read``."""
     dropped: dict[str, int]
     """Pairs dropped, by rule."""
     train: int

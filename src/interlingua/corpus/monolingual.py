@@ -20,8 +20,8 @@ def read_sentences(path: PathLike, *, column: str | None = None) -> Iterator[str
             ``text``.
 
     Raises:
-        ConfigError: a column is named, and the file is no table.
-        DataError: the file is missing, has a byte that is no UTF-8, or is a table without such a
+        ConfigError: a column is named, and the file is not a table.
+        DataError: the file is missing, has a byte that is not UTF-8, or is a table without such a
             column.
     """
     refuse_column(column, path)

@@ -96,8 +96,8 @@ def _reader_of(path: Path) -> Iterator[Question]:
     if suffix in (".tsv", ".txt") and stem.startswith("topic"):
         return _read_topics(path)
     raise DataError(
-        "its name is of no known layout; there are *.json (DPR, SQuAD), *.jsonl (Mr.TyDi),"
-        " topic*.tsv and *.questions.tsv",
+        "unknown layout: expected *.json (DPR, SQuAD), *.jsonl (Mr.TyDi), topic*.tsv or"
+        " *.questions.tsv",
         path=path,
     )
 

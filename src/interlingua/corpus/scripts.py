@@ -59,7 +59,7 @@ BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
     "Avst": ((0x10B00, 0x10B3F),),
 }  # fmt: skip
 OTHER = len(BLOCKS) + 1
-"""Script number of letters that belong to no script above; 0 is what is no letter."""
+"""Script number of letters that belong to no script above; 0 is for all that is not a letter."""
 
 _NUMBER = {script: number for number, script in enumerate(BLOCKS, start=1)}
 # Scripts of the language codes that are several of the above, or another one.

@@ -91,7 +91,7 @@ def refuse_column(column: str | None, path: PathLike) -> None:
     """Refuses a column of what has none.
 
     Raises:
-        ConfigError: a column is named, and the file is no table.
+        ConfigError: a column is named, and the file is not a table.
     """
     if column is not None and not is_table(path):
         raise ConfigError(
@@ -140,7 +140,7 @@ def find_column(
 def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
     """The rows as other programs count them.
 
-    Lines without anything in a CSV file are no rows, and neither are empty rows at a sheet's end.
+    Lines without anything in a CSV file are not rows, and neither are empty rows at a sheet's end.
     """
     if stem_and_suffix(path)[1] == ".csv":
         with open_text(path, errors=bad.errors) as lines:

@@ -155,7 +155,7 @@ def find_columns(
         target: of the target.
 
     Raises:
-        DataError: it is no header, and the number of columns does not tell.
+        DataError: it is not a header, and the number of columns does not tell.
     """
     names = [re.sub(r"[\s_-]+", " ", cell.strip().casefold()) for cell in cells]
     found = {column: _place(names, called) for column, called in NAMES.items()}

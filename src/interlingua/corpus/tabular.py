@@ -142,7 +142,7 @@ def pair_of_object(item: Any, source: str | None, target: str | None) -> TextPai
         target: target language, as any code.
 
     Raises:
-        ValueError: a key is missing, is no text, or the languages are unknown.
+        ValueError: a key is missing, is not a text, or the languages are unknown.
     """
     if not isinstance(item, dict):
         raise ValueError(f"expected an object with source and target, got {type(item).__name__}")
@@ -196,12 +196,12 @@ def score_of_cell(cell: str) -> float:
     """The score in a cell.
 
     Raises:
-        ValueError: it is no finite number.
+        ValueError: it is not a finite number.
     """
     try:
         score = float(cell)
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise ValueError(f"{cell[:40]!r} stands where a score is expected")
+        raise ValueError(f"invalid score {cell[:40]!r}: expected a number")
     return score

@@ -34,7 +34,7 @@ def read_rows(path: str) -> Iterator[tuple[int, list[str]]]:
     Shorter ones are filled with empty cells.
 
     Raises:
-        DataError: it is no workbook, or grows too large.
+        DataError: it is not a workbook, or grows too large.
         MissingExtraError: openpyxl is not installed.
     """
     library = _openpyxl()
@@ -111,7 +111,7 @@ def open_writer(path: PathLike) -> Iterator[WriteCells]:
         for value in cells:
             cell = write_only_cell(sheet, _in_xlsx(value, path))
             if isinstance(value, str):
-                cell.data_type = "s"  # a text that begins with = is no formula
+                cell.data_type = "s"  # a text that begins with = is not a formula
             made.append(cell)
         sheet.append(made)
 

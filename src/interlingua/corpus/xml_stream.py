@@ -29,7 +29,7 @@ def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
             handed out, and none may be longer than a line of text.
 
     Raises:
-        DataError: it is no well-formed XML, of an encoding that the parser does not know, nested
+        DataError: it is not well-formed XML, has an encoding unknown to the parser, is nested
             too deeply, or an entry is too long.
     """
     depth = 0

@@ -31,7 +31,7 @@ class AlteredBatch(NamedTuple):
 
 
 class HardRequest(NamedTuple):
-    """What altered sentences are to be made."""
+    """Which altered sentences to make."""
 
     kinds: tuple[str, ...]
     """What to alter, see ``corpus.hard_negatives``."""
@@ -47,7 +47,7 @@ class AlteredSentences:
     Args:
         vocabulary: of the tokens.
         language: of the sentences.
-        request: what is to be made.
+        request: what to make.
         max_tokens: longer forms are cut.
 
     Raises:

@@ -56,7 +56,7 @@ class Negatives(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a student reads of a batch of pairs, and where each sentence's vector is to go."""
+    """What a student reads of a batch of pairs, and the target of each sentence's vector."""
 
     sides: list[TokenBatch]
     """The translations, the originals, or both in this order."""
@@ -76,7 +76,7 @@ class Anchors(nn.Module):
         teachers: folders, hub ids, or ``.npy`` files of ready vectors.
         prompts: text in front of what each reads; empty = none.
         bank: what has to be in the bank.
-        hard: what altered sentences are to be made, if any.
+        hard: which altered sentences to make, if any.
 
     Raises:
         ConfigError: a single teacher can't read what the student's tokens stand for.

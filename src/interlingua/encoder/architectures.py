@@ -1,9 +1,9 @@
 """How a family of encoders is written: what its ``config.json`` and its parameters are called.
 
 All families become one ``BackboneConfig`` and one set of parameter names. An ``Architecture`` says
-which keys the config of a family has in place of ours, what holds for all its models, and how its
-parameters correspond to ours. Some families keep in one matrix what is several here, or the
-reverse: then the rows of ours, one matrix after another, are those of theirs. The families
+which keys a family's config has in place of ours, which settings all its models share, and how its
+parameters correspond to ours. Some families keep several of our matrices stacked in one, or the
+reverse: then the rows of our matrices, one after another, are the rows of theirs. The families
 themselves are in ``encoder/families.py``.
 """
 

@@ -1,7 +1,7 @@
 """A transformer encoder over packed tokens: one (T, D) tensor throughout, no padding.
 
-Its shape is a ``BackboneConfig``, of which ``encoder/families.py`` reads BERT's, XLM-R's,
-ModernBERT's and others.
+Its shape is a ``BackboneConfig``; ``encoder/families.py`` reads those of BERT, XLM-R, ModernBERT
+and others.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ class Backbone(nn.Module):
         ``config``, and so what is saved, keeps the model's own.
 
         Raises:
-            ConfigError: it is no probability below 1.
+            ConfigError: it is not a probability below 1.
         """
         if not 0 <= rate < 1:
             raise ConfigError(f"attention dropout is {rate}; it must be at least 0 and below 1")

@@ -1,11 +1,11 @@
 """The backbone in one call of compiled code, for inference on a CPU.
 
 The kernel ``layers`` takes a batch through all layers. What lies between two products (biases,
-activations, residual sums, norms, softmax) is done while the rows are in the cache. Here its
-weights are laid out: matrices in panels, in which the numbers stand in the order in which the
-kernel reads them, and everything in ``struct``s of pointers. A panel is a group of outputs; within
-it, a step of four bytes of inputs (one float32, two bfloat16, four int8) of each output follows
-another, since that is what one instruction multiplies; a variant may take eight int8 at once.
+activations, residual sums, norms, softmax) is done while the rows are in the cache. This module
+lays out its weights: matrices in panels, with the numbers in the order that the kernel reads them,
+and everything in ``struct``s of pointers. A panel is a group of outputs. Within it, four bytes of
+inputs (one float32, two bfloat16, four int8) of each output follow one another, as one instruction
+multiplies that many; a variant may take eight int8 at once.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class WeightLayout(NamedTuple):
     bytes_to_bfloats: bool = False
 
     def between(self, dtype: torch.dtype) -> torch.dtype:
-        """What activations are between products, and what is multiplied that is no bytes.
+        """What activations are between products, and the type of products that are not in bytes.
 
         Args:
             dtype: of the encoder.
@@ -152,7 +152,7 @@ def fits_tiles(config: BackboneConfig) -> bool:
 class CompiledBackbone:
     """A snapshot of a backbone for inference by the kernel ``layers``.
 
-    It is to be made anew when the weights change.
+    It must be rebuilt when the weights change.
 
     Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case,
     and so are the states. What a sentence becomes does not depend on the others of its batch, not

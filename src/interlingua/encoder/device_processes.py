@@ -1,8 +1,8 @@
 """Tasks shared out among processes of this machine, one per GPU or per group of cores.
 
-Python's threads would share one interpreter lock, and one process would feed several GPUs in turn.
-So each process has a device of its own: which one it takes from a queue when it begins, and sets
-in its environment before CUDA is looked for. Results come back in the order of the tasks.
+Threads would share Python's interpreter lock, and a single process would feed several GPUs in turn.
+So each process has a device of its own. It takes the device from a queue when it begins, and sets
+it in its environment before CUDA is initialized. Results come back in the order of the tasks.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:
 
 
 def visible_devices(count: int, device: str | None) -> list[str | None]:
-    """What each process is to see of the GPUs: one of them, or None to leave that as it is.
+    """Which GPU each process sees; None leaves the environment unchanged.
 
     Args:
         count: of processes.

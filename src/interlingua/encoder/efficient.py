@@ -2,14 +2,14 @@
 
 FlashAttention needs 16 bits and a GPU from Ampere on. For float32, and for older GPUs (V100, T4),
 torch has its memory-efficient attention, which takes the boundaries of sentences as well. The
-operation is none of torch's public ones, so it is tried once in a process, with its gradients, on a
-few sentences. Where it is missing, raises or gives other numbers, attention runs by groups of
+operation is not part of torch's public interface, so each process tries it once on a few sentences,
+gradients included. Where it is missing, raises or gives other numbers, attention runs by groups of
 equal length.
 
-Of packed sentences it can do the plain case alone, as its sources show (torch 2.7 to 2.13):
+For packed sentences it supports only the plain case, as its source shows (torch 2.7 to 2.13):
 
-- It refuses a bias, so that there is no ALiBi, and no local window: its ``window_size`` is one of
-  causal masks, which its gradients ignore.
+- It refuses a bias, so it supports neither ALiBi nor a local window: its ``window_size`` is for
+  causal masks, and its gradients ignore it.
 - Its dropout is wrong. The forward pass draws the same numbers for all sentences and heads, and
   the backward pass draws others.
 """
@@ -88,7 +88,7 @@ def passes_trial(device: torch.device, dtype: torch.dtype, head_width: int) -> b
         reason = str(error).partition("\n")[0]
         log.info("attention by groups of equal length in %s on %s: %s", dtype, device, reason)
         return False
-    # Not a number is no pass either.
+    # NaN does not pass either.
     passes = apart <= TOLERANCES[dtype]
     if not passes:
         log.warning(

@@ -2,8 +2,8 @@
 
 Lines are read in windows, as ``encode`` does, so that memory does not grow with a file. With
 workers (several GPUs, or a Ray cluster) windows go out as tasks and their vectors come back in the
-order of the lines. A folder of vectors keeps a record of the files that are done, by which a run
-that was killed goes on where it stopped.
+order of the lines. A folder of vectors keeps a record of the finished files, so that a killed run
+goes on where it stopped.
 """
 
 from __future__ import annotations

@@ -17,28 +17,31 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import torch
-from jaxtyping import Float32
+from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
+from interlingua.encoder.backbone import Backbone
+from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.executors import Frozen
 from interlingua.encoder.finite import check_finite
-from interlingua.encoder.pooling import HiddenStates
+from interlingua.encoder.language_shift import LanguageShift
+from interlingua.encoder.pooling import HiddenStates, PoolingMode
+from interlingua.encoder.post_pooling import PostPooling
 from interlingua.encoder.static import StaticBackbone, StaticRunner
 from interlingua.encoder.texts import checked_texts
 from interlingua.encoder.vector_format import Precision, VectorFormat
-from interlingua.encoder.vocabulary import truncate
+from interlingua.encoder.vocabulary import Vocabulary, truncate
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write, is_special
 from interlingua.languages import resolve
+from interlingua.progress_bars import ProgressBars
 from interlingua.registry import check_choice
-
-if TYPE_CHECKING:
-    from interlingua.encoder.encoder import Encoder
 
 log = logging.getLogger("interlingua")
 WINDOW_TEXTS = 16_384
@@ -63,10 +66,10 @@ COMPUTE_DTYPES: Mapping[str, torch.dtype | None] = {
     "int8": torch.int8,
     "auto": None,
 }
-"""tf32: float32 of which a GPU's products round to 10 bits. None: the fastest in which vectors stay
-close, see ``encoder/executors.py``."""
+"""tf32: float32 with factors that a GPU rounds to 10 bits in products. None: the fastest dtype that
+keeps vectors close to those in float32, see ``encoder/executors.py``."""
 BATCHES_AHEAD = 2
-"""A GPU works on so many while the vectors of one before them are on the way."""
+"""Batches that a GPU works on while the vectors of an earlier one are being copied."""
 Vectors = Float32[np.ndarray, "n d"]
 
 
@@ -94,8 +97,50 @@ class EncodeReport:
         )
 
 
+class EncodingModel(Protocol):
+    """What encoding texts needs of a model; ``Encoder`` is one."""
+
+    backbone: Backbone
+    post_pooling: PostPooling
+    language_shift: LanguageShift | None
+    vocabulary: Vocabulary
+    settings: EncodingSettings
+
+    @property
+    def full_dim(self) -> int:
+        """Width of the vectors before they are cut."""
+        ...
+
+    @property
+    def pooling(self) -> PoolingMode:
+        """How token states become a sentence vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Longer texts are cut, special tokens included."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        ...
+
+    def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
+        """Whether tokens are the tokenizer's own."""
+        ...
+
+    def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
+        """Sentence vectors from token states, before they are cut and scaled."""
+        ...
+
+    def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
+        """The backbone laid out for inference in that type; None = the fastest close one."""
+        ...
+
+
 def encode(
-    encoder: Encoder,
+    encoder: EncodingModel,
     texts: Iterable[str],
     *,
     prompt: str | None = None,
@@ -129,8 +174,8 @@ def encode(
         dtype: to compute in. Float32 is the default on a GPU too, without TF32: vectors are those
             of the CPU but for rounding. With int8, which is for CPUs, two thirds of the products
             are in bytes; with tf32, which is for NVIDIA GPUs, products round their factors to 10
-            bits. Auto is the fastest on this machine of float32, bfloat16 and int8 in which vectors
-            have a cosine of at least 0.999 with those in float32; on a GPU that is bfloat16.
+            bits. Auto is the fastest dtype on this machine of float32, bfloat16 and int8 that gives
+            vectors with a cosine of at least 0.999 to those in float32; on a GPU that is bfloat16.
         show_progress: draw a bar on standard error.
         out: a ``.npy`` file to write instead of collecting in memory; it appears when all is done.
             In memory a vector with NaN or infinity is given as it is; in a file it is an error.
@@ -145,7 +190,7 @@ def encode(
     Raises:
         ConfigError: ``texts`` is a single text, a table, a dictionary or a set, or the dtype is not
             one of the device.
-        DataError: an element of it is no text, or ``out`` is given and a vector is not finite.
+        DataError: an element of it is not a text, or ``out`` is given and a vector is not finite.
     """
     checked = checked_texts(texts)
     _check_request(batch_tokens, dtype, out)
@@ -188,7 +233,7 @@ def _check_request(batch_tokens: int, dtype: str, out: PathLike | None) -> None:
 
 
 def encode_tokens(
-    encoder: Encoder,
+    encoder: EncodingModel,
     sequences: list[list[int]],
     *,
     normalize: bool = True,
@@ -208,7 +253,7 @@ def encode_tokens(
         return run(sequences, 16_384, lambda _: None)
 
 
-def automatic_dtype_name(encoder: Encoder) -> Dtype:
+def automatic_dtype_name(encoder: EncodingModel) -> Dtype:
     """What the dtype "auto" stands for with this model on this machine."""
     backbone = encoder.frozen_backbone(None)
     # Token vectors are looked up and averaged: there is no product to speed up.
@@ -220,7 +265,11 @@ def automatic_dtype_name(encoder: Encoder) -> Dtype:
 
 
 def _tokenized_windows(
-    encoder: Encoder, texts: Iterable[str], prompt: str, language: str | None, report: EncodeReport
+    encoder: EncodingModel,
+    texts: Iterable[str],
+    prompt: str,
+    language: str | None,
+    report: EncodeReport,
 ) -> Iterator[list[list[int]]]:
     """Token ids, a window of texts at a time.
 
@@ -279,14 +328,20 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _runner(
-    encoder: Encoder, dtype: Dtype, normalize: bool, language: str | None = None
+    encoder: EncodingModel, dtype: Dtype, normalize: bool, language: str | None = None
 ) -> _BatchRunner | StaticRunner:
     shift: Tensor | None = None
     if encoder.language_shift is not None:
         shift = encoder.language_shift.mean_of(language)
     # Means of token vectors are taken for a whole window at once, without batches.
     if isinstance(encoder.backbone, StaticBackbone) and encoder.pooling == "mean":
-        return StaticRunner(encoder, normalize, shift)
+        # By id, whether a token counts: found once, not for every text.
+        counted = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool)
+        if not encoder.settings.include_special:
+            counted = ~encoder.is_special(torch.arange(len(counted)))
+        return StaticRunner(
+            encoder.backbone, encoder.post_pooling, counted, normalize=normalize, shift=shift
+        )
     if dtype == "int8" and encoder.device.type != "cpu":
         raise ConfigError(
             f"dtype int8 is for CPUs, but the model is on {encoder.device}; choose bfloat16 or auto"
@@ -306,7 +361,7 @@ class _BatchRunner:
     """
 
     def __init__(
-        self, encoder: Encoder, dtype: Dtype, normalize: bool, shift: Tensor | None
+        self, encoder: EncodingModel, dtype: Dtype, normalize: bool, shift: Tensor | None
     ) -> None:
         self.encoder = encoder
         self.normalize = normalize
@@ -499,17 +554,5 @@ def _progress(total: int | None, *, show: bool) -> Iterator[Callable[[int], None
     if not show:
         yield lambda _: None
         return
-    # Imported here, since the library works without rich where no bar is drawn.
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("encoding", total=total)
-        yield lambda n: bar.advance(task, n)
+    with ProgressBars("label", "bar", "count", "remaining") as bars:
+        yield bars.add("encoding", total=total).advance

@@ -167,7 +167,7 @@ class Encoder(nn.Module):
     def is_special(self, input_ids: Int[Tensor, " t"]) -> Bool[Tensor, " t"]:
         """Whether tokens are the tokenizer's own.
 
-        That is found where the ids are, which is best the host.
+        It is computed on the device of the ids, which should be the host.
         """
         # The buffer where the model is serves ids that are there too; a copy serves all others.
         specials = self.special_ids
@@ -233,10 +233,12 @@ class Encoder(nn.Module):
     calibrate_ranges = calibrate_ranges
 
     def frozen_backbone(self, dtype: torch.dtype | None) -> Frozen | StaticBackbone:
-        """The backbone laid out for inference; kept, outside of training, until the weights change.
+        """The backbone laid out for inference.
+
+        Outside of training it is kept until the weights change.
 
         Args:
-            dtype: to compute in; None = the fastest in which vectors stay close to those in
+            dtype: to compute in; None = the fastest dtype that keeps vectors close to those in
                 float32.
         """
         # Token vectors have no layers that could be laid out in another way.
@@ -334,7 +336,7 @@ class Encoder(nn.Module):
         """Reads a model: ours, any BERT/RoBERTa/XLM-R-shaped one, or token vectors.
 
         Args:
-            path_or_id: a model directory, a training run, of which the best model is read, or
+            path_or_id: a model directory, a training run (its best model is read), or
                 ``hf:owner/name``.
             device: where the weights go: cpu, cuda, cuda:1; the CPU by default.
 
@@ -437,9 +439,8 @@ def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "
     """Reads a model to use it, as ``Encoder.load`` does, on a GPU where there is one.
 
     Args:
-        path_or_id: a model directory, a training run, of which the best model is read,
-            ``hf:owner/name``, or the name of an installed model; by default ``mini``, the model of
-            the extra ``mini``.
+        path_or_id: a model directory, a training run (its best model is read), ``hf:owner/name``,
+            or the name of an installed model; by default ``mini``, the model of the extra ``mini``.
         device: where the weights go: cpu, cuda, cuda:1; auto = the first GPU where there is one,
             else the CPU.
 

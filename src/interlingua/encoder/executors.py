@@ -37,7 +37,7 @@ log = logging.getLogger("interlingua")
 TRIAL_LENGTHS = (48, 24, 24, 12, 12, 8)
 """Tokens of the sentences of a trial: some milliseconds for a base model."""
 PROBE_LENGTHS = (48, 32, 24, 24, 16, 16, 12, 12, 8, 8, 6, 6, 4, 4, 3, 3)
-"""Tokens of the sentences by which a dtype's closeness is measured."""
+"""Tokens of the sentences that a dtype's closeness is measured on."""
 MEAN_COSINE = 0.9999
 LOWEST_COSINE = 0.999
 """Of vectors with those in float32: what ``benchmarks/README.md`` documents, and what "auto" asks
@@ -94,7 +94,7 @@ class AutomaticDtype:
 
 
 def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
-    """The fastest snapshot that there is here for this shape and dtype.
+    """The fastest snapshot on this machine for this shape and dtype.
 
     Args:
         backbone: where the weights come from; not changed.
@@ -143,7 +143,7 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     reason = f"within {MARGIN - 1:.0%} of the fastest"
     if found[executor] == max(found.values()):
         reason = "the fastest"
-    # An executor that can't be made here is no error: one setting serves several machines.
+    # An executor that can't be made here is not an error: one setting serves several machines.
     if wanted:
         reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
     return Choice(executor=executor, reason=reason, rates=found, refused=refused)
@@ -219,7 +219,7 @@ def _shape_of(backbone: Backbone) -> str:
 
 
 def automatic_dtype(backbone: Backbone) -> AutomaticDtype:
-    """The fastest dtype in which vectors stay close to those in float32.
+    """The fastest dtype that keeps vectors close to those in float32.
 
     On a GPU that is bfloat16 where the device has it. On the CPU the dtypes that are faster than
     float32 are checked with this backbone's own weights, the fastest first.

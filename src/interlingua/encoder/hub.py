@@ -40,7 +40,7 @@ def hub_snapshot(name: str, patterns: list[str]) -> Path:
 
     if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is None:
         raise CheckpointError(
-            f"{HUB_PREFIX}{name[:100]} names no model of the hub; write {HUB_PREFIX}owner/name"
+            f"invalid model {HUB_PREFIX}{name[:100]}: expected {HUB_PREFIX}owner/name"
         )
     try:
         return Path(snapshot_download(name, allow_patterns=patterns))

@@ -43,10 +43,10 @@ FUSED_ACTIVATIONS = {
 
 
 class FrozenBackbone:
-    """A snapshot of a backbone for inference, to be made anew when the weights change.
+    """A snapshot of a backbone for inference; it must be rebuilt when the weights change.
 
-    Products by oneDNN have the same precision as torch's. With int8 all that is no product of bytes
-    is float32.
+    Products by oneDNN have the same precision as torch's. With int8 everything but the products of
+    bytes is float32.
 
     Args:
         backbone: where the weights come from; not changed.

@@ -1,10 +1,10 @@
 """RetroMAE's decoders: a sentence's tokens from its vector, in training only.
 
-The encoder reads a sentence of which few tokens are masked and gives one vector, h. A decoder of
-one layer or few has to give the sentence back from h and from what little else it is shown. In the
-basic form it is shown the sentence with most tokens masked. In enhanced decoding it has to predict
-every token, and each of them is shown h and a random part of the others, by an attention mask of
-its own. The decoder is weak on purpose: what it can't guess from the context must be in h.
+The encoder reads a sentence with few masked tokens and gives one vector, h. A decoder of one or few
+layers has to reconstruct the sentence from h and little else. In the basic form it is also shown
+the sentence with most tokens masked. In enhanced decoding it has to predict every token, and each
+token is shown h and a random part of the others, by an attention mask of its own. The decoder is
+weak on purpose: what it can't guess from the context must be in h.
 """
 
 from __future__ import annotations
@@ -154,5 +154,5 @@ class MaskedDecoder(nn.Module):
     def _labels(
         self, labels: Int64[Tensor, " t"], tails: Tails, h: Float[Tensor, "b d"]
     ) -> Int64[Tensor, " n"]:
-        """The labels of what is joined: none for the vectors, which are no tokens."""
+        """The labels of what is joined: none for the vectors, which are not tokens."""
         return torch.cat([labels.new_full((len(h),), IGNORED), labels[tails.kept]])

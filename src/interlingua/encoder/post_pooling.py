@@ -1,4 +1,4 @@
-"""What stands between pooling and the final vector: linear layers and scalings.
+"""The layers between pooling and the final vector: linear layers and scalings.
 
 sentence-transformers stores them as modules of a model. A model such as LaBSE is a transformer, a
 pooling, a ``Dense`` layer with tanh, and a scaling to length 1; a debiased model has a scaling, a

@@ -127,7 +127,7 @@ def _read_dense(folder: Path) -> Dense:
     left_over = sorted(stored.keys() - expected.keys())
     if left_over:
         raise CheckpointError(
-            f"{folder}: {left_over[0][:100]} is left over: its config.json names no such weights"
+            f"{folder}: {left_over[0][:100]} is left over: its config.json does not name it"
         )
     tensors = {name.removeprefix("linear."): tensor.float() for name, tensor in stored.items()}
     layer.linear.load_state_dict(tensors, assign=True)

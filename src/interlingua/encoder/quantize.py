@@ -1,9 +1,9 @@
 """Rows of bytes in place of floats: rotated, then rounded by a scale of each row.
 
-Rotated rows have no number that stands out. A few channels of a transformer's activations are many
-times as large as the others, and a scale that has to hold them leaves little of these. A product
-does not change if both sides are turned by the same orthogonal matrix, and a Hadamard matrix
-spreads every number over all the others of its block (QuaRot, Ashkboos et al. 2024).
+Rotation removes outliers. A few channels of a transformer's activations are many times as large as
+the others, and a scale that fits the large ones rounds the others to few steps. A product does not
+change if both sides are turned by the same orthogonal matrix, and a Hadamard matrix spreads every
+number over all the others of its block (QuaRot, Ashkboos et al. 2024).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def layer_dtypes(dtype: torch.dtype, between: torch.dtype, layers: int) -> list[
 
     Args:
         dtype: of the encoder.
-        between: of what is no product; with int8 the finer one.
+        between: of all but products; with int8 the finer one.
         layers: how many there are.
     """
     precise = ceil_div(layers, PRECISE_LAYERS)

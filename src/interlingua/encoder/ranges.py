@@ -1,24 +1,39 @@
 """The ranges of int8 vectors, measured on texts.
 
-The steps of ``encoder/vector_format.py`` go from end to end of them.
+``encoder/vector_format.py`` divides each range into steps.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from interlingua.encoder.encode import windows
+from interlingua.encoder.directory import EncodingSettings
+from interlingua.encoder.encode import Vectors, windows
 from interlingua.encoder.vector_format import Int8Ranges, VectorFormat
 from interlingua.errors import DataError
 
-if TYPE_CHECKING:
-    from interlingua.encoder.encoder import Encoder
+
+class MeasurableModel(Protocol):
+    """What measuring needs of a model: its vectors, and settings in which to keep the ranges."""
+
+    settings: EncodingSettings
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors."""
+        ...
+
+    def encode(
+        self, texts: Iterable[str], *, prompt: str | None = None, language: str | None = None
+    ) -> Vectors:
+        """One vector per text, in the order given."""
+        ...
 
 
 def calibrate_ranges(
-    encoder: Encoder,
+    encoder: MeasurableModel,
     texts: Iterable[str],
     *,
     dims: Iterable[int] = (),
@@ -27,8 +42,8 @@ def calibrate_ranges(
 ) -> None:
     """Measures the ranges of int8 vectors on texts and keeps them in the model's settings.
 
-    ``save`` writes them. Some thousand texts of the kind that is to be embedded do; what lies
-    beyond their ranges is set to the nearest end.
+    ``save`` writes them. Some thousand texts of the kind that will be embedded are enough; values
+    beyond the measured range are set to its nearest end.
 
     Args:
         encoder: the model.

@@ -1,8 +1,8 @@
 """What the files of a model folder may say: type, sign and size of every value that is read.
 
-Model folders come from strangers, and their numbers become sizes of buffers, places in tables and
-lengths of loops, in compiled code too. So each file is checked once, as a whole, where it is read,
-and everything behind that may trust it. Keys that nothing here reads are of no interest. A schema
+Model folders come from strangers, and their numbers become sizes of buffers, indices into tables
+and lengths of loops, in compiled code too. So each file is checked once, as a whole, when it is
+read, and all later code can rely on it. Keys that this library does not read are ignored. A schema
 is a small tree of kinds: ``Whole(1, 1000)`` is a whole number in that range, ``ObjectOf`` an object
 with known keys, ``Maybe`` lets ``null`` and a missing key pass.
 """

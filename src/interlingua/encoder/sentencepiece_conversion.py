@@ -9,9 +9,9 @@ and graphemes are broken up by a control character that is removed after the map
 in NFKC gets the ids of its NFKC form. Between two unigram segmentations of equal score, rounding
 may decide differently (some 20 sentences in 500,000).
 
-One difference is left: a text that itself holds U+2581, SentencePiece's sign for a space, at its
-edges. Special tokens spelled in a text are letters to both where the tokenizer's
-``encode_special_tokens`` is set.
+One difference is left: a text that begins or ends with U+2581, SentencePiece's sign for a space. If
+the tokenizer's ``encode_special_tokens`` is set, both treat special tokens that a text spells as
+ordinary letters.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Passes over an encoder that several terms of a loss share.
 
 A sum of methods over one encoder often reads the same sentences more than once: one method
-contrasts them, another tells their words, a third compares them with a teacher. Here the token
-states that one term has computed serve the terms after it. Sentences are compared by their token
-ids, so it does not matter how a method joins its batches, and masked sentences are other sentences.
+contrasts them, another predicts their words, a third compares them with a teacher. Here later terms
+reuse the token states that an earlier term has computed. Sentences are compared by their token ids,
+so it does not matter how a method joins its batches, and a masked sentence is a different sentence.
 
-Two rules keep the loss what it is. A term never reuses what it has computed itself, since two
-passes with different dropout may be its very subject. And each stored sentence serves a term once,
-so that repeated sentences stay different rows. Without dropout the gradients are those of separate
-passes.
+Two rules keep the loss unchanged. A term never reuses states that it has computed itself, since it
+may depend on two passes with different dropout (SimCSE). And each stored sentence is used at most
+once per term, so that repeated sentences stay different rows. Without dropout the gradients are
+those of separate passes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from jaxtyping import Float
@@ -25,9 +25,6 @@ from torch import Tensor
 from interlingua.batches.sentences import take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.devices import on_device
-
-if TYPE_CHECKING:
-    from interlingua.encoder.encoder import Encoder
 
 Key = tuple[bool, tuple[int, ...]]
 """Whether gradients are recorded, and a sentence's token ids."""
@@ -38,6 +35,12 @@ class _Stored(NamedTuple):
 
     states: Float[Tensor, "t d"]
     first: int
+
+
+class SharesPasses(Protocol):
+    """An encoder that asks ``shared_passes``, while there are any, for its token states."""
+
+    shared_passes: SharedPasses | None
 
 
 class SharedPasses:
@@ -51,8 +54,8 @@ class SharedPasses:
         self.reused_sentences = 0
 
     @contextmanager
-    def for_term(self, encoder: Encoder) -> Iterator[None]:
-        """In this block the encoder uses what the terms before have computed, and adds its own."""
+    def for_term(self, encoder: SharesPasses) -> Iterator[None]:
+        """In this block the encoder reuses the states of earlier terms, and stores its own."""
         self.begin_term()
         encoder.shared_passes = self
         try:
@@ -61,7 +64,7 @@ class SharedPasses:
             encoder.shared_passes = None
 
     def begin_term(self) -> None:
-        """From here on what the terms before have computed may be used."""
+        """From now on the states that earlier terms have computed may be used."""
         for key, stored in self._own:
             self._stored[key].append(stored)
         self._own = []
@@ -73,8 +76,8 @@ class SharedPasses:
         """States of all tokens, in order.
 
         Args:
-            batch: sentences, some of which a term before may have read.
-            encode: from sentences to the states of their tokens; is given those that are new.
+            batch: sentences; an earlier term may have read some of them.
+            encode: gives the states of the tokens of sentences; called with the new ones.
         """
         lengths = batch.lengths.tolist()
         sentences = torch.split(batch.input_ids, lengths)

@@ -12,10 +12,10 @@ from interlingua.encoder.executors import Frozen, automatic_dtype, freeze
 class SnapshotCache:
     """The last snapshot of one backbone, which serves while weights and dtype stay the same.
 
-    What "auto" stands for is found once for the weights as they are, too.
+    It also keeps the dtype that "auto" stands for, until the weights change.
 
-    A change in place is seen by the weights' version counters, so not one made through ``.data``,
-    which has none; ``clear`` then. Copies and pickles of a cache are empty.
+    Changes in place are noticed by the weights' version counters. A change through ``.data`` does
+    not raise the counter, so call ``clear`` after it. Copies and pickles of a cache are empty.
     """
 
     def __init__(self) -> None:

@@ -1,15 +1,14 @@
 """Encoders without layers (Model2Vec): a text's vector is the mean of its tokens' vectors.
 
-A token has the same vector everywhere, so that a text costs as much as looking its tokens up. Such
-models are shaped like others, with zero layers, and pass through the same ``Encoder``; here is what
-makes them as fast as they can be.
+A token has the same vector in every text, so embedding a text costs no more than looking up its
+tokens. Such models have the form of other models, with zero layers, and use the same ``Encoder``;
+this module makes them fast.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,16 +19,14 @@ from torch.nn import functional as F
 
 from interlingua.devices import on_device
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-
-if TYPE_CHECKING:
-    from interlingua.encoder.encoder import Encoder
+from interlingua.encoder.post_pooling import PostPooling
 
 MAX_TOKENS = 1_000_000
 """There are no positions, so texts may have any length."""
 
 
 class StaticBackbone(Backbone):
-    """A table of token vectors, in which the weight of each token is its vector's length.
+    """A table of token vectors; the weight of a token is the length of its vector.
 
     Args:
         config: of ``static_config``; it has no layers.
@@ -53,7 +50,7 @@ class StaticBackbone(Backbone):
         positions: Int[Tensor, " t"] | None = None,
         num_layers: int | None = None,
     ) -> Float[Tensor, "t d"]:
-        """The tokens' own vectors; what stands around them, and where, is nothing to them."""
+        """The tokens' own vectors, whatever their positions and the tokens around them."""
         if word_embeddings is not None:
             return word_embeddings
         rows: Tensor = self.word_embeddings(
@@ -114,19 +111,27 @@ class StaticRunner:
     """Embeds windows of tokenized texts by a table, as ``encode`` asks for.
 
     Args:
-        encoder: of a ``StaticBackbone``.
+        backbone: the table.
+        post_pooling: the layers after the mean.
+        counted: by token id, whether a token counts in the mean.
         normalize: scale the vectors to length 1.
         shift: subtracted from every vector before that; None = nothing.
     """
 
-    def __init__(self, encoder: Encoder, normalize: bool, shift: Tensor | None = None) -> None:
-        self.encoder = encoder
+    def __init__(
+        self,
+        backbone: StaticBackbone,
+        post_pooling: PostPooling,
+        counted: Bool[Tensor, " v"],
+        *,
+        normalize: bool,
+        shift: Tensor | None = None,
+    ) -> None:
+        self.backbone = backbone
+        self.post_pooling = post_pooling
+        self.counted = counted
         self.normalize = normalize
         self.shift = shift
-        # By id, whether a token counts: found once, not for every text.
-        self.counts = torch.ones(encoder.backbone.config.vocab_size, dtype=torch.bool)
-        if not encoder.settings.include_special:
-            self.counts = ~encoder.is_special(torch.arange(len(self.counts)))
 
     def __enter__(self) -> StaticRunner:
         return self
@@ -147,11 +152,9 @@ class StaticRunner:
         ends = np.concatenate([np.zeros(1, dtype=np.int64), lengths.cumsum()])
         all_ids = itertools.chain.from_iterable(window)
         ids = np.fromiter(all_ids, dtype=np.int64, count=int(ends[-1]))
-        backbone = self.encoder.backbone
         tokens = torch.from_numpy(ids)
-        assert isinstance(backbone, StaticBackbone)
-        means = backbone.means(tokens, torch.from_numpy(ends), self.counts[tokens])
-        vectors = self.encoder.post_pooling(means)
+        means = self.backbone.means(tokens, torch.from_numpy(ends), self.counted[tokens])
+        vectors = self.post_pooling(means)
         if self.shift is not None:
             vectors = vectors - self.shift
         if self.normalize:

@@ -1,7 +1,7 @@
 """Where the training of token vectors begins: a transformer's vectors of single tokens.
 
-Model2Vec distils them so: embed each token by itself, take away what all have in common, keep the
-directions of largest variance, and weigh tokens by how rare they are (smooth inverse frequency,
+Model2Vec distils them in four steps: embed each token by itself, subtract the mean, keep the
+directions of largest variance, and weight tokens by how rare they are (smooth inverse frequency,
 Arora et al. 2017). The mean of such vectors is already a fair sentence vector; training goes on
 from there.
 """
@@ -35,8 +35,8 @@ def static_start(
     """An encoder of token vectors, as Model2Vec distils them, ready to be trained or used.
 
     Each token's spelling is embedded as a text of its own. The mean of these vectors, their common
-    part, is subtracted. The directions in which they differ most are kept. The more often a token
-    is seen, the less weight it gets. The vocabulary need not be the teacher's.
+    part, is subtracted. The directions of largest variance are kept. The more often a token is
+    seen, the less weight it gets. The vocabulary need not be the teacher's.
 
     Args:
         teacher: the transformer.

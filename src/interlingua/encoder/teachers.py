@@ -1,8 +1,8 @@
 """Frozen teachers: models that embed sentences of a student's tokens, or ready vectors.
 
-The sentences of a batch are there as the student's token ids. A teacher of the same vocabulary
-reads these. Any other reads the text that they stand for, which works only where the student's
-vocabulary keeps the text (case, spaces) as the teacher reads it: that is tried once, on ``PROBE``.
+A batch holds its sentences as the student's token ids. A teacher with the same vocabulary reads
+these ids. Any other teacher reads the decoded text, which works only if the student's vocabulary
+preserves all that the teacher reads (case, spaces). This is checked once, on ``PROBE``.
 """
 
 from __future__ import annotations

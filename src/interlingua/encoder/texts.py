@@ -1,6 +1,6 @@
 """What may be embedded: an iterable of texts.
 
-A missing value, bytes or a whole table is one error with its row.
+A missing value, bytes or a whole table raises an error that names the row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PAIRS = "pairs"
 
 
 def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
-    """The texts, each of which is checked when its turn comes; the container is checked at once.
+    """The texts, each checked when its turn comes; the container is checked at once.
 
     Args:
         texts: a list, a column of a table, a generator.
@@ -23,7 +23,7 @@ def checked_texts(texts: Iterable[str], what: str = "texts") -> Iterator[str]:
 
     Raises:
         ConfigError: it is a single text, a table, a dictionary or a set, or can't be iterated over.
-        DataError: (later) an element is no text, or none that UTF-8 can write.
+        DataError: (later) an element is not a text, or not one that UTF-8 can write.
     """
     # Now, while the generator below checks nothing before it is read.
     refuse_container(texts, what)

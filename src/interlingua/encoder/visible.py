@@ -1,4 +1,4 @@
-"""Attention in which each token is shown some tokens of its sentence only.
+"""Attention that shows each token only some tokens of its sentence.
 
 The decoders of training objectives need it: one that reads from left to right (LASER), and one that
 shows each token another part of the sentence (RetroMAE).

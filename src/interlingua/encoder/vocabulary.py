@@ -2,8 +2,9 @@
 
 It comes from SentencePiece (``vocabulary_training.py``) or from a Hugging Face model
 (``huggingface_tokenizer.py``); from here on there is no difference. Texts go to the tokenizer in
-chunks, of which it cuts each on all cores. Where tokens are limited, only the beginning of a long
-text is tokenized: a book would else be cut into tokens of which all but a few hundred are dropped.
+chunks, and it tokenizes each chunk on all cores. Where tokens are limited, only the beginning of a
+long text is tokenized: otherwise a whole book would be tokenized and all but a few hundred tokens
+dropped.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Vocabulary:
         sentencepiece: the SentencePiece model it was converted from, kept next to it.
 
     Raises:
-        DataError: the JSON is no tokenizer, or a named token is not in it.
+        DataError: the JSON is not a tokenizer, or a named token is not in it.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Vocabulary:
         from tokenizers import Tokenizer
 
         _check(tokenizer_json)
-        # tokenizers raises bare Exception, and panics of Rust, which are no Exception at all.
+        # tokenizers raises bare Exception, and panics of Rust, which are not even Exceptions.
         try:
             self.tokenizer = Tokenizer.from_str(tokenizer_json)
         except BaseException as error:
@@ -399,7 +400,7 @@ def _beginning(text: str, characters: int) -> str:
 
 
 def _refuse_broken(texts: list[str]) -> None:
-    """Refuses texts that can't be written as UTF-8, and what is no text.
+    """Refuses texts that can't be written as UTF-8, and what is not a text.
 
     Raises:
         DataError: there is one.

@@ -100,7 +100,7 @@ def measure_fragmentation(
         texts: of one language.
         language: their code, where the vocabulary pre-tokenizes by language.
     """
-    # Vocabularies that spell with bytes have no unknown token; None is no id, so counts as 0.
+    # Vocabularies that spell with bytes have no unknown token: None counts as id 0.
     unknown_id: int | None = None
     if "unk_token" in vocabulary.special_tokens:
         unknown_id = vocabulary.unk_id

@@ -3,8 +3,8 @@
 Pieces are learned as in byte-pair encoding, from the tokens that the old vocabulary gives. Words
 are counted once with their number of occurrences. A heap holds the pairs of neighbors by counts;
 the most frequent pair is joined in each word that holds it, which changes the counts of the pairs
-around it, and so on. Only words that hold the pair are looked at, so the cost goes by the changes,
-not by the size of the text.
+around it, and so on. Only words that hold the pair are looked at, so the cost depends on the number
+of changes, not on the size of the text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def words_of(
             if name not in is_word_part:
                 has_letters = _is_of_letters(name.removeprefix(prefix))
                 is_word_part[name] = token not in special and has_letters
-            # A word ends before what is no part of one, where the tokenizer counts another word,
+            # A word ends before what is not a part of one, where the tokenizer counts another word,
             # and before a sign for a space, which not every tokenizer counts.
             is_border = number != last_number or name.startswith(WORD_STARTS)
             if word and (not is_word_part[name] or is_border):

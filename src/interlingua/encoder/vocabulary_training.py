@@ -17,6 +17,7 @@ from interlingua.corpus.segmentation import PreTokenizer, segment
 from interlingua.encoder.sentencepiece_conversion import tokenizer_json
 from interlingua.encoder.vocabulary import Vocabulary, language_tag_names
 from interlingua.errors import DataError
+from interlingua.progress_bars import ProgressBars
 
 log = logging.getLogger("interlingua")
 MAX_CHARACTERS = 4000
@@ -216,10 +217,6 @@ def _status(show: bool) -> Iterator[Callable[[str], None]]:
     if not show:
         yield lambda message: None
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("")
-        yield lambda message: bar.update(task, description=message)
+    with ProgressBars("spinner", "label", "elapsed", transient=True) as bars:
+        shown = bars.add()
+        yield lambda message: shown.update(label=message)

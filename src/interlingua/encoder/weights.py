@@ -1,7 +1,7 @@
 """Weight files: Hugging Face's parameter names to ours and back, safetensors and old pickles.
 
-What is read is compared with what ``config.json`` says, parameter by parameter: nothing may be
-missing, nothing of embeddings or layers left over, and every shape must fit. Each kind of damage is
+The parameters read are compared with ``config.json`` one by one: none may be missing, none of
+embeddings or layers may be left over, and every shape must fit. Each kind of damage is reported in
 one line that names the file.
 """
 

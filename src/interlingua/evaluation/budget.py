@@ -11,18 +11,18 @@ from interlingua.errors import ConfigError
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
-class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is no error
+class BudgetUsed(Exception):  # noqa: N818 - what ends a task here is not an error
     """There are texts to embed, and the time for it is over."""
 
 
 class Budget:
     """Wall time from now on, after which no more texts are embedded.
 
-    A portion of texts that is being embedded, and scores of texts that are, are still finished.
+    A portion that is being embedded is still finished, and so are scores of embedded texts.
 
     Args:
         seconds: how long.
-        clock: what tells the time, in seconds.
+        clock: gives the time, in seconds.
 
     Attributes:
         left_out: task -> what of it was left out.

@@ -1,6 +1,6 @@
 """The tasks of a suite, built from names and options.
 
-Each is on those of the requested languages that its data set has.
+Each task is limited to the requested languages that its data set has.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def settings_table(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     """``["stsb.split=dev"]`` -> ``{"stsb": {"split": "dev"}}``.
 
     Raises:
-        ConfigError: one is no ``task.option=value``.
+        ConfigError: one is not ``task.option=value``.
     """
     table: dict[str, dict[str, Any]] = {}
     for setting in settings:

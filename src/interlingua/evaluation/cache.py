@@ -1,4 +1,4 @@
-"""Each text is embedded once: vectors wait in a file, so memory stays flat whatever the data.
+"""Embeds each text once: vectors are kept in a file, so memory does not grow with the data.
 
 The file is kept until a suite that was stopped is run again, or in a cache for all further runs of
 the same model.

@@ -1,7 +1,7 @@
 """Many results next to each other: means over seeds, tests against a baseline, training costs.
 
-A row is a group of languages, a language pair or a task. Its cells are the means over the seeds of
-each column, and where a baseline is named and items were kept, each difference from it is tested by
+A row is a group of languages, a language pair or a task. Each cell is the mean over the seeds of
+its column. Where a baseline is named and items were kept, each difference from it is tested by
 paired bootstrap. Columns that can't be compared with the first one are marked or refused.
 """
 
@@ -458,7 +458,7 @@ def marked(row: Row, chosen: Chosen, reference: int, subsets: Sequence[str]) -> 
         if cell is None or base is None or index == reference or data[index] != data[reference]:
             continue
         found = paired_bootstrap(of_base, [result.items for result in chosen[index]], subsets)
-        # a score that is no mean over its subsets (pooled years, say) is not what was resampled
+        # a score that is not a mean over its subsets (pooled years, say) is not what was resampled
         if found is not None and np.isclose(found.mean, cell.value - base.value, atol=1e-6):
             cells[index] = cell._replace(difference=found)
     return row._replace(cells=cells)

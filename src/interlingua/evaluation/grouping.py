@@ -78,7 +78,7 @@ def columns_of(
         by_settings: whether a task's other settings make another column.
 
     Raises:
-        ConfigError: the pattern is no regular expression, or a model of a group was measured twice
+        ConfigError: the pattern is not a regular expression, or a group's model was measured twice
             on a task.
     """
     label_of = _labels(results, group)
@@ -101,7 +101,7 @@ def columns_of(
         measured = tuple(measurement)
         first = first_of.setdefault(measured, result)
         times[measured] += 1
-        # the same model measured once more is no other seed, so it gets a column of its own
+        # the same model measured once more is not another seed, so it gets a column of its own
         if times[measured] > 1:
             if group is not None:
                 again = (

@@ -46,8 +46,8 @@ from interlingua.report.pages import render_page as render
 from interlingua.runtime import Progress, silent
 
 FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
-"""Tasks in which each of a pair's sentences has to find one among as many others, by which guessing
-is right 1 in n."""
+"""Tasks in which each sentence of a set has to find its translation among n candidates, so that
+guessing is right once in n."""
 BOUNDS = ("_low", "_high")
 """Metrics that end so are ends of intervals, not scores."""
 ENGLISH = "eng_Latn"

@@ -72,7 +72,7 @@ class ParallelTexts(NamedTuple):
         return len(next(iter(self.lines.values())))
 
     def named(self, name: str) -> str:
-        """An analysis's name, with the folder's behind it where the texts are no published set."""
+        """An analysis's name, and the folder's behind it if the texts are not a published set."""
         if self.revision:
             return name
         return f"{name}_{self.folder.name}"
@@ -92,7 +92,7 @@ def language_files(folder: Path) -> dict[str, Path]:
     if ntrex := ntrex_language_files(folder):
         return ntrex
     files = max(aligned_files(folder), named_files(folder), key=len)
-    # one file alone is no parallel text, so other ways of naming are tried
+    # one file alone is not parallel text, so other ways of naming are tried
     if len(files) < 2:
         files = suffixed_files(folder) or named_files(folder, tables=True) or files
     return one_each((full_code(spelled), path) for spelled, path in files.items())

@@ -1,10 +1,10 @@
-"""Which passage holds which word how often, in a file, so that memory stays flat.
+"""Which passage holds which word how often, in a file, so that memory does not grow.
 
 Passages are taken apart one at a time. Their words wait as numbers in an array until a block is
 full. A block is then sorted by word and written: the length of each of its passages, its distinct
-words, and for each word the passages that hold it with the counts. What a score needs of the whole
-collection, in how many passages each word stands and how long passages are on average, is summed up
-over the blocks, and so known after the last one.
+words, and for each word the passages that hold it with the counts. A score also needs two figures
+of the whole collection: the number of passages with each word and the mean length of passages. They
+are summed up over the blocks and known after the last one.
 
 In memory are the block being filled and the vocabulary. A vocabulary of millions of words is large
 itself; where the queries are known, only their words are kept, while all words count for the

@@ -2,11 +2,11 @@
 
 Scores are fractions, never percent.
 
-A result and the larger files that belong to it (items, wrong neighbors) appear together, whatever
-moment the process is killed at. The larger files are written first, under a name that ends with
-``.next``. The result names the digest of each, and with its own file all of them count. Then they
-get their names. A reader looks under both names for the digest that the result names, so scores
-never stand without their items, or with those of another run.
+A result and the larger files that belong to it (items, wrong neighbors) appear together, even if
+the process is killed at any moment. The larger files are written first, under names that end with
+``.next``. The result names the digest of each; once it is written, they are valid, and then get
+their final names. A reader looks under both names for the digest that the result names, so scores
+are never read without their items, or with those of another run.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def result_path(result: TaskResult, folder: Path) -> Path:
     if overrides:
         revision.append(hashlib.sha256("\n".join(overrides).encode()).hexdigest()[:8])
     name = [result.task]
-    # data that are no published set: every corpus's own folder is called "heldout"
+    # data that are not a published set: every corpus's own folder is called "heldout"
     if not result.data_revision:
         name.append(result.data_sha256[:8])
     parts = ["-".join(filter(None, part)) for part in (revision, name)]
@@ -161,7 +161,7 @@ def read_results(
         needed: whether there must be a result, and not analyses alone.
 
     Raises:
-        DataError: a path is missing, a file is no result, or a folder holds neither results nor
+        DataError: a path is missing, a file is not a result, or a folder holds neither results nor
             analyses, or none of them a result.
     """
     folders = [Path(path) for path in paths]
@@ -182,7 +182,7 @@ def read_result(path: PathLike, *, examples: bool = False) -> TaskResult:
         examples: whether to read the wrong neighbors too, a file of up to megabytes next to it.
 
     Raises:
-        DataError: it is missing, or is no such file.
+        DataError: it is missing, or is not such a file.
     """
     try:
         content = parse_json(read_json_text(path))

@@ -33,17 +33,17 @@ COMMON_PROMPT = "query: "
 MOST_COSINE = 0.9
 """Unrelated sentences above this leave thresholds no room."""
 LEAST_GAIN = 0.05
-"""What another reading must retrieve more of the probe, as a fraction, to be called better ..."""
+"""How much more of the probe, as a fraction, another reading must retrieve to be better ..."""
 LEAST_DEVIATIONS = 3.0
 """... and how many standard deviations of the items on which the two differ."""
 UNEQUAL_LENGTHS = 0.01
-"""Spread of the vectors' lengths, as a fraction of their mean, from which on an inner product is no
-cosine."""
+"""Spread of the vectors' lengths, as a fraction of their mean, above which inner products are not
+cosines."""
 SAME = 1e-6
-"""Largest difference of vectors in any place, as a fraction of the largest number, up to which they
-are the same."""
+"""Vectors are the same if their largest difference in any place is at most this fraction of the
+largest number."""
 MOST_CUT = 0.05
-"""Share of cut texts from which on the scores are those of beginnings."""
+"""Share of cut texts above which scores measure only the beginnings of texts."""
 Columns = list[Float32[ndarray, "n d"]]
 """The vectors of each column of the probe."""
 

@@ -1,4 +1,4 @@
-"""Is one encoder better than another, or were these items kind to it? Paired bootstrap.
+"""Is one encoder better than another, or only by chance on these items? Paired bootstrap.
 
 Both encoders were measured on the same items. A resample draws as many of them, with replacement,
 and scores both encoders on what was drawn. The differences in 2,000 such resamples show how far
@@ -29,8 +29,8 @@ KEPT_SCORES = 2048
 """Resampled scores of a subset that are kept: a table needs them for its row, its groups and its
 mean."""
 KEPT_DRAWS = 20_000_000
-"""Items drawn in all resamples up to which they are kept for the next subset of the same size: 40
-MB."""
+"""Draws (items in all resamples) are kept for the next subset of the same size up to this number:
+40 MB."""
 Kept = Mapping[str, Items]
 """Subset -> items of one result."""
 
@@ -54,10 +54,10 @@ def paired_bootstrap(
 ) -> Difference | None:
     """Compares the means over subsets of two encoders on the same resampled items.
 
-    Subsets with equally many items are drawn together, item i of all of them or of none: most are
-    the same sentences in other languages, which stand and fall together, and where they are not,
-    nothing is lost. The p-value is twice the smaller share of resamples on either side of 0, with
-    one added to both counts.
+    Subsets with equally many items are resampled together: item i is drawn from all of them or from
+    none. Most such subsets are the same sentences in other languages, so their items are
+    correlated; where they are not, nothing is lost. The p-value is twice the smaller share of
+    resamples on either side of 0, with one added to both counts.
 
     Args:
         first: the items of an encoder, one mapping per training seed; a seed's scores are averaged

@@ -101,7 +101,7 @@ def stream_vectors(
     normalize: bool = False,
     portion: int = PORTION_TEXTS,
 ) -> Float32[ndarray, "n d"]:
-    """Embeds texts that may not fit into memory, nor their vectors.
+    """Embeds texts; neither they nor their vectors need to fit into memory.
 
     Args:
         encode: gives the vectors of a portion.

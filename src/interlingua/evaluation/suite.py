@@ -1,4 +1,4 @@
-"""Runs tasks over one encoder, in which each text is embedded once.
+"""Runs tasks over one encoder; each text is embedded once.
 
 Within a budget a task is scored whole if possible, else on the parts for which all texts were
 embedded in time.
@@ -6,8 +6,8 @@ embedded in time.
 The passages of retrieval tasks can be embedded in parts, each by a process of its own; a later run
 joins the parts. The vectors of all parts are in one cache, in which each process writes a file of
 its own and reads those of the others (``VectorFiles``). So the parts need no other exchange: the
-run that scores finds all passages there. Parts are made of the portions in which that run asks for
-the passages, and so batches, and with them vectors, are the same.
+run that scores finds all passages there. Parts consist of the same portions of passages that the
+scoring run asks for, so that batches, and with them vectors, are the same.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _with_prompts(
 ) -> ModelInfo:
     """The model's facts with the prompts that the user gave, as texts."""
     overrides = []
-    # the model's own default prompt is no override
+    # the model's own default prompt is not an override
     if prompt is not None:
         overrides.append(f"prompt={prompt_text(encoder, prompt)!r}")
     for role, text in role_prompts.items():
@@ -224,7 +224,7 @@ def _checked(
     by_dot = [task.name for task in tasks if getattr(task, "similarity", None) == "dot"]
     try:
         found = check_encoder(encoder, model, prompt=prompt, dot_tasks=by_dot)
-    # whatever it is: a function may know no text but its own, and a try is no reason to stop
+    # whatever it is: a function may know no text but its own, and a try is not a reason to stop
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
         untried = f"the sentences to try the model on could not be embedded ({reason})"
@@ -265,11 +265,12 @@ def evaluate_within(
 ) -> TaskResult | None:
     """Scores a task, or as much of it as the budget allows.
 
-    A task with a method ``parts(data)``, which names what its ``languages`` may hold, is scored on
-    the parts that were embedded in time; groups carry the count of what is in them, and a note
-    names the rest. One without, or one that would begin after the time is over, is left out. Which
-    parts were embedded is found by scoring each, or, of a task with slow scoring or scores over
-    several parts, by its method ``embed(encoder, data)``.
+    A task with a method ``parts(data)``, which lists the possible values of its ``languages``, is
+    scored on the parts that were embedded in time; groups carry the count of their members, and a
+    note names the missing parts. A task without that method, or one that would begin after the time
+    is over, is left out. Which parts were embedded is found by scoring each. A task with slow
+    scoring, or with scores over several parts, has a method ``embed(encoder, data)`` for that
+    instead.
 
     Args:
         budget: records what was left out; None for no limit.
@@ -345,7 +346,7 @@ def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
 
 @runtime_checkable
 class HasShards(Protocol):
-    """A task of which a part can be embedded."""
+    """A task that can be embedded in parts."""
 
     def embed_shard(
         self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress
@@ -363,7 +364,7 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
         cache: the folder that all parts share.
 
     Raises:
-        ConfigError: it is no part, there is no cache, or a task is not embedded in parts.
+        ConfigError: it is not a part, there is no cache, or a task is not embedded in parts.
     """
     found = parse_shard(shard)
     if cache is None:

@@ -66,7 +66,7 @@ class Unit(Generic[T]):
         languages: source and target, ``eng_Latn`` codes.
         pairs: what is scored: sentence pairs, questions or texts.
         data: what ``Task.score`` needs.
-        contents: all texts and labels, of which the digest is taken.
+        contents: all texts and labels, for the digest.
         sentences: texts to embed.
         key: under which digests of published data list it; by default the name.
         is_official: whether it has the size of the protocol's own data.
@@ -237,7 +237,7 @@ class Task(abc.ABC):
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """The protocol, on all of the data.
 
-        They are read before anything is embedded, so broken files show at once.
+        Files are read before anything is embedded, so that broken ones are reported at once.
         """
         return self.score_units(encoder, folder, list(self.units(folder)), progress)
 
@@ -319,7 +319,7 @@ class LanguageTask(Task):
     languages: Sequence[str] | None = None
 
     def parts(self, data: Path) -> list[str]:
-        """What ``languages`` chooses, each of which may be scored alone; see ``evaluation.suite``.
+        """The parts that ``languages`` selects; each may be scored alone, see ``evaluation.suite``.
 
         Raises:
             LanguageAbsentError: a language is not among the data.

@@ -1,4 +1,4 @@
-"""Vectors by key in files, which runs share and from which a stopped run goes on.
+"""Vectors by key in files that runs share, so that a stopped run can go on.
 
 A file is a header and records of one size, each a key, a mark with a checksum, and a vector. It is
 only ever appended to. A process that is killed leaves whole records and at most one broken one at
@@ -8,7 +8,7 @@ and none can damage another's vectors.
 
 Plain files and not SQLite: with 300,000 vectors of width 384, SQLite took 3.7 times the CPU time to
 write and twice the time to read. And its mode for several writers does not work on a network disk,
-which is what machines share that each embed a part of one collection.
+which is what machines share when each embeds a part of one collection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Learning from a bank of a teacher's vectors: contrast, soft labels and hard negatives.
 
 A student's vector s_i has one target z_i, the teacher's vector of the same meaning, and a bank of n
-other vectors t_j of the teacher. One product of students and bank gives the similarities that both
-``contrast_with_bank`` and ``soft_labels`` read, so a bank of tens of thousands costs about as much
-as a few sentences through the encoder.
+other vectors t_j of the teacher. ``contrast_with_bank`` and ``soft_labels`` both read the
+similarities of students and bank, which are one matrix product. So a bank of tens of thousands of
+vectors costs about as much as encoding a few sentences.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def contrast_with_bank(
         positives: cosine of each student's vector with its own target.
         bank: its cosines with the bank.
         temperature: tau > 0, in cosine units.
-        excluded: pairs that are no negatives: the same sentence, another translation of it.
+        excluded: pairs that are not negatives: the same sentence, another translation of it.
 
     Returns:
         Nats, a mean over B.

@@ -1,11 +1,12 @@
 """Contrastive objectives: each sentence embedding has to find that of its translation in a batch.
 
 Nearly all of them are one softmax cross-entropy: the similarities of an anchor with all candidates,
-divided by a temperature, are logits, and the right candidate is the class. They differ in who the
-candidates are (the other side only, or both sides), in the direction that is ranked, and in what
-is taken from the positive. Up to ``WHOLE_LOGITS`` the matrix of logits is kept for the backward
-pass, as torch does by itself. Above, ``_ChunkedSoftmax`` makes it in blocks of rows, twice. The
-language contrast is the exception: it compares two similarities by a sigmoid.
+divided by a temperature, are logits, and the right candidate is the class. They differ in the
+candidates (the other side only, or both sides), in the direction that is ranked, and in the margin
+that is subtracted from the positive. Up to ``WHOLE_LOGITS`` elements the matrix of logits is kept
+for the backward pass, as torch does by itself. Larger ones are computed by ``_ChunkedSoftmax`` in
+blocks of rows, once in the forward and once in the backward pass. The language contrast is the
+exception: it compares two similarities by a sigmoid.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ def semantic_contrastive(
         ValueError: the temperature is not positive.
     """
     z = torch.cat([x, y])
-    # A sentence is no candidate of its own.
+    # A sentence is not its own candidate.
     logits = _scaled(cosine_similarities(z, z), temperature).fill_diagonal_(-torch.inf)
     if excluded is not None:
         # A pair of pairs stands in four places: each of their two sentences with each other one.

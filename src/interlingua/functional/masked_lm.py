@@ -41,9 +41,9 @@ def linear_cross_entropy(
 
     .. math:: \ell_i = \log\sum_w e^{h_i \cdot W_w + b_w} - (h_i \cdot W_{y_i} + b_{y_i})
 
-    The backward pass finds the first tiles of h W' where the forward pass has left them, and
-    computes the others again: memory does not grow with n V, for up to a third more arithmetic than
-    with all of them kept. Under autocast the products run in the autocast type, as those of a
+    The forward pass keeps the first tiles of h W'; the backward pass reads these and computes the
+    others again. So memory does not grow with n V, at the price of up to a third more arithmetic
+    than if all tiles were kept. Under autocast the products run in the autocast type, as those of a
     linear layer would; sums and logarithms stay in float32.
 
     *Symbols*: h ``hidden``, W ``weight``, b ``bias``, y ``targets``.

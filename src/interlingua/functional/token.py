@@ -1,4 +1,4 @@
-"""Token-level objectives: a sentence embedding has to tell the tokens of the translation.
+"""Token-level objectives: a sentence embedding has to predict the tokens of the translation.
 
 The target is how often each token stands in the translation, a distribution over the vocabulary
 that is 0 almost everywhere, so it is kept as a list of (sentence, token, weight). The prediction is

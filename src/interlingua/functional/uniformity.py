@@ -1,7 +1,8 @@
 """Regularizers that spread embeddings over the sphere.
 
-An alignment loss alone is least where all embeddings are equal. A regularizer of this kind pushes
-each away from the nearest other one instead of contrasting it with all of them.
+An alignment loss alone has its minimum where all embeddings are equal. A regularizer of this kind
+prevents that: it pushes each embedding away from its nearest neighbor, in place of a contrast with
+all others.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ FUNCTIONS = {
     "observe": "..afifff",
     "slopes_of": "..afiffaf",
 }
-"""What each argument of a function points to: activations, float32, int64; a dot is no tensor."""
+"""What each argument of a function points to: activations, float32, int64; a dot = not a tensor."""
 SIZES = {
     "residual_norm": "..nnw.ww.nnr",
     "residual_norm_back": "..nnr.wnnwww",
@@ -96,7 +96,7 @@ def _as_c_value(value: Any) -> Any:
 
 
 def _check(name: str, value: Any, dtype: torch.dtype | None) -> None:
-    """Refuses what is no contiguous tensor of a type in the memory of this machine."""
+    """Refuses what is not a contiguous tensor of a type in the memory of this machine."""
     fits = (
         isinstance(value, Tensor)
         and value.dtype == dtype

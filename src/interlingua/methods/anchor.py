@@ -1,10 +1,10 @@
 """Anchor: a student learns a frozen teacher's space, with a bank of its vectors as negatives.
 
-The teacher's vector of a sentence is the anchor that the student draws the sentence and all its
-translations to. Distance alone puts each vector near its anchor and does not ask whether another
-anchor is nearer, so contrasts and soft labels compare it with the anchors of many other sentences.
-Those are computed once, before the run, and stored in the bank: tens of thousands of negatives cost
-one matrix product a step, and no large batch.
+The teacher's vector of a sentence is its anchor: the student learns to put the sentence and all its
+translations there. A distance loss puts each vector near its anchor but does not check whether
+another anchor is nearer. So contrasts and soft labels also compare it with the anchors of many
+other sentences. These anchors are computed once, before the run, and stored in the bank, so that
+tens of thousands of negatives cost one matrix product per step and need no large batch.
 
 Distillation, bidirectional contrast, interpolated targets and the split softmax are OmniSONAR's
 (Omnilingual SONAR Team 2026), the soft labels IMASCL's (Park et al. 2024), same-language negatives
@@ -104,7 +104,7 @@ class AnchorConfig:
         }
         if min(weights.values()) < 0 or sum(weights.values()) == self.hard_weight:
             raise ConfigError(
-                f"{', '.join(weights)} must be at least 0, and one besides hard_weight above it"
+                f"{', '.join(weights)} must be at least 0, and one besides hard_weight above 0"
             )
         temperatures = ("temperature", "soft_temperature")
         counts = ("bank_size", "bank_steps", "original_steps", "hard_count")
@@ -139,7 +139,7 @@ class AnchorConfig:
 
 
 class Anchor(Objective):
-    """Draws a sentence and its translations to one anchor: the teacher's vector of the sentence.
+    """Moves a sentence and its translations to one anchor: the teacher's vector of the sentence.
 
     Without a bank, which the training loop fills, a teacher embeds each batch; the batch's targets
     are the negatives.
@@ -258,9 +258,9 @@ class Anchor(Objective):
         return torch.stack([softmax(query, e, hard, owners) for query in x]).mean()
 
     def reads(self, step: int) -> tuple[bool, bool]:
-        """Whether the student reads translations, and originals.
+        """Whether the student reads translations, and whether it reads originals.
 
-        What it is measured on does not depend on the step.
+        In evaluation this does not depend on the step.
         """
         config = self.config
         if config.student_reads != "alternate" or not self.training:

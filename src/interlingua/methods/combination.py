@@ -1,8 +1,8 @@
 """Any weighted sum of other methods over one encoder.
 
-Each term is a whole method with its own heads, teachers and options; what they have in common is
-the encoder that they train. A step's batch holds the feeds that any of them needs, and each is
-given its own. Terms that read the same sentences share the encoder's passes over them.
+Each term is a whole method with its own heads, teachers and options; all terms train the same
+encoder. A step's batch holds every feed that any term needs, and each term receives its own feeds.
+Terms that read the same sentences share the encoder's passes over them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The cross-encoder that labels silver pairs for Augmented SBERT (Thakur et al. 2021).
 
 A cross-encoder reads both sentences of a pair together and so judges their similarity better than
-two embeddings can, but it can't search: it has to read each pair. So it is trained on few gold
-pairs, and its scores of many others are what a bi-encoder then learns from (``sts``).
+two embeddings can. But it has to read every pair, so it is too slow to search with. It is therefore
+trained on few gold pairs and scores many others, and a bi-encoder then learns from these scores
+(``sts``).
 """
 
 from __future__ import annotations

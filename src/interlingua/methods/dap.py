@@ -2,8 +2,8 @@
 
 Translation ranking (TR) aligns sentences: the vector of x has to find that of its translation y,
 Eq. (5). Representation translation learning (RTL) aligns tokens: a small head is given the token
-states of x and one mask for each token of y, Eq. (4), and has to tell the tokens of y, Eq. (6). So
-the states of a sentence must hold what its translation says. Only the encoder is exported.
+states of x and one mask for each token of y, Eq. (4), and has to predict the tokens of y, Eq. (6).
+So the states of a sentence must hold what its translation says. Only the encoder is exported.
 """
 
 from __future__ import annotations

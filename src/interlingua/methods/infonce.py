@@ -1,8 +1,8 @@
 """InfoNCE over translations, and over a sentence and itself: mSimCSE (Wang, Wu and Neubig 2022).
 
-A sentence's vector has to be closer to that of its positive than to those of all other sentences of
-the batch. The positive is a translation, or the sentence itself, which dropout gives another
-vector when it is encoded a second time (SimCSE).
+A sentence's vector has to be closer to its positive's vector than to those of all other sentences
+of the batch. The positive is a translation, or the sentence itself encoded a second time: dropout
+gives it a different vector (SimCSE).
 """
 
 from __future__ import annotations

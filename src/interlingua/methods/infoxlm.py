@@ -1,9 +1,9 @@
 """InfoXLM: language modeling and cross-lingual contrast (Chi et al. 2021).
 
-To the two language models of ``tlm`` it adds a contrast (XLCo) with the means of MoCo: the query of
-a sentence has to find the key of its translation among the keys of earlier steps. Keys come from a
-copy of the encoder that follows it slowly, so that those of many steps in the queue remain
-comparable; a queue makes many negatives without a large batch. The contrast reads a middle layer,
+It adds a contrast (XLCo), built as in MoCo, to the two language models of ``tlm``: the query of a
+sentence has to find the key of its translation among the keys of earlier steps. Keys come from a
+copy of the encoder that follows it slowly, so that the keys of many steps in the queue remain
+comparable. The queue gives many negatives without a large batch. The contrast reads a middle layer,
 which the authors found to be the most universal one.
 """
 

@@ -1,7 +1,8 @@
 """LaBSE's dual-encoder objective: language-agnostic BERT sentence embedding (Feng et al. 2022).
 
-Translation ranking: among all sentences of the batch, on all accelerators, a sentence has to find
-its translation, and by a margin, Eq. (1)-(2). The margin keeps near misses apart from translations.
+Translation ranking: a sentence has to find its translation among all sentences of the batch, on all
+accelerators, Eq. (1)-(2). The translation has to score higher than the others by a margin, which
+keeps near misses apart from translations.
 """
 
 from __future__ import annotations

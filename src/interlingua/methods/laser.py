@@ -1,9 +1,9 @@
 """LASER's objective: translation through a sentence's vector alone (Artetxe and Schwenk 2019).
 
-A decoder without attention to the source has to translate a sentence, and all that it knows of it
-is the encoder's vector, put to each of its inputs. The vector must therefore hold all that a
-translation says, and nothing tells the encoder which language to keep. After training the decoder
-is thrown away.
+A decoder without attention to the source has to translate a sentence. All it knows of the sentence
+is the encoder's vector, which is part of each of its inputs. The vector must therefore hold
+everything that a translation says, and nothing asks it to keep the language of its text. After
+training the decoder is discarded.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from interlingua.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Matryoshka:
-    """The widths M that embeddings shall be cut to, and what each of their losses counts.
+    """The widths M that embeddings can be cut to, and the weight of each width's loss.
 
     Raises:
         ConfigError: the widths are not falling, or the weights do not belong to them.

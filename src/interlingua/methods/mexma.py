@@ -1,10 +1,11 @@
 """MEXMA: token-level objectives improve sentence representations (Janeiro et al. 2024).
 
 Both sentences A and B of a pair are read twice, with masked tokens and clean. A head then has to
-tell the masked tokens of A from the masked states of A and the clean sentence vector of B, and the
-other way round (L_mlm): with 40 % of the tokens gone the context is not enough, so the vector has
-to carry the meaning, and the error trains all token states with it. The clean vectors of A and B
-are drawn together (L_alignment), and KoLeo keeps those of one side apart (L_K), without negatives.
+predict the masked tokens of A from the masked states of A and the clean sentence vector of B, and
+the other way round (L_mlm). With 40 % of the tokens masked the context is not enough, so the vector
+has to carry the meaning, and the loss trains all token states along with it. The clean vectors of A
+and B are drawn together (L_alignment), and KoLeo keeps those of one side apart (L_K), without
+negatives.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class MEXMAConfig:
     cosine: bool = True
     """The contrastive alignment compares by the cosine; False: by the inner product."""
     exclude_repeats: bool = False
-    """Pairs that say the same (as in n-way parallel corpora) are no negatives of the contrastive
+    """Pairs that say the same (as in n-way parallel corpora) are not negatives of the contrastive
     alignment."""
     koleo_normalize: bool = True
     """KoLeo on vectors of length 1 as in the released code; False: on the vectors themselves, as

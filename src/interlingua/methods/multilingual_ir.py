@@ -2,9 +2,9 @@
 
 A dual encoder learns to search from English questions and passages only, Eq. (1). Two further
 losses on other text carry that over to other languages. The semantic contrast brings translations
-together and keeps all other sentences apart, Eq. (2). The language contrast asks that a sentence be
-as near to any third sentence as its translation is, Eq. (3): then no similarity tells which
-language a text is in. Both touch the passage encoder alone; with the question encoder too,
+together and keeps all other sentences apart, Eq. (2). The language contrast asks that a sentence
+and its translation be equally near to any third sentence, Eq. (3): then similarities do not reveal
+which language a text is in. Both touch the passage encoder alone; with the question encoder too,
 training was unstable for the authors.
 """
 
@@ -58,7 +58,7 @@ class MultilingualIRConfig:
     factor, which shrinks the loss as Q grows: under both, the gradient is a thousandth of the other
     losses' and less, and trains nothing."""
     exclude_repeats: bool = False
-    """A question's answer is no negative of it where another question brings it too, as its answer
+    """A question's answer is not its negative where another question brings it too, as its answer
     or as a hard negative; pairs that share a sentence are none of one another."""
 
     def __post_init__(self) -> None:

@@ -3,8 +3,8 @@
 An objective is a module that owns everything a paper trains: the encoder, the heads and teachers
 that only training needs, and the loss. The training loop knows no method. It calls the objective on
 a micro-batch, differentiates ``LossOutput.loss``, makes the optimizer's step and calls
-``after_step``; in the end it calls ``save``. What one process alone can't know, the loop sets as
-attributes: ``total_steps`` and ``all_gather``.
+``after_step``; in the end it calls ``save``. The loop sets two attributes that one process alone
+can't know: ``total_steps`` and ``all_gather``.
 """
 
 from __future__ import annotations

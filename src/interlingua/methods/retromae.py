@@ -1,10 +1,10 @@
 """RetroMAE: retrieval pre-training by an asymmetric masked auto-encoder (Xiao et al. 2022).
 
 The encoder reads a sentence with few tokens hidden and pools it into one vector, Eq. (1). A decoder
-of one layer is given that vector and little else, and has to tell all tokens of the sentence. A
-decoder that weak can't guess them, so the vector has to carry the sentence. Enhanced decoding,
-Eq. (4)-(7), gets more out of it: every token is predicted, and each from another sample of the
-sentence's tokens.
+of one layer is given that vector and little else, and has to predict all tokens of the sentence.
+Such a weak decoder can't guess them, so the vector has to carry the sentence. Enhanced decoding,
+Eq. (4)-(7), makes better use of each sentence: every token is predicted, each from a different
+sample of the sentence's tokens.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class RetroMAEConfig:
 
 
 class RetroMAE(Objective):
-    """Makes a vector from which a weak decoder can tell all tokens of the sentence.
+    """Trains a vector that lets a weak decoder predict all tokens of the sentence.
 
     Args:
         config: the options.

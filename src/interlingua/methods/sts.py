@@ -24,7 +24,7 @@ class STSConfig:
 
 
 class STS(Objective):
-    """The cosine of two embeddings shall be their score."""
+    """Trains the cosine of two embeddings to equal their score."""
 
     Config = STSConfig
     nested_terms = ("sts",)

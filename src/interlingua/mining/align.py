@@ -1,10 +1,10 @@
 """Documents linked sentence by sentence with an encoder, and all of ``interlingua align``.
 
 Sentences are read from files or lists (``DocumentPair``, ``read_sentences``). An ``Aligner`` embeds
-all blocks of up to ``max_sentences - 1`` sentences, has ``alignment.align_blocks`` link them, and
-puts blank lines back, each of them left alone in its place. An ``AlignJob`` does this for two
-documents or those of a list, of which a killed run's are not done again. Links are written in
-vecalign's format.
+all blocks of up to ``max_sentences - 1`` sentences, links them with ``alignment.align_blocks``, and
+puts blank lines back in their places, linked to nothing. An ``AlignJob`` does this for two
+documents or for a list of them; a run that goes on after it was killed skips the documents that are
+done. Links are written in vecalign's format.
 """
 
 from __future__ import annotations
@@ -201,8 +201,8 @@ def check_texts(path: PathLike | None, languages: Iterable[tuple[str, str]]) -> 
     # A table has columns of languages, which may be empty.
     if path is not None and guess_format(path) not in ("tsv", "csv", "xlsx") and not known:
         raise ConfigError(
-            f"{path} tells its languages; name both with --source-language and --target-language,"
-            " or call the documents by them (chapter.de.txt)"
+            f"{path} has a format with languages; name both with --source-language and"
+            " --target-language, or call the documents by them (chapter.de.txt)"
         )
 
 
@@ -263,7 +263,7 @@ def read_list(path: PathLike, folder: PathLike | None = None) -> list[DocumentPa
             outputs[output] = number
             found.append(DocumentPair(source, target, output or None, gold or None))
     if not found:
-        raise DataError("names no documents; expected source TAB target in every line", path=path)
+        raise DataError("the list is empty; expected source TAB target in every line", path=path)
     return found
 
 
@@ -280,7 +280,7 @@ def read_links(path: PathLike, lengths: tuple[int, int] | None = None) -> list[L
         lengths: sentences of both documents.
 
     Raises:
-        DataError: a line is no link, or names a sentence that is not there.
+        DataError: a line is not a link, or names a sentence that is not there.
     """
     found = []
     with open_text(path) as lines:
@@ -314,7 +314,7 @@ class AlignReport:
     shapes: Counter[tuple[int, int]] = field(default_factory=Counter)
     """Links by the number of sentences on either side."""
     blank: Counter[str] = field(default_factory=Counter)
-    """Blank lines of the sources and of the targets, which are no sentences."""
+    """Blank lines of the sources and of the targets, which are not sentences."""
     failed: list[str] = field(default_factory=list)
     """Why documents were left out."""
     gold: LinkCounts = field(default_factory=LinkCounts)
@@ -751,7 +751,7 @@ class AlignJournal:
         settings: what decides the links, together with the documents.
 
     Raises:
-        ConfigError: a file of that name is there that is no such journal.
+        ConfigError: a file of that name exists and is not such a journal.
     """
 
     def __init__(self, path: Path, settings: str) -> None:

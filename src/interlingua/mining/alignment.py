@@ -11,11 +11,11 @@ with x_s and y_s any blocks of the two documents: two sentences that have nothin
 other cost about 1. Long documents are halved, and halved again, until all chains can be looked at;
 the path found there is the middle of a band at twice the resolution.
 
-*Differs from the released code*: the means are those of all blocks in place of a random sample, at
-the same price, as the sum commutes with the product; documents that are short enough are searched
-with all sizes of blocks at once, which is exact; the last of an odd number of sentences is not left
-out when they are halved; the quantile is an exact one, of pairs that can't all be translations; and
-1 - cos below 0.001 counts as 0.001 in the search.
+*Differs from the released code*: the means are over all blocks in place of a random sample, at the
+same cost, as the mean of the products is the product with the mean; documents that are short enough
+are searched with all sizes of blocks at once, which is exact; if the number of sentences is odd,
+the last one is not left out when the document is halved; the quantile is exact, over pairs that
+can't all be translations; and 1 - cos below 0.001 counts as 0.001 in the search.
 
 ``LinkCounts`` compares links with right ones: strict and lax precision, recall and F1, as
 vecalign's ``score.py``.

@@ -1,9 +1,9 @@
 """Learns what a score is worth from pairs with known answers, for ``mine`` and for ``score``.
 
-``CalibrateJob`` mines, and learns from held-out translations among the texts (probes), from judged
-pairs, or from all right pairs. Of half of the probes both sides go in. Of the others one side goes
-in alone, so that whatever it is paired with is wrong: wrong pairs come about in the same search and
-by the same retrieval as those among the texts themselves.
+``CalibrateJob`` mines, and learns from held-out translations that are mixed into the texts
+(probes), from judged pairs, or from all right pairs. Both sides of half of the probes are mixed in.
+Only one side of the others is, so that whatever it is paired with is wrong. These wrong pairs come
+from the same search and the same retrieval as the wrong pairs among the texts themselves.
 
 ``LearnJob`` scores a bitext, and learns from judged pairs of it, or from translations mixed in,
 each followed by its source with a wrong target.
@@ -85,9 +85,9 @@ class Answers(NamedTuple):
     """What is known of mined pairs.
 
     Attributes:
-        known: pairs of a probe's two sides, or of one side and one of the texts themselves; two
-            sides of different probes, which are often of one source and near each other, tell
-            nothing of the texts.
+        known: pairs of a probe's two sides, or of one side and one of the texts themselves. A pair
+            of two different probes is not known: probes often come from one source and are near
+            each other, so such a pair says nothing about the texts.
         right: both sides of one probe; of no meaning where not known.
         own: pairs without a probe.
         excluded: probes left out, since the texts themselves hold a side of them, or two share one.
@@ -238,7 +238,7 @@ class CalibrateJob:
             )
         if self.basis == "gold" and self.gold is None:
             raise ConfigError(
-                "nothing tells right pairs from wrong ones; give --parallel held-out text,"
+                "no right and wrong pairs are known; give --parallel held-out text,"
                 " --labels or --gold"
             )
         if self.parallel is not None and self.config.documents is not None:

@@ -331,7 +331,7 @@ def save_calibration(calibration: Calibration, path: PathLike) -> None:
     meanwhile.
 
     Raises:
-        DataError: a file that is no calibration has that name.
+        DataError: a file that is not a calibration has that name.
     """
     # Links are followed, so that all runs that write to one file wait for the same lock.
     target = Path(os.path.realpath(path))

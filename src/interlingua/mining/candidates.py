@@ -28,7 +28,7 @@ from interlingua.search.topk.exact import Neighbors, mutual_topk
 
 Retrieval = Literal["forward", "backward", "intersection", "max"]
 Refuses = Callable[[Int64[ndarray, " n"], Int64[ndarray, " n"]], Bool[ndarray, " n"]]
-"""Marks pairs, by the rows of x and of y, that are no translations whatever their score."""
+"""Marks pairs, by the rows of x and of y, that are not translations, whatever their score."""
 CANDIDATE = np.dtype([("score", "<f8"), ("cosine", "<f4"), ("x", "<i8"), ("y", "<i8")])
 FOUND = np.dtype([*CANDIDATE.descr, ("hub_x", "<i4"), ("hub_y", "<i4")])
 """A pair: its score, the cosine, both texts' numbers, and how many texts of the other side have
@@ -117,7 +117,7 @@ def retrieve(
 
 
 class OneToOneMatcher:
-    """Goes through pairs in their order and accepts those of which neither row was taken before.
+    """Accepts pairs in their order if neither of their rows was taken by an earlier pair.
 
     Args:
         n: rows of x.

@@ -174,7 +174,7 @@ class LengthRatio(Check):
 
 
 class CopiedWords(Check):
-    """One side is no copy of the other."""
+    """One side is not a copy of the other."""
 
     name = "copied"
     measures = "share of the words of the side with fewer that stand in the other too"
@@ -280,7 +280,7 @@ class CheckPlan:
                 none.
 
         Raises:
-            ConfigError: there is no such check, or a limit is no number.
+            ConfigError: there is no such check, or a limit is not a number.
         """
         limits: dict[str, float] = {}
         for part in _split(rejecting):
@@ -373,14 +373,14 @@ class Checker:
 def hubs_of(
     hub_x: NDArray[np.integer], hub_y: NDArray[np.integer], n: int, m: int
 ) -> Float64[ndarray, " pairs"]:
-    """How many texts of the other side have one of a pair for their nearest; the larger of the two.
+    """How many texts have a pair's source, or its target, as their nearest; the larger of both.
 
     Args:
-        hub_x: of each pair's source, the texts of the other side that have it for nearest.
-        hub_y: the same of its target.
+        hub_x: for each pair's source, the number of targets that have it as their nearest.
+        hub_y: the same for its target, counted over the sources.
         n: texts of the sources' side.
-        m: texts of the other; where it is the longer, a source is the nearest of ``m / n`` by mere
-            equal shares, which count as one.
+        m: texts of the targets' side. If it is the longer one, a source is the nearest of ``m / n``
+            texts on average; that many count as one.
     """
     source_hubs = hub_x / max(1.0, m / n)
     target_hubs = hub_y / max(1.0, n / m)
@@ -405,7 +405,7 @@ def copied_share(source: str, target: str) -> float:
         return 1.0
     words = [Counter(_WORD.findall(text.casefold())) for text in (source, target)]
     fewest = min(counts.total() for counts in words)
-    # A name or two that stand on both sides are no copy.
+    # A name or two that stand on both sides are not a copy.
     if fewest <= 2:
         return 0.0
     return (words[0] & words[1]).total() / fewest
@@ -463,7 +463,7 @@ def _sums(widths: NDArray[np.floating], texts: Sequence[str]) -> Float64[ndarray
 
 
 def _split(names: str) -> list[str]:
-    """Names between commas; ``none`` is no name."""
+    """Names between commas; ``none`` is not a name."""
     return [part.strip() for part in names.split(",") if part.strip() and part.strip() != "none"]
 
 

@@ -1,7 +1,7 @@
 """Pairs within matched documents alone: which documents match, and the search within each of them.
 
-Where both sides say which document a line is of, a translation is looked for in the matching
-documents and nowhere else. Each pair of documents is a small search of its own. The k nearest of a
+Where both sides say which document each line belongs to, a translation is searched for in the
+matching documents only. Each pair of documents is a small search of its own. The k nearest of a
 text in a short document are all the texts there are, so their mean says little about the text; the
 mean of the margin is therefore taken over the k nearest among the document and a sample of all
 texts of the other side, the background. The neighbors in the background are searched for a group of
@@ -85,7 +85,7 @@ def reader(
     strip: bool = True,
     bad: BadLines | None = None,
 ) -> Callable[[], Iterator[Line]]:
-    """What reads the lines of a side, their documents called as both sides call them.
+    """The function that reads the lines of a side, with document names that both sides share.
 
     Args:
         paths: see ``read_lines``.
@@ -133,7 +133,7 @@ def language_pattern(language: str) -> re.Pattern[str]:
 
 
 def without_language(url: str, pattern: re.Pattern[str]) -> str:
-    """A URL without scheme, ``www``, its language and all that is no letter or digit.
+    """A URL without scheme, ``www``, its language and all that is not a letter or digit.
 
     ``https://www.example.org/de/seite?lang=de`` and ``http://example.org/seite`` become the same.
 

@@ -1,9 +1,9 @@
-"""What becomes of scored pairs: probabilities, checks, which are kept, and where they are written.
+"""Filtering of scored pairs: probabilities, checks, which are kept, and where they are written.
 
-Blocks of scored pairs come from ``score`` as a stream goes by, or from ``mine``, best first. A
-``Filter`` makes a row of each pair, with all that is known of it and with the reasons for which it
-is rejected. ``write_filtered`` writes the kept rows of a stream, ``write_mined`` those that were
-mined, and takes samples of all for the page.
+Blocks of scored pairs come from ``score`` in the order of a stream, or from ``mine``, best first. A
+``Filter`` makes a row of each pair, with all that is known about it and the reasons why it is
+rejected. ``write_filtered`` writes the kept rows of a stream. ``write_mined`` writes the mined
+pairs that are kept, and takes samples of kept and rejected ones for the page.
 """
 
 from __future__ import annotations

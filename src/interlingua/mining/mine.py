@@ -1,7 +1,7 @@
 """The whole of ``interlingua mine``: a request that is checked first, then done and reported.
 
-Nothing is loaded before the request is known to be one that can be met. What takes time lies in a
-work folder (``pipeline.mine_files``); then the pairs are filtered and written, and at last compared
+The request is checked before anything is loaded. The steps that take time keep their results in a
+work folder (``pipeline.mine_files``). Then the pairs are filtered and written, and at last compared
 with gold pairs and shown on a page.
 """
 
@@ -101,7 +101,7 @@ def parse_size(text: str | int) -> int:
     """Bytes of ``4GiB``, ``800M`` or ``1000000``; a number is in bytes.
 
     Raises:
-        ConfigError: it is no size.
+        ConfigError: it is not a size.
     """
     text = str(text)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
@@ -119,7 +119,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     """``2/8`` as numbers.
 
     Raises:
-        ConfigError: it is no part of a whole.
+        ConfigError: it is not a part of a whole.
     """
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if not found or not 1 <= int(found[1]) <= int(found[2]):
@@ -135,7 +135,7 @@ def parsed_config(options: Options, approximate: str | None = None, **more: Any)
     Args:
         options: of the verb, with ``documents``, ``memory`` and ``device`` as texts.
         approximate: see ``Approximate.parse``.
-        more: fields that are no option.
+        more: fields that are not options.
     """
     given: Any = options
     match = None
@@ -378,7 +378,7 @@ class MineJob:
 
 @contextlib.contextmanager
 def named(folder: Path) -> Iterator[None]:
-    """Says where it was that the disk is full: writing to an open file tells no name."""
+    """Adds the path to the error of a full disk: the error of an open file does not name it."""
     try:
         yield
     except OSError as error:

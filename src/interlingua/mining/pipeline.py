@@ -4,8 +4,8 @@ A killed run goes on from there. The steps of ``mine_files`` are: read both side
 texts (``texts``), embed them (``vectors``), find the k nearest of every text on the other side, a
 tile of the whole product at a time (``search.topk.tiles``), and choose pairs by their margins
 (``candidates``). Where documents are matched, the last two are done within each pair of them
-(``documents``). Shards of one job share the embedding and the search; whoever runs without a shard
-in the end joins them.
+(``documents``). Shards of one job share the embedding and the search; a last run without a shard
+joins their results.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def text_side(
 
     Raises:
         ConfigError: it is a single text, a table or a dictionary.
-        DataError: an element is no text.
+        DataError: an element is not a text.
     """
     lines = [
         Line(text.strip(), str(number)) for number, text in enumerate(checked_texts(texts, name), 1)
@@ -146,7 +146,7 @@ def with_lines(file: TextFile, folder: Path) -> TextFile:
         folder: of all that mining makes on the way.
 
     Raises:
-        ConfigError: a column is named of what is no table, or tables are to be read in another
+        ConfigError: a column is named of what is not a table, or tables are to be read in another
             layout.
         DataError: a table can't be read, or its column is not known.
     """

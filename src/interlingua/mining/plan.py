@@ -1,9 +1,9 @@
 """What mining will take, before it starts: time, disk and memory.
 
-The time is that of short trials on this machine. The model embeds a sample of the texts, and its
-characters per second stand for all of them; the search multiplies small tiles of the same vectors
-(``search.topk.speed``); what is left has a fixed time per text and pair. Disk and memory follow
-from the sizes of what is written and held.
+The time is estimated by short trials on this machine. The model embeds a sample of the texts, and
+its characters per second are taken for all texts. The search multiplies small tiles of the sample's
+vectors (``search.topk.speed``). Everything else has a fixed time per text and pair. Disk and memory
+follow from the sizes of what is written and held.
 """
 
 from __future__ import annotations

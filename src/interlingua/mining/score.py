@@ -3,9 +3,9 @@
 A pair is scored by its cosine, compared with the mean cosines of its source and of its target to
 their k nearest on the other side (``functional.margin``), as mining does, with one difference:
 neighbors are searched among the texts of a window of w pairs. The first w pairs are scored among
-themselves; from there on w/2 pairs at a time are read and scored among the w latest, themselves
-included. So every pair meets the texts of w pairs, or of all where there are fewer, and what is
-held is one window, whatever the length of the stream.
+themselves. After that w/2 pairs at a time are read and scored among the w latest pairs, themselves
+included. So every pair is compared with the texts of w pairs (or of all, if there are fewer), and
+memory holds one window, whatever the length of the stream.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class ScoreConfig:
     def too_few(self, pairs: int) -> bool:
         """Whether a margin tells little because so few pairs have met.
 
-        With k pairs or fewer all texts are neighbors, with one pair the ratio is 1 whatever the
-        pair; some tens of unrelated texts make the k nearest of them a measure of what unrelated
-        ones have.
+        With k pairs or fewer all texts are neighbors of each other, and with a single pair the
+        ratio is always 1. Only among some tens of unrelated texts do the k nearest show which
+        cosine unrelated texts have.
         """
         return self.margin != "absolute" and min(pairs, self.window) < LEAST_PAIRS * self.k
 
@@ -123,7 +123,7 @@ def score_config(margin: str, *, k: int, window: int, cosine: bool) -> ScoreConf
     """
     if margin == "absolute" and not cosine:
         raise ConfigError("the absolute margin is the plain cosine; say --cosine if you mean it")
-    # ``ScoreConfig`` itself refuses a name that is no margin.
+    # ``ScoreConfig`` itself refuses a name that is not a margin.
     kind: Any = margin
     if cosine:
         kind = "absolute"
@@ -572,7 +572,7 @@ def _checked_pairs(
 ) -> Iterator[TextPair]:
     """Pairs of texts as they are needed, each looked at when its turn comes."""
     for row, pair in enumerate(pairs):
-        # A text of two characters has a length of 2 as well, and is no pair.
+        # A text of two characters has a length of 2 as well, and is not a pair.
         if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise DataError(
                 f"pairs: row {row:,} (counted from 0): expected a source and a target, got"

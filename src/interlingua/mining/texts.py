@@ -6,8 +6,8 @@ at hand, and memory does not grow.
 
 Equal texts are found by sorting 64-bit keys of all lines, as many at once as memory holds. The
 input is read twice: once for the keys, and once for the texts that turned out to be the first of
-their kind. From line to text leads ``text_of_line``; from text to lines ``starts`` and ``lines``,
-the usual compressed rows of a sparse matrix.
+their kind. ``text_of_line`` maps a line to its text; ``starts`` and ``lines`` map a text to its
+lines, like the compressed rows of a sparse matrix.
 
 ``side.json`` is written last, when the files are on the disk, and has the size and the SHA-256 of
 each. A side that was cut or changed since is noticed when it is opened, and read again from its
@@ -370,12 +370,12 @@ def guess_layout(path: PathLike) -> Layout:
     """
     if is_table(path):
         return "lines"
-    # Bad bytes are no error yet: they are reported when all is read.
+    # Bad bytes are not an error yet: they are reported when all is read.
     with open_text(path, errors="surrogateescape") as lines:
         first = [line.rstrip("\r\n").split("\t") for line in itertools.islice(lines, LOOKED_AT)]
     if not first:
         raise DataError("the file is empty; expected a sentence per line", path=path)
-    # A first word that comes twice is no id, but a part of the text.
+    # A first word that comes twice is not an id, but a part of the text.
     if all(map(_begins_with_word, first)) and len({cells[0] for cells in first}) == len(first):
         return "ids"
     return "lines"

@@ -115,7 +115,7 @@ def one_at_a_time(folder: Path, shard: tuple[int, int] | None) -> Iterator[None]
     It is for what all shards share and each of them would make: the first one makes it, the others
     wait and find it there.
     """
-    # A run that is no shard has the folder to itself already, see ``at_work``.
+    # A run that is not a shard has the folder to itself already, see ``at_work``.
     if shard is None:
         claim(folder)
         yield

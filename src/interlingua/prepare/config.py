@@ -35,7 +35,7 @@ def known_languages(names: Iterable[str]) -> list[str]:
     """The codes of the key ``languages``.
 
     Raises:
-        ConfigError: one is no language.
+        ConfigError: one is not a language.
     """
     try:
         return [resolve(name).code for name in names]
@@ -184,7 +184,7 @@ class VocabularyConfig:
     def __post_init__(self) -> None:
         if self.trim and not self.path:
             raise ConfigError(
-                "vocabulary: trim is set, but path names no model with a vocabulary to trim"
+                "vocabulary: trim is set, but path is not a model with a vocabulary to trim"
             )
         if self.max_size is not None and not self.trim:
             raise ConfigError(
@@ -241,7 +241,7 @@ class PrepareConfig:
     def __post_init__(self) -> None:
         if not self.sources:
             raise ConfigError("there are no sources; add a [[sources]] table with paths")
-        known_languages(self.languages)  # raises for what is no language
+        known_languages(self.languages)  # raises for what is not a language
         if self.long_pairs == "drop" and not self.vocabulary.path:
             raise ConfigError(
                 "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is"

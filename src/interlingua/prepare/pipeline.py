@@ -29,7 +29,7 @@ from interlingua.locks import exclusive
 from interlingua.prepare.config import PrepareConfig, known_languages
 from interlingua.prepare.ingest import SourceCounts, ingest
 from interlingua.prepare.output import check_not_empty, write_store, write_texts
-from interlingua.prepare.progress import progress_bars
+from interlingua.prepare.progress import stage_bars
 from interlingua.prepare.prompt import with_prompt
 from interlingua.prepare.selection import select
 from interlingua.prepare.shards import DROPPED, Fate, Shard
@@ -73,7 +73,7 @@ def prepare(
         lock,
         line_limit(config.max_line_characters),
         atomic_directory(config.output, overwrite=overwrite, ours=is_corpus) as folder,
-        progress_bars(show_progress) as progress,
+        stage_bars(show_progress) as progress,
     ):
         if config.vocabulary.path:
             # A slip in its name shows before hours of reading.

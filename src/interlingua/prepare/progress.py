@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any
+
+from interlingua.progress_bars import ProgressBar, ProgressBars
 
 
 class StageBar:
@@ -17,28 +18,26 @@ class StageBar:
         self._unit = unit
         self._started = time.monotonic()
         self._counted = 0
-        self._task = None
-        if stages.bar is not None:
-            self._task = stages.bar.add_task(name, total=total, note="")
+        self._bar: ProgressBar | None = None
+        if stages.bars is not None:
+            self._bar = stages.bars.add(name, total=total)
 
     def advance(self, steps: int = 1) -> None:
         """So many more items are done."""
-        if self._task is not None:
-            self._stages.bar.advance(self._task, steps)
+        if self._bar is not None:
+            self._bar.advance(steps)
 
     def count(self, number: int) -> None:
         """So many more units (pairs, texts) have passed."""
         self._counted += number
-        if self._task is not None:
-            self._stages.bar.update(self._task, note=f"{self._counted:,} {self._unit}")
+        if self._bar is not None:
+            self._bar.update(note=f"{self._counted:,} {self._unit}")
 
     def done(self) -> None:
         """The stage is over; its time is kept."""
         self._stages.seconds[self._name] = round(time.monotonic() - self._started, 3)
-        if self._task is not None:
-            # A stage may end with fewer items than were announced.
-            total = self._stages.bar.tasks[self._task].total
-            self._stages.bar.update(self._task, completed=total)
+        if self._bar is not None:
+            self._bar.finish()
 
 
 class Stages:
@@ -48,8 +47,8 @@ class Stages:
         seconds: wall time of every finished stage.
     """
 
-    def __init__(self, bar: Any | None = None) -> None:
-        self.bar: Any = bar
+    def __init__(self, bars: ProgressBars | None = None) -> None:
+        self.bars = bars
         self.seconds: dict[str, float] = {}
 
     def stage(self, name: str, *, total: int, unit: str) -> StageBar:
@@ -58,22 +57,10 @@ class Stages:
 
 
 @contextlib.contextmanager
-def progress_bars(show: bool) -> Iterator[Stages]:
+def stage_bars(show: bool) -> Iterator[Stages]:
     """Bars while the block runs, where ``show`` is true."""
     if not show:
         yield Stages()
         return
-    # Here, so that silence does not wait for their import.
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description:<28}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
-    with Bars(*columns, console=Console(stderr=True)) as bars:
+    with ProgressBars("padded label", "bar", "count", "elapsed", "note", bar_width=30) as bars:
         yield Stages(bars)

@@ -59,7 +59,7 @@ def split(shards: list[Shard], config: PrepareConfig, progress: Stages) -> None:
             seed = config.seed + salt
             for part, chosen in _draw(shards, config, settings, number, is_short, seed, set_keys):
                 part.shard.fates[part.rows[chosen]] = fate
-                # What is taken once is no candidate again, so that validation shares no sentence
+                # What is taken once is not a candidate again, so that validation shares no sentence
                 # with the test set.
                 keys = (set_keys, part.source_keys[chosen], part.target_keys[chosen])
                 set_keys = np.unique(np.concatenate(keys))

@@ -43,7 +43,7 @@ def make_vocabulary(
         progress: called with how far it is.
 
     Raises:
-        ConfigError: a vocabulary that is no model's is to be trimmed with it, or can't be.
+        ConfigError: a vocabulary without a model is to be trimmed with it, or can't be.
         DataError: nothing is left to train on, or there is no tokenizer where the configuration
             says.
     """

@@ -179,7 +179,7 @@ def read_catalogues(source: Source) -> Iterator[TextPair]:
         if language is None:
             source.skipped["files of no known language"] += 1
             continue
-        # English to English is no translation.
+        # English to English is not a translation.
         if language.startswith("eng_"):
             source.skipped["files in English"] += 1
             continue

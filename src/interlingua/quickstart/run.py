@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 
 from interlingua import __version__
 from interlingua.corpus.manifest import Manifest
@@ -28,6 +26,7 @@ from interlingua.errors import ConfigError, DataError, InterlinguaError
 from interlingua.files import atomic_write, has_format
 from interlingua.locks import exclusive
 from interlingua.prepare.pipeline import prepare
+from interlingua.progress_bars import ProgressBars
 from interlingua.quickstart import tables
 from interlingua.quickstart.catalogues import Package, Source, fetch, packages
 from interlingua.quickstart.corpus import collect, prepare_config, split_kinds
@@ -174,7 +173,7 @@ def _claim(output: Path) -> None:
 def _sources(settings: Settings) -> tuple[list[Source], dict[str, str]]:
     """Fetched packages and the user's folders.
 
-    What can't be fetched is no error while anything is left.
+    What can't be fetched is not an error while anything is left.
     """
     requested = settings.packages
     if requested is None:
@@ -288,17 +287,13 @@ def _errors_only() -> Iterator[None]:
 @contextlib.contextmanager
 def _bar(label: str) -> Iterator[Progress]:
     """A progress bar on stderr; its ``Progress`` takes (what, done, total)."""
-    columns = (
-        TextColumn("{task.description:<28}"),
-        BarColumn(30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(label, total=None)
+    with ProgressBars(
+        "padded label", "bar", "count", "elapsed", bar_width=30, transient=True
+    ) as bars:
+        shown = bars.add(label)
 
         def update(what: str, done: int, total: int) -> None:
-            bars.update(task, description=f"{label} {what}", completed=done, total=total)
+            shown.update(label=f"{label} {what}", done=done, total=total)
 
         yield update
 

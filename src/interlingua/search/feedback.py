@@ -2,10 +2,10 @@
 
 This is pseudo-relevance feedback (Rocchio 1971).
 
-A question is short, and often far from what answers it in another language. The passage that it
-finds first is mostly in its own language and right; what says the same in other languages is nearer
-to that passage than to the question. So the other languages are searched with both, q' = (q + p) /
-|q + p|, where q is the question and p the best passage.
+A question is short, and its vector is often far from passages that answer it in other languages.
+The best passage is mostly right and in the question's own language, and passages that say the same
+in other languages are nearer to it than to the question. So the other languages are searched with
+both, q' = (q + p) / |q + p|, where q is the question and p the best passage.
 """
 
 from __future__ import annotations

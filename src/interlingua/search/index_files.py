@@ -1,8 +1,8 @@
-"""The files that an index is made of: their names in it, and whether all passages can go into it.
+"""The files of an index: their names in it, and whether all their passages can be added.
 
-A passage without an id of its own belongs to its file: its id is the file's name and the number of
-its line. Here a file is named by its place, so that files of equal names in two folders do not
-share ids, and so that a file has the same ids from whatever folder it is added.
+A passage without an id of its own gets the file's name and its line number as its id. The file's
+name here includes its path, so that files with equal names in two folders do not share ids, and so
+that a file gets the same ids from whatever working directory it is added.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def file_name(path: PathLike, folder: PathLike) -> str:
 
 
 def named_files(paths: Sequence[PathLike], folder: PathLike) -> list[IndexFile]:
-    """The files to read, of which none is opened yet.
+    """The files to read; none is opened yet.
 
     Args:
         paths: of the files.
@@ -92,7 +92,7 @@ def read_files(files: Sequence[IndexFile], *, language: str | None = None) -> It
 def check_files(files: Sequence[IndexFile], *, language: str | None = None) -> None:
     """Reads all files and refuses what can't go into one index.
 
-    A fault in the last file is so found before the first passage is embedded. Memory: about 100
+    So a fault in the last file is found before the first passage is embedded. Memory: about 100
     bytes for each passage.
 
     Args:

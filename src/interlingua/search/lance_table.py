@@ -98,7 +98,7 @@ def lance_reads(folder: Path, where: str | None = None) -> Iterator[None]:
 
 
 def refuse_fragment(where: str) -> None:
-    """Refuses a condition of which LanceDB would read only a part.
+    """Refuses a condition if LanceDB would read only a part of it.
 
     Of ``1 = 1); id = 'a'`` it reads ``1 = 1``, which is true of every passage.
 
@@ -127,7 +127,7 @@ def sql_strings(values: Iterable[str]) -> str:
 
 def text_key(text: str) -> int:
     """A digest of 8 bytes; a signed integer, as Arrow's int64."""
-    # Half of a surrogate pair, which JSON can hold, is no UTF-8; its digest is needed all the same.
+    # Half of a surrogate pair, which JSON can hold, is not UTF-8; its digest is still needed.
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 

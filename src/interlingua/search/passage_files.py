@@ -60,7 +60,7 @@ def read_passages(
             also .gz, .xz, .zst.
         language: any code, of passages that name none; by default that in the file's name
             (``de.txt``), if any.
-        name: of the file, with which the ids of its passages begin; by default without its folder.
+        name: of the file, which the ids of its passages begin with; by default without its folder.
 
     Raises:
         DataError: the file is missing or damaged, or a record has no text.

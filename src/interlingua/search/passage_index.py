@@ -1,4 +1,4 @@
-"""An index of passages on disk: LanceDB's table, and the model that its vectors are of.
+"""An index of passages on disk: LanceDB's table, and the model that made its vectors.
 
 ``DIR/index.json`` names the model with the digest of its weights, and the prompts.
 ``DIR/passages.lance`` holds the passages with their vectors of length 1. Passages are added in
@@ -207,8 +207,8 @@ class PassageIndex:
         Args:
             passages: any number.
             embed: their vectors, of length 1.
-            files: names of files of which all passages are given; what else the index has of them
-                is deleted.
+            files: names of files that are given with all their passages; other passages of these
+                files are deleted from the index.
             progress: is called with the number of passages that are committed.
 
         Raises:
@@ -299,7 +299,7 @@ class PassageIndex:
         """Brings the indexes of words and of vectors up to date and joins the commits.
 
         Args:
-            approximate: make an index of vectors (IVF-PQ), by which ``nearest`` is approximate and
+            approximate: make an index of vectors (IVF-PQ), which makes ``nearest`` approximate and
                 many times faster.
 
         Raises:

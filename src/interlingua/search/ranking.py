@@ -49,13 +49,13 @@ def merged(rankings: Sequence[Sequence[Hit]], top: int) -> list[Hit]:
 
 
 def followed(hits: Sequence[Hit], others: Sequence[Hit], top: int) -> list[Hit]:
-    """Hits, and behind them those of another ranking that are not among them, ``top`` together."""
+    """The first ``top`` hits of one ranking followed by those that only another ranking has."""
     ids = {hit.id for hit in hits}
     return [*hits, *(hit for hit in others if hit.id not in ids)][:top]
 
 
 def first_of_each_language(hits: Sequence[Hit], most: int) -> list[Hit]:
-    """Hits in their order, of every language no more than the first ``most``."""
+    """Hits in their order, at most the first ``most`` of every language."""
     counts: Counter[str] = Counter()
     kept = []
     for hit in hits:

@@ -56,7 +56,7 @@ def described(
     """
     names = sorted(model.encoder.settings.prompts)
     prompt: dict[str, Any] = {"type": "string", "pattern": ENDS_WITHOUT_WORD}
-    # An empty enum is no schema.
+    # An empty enum is not a schema.
     if names:
         prompt = {"anyOf": [{"enum": names}, prompt]}
     values = {

@@ -1,10 +1,10 @@
-"""Fills the bank of a frozen teacher's vectors before the first step, once, part by part.
+"""Fills the bank of a frozen teacher's vectors once, before the first step, part by part.
 
-What a run will read is known before it begins, as each batch is a pure function of (seed, step). So
-the bank holds the sentences that this run reads and no others, unless they are fewer than the
-negatives of a step: then the steps that would follow the run's last add theirs. Parts of ``PART``
-sentences are shared out over the processes, and each is written by itself; a run that is killed
-meanwhile goes on behind the parts that are there.
+Each batch is a pure function of (seed, step), so it is known before a run begins which sentences it
+will read. The bank holds these sentences and no others, unless they are fewer than the negatives of
+a step: then the sentences of the steps that would follow the last one are added. Parts of ``PART``
+sentences are distributed over the processes and written one by one; if the run is killed meanwhile,
+the next one computes only the missing parts.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def fill_banks(
 ) -> float:
     """Gives each part of an objective that learns from a bank its bank.
 
-    It is made now unless it is there.
+    A bank that does not exist yet is made now.
 
     Args:
         objective: as it is before the first step.

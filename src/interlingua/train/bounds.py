@@ -1,7 +1,7 @@
 """The smallest and the largest number that each option of a run may be.
 
-Not advice: between them an option may still be a bad choice. Beyond them nothing can work, or the
-process dies of it, and an error with the option's name is better.
+The bounds are not advice: a value between them may still be a bad choice. A value beyond them can't
+work or would crash the process, so it is refused with an error that names the option.
 """
 
 from __future__ import annotations

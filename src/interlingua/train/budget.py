@@ -1,8 +1,8 @@
 """How many steps fit into a time budget: measured on a throwaway copy, then fixed.
 
-Once fixed, the number of steps stands in the run's config.toml, so that the run can be repeated on
-another machine. A copy of the objective makes some steps, an evaluation and a checkpoint; from
-their times follows the largest number of steps that fits, with what else a run of that length does.
+A copy of the objective makes some steps, an evaluation and a checkpoint. Their times give the
+largest number of steps that fits into the budget together with its evaluations and checkpoints.
+This number is written to the run's config.toml, so that the run can be repeated on another machine.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOST_STEPS = 40
 MOST_OVERHEAD = 1 / 3
 """Of the budget, for evaluations and checkpoints; beyond it they are spaced."""
 SPACED = (0.2, 0.25, 0.34, 0.5)
-"""Shares of the run, one of which is enough; else both are made at the end alone."""
+"""Intervals that are tried, as shares of the run; if none fits, both are made only at the end."""
 FEW_STEPS = 50
 """Fewer than this are reported."""
 SPARE = 1.2

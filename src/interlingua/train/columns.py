@@ -1,4 +1,4 @@
-"""Texts into columns of tokens, a chunk at a time.
+"""Turns texts into columns of tokens, a chunk at a time.
 
 Neither all texts nor all Python integers are held at once: a token takes four bytes in an array,
 and some thirty as an integer in a list.

@@ -1,8 +1,8 @@
 """The configuration of a training run: six TOML sections as frozen dataclasses.
 
-Each section checks its own numbers as it is made, so that a mistake is reported before any data is
-read. How they are read and written stands at the end; [method] is read in two steps, as its schema
-is that of the method it names.
+Each section checks its own numbers when it is made, so that a mistake is reported before any data
+is read. Reading and writing are at the end of the module; [method] is read in two steps, since its
+schema depends on the method it names.
 
 Options are called as in Hugging Face's ``TrainingArguments`` where they mean the same. A number of
 steps may be given as a fraction below 1, which means that share of the whole run.
@@ -228,9 +228,9 @@ class ScheduleConfig:
     """Steps of linear warm-up, or a share of the run; ramp takes none, as its warm-up is the
     run."""
     warmup_start: float | None = None
-    """Share of the peak in step 0 (0 as in BYOL, 0.1 as in MEXMA's code), from which the peak is
-    reached in step ``warmup_steps``; default: the peak is reached in the last step of the warm-up,
-    and none is spent at 0."""
+    """Learning rate in step 0, as a share of the peak (0 as in BYOL, 0.1 as in MEXMA's code); the
+    peak is then reached in step ``warmup_steps``. Default: the peak is reached in the last step of
+    the warm-up, and no step has a learning rate of 0."""
 
     def __post_init__(self) -> None:
         if self.warmup_steps < 0:

@@ -1,4 +1,4 @@
-"""In what two configs differ, key by key."""
+"""The differences of two configs, key by key."""
 
 from __future__ import annotations
 

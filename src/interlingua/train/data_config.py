@@ -168,7 +168,7 @@ class DataConfig:
             raise ConfigError(
                 "data: nothing to train on; give corpus, the folder that interlingua prepare wrote"
             )
-        # refuses what is no pair of languages; whether the corpus has it is seen when it is opened
+        # refuses what is not a pair of languages; whether the corpus has it shows when it is opened
         for name in self.language_pairs:
             named_pair(name)
 

@@ -1,8 +1,9 @@
 """A student's new linear layer begins as the least-squares map to its teachers' vectors.
 
-Several teachers joined by their principal components span a space that no encoder starts in: its
-vectors and the targets differ by a rotation at least, which the transformer would have to learn
-layer by layer. That rotation is known before the first step, from the sentences of the bank alone.
+The joined principal components of several teachers span a space that no encoder starts in: its
+vectors and the targets differ at least by a rotation, which the transformer would have to learn
+layer by layer. This module computes that rotation before the first step, from the sentences of the
+bank.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ RIDGE = 1e-3
 def fit_dense(
     encoder: Encoder, sentences: Sequence[list[int]], language: str, bank: TeacherBank
 ) -> None:
-    """Sets the encoder's last linear layer, which is the identity so far.
+    """Sets the encoder's last linear layer, which is still the identity.
 
     Args:
         encoder: the student.

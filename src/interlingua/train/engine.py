@@ -4,7 +4,8 @@ All processes run the same program and make the same decisions, each on its own 
 batch. DDP averages their gradients in the backward pass. A loss that compares rows of all processes
 gathers the embeddings with gradients (``all_gather_grad``) and is computed whole by each, which
 makes the average the gradient of one process on the whole batch. With FSDP each process holds a
-shard of every weight, and one copy on the CPU is put together to evaluate and to save.
+shard of every weight, and the main process gathers one whole copy on the CPU to evaluate and to
+save.
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ class Engine:
     def any_at(self, flag: bool, step: int) -> bool:
         """``any``, but several processes ask one another only every few steps.
 
-        Each time a GPU has to wait.
+        Asking makes the GPUs wait.
         """
         return (self.world_size == 1 or step % AGREE_EVERY_STEPS == 0) and self.any(flag)
 

@@ -1,7 +1,8 @@
 """The output of a run: a bar or plain lines, records in metrics.jsonl, TensorBoard files.
 
-A record is one line of JSON. After a run was killed, records of steps behind its last checkpoint
-are dropped when it goes on, as those steps are made again: the file is that of a run that was not.
+A record is one line of JSON. When a killed run goes on, records of steps after its last checkpoint
+are dropped, as these steps are made again. So the file is the same as that of a run that was not
+killed.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import IO, Any, Self
 import torch
 from jaxtyping import Float
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from torch import Tensor, nn
 
 from interlingua.errors import DataError, InterlinguaError, import_extra
 from interlingua.files import atomic_write
 from interlingua.json_text import parse_json
 from interlingua.processes import is_first_process
+from interlingua.progress_bars import Column, ProgressBar, ProgressBars
 from interlingua.runtime import duration
 from interlingua.train.checkpoint import TrainState, checkpoints_in
 from interlingua.train.config import TrainConfig
@@ -137,7 +138,7 @@ def require_finite(objective: nn.Module, engine: Engine, checkpoints: Path, step
 
 @contextlib.contextmanager
 def in_words_of_training(checkpoints: Path, step: int) -> Iterator[None]:
-    """Turns an evaluation's error on vectors that are not finite into one on the run's settings.
+    """Turns an error about vectors that are not finite into one about the run's settings.
 
     Args:
         checkpoints: where they are, for the message.
@@ -203,26 +204,21 @@ class RunLog:
         if tensorboard is not None:
             self._board = _summary_writer(tensorboard, step)
         self._started = time.perf_counter()
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
+        self._bars: ProgressBars | None = None
+        self._bar: ProgressBar | None = None
         if progress and self._console.is_terminal:
-            columns = (
-                SpinnerColumn(),
-                BarColumn(24),
-                MofNCompleteColumn(),
-                TextColumn("{task.description}"),
-            )
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._task = self._bar.add_task("", total=max_steps, completed=step)
+            columns: tuple[Column, ...] = ("spinner", "bar", "count", "label")
+            self._bars = ProgressBars(*columns, bar_width=24, console=self._console, transient=True)
+            self._bar = self._bars.add(total=max_steps, done=step)
 
     def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
+        if self._bars is not None:
+            self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._bars is not None:
+            self._bars.stop()
         if self._board is not None:
             self._board.close()
         self._file.close()
@@ -230,7 +226,7 @@ class RunLog:
     def advance(self, step: int) -> None:
         """Moves the bar."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=step)
+            self._bar.update(done=step)
 
     def train(self, step: int, losses: Mapping[str, float], **rates: float) -> None:
         """Records and shows the losses since the last record, learning rate and speed."""
@@ -248,7 +244,7 @@ class RunLog:
             loss += f" = {' + '.join(terms)}"
         line = f"{loss} | {rates['pairs_per_second']:,.0f} pairs/s | {duration(left)} left"
         if self._bar is not None:
-            self._bar.update(self._task, completed=step, description=line)
+            self._bar.update(done=step, label=line)
         elif self._shown:
             self._console.print(f"step {step}/{self._max_steps} | {line}", soft_wrap=True)
 
@@ -315,6 +311,7 @@ class SilentLog(RunLog):
     """The log of the processes that are not the main one."""
 
     def __init__(self) -> None:
+        self._bars = None
         self._bar = None
         self._board = None
         self._shown = False

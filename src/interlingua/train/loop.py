@@ -1,8 +1,9 @@
 """The training loop: read ``train`` from top to bottom.
 
 Step t is a pure function of (state, seed, t): its batch comes from the plan, its random numbers
-from a seed of its own, its learning rate from the schedule. So a checkpoint needs neither loader
-nor generator state, and a run that was killed and resumed ends with the bytes of one that was not.
+from a seed of its own, its learning rate from the schedule. So a checkpoint needs no state of a
+data loader or random generator, and a run that was killed and resumed ends with the same bytes as
+an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -290,7 +291,7 @@ def _train(  # noqa: C901 - one function that one reads from top to bottom
                     f"step {done} | the budget of {pace.budget_seconds:,.0f} s is spent: stopping"
                 )
                 break
-            clock.leave_out()  # evaluations and checkpoints are no part of the speed
+            clock.leave_out()  # evaluations and checkpoints are not part of the speed
 
         # The end: the last model is saved too, next to the best.
         engine.refresh(unsharded, objective)

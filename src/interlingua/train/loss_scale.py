@@ -48,7 +48,7 @@ class LossScale:
                 weight.grad.mul_(1 / self.value)
 
     def is_finite(self, norm: Float[Tensor, ""]) -> bool:
-        """Whether the step is to be made, by the norm of all gradients; without a scale always.
+        """Whether the norm of all gradients is finite; always true without a scale.
 
         The only place where a step in fp16 waits for the GPU.
         """

@@ -1,6 +1,7 @@
-"""What allocators do with freed memory: a training step asks for about the same again right away.
+"""Settings of memory allocators: a training step needs the memory again that the last one freed.
 
-The C library's is to keep it, and torch's on a GPU to use it for blocks of another size too.
+The C library's allocator is made to keep freed memory, and torch's on a GPU to reuse it for blocks
+of other sizes too.
 """
 
 from __future__ import annotations

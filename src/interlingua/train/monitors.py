@@ -1,8 +1,8 @@
-"""Has the embedding space collapsed? Three numbers that tell, and a line on what to do about it.
+"""Has the embedding space collapsed? Three measures of it, and a line on what to do about it.
 
-A loss without negatives is low where all sentences have one embedding, so it does not tell.
-Complete collapse shows in the spread of each dimension and in the cosines of different sentences;
-collapse to a few directions shows in the effective rank.
+A loss without negatives is low if all sentences have the same embedding, so it does not show a
+collapse. Complete collapse shows in the spread of each dimension and in the cosines of different
+sentences; collapse to a few directions shows in the effective rank.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The feed of sentences without translations: normalized and decontaminated as pairs are.
 
-A file is read once and in chunks, whatever its size; of what is left a reservoir draws by a seed.
+A file is read once and in chunks, whatever its size; a seeded reservoir samples the sentences that
+are kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A run with a time budget, on a machine that may have become slower since the steps were counted.
 
-By default all steps are made, however long they take, as only then is the run repeatable. With
-``stop_at_budget`` the run ends in time: where the time runs ahead of the steps, the learning rate
-follows the time, so that it still ends low.
+By default all steps are made, however long they take, since only then the run is repeatable. With
+``stop_at_budget`` the run ends in time: if it is behind, the learning rate follows the time instead
+of the steps, so that it still ends low.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from interlingua.train.engine import Engine
 TELLING_SHARE = 0.1
 """Of the steps, after which the time of the whole run is estimated."""
 LATE = 1.25
-"""Times the budget, from which a run is called late."""
+"""A run that will take longer than this many times its budget is called late."""
 
 
 class Pace:

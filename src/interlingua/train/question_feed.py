@@ -1,7 +1,7 @@
 """The feed of questions: files read one question at a time, tokenized, and split.
 
-A passage that answers several questions, or is the hard negative of others, is held once. Questions
-are held out with all that share their passage, so that none to validate on was trained on.
+A passage that answers several questions, or is the hard negative of others, is held once. All
+questions that share a passage are held out together, so that no validation passage was trained on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a run leaves: its result, and the clock that its figures come from.
 
-The last record of metrics.jsonl holds the result, so that a run that has ended can say so again
-without computing anything.
+The last record of metrics.jsonl holds the result, so that the result of a finished run can be read
+again without computing anything.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 With a vocabulary of 250,000 words most weights of a small model are its table of word embeddings,
 and most rows of it belong to words that the corpus does not have. Their gradient and moments are
-zero in every step, and plain AdamW reads and writes all of them. Here only the rows that have moved
-are gone through, some at a time; the others are decayed, which is one product for the whole table.
+zero in every step, and plain AdamW reads and writes all of them. Here only rows that have had a
+gradient are updated, some at a time; all others are decayed by one product over the whole table.
 """
 
 from __future__ import annotations

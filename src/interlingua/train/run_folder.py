@@ -1,4 +1,4 @@
-"""The folder of a run: what lies where, and whether a config goes on with the run that is in it."""
+"""The folder of a run: its files, and whether a config continues the run that is in it."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class RunFolder:
         manifest = self.read_manifest()
         if "requested" not in manifest:
             raise CheckpointError(
-                f"{self.manifest}: names no requested config; start over with --resume never"
+                f"{self.manifest}: the requested config is missing; start over with --resume never"
             )
         given = train_config_from(manifest["requested"], where=str(self.manifest))
         ignore = frozenset(f"run.{key}" for key in (*MAY_CHANGE, DEVICES))

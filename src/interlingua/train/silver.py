@@ -1,4 +1,4 @@
-"""A stage that trains nothing: it makes silver pairs for the stage after it.
+"""A stage without training: it makes silver pairs for the stage after it.
 
 A sentence encoder finds each sentence's neighbors, a cross-encoder scores the pairs (Augmented
 SBERT, Thakur et al. 2021).
@@ -51,7 +51,7 @@ def silver(config: SilverConfig, folder: Path) -> SilverReport:
 
     Raises:
         CheckpointError: a model can't be read.
-        DataError: the gold pairs can't be read, or are no training pairs.
+        DataError: the gold pairs can't be read, or are not training pairs.
     """
     device = choose_device()
     encoder = Encoder.load(config.sentence_encoder).to(device)

@@ -336,7 +336,7 @@ def _resolved(
     # The path is known before the stage has run; whether it is there is seen when it is due.
     if stage not in kinds:
         raise ConfigError(
-            f"{where}: {value} names no earlier stage{did_you_mean(stage, list(kinds))}"
+            f"{where}: {value} does not name an earlier stage{did_you_mean(stage, list(kinds))}"
         )
     if product not in PRODUCTS[kinds[stage]]:
         offered = ", ".join(f"{{{stage}.{name}}}" for name in PRODUCTS[kinds[stage]])
@@ -368,7 +368,7 @@ def _read_record(output: Path) -> dict[str, Any]:
     unknown = [name for name, stage in record.items() if "requested" not in stage]
     if unknown:
         raise CheckpointError(
-            f"{path}: stage {unknown[0]} names no requested config; start all over with --resume"
+            f"{path}: stage {unknown[0]} has no requested config; start all over with --resume"
             " never"
         )
     return record

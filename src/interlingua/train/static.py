@@ -1,7 +1,7 @@
 """Token vectors trained on parallel text, by any method of [method].
 
-They start as a transformer's vectors of single tokens. A sentence is then embedded by the vectors
-of its tokens, without any layer.
+They start as a transformer's vectors of single tokens. A sentence's vector is then pooled from its
+tokens' vectors, without any layer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How strongly each term of a loss pulls at the weights: the norm of its gradient.
 
-The value of a term says little about that: a term may be large and flat. Here the loss is computed
-once more, without dropout, and each of its terms is differentiated by itself. Nothing of the run is
-touched: the gradients are returned by autograd instead of being added to the weights', and the
-random numbers go on where they were.
+The value of a term says little about its influence: a term may be large and flat. Here the loss is
+computed once more, without dropout, and each of its terms is differentiated by itself. The run is
+not affected: autograd returns the gradients instead of adding them to the weights', and the state
+of the random numbers is restored.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _align_lists(options: AlignOptions, config: AlignConfig) -> Links:
     names = ("documents", "output", "texts", "gold", "split", "source_column", "target_column")
     for name in names:
         if getattr(options, name):
-            raise ConfigError(f"{name} goes with documents in files; drop it, or name two files")
+            raise ConfigError(f"{name} is only for documents in files; drop it, or name two files")
     encode, _ = open_model(options, identified=False)
     aligner = Aligner(
         encode,

@@ -260,7 +260,7 @@ class Evaluation:
         if options.devices is not None:
             # After this the cache holds the passages' vectors, and what follows only scores.
             embed_parts(options, run_evaluate, progress)
-        # None leaves the model's own prompt; an empty text is no prompt.
+        # None leaves the model's own prompt; an empty text is not a prompt.
         roles = {"query": options.query_prompt, "passage": options.passage_prompt}
         how: Any = {
             "role_prompts": {role: text for role, text in roles.items() if text is not None}

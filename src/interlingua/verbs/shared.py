@@ -228,7 +228,7 @@ def _is_input(name: str) -> bool:
     # A folder is a model's; an installed model may be called as a prefix of files is.
     if Path(name).is_dir() or installed_model_entry(name) is not None:
         return False
-    # What is left are patterns, and the common prefix of two files, which is no file itself.
+    # What is left are patterns, and the common prefix of two files, which is not a file itself.
     has_files = any(mark in name for mark in WILD) and bool(glob.glob(name))
     return has_files or is_moses_name(name)
 

@@ -94,7 +94,7 @@ class ForeignEncoder(abc.ABC):
 
     @classmethod
     def own_options(cls, choices: Choices, backend: str) -> tuple[Any, tuple[str, ...]]:
-        """The backend's own options, and those of them that change vectors and are no defaults.
+        """The backend's own options, and those of them that change vectors and are not defaults.
 
         A field with ``{"changes_vectors": False}`` in its metadata is left out of the latter.
         """
@@ -162,7 +162,7 @@ def as_vectors(found: Any) -> Float32[ndarray, " *shape"]:
     """What an encoder gave as numbers.
 
     Raises:
-        TaskError: it is no array of numbers, or its rows have unequal lengths.
+        TaskError: it is not an array of numbers, or its rows have unequal lengths.
     """
     try:
         # PyTorch's, which may be on a GPU, want gradients or be of a type NumPy lacks.

@@ -1,4 +1,4 @@
-"""Chooses the backend that computes a model's vectors; what loads any encoder by its name."""
+"""Loads any encoder by its name, with the backend that computes its vectors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def encode_function(
     device: str | None = None,
     settings: Sequence[str] = (),
 ) -> Callable[..., Float32[ndarray, "n d"]]:
-    """What turns texts into vectors, for those who want no more.
+    """A function that turns texts into vectors, for callers that need nothing else.
 
     See ``encode`` and ``ForeignEncoder.encode``.
 

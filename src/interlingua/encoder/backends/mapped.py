@@ -76,7 +76,7 @@ class MappedEncoder(ForeignEncoder):
         """See ``ForeignEncoder.load``; ``model`` is a folder that ``interlingua debias`` wrote.
 
         Raises:
-            CheckpointError: it is no such folder, or damaged.
+            CheckpointError: it is not such a folder, or is damaged.
             ConfigError: the map needs the language of every text, or the folder names code or a
                 server, and the user has not marked it as trusted.
         """

@@ -231,7 +231,7 @@ def _graph(folder: Path, file: str) -> Path:
 
 def _session(graph: Path, device: str) -> tuple[Any, str]:
     onnxruntime = import_extra("onnxruntime", extra="onnx")
-    # CPUExecutionProvider, CUDAExecutionProvider; the number of a device is no part of the name.
+    # CPUExecutionProvider, CUDAExecutionProvider; the number of a device is not part of the name.
     provider = f"{device.partition(':')[0].upper()}ExecutionProvider"
     if provider not in onnxruntime.get_available_providers():
         raise ConfigError(
@@ -269,7 +269,7 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
         *(name for name, rank in ranks.items() if rank == 3),
     ]
     pooled = [name for name in POOLED if ranks.get(name) == 2]
-    # Next to token states, BERT's pooler_output is no sentence vector.
+    # Next to token states, BERT's pooler_output is not a sentence vector.
     if not pooled and not tokens:
         pooled = [name for name, rank in ranks.items() if rank == 2]
     if pooled and pooling is None:
@@ -281,8 +281,7 @@ def _output(session: Any, graph: Path, *, pooling: str | None) -> tuple[str, boo
             f"{graph} pools by itself and gives no token states; drop the pooling option"
         )
     raise CheckpointError(
-        f"{graph}: gives {', '.join(ranks)}; neither token states nor a vector per text is among"
-        " them"
+        f"{graph}: gives {', '.join(ranks)}; expected token states or a vector per text among them"
     )
 
 

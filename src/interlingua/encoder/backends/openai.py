@@ -100,8 +100,8 @@ class OpenAIEncoder(ForeignEncoder):
         url = (self.options.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
         if "://" in model:
             raise ConfigError(
-                f"{model!r} is an address, and the model's name is expected, as the endpoint calls"
-                f" it; the address goes into openai.base_url or ${URL_VARIABLE}"
+                f"invalid model {model!r}: expected the model's name at the endpoint, got an"
+                f" address; give that as openai.base_url or ${URL_VARIABLE}"
             )
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -210,7 +210,7 @@ class OpenAIEncoder(ForeignEncoder):
     def _reason(self, error: urllib.error.HTTPError) -> str:
         """What the endpoint says of a failure, in one line and without the key."""
         answer = error.read(2000).decode("utf-8", "replace")
-        # {"error": {"message": TEXT}}, {"error": TEXT}, or a text that is no JSON.
+        # {"error": {"message": TEXT}}, {"error": TEXT}, or a text that is not JSON.
         with contextlib.suppress(ValueError, AttributeError):
             found = json.loads(answer).get("error", answer)
             if isinstance(found, dict):

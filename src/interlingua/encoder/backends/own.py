@@ -23,7 +23,7 @@ from interlingua.errors import ConfigError
 
 
 class OwnEncoder:
-    """An ``Encoder`` with the pooling and the dtype it is to be evaluated with.
+    """An ``Encoder`` with the pooling and the dtype to evaluate it with.
 
     Args:
         encoder: a loaded one.

@@ -28,7 +28,7 @@ class VectorsEncoder(ForeignEncoder):
 
     The text of row i stands in line i. An array of a ``.npz`` file has the array's name, or that of
     the file where it holds one. Texts are compared without regard to the white space around and
-    between words. Of a text that stands there twice the first vector is taken.
+    between words. If a text occurs twice, its first vector is taken.
 
     Args:
         folder: with the files.

@@ -23,8 +23,8 @@ from interlingua.json_text import parse_json, read_json_text
 from interlingua.languages import resolve
 
 MISALIGNED = "misaligned"
-"""The kind of a line of which nothing is known, and of an error that is no altered form of the
-right sentence."""
+"""The kind of a line without a known kind, and of an error that is not an altered form of the right
+sentence."""
 GENERATED = "generated_"
 """In front of the kinds of what ``corpus.hard_negatives`` made, which tells it from LASER's set."""
 _FILE = re.compile(r"([A-Za-z]{2,3}(?:_[A-Za-z]{4})?)_augmented\.(txt|devtest|dev)")

@@ -122,7 +122,7 @@ def read_bucc(files: BuccFiles) -> BuccSplit:
     """Reads a split with its gold pairs.
 
     Raises:
-        DataError: a file is missing or empty, a line is no id TAB sentence, an id or a gold pair
+        DataError: a file is missing or empty, a line is not id TAB sentence, an id or a gold pair
             stands there twice, or a gold pair names an id that is not in the texts.
     """
     source = _read_text(files.source)

@@ -227,7 +227,7 @@ def _decoded(text: str) -> str:
 
 
 def _read_own(path: Path) -> LabeledTexts:
-    # also in .jsonl.gz, which is no suffix of Path
+    # also in .jsonl.gz, which is not a suffix of Path
     if ".jsonl" in path.name:
         return _read_json(path, "label", "text")
     return read_table(path, 0, 1, columns=2)

@@ -76,7 +76,7 @@ def choose_languages(
             nothing.
 
     Raises:
-        DataError: something wanted is no language.
+        DataError: something wanted is not a language.
         LanguageAbsentError: something wanted has no file here.
     """
     if wanted is None:
@@ -139,7 +139,7 @@ def language_pair(item: str) -> tuple[str, str] | None:
     """The full codes of ``de-fr``; None for what is one language.
 
     A region or script behind a language is spelled with capitals or digits (``pt-BR``, ``zh-Hans``)
-    or decides how the language is written (``zh-tw``); so ``en-de`` is no English of Germany.
+    or decides how the language is written (``zh-tw``); so ``en-de`` is not the English of Germany.
     """
     first, dash, second = item.partition("-")
     if not dash or _REGION_OR_SCRIPT.fullmatch(second):

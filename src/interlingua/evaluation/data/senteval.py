@@ -79,7 +79,7 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
         }
         found["TREC"] = functools.partial(_read_plain, files)
     for below in (folder / "MRPC", folder.parent / "mrpc"):
-        # alone it is no folder of SentEval's
+        # alone it is not a folder of SentEval's
         if found and "MRPC" not in found and mrpc_file(below, "train"):
             found["MRPC"] = functools.partial(_read_mrpc, below)
     return found

@@ -157,7 +157,7 @@ def read_scored_pairs(file: SimilarityFile) -> JudgedPairs:
 
     Raises:
         DataError: a file is missing or empty, a row has too few columns, an empty text or a
-            judgment that is no number, or texts and judgments have unequal lengths.
+            judgment that is not a number, or texts and judgments have unequal lengths.
     """
     pairs = JudgedPairs([], [], [], 0)
     unjudged = 0

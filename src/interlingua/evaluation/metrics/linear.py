@@ -35,7 +35,7 @@ def class_numbers(labels: Sequence[str], classes: Sequence[str]) -> Int64[ndarra
     """The index of each label among the classes.
 
     Raises:
-        KeyError: a label is no class.
+        KeyError: a label is not a class.
     """
     number_of = {label: number for number, label in enumerate(classes)}
     return np.array([number_of[label] for label in labels], dtype=np.int64)

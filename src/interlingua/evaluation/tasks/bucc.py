@@ -142,8 +142,8 @@ class BuccTask(StreamedTask):
 class BuccMargin(BuccTask):
     """LASER's protocol (Artetxe & Schwenk 2019; ``bucc.sh``): threshold from training, F1 on test.
 
-    Equal texts of a side are one text; a pair of which a side's text stands there more than once is
-    dropped after the matching, and its gold pair counts as missed. Where the test gold, which was
+    Equal texts of a side are one text; a pair is dropped after the matching if the text of one side
+    occurs more than once, and its gold pair counts as missed. Where the test gold, which was
     published late, is not there, nothing was held out: then ``best_f1`` is F1 at the threshold that
     is best for the very same data, and ``f1_crossvalidated``, the main metric, that of two halves
     of the source sentences, each with the other's threshold.

@@ -127,7 +127,7 @@ class ClassificationTask(LanguageTask):
 
 
 def _check_labels(sets: Sequence[LabeledLanguage], folder: Path) -> None:
-    """Refuses texts of which the label is in no training set of their domain."""
+    """Refuses texts with a label that is in no training set of their domain."""
     for one in sets:
         # of all languages: zero-shot transfer learns from another one
         known: set[str] = set()

@@ -26,7 +26,7 @@ from interlingua.runtime import Progress
 
 @dataclass(frozen=True, kw_only=True)
 class MarginSearch(TranslationTask):
-    """The share of sentences of which the best neighbor is not the translation (LASER's xsim).
+    """The share of sentences with a best neighbor that is not their translation (LASER's xsim).
 
     All three margins are computed from one search: ratio, which is the main metric,
     ``..._distance`` and ``..._absolute``. A group has the mean over its languages and, as

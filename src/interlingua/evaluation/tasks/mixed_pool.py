@@ -50,8 +50,8 @@ class MixedPool(LanguageTask):
 
     - ``accuracy_own_pool``: the translation is nearer than all other lines of its own language;
     - ``accuracy_mixed_pool``: it is nearer than all other lines of all languages, the query's own
-      language included. The query's other translations are no candidates, so it is never the higher
-      of the two;
+      language included. Other translations of the query are not candidates, so it is never the
+      higher of the two;
     - ``mixed_pool_drop``: the first minus the second;
     - ``same_language_bias``: share of sentences with a nearest other sentence of their own
       language, although their translations are in the pool;
@@ -133,7 +133,7 @@ class MixedPool(LanguageTask):
         files = choose_files(data, self.languages, also=self._also(data))
         folder = next(iter(files.values())).parent
         check_enough(list(files), LEAST_LANGUAGES, self.languages, folder)
-        # without the English that was added: it is no part that could be left out
+        # without the English that was added: it is not a part that could be left out
         return list(choose_files(data, self.languages))
 
     def _also(self, data: Path) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ def _scores_by_line(pool: Pool) -> dict[str, ndarray]:
 def _examples(
     pool: Pool, vectors: Float32[ndarray, "l n d"], texts: ParallelTexts, limit: int
 ) -> dict[str, tuple[Example, ...]]:
-    """Sentences of which some translation was not found in the mixed pool, by language."""
+    """Sentences with a translation that was not found in the mixed pool, by language."""
     found = {}
     for number, code in enumerate(texts.languages):
         # of the translations of a line at least one was not found

@@ -203,7 +203,7 @@ class STS12to16(SimilarityTask):
         means = {}
         for metric in of_years[0]:
             means[metric] = float(np.mean([of_year[metric] for of_year in of_years]))
-        # the mean of the years' bounds is no interval: that of the mean is taken of resamples
+        # the mean of the years' bounds is not an interval: that of the mean comes from resamples
         if self.resamples:
             repeats = []
             for chosen in years.values():

@@ -168,7 +168,7 @@ class XSimPPGenerated(MarginSearch):
     def notes(self, altered: Sequence[Altered]) -> list[str]:
         """Counts, and the kinds that nothing could be altered by."""
         made = {one.kind for one in altered}
-        # a kind without altered sentences has no errors, which is no merit of the encoder
+        # a kind without altered sentences has no errors, which is not to the encoder's credit
         lacking = [kind for kind in self.kinds if kind not in made]
         notes = super().notes(altered)
         notes.append(

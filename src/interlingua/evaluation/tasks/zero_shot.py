@@ -104,7 +104,7 @@ class ZeroShotTask(ClassificationTask):
         return found
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
-        """The directions between languages, from and to English, and those that are no transfer."""
+        """The directions between languages, from and to English, and those without transfer."""
         return _members(found.subsets)
 
     def means(

@@ -1,14 +1,14 @@
-"""Approximate nearest neighbors, on request alone; what is found is scored exactly.
+"""Approximate nearest neighbors, used only on request; the neighbors found are scored exactly.
 
 ``ivf`` and ``hnsw`` are indexes of FAISS, which look at a part of the other side. ``binary`` and
 ``int8`` look at all of it, but in bits or bytes, so that memory holds 32 or 4 times as many
 vectors.
 
-Their similarities are rough, so a search among codes has two stages. The first one compares each
-query with what all codes stand for (signs, or the lower ends of int8's steps) and keeps more
-candidates than are wanted. The second one reads the full vectors of these candidates alone, which
-may stay on disk, and ranks them by their exact inner products. Queries stay in float32 in both
-stages: rounding them too would lose more.
+Similarities of codes are rough, so a search among codes has two stages. The first one compares each
+query with the vectors that the codes stand for (signs, or the lower ends of int8's steps) and keeps
+more candidates than are requested. The second one reads the full vectors, which may stay on disk,
+of these candidates alone and ranks them by their exact inner products. Queries stay in float32 in
+both stages: rounding them too would lose more.
 
 ``find_approximately`` measures the recall of what it found, by searching some of the vectors
 exactly as well.

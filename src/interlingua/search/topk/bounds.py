@@ -4,8 +4,8 @@ The mathematics is in the package's docstring. Its letters are used here too: mu
 means of both sides, u and v the vectors less their means along the axes Q, p the coordinates of a
 stage.
 
-A ``Frame`` holds mu, nu and Q. A ``View`` is a block as seen from it. ``Precision`` keeps the
-lengths that the bounds are made of, and gives how far a similarity may be above its rounded
+A ``Frame`` holds mu, nu and Q. A ``View`` is a block expressed in it. ``Precision`` keeps the
+lengths that the bounds are made of, and says how far a similarity may lie above its rounded
 product.
 """
 
@@ -55,12 +55,12 @@ class Block(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Where the vectors are looked at from; any does, a fitting one makes the bounds tight.
+    """The means and axes that vectors are expressed in; any are right, good ones give tight bounds.
 
     Attributes:
         x: mu.
         y: nu.
-        axes: Q, stages of largest variance first; without, all coordinates are multiplied.
+        axes: Q, the axes of largest variance first; if None, all coordinates are multiplied.
     """
 
     x: Float32[ndarray, " d"]
@@ -96,8 +96,8 @@ class View(NamedTuple):
     Attributes:
         rest: the vectors less their mean, along the axes.
         term: of the sum that goes with each: x.nu, or mu.(y - nu).
-        size: the product of the two lengths that the term is made of, which its rounding goes by.
-        error: lengths of what turning in float32 has taken away, at most.
+        size: the product of the lengths of the term's two factors, which bounds its rounding error.
+        error: upper bound of the length that rotating in float32 has rounded away.
     """
 
     rest: Float32[Tensor, "n d"]

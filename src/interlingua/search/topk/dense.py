@@ -1,4 +1,4 @@
-"""Whole tiles of similarities, for those who need more of them than the nearest.
+"""Whole tiles of similarities, for callers that need more than the nearest neighbors.
 
 Each similarity is computed once, in float32 and by matrix products, without any bounds.
 """
@@ -22,7 +22,7 @@ EDGE = 64
 def padded_block(
     vectors: NDArray[np.floating], start: int, size: int
 ) -> tuple[Float[Tensor, "padded d"], int]:
-    """Rows of ``vectors`` as float32 with zero rows behind them, and how many are no padding.
+    """Rows of ``vectors`` as float32 with zero rows behind them, and how many are not padding.
 
     Zero rows fill the block up to a multiple of EDGE: a matrix product sums a ragged edge in
     another order than the middle, and then equal vectors would have unequal similarities.

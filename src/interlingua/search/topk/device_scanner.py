@@ -2,10 +2,10 @@
 
 A tile is one matrix product of rounded vectors. As in ``torch_scanner``, the largest bound of each
 chunk is compared with the k-th best similarity so far, and the chunks that reach it are looked at
-one by one. Here the lists are on the device too, and so are the vectors themselves: what
-reaches a bound is computed in float64 there, in the order of additions of ``dot_float64``, and
-sorted into the lists. So values and neighbors are those of the CPU, to the bit. The host waits a
-few times for each tile of a billion pairs, to know how many pairs there are to look at.
+one by one. Here the lists and the vectors themselves are on the device too: pairs with a high
+enough bound are computed there in float64, in the order of additions of ``dot_float64``, and sorted
+into the lists. So values and neighbors are those of the CPU, to the bit. The host waits a few times
+for each tile of a billion pairs, to know how many pairs there are to look at.
 
 All coordinates are multiplied at once, since a GPU is faster at products than at deciding to leave
 some out.
@@ -142,7 +142,7 @@ class DeviceScanner:
             return None
         row = places // width
         column = places % width
-        # Zero rows that fill a chunk are no vectors.
+        # Zero rows that fill a chunk are not vectors.
         if real.shape != products.shape:
             inside = ((row < real.shape[0]) & (column < real.shape[1])).nonzero()[:, 0]
             row, column = row[inside], column[inside]

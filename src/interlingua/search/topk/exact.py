@@ -182,7 +182,7 @@ def kept_bytes(device: torch.device) -> int:
 def make_scanner(
     frame: Frame, *, device: str | torch.device = "cpu", pairs: int = 0
 ) -> Scanner[Any]:
-    """The fastest way of going through pairs that there is here.
+    """The fastest scanner on this machine.
 
     Args:
         frame: of both sides.
@@ -300,6 +300,6 @@ def check_sides(x: NDArray[np.floating], y: NDArray[np.floating], k: int) -> Non
             " model"
         )
     if not x.shape[1]:
-        raise DataError("the vectors are of width 0, which tell nothing; embed the texts again")
+        raise DataError("the vectors have width 0; embed the texts again")
     if not len(x) or not len(y):
         raise DataError(f"nothing to search: {len(x)} vectors against {len(y)}")

@@ -1,9 +1,9 @@
 """Which scanner goes through the pairs on the CPU: the compiled kernel, or plain torch.
 
-Both find the same neighbors, so this is a question of time alone. Most of the kernel's variants
-were timed on some processor, and none on all of them. So before a large search both go through a
-tile of random vectors of the real width, and the rates are remembered (``kernels/rates.py``). A
-search that takes no longer than this trial has none: the kernel is taken where it runs.
+Both find the same neighbors, so only time matters. Most of the kernel's variants were timed on some
+processor, and none on all processors. So before a large search both scanners go through a tile of
+random vectors of the real width, and their rates are remembered (``kernels/rates.py``). A search
+that takes no longer than this trial is not preceded by one: it uses the kernel where that runs.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SCANNERS: dict[str, Callable[[Frame], Scanner[Any]]] = {
 }
 """By the names that ``INTERLINGUA_EXECUTOR`` has for them; each on one thread of Python."""
 TRIED_PAIRS = 2**30
-"""Pairs from which there is a trial; so many take some seconds."""
+"""Smallest number of pairs with a trial before the search; so many take some seconds."""
 ROWS = 1024
 COLUMNS = 2048
 NEIGHBORS = 4
-"""Of the trial's tile, of which several rounds take less than a second."""
+"""Sizes of the trial's tile: several rounds of it take less than a second."""
 
 
 def choose_scanner(frame: Frame, pairs: int) -> str:

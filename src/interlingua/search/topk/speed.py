@@ -1,9 +1,9 @@
 """How long a search takes here, by short trials before it.
 
-The time of a search is nearly linear in three counts: of pairs, each of which is bounded; of
-vectors that find their way into a list, each of which is computed exactly and sorted in; and of
-vectors made ready. The trials measure the seconds of each. How many vectors find their way into a
-list is known without a search, from k and the sizes (``_places``).
+The time of a search is nearly linear in three counts: the pairs (a bound is computed for each), the
+insertions into lists (each needs an exact similarity and is sorted in), and the vectors that are
+prepared. The trials measure the seconds that each takes. The number of insertions is known without
+a search, from k and the sizes (``_places``).
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ writes both files anew and then adds its line to a journal.
 - Bounded memory: a block of either side with its lists is all that is held.
 - A killed run goes on: a tile that is done twice changes nothing (``NeighborLists``), so whatever
   moment a run is killed at, the next one ends with the same bytes.
-- Several machines: tiles of the same plan may be done in folders of their own, which
-  ``join_shards`` makes one of. The tasks of many workers make lists of their tile alone, which are
+- Several machines: each may do tiles of the same plan in a folder of its own, and ``join_shards``
+  makes one folder of these. The tasks of many workers make lists of their tile alone, which are
   joined here.
 - Damage is noticed: a file of lists names its block and the tiles with pairs in it, and its zip
-  archive has a checksum of each part. Lists that are gone, damaged, swapped, or older than the
-  journal are an error, and never a block without neighbors. Lists newer than the journal are fine:
-  their tile is done again.
+  archive has a checksum of each part. Lists that are missing, damaged, swapped, or older than the
+  journal are an error; they never count as a block without neighbors. Lists newer than the journal
+  are fine: their tile is done again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ LEAST = 4096
 SAMPLED = 64
 """Vectors of a side that its digest is taken of."""
 FEW_NEIGHBORS = 64
-"""Up to which k is not what takes the memory."""
+"""Up to this k the lists are not what takes most of the memory."""
 TILES_PER_WORKER = 4
 """So that none waits long for the last one."""
 JOURNAL = "journal.txt"
@@ -124,7 +124,7 @@ class TilePlan:
         return cls(rows=rows, columns=columns, n=n, m=m, width=width, k=k, digest=digest(x, y))
 
     def begun(self, folders: Iterable[Path], memory: int) -> TilePlan:
-        """The plan by which the same search was begun in one of some folders, else this one.
+        """The plan of the same search if one of the folders holds it, else this one.
 
         A plan with blocks that do not fit into the memory is passed over.
         """
@@ -468,7 +468,9 @@ def _begin(folder: Path, plan: TilePlan, shard: tuple[int, int]) -> DoneTiles:
     """
     number, shards = shard
     if not 1 <= number <= shards:
-        raise ConfigError(f"shard {number}/{shards}: the first number goes from 1 to the second")
+        raise ConfigError(
+            f"invalid shard {number}/{shards}: the first number must be from 1 to the second"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / PLAN).exists():
         _check_plan(folder, plan)
@@ -493,7 +495,7 @@ def _check_plan(folder: Path, plan: TilePlan) -> None:
         raise ConfigError(
             f"{folder} holds no plan that can be read; choose another folder or remove it"
         ) from error
-    # JSON that is no plan at all differs in every field.
+    # JSON that is not a plan at all differs in every field.
     if not isinstance(found, dict):
         found = {}
     changed = [key for key, value in dataclasses.asdict(plan).items() if found.get(key) != value]

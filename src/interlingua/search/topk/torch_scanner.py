@@ -1,9 +1,9 @@
 """The nearest pairs of two blocks in plain torch.
 
-One matrix product of rounded vectors makes the bounds of a tile, terms included as further
-coordinates. Of every 64 bounds of a row (or 16 of a column) the largest is compared with the k-th
-best similarity so far, and only chunks that reach it are looked at one by one. What is left is
-computed once more in float32, and then exactly.
+One matrix product of rounded vectors gives the bounds of a tile; the terms of the sum are further
+coordinates. The largest of every 64 bounds of a row (or 16 of a column) is compared with the k-th
+best similarity so far, and only chunks that reach it are looked at one by one. The remaining pairs
+are computed again in float32, and those that still reach it exactly.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ class TorchScanner:
             kth_best = np.minimum(kth_best, of_y.kth_best[column])
         left = x.block.vectors
         right = y.block.vectors
-        # What is no number may be anything: hence the negation, which keeps it.
+        # A NaN may be anything: hence the negation, which keeps it.
         with np.errstate(over="ignore", invalid="ignore"):
             error = product_error(x.longest, y.longest, left.shape[1])
             bound = dot_float32(left, right, row, column) + error
