@@ -56,7 +56,12 @@ TEXTS = (ast.JoinedStr, ast.Raise)
 MESSAGES = ("print", "warn", "warning", "info", "debug", "echo", "log")
 """Functions of which a call alone only informs."""
 UNTESTED = ("__repr__", "__str__")
-PRELOADED = ("hypothesis", "schemathesis.pytest.plugin", "anyio.pytest_plugin", "scipy.stats")
+PRELOADED: tuple[str, ...] = (
+    "hypothesis",
+    "schemathesis.pytest.plugin",
+    "anyio.pytest_plugin",
+    "scipy.stats",
+)
 PRELOADED += ("torch._dynamo", "transformers", "jaxtyping")
 """Imported once and not by each run of the tests, most of which are shorter than these imports."""
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
