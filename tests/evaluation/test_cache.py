@@ -11,6 +11,7 @@ from interlingua.errors import TaskError
 from interlingua.evaluation import cache
 from interlingua.evaluation.budget import Budget, BudgetUsed
 from interlingua.evaluation.cache import CachedEncoder
+from tests.encoder.test_roles import Towers
 
 
 def test_each_text_is_embedded_once_and_comes_back_in_order(number_encoder):
@@ -144,23 +145,6 @@ def test_a_width_that_changes_is_noticed():
         encoder.vectors = np.ones((1, 5))
         with pytest.raises(TaskError, match=r"shape \(1, 5\), expected \(1, 4\)"):
             cached.encode(["b"])
-
-
-class Towers:
-    def __init__(self):
-        self.said = []
-
-    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
-        self.said.append(("any", list(texts)))
-        return np.ones((len(texts), 2))
-
-    def encode_queries(self, texts, *, language=None, batch_tokens=16_384):
-        self.said.append(("query", texts, language, batch_tokens))
-        return np.full((len(texts), 2), 2.0)
-
-    def encode_passages(self, texts, *, titles=None, language=None, batch_tokens=16_384):
-        self.said.append(("passage", texts, titles))
-        return np.full((len(texts), 2), 3.0)
 
 
 def test_the_cache_keeps_roles_apart():

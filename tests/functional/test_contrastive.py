@@ -287,13 +287,14 @@ class LargestTensor(TorchDispatchMode):
         return out
 
 
-def test_no_whole_matrix_of_logits_is_made_in_chunks(monkeypatch):
+@pytest.mark.parametrize("loss", [additive_margin_softmax, bidirectional_contrastive, infonce])
+def test_only_what_is_too_large_is_made_in_chunks(loss, monkeypatch):
     x, y = embeddings(64).requires_grad_(), embeddings(64, seed=1).requires_grad_()
-    for whole, chunk, most in ((1 << 28, 1 << 26, 64 * 64), (0, 8 * 64, 8 * 64)):
+    monkeypatch.setattr(contrastive, "CHUNK_LOGITS", 8 * 64)
+    for whole, most in ((64 * 64, 64 * 64), (64 * 64 - 1, 8 * 64)):
         monkeypatch.setattr(contrastive, "WHOLE_LOGITS", whole)
-        monkeypatch.setattr(contrastive, "CHUNK_LOGITS", chunk)
         with LargestTensor() as seen:
-            additive_margin_softmax(x, y).backward()
+            loss(x, y).backward()
         assert seen.most == most
 
 

@@ -94,6 +94,23 @@ def test_under_autocast_products_are_half_and_sums_are_not(path):
         torch.testing.assert_close(one, other, rtol=0.05, atol=2e-3)
 
 
+def test_a_model_in_half_precision_is_near(path):
+    h, w, b, y = inputs(50, 300, 32, dtype=torch.bfloat16)
+    losses = linear_cross_entropy(h, w, b, y, tile=64)
+    assert losses.dtype == torch.bfloat16
+    wanted = F.cross_entropy(F.linear(h.float(), w.float(), b.float()), y, reduction="none")
+    torch.testing.assert_close(losses.float(), wanted, rtol=0.05, atol=0.1)
+
+
+@pytest.mark.parametrize(("tokens", "tiles"), [(1, 1), (256, 1), (512, 2), (4096, 4)])
+def test_a_default_tile_has_a_million_logits_or_1024_words(tokens, tiles, monkeypatch):
+    h, w, b, y = inputs(tokens, 4096, 1, dtype=torch.float32)
+    made, product = [], masked_lm._product
+    monkeypatch.setattr(masked_lm, "_product", lambda *xs: made.append(1) or product(*xs))
+    linear_cross_entropy(h, w, b, y)
+    assert len(made) == tiles
+
+
 def test_both_paths_give_the_same(monkeypatch):
     if library("training") is None:
         pytest.skip("needs the compiled kernel and AVX-512 BF16")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -352,3 +353,12 @@ def test_no_teacher_there_is_an_error(tmp_path):
 def test_senseless_options_are_errors(options, message):
     with pytest.raises(ConfigError, match=message):
         AnchorConfig(**options)
+
+
+CONTRASTS = ("to_bank_weight", "from_bank_weight", "side_weight", "hard_weight")
+
+
+@pytest.mark.parametrize("contrasts", [*combinations(CONTRASTS, 1), *combinations(CONTRASTS, 2)])
+def test_every_contrast_reads_the_temperature(contrasts):
+    weights = {name: float(name in contrasts) for name in CONTRASTS}
+    assert AnchorConfig(**weights, temperature=0.1).temperature == 0.1

@@ -86,6 +86,21 @@ def test_infoxlm_is_in_the_registry():
     assert issubclass(InfoXLM, TLM)
 
 
+@pytest.mark.parametrize("mlm_weight", [0.0, 1.0])
+@pytest.mark.parametrize("tlm_weight", [0.0, 1.0])
+def test_every_kept_weight_learns_with_any_of_the_terms(tlm_weight, mlm_weight):
+    objective = build(tlm_weight=tlm_weight, mlm_weight=mlm_weight, contrast_depth=1.0)
+    with_keys(objective)(framed_pairs()).loss.backward()
+    rests = {
+        name
+        for name, weight in objective.named_parameters()
+        if weight.requires_grad and weight.grad is None
+    }
+    assert not rests
+    assert objective.reads_all_weights
+    assert hasattr(objective, "head") == bool(tlm_weight or mlm_weight)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -40,48 +40,24 @@ def test_pooled_errors_weigh_sentences(tmp_path, number_encoder):
 
 def test_margins_differ_where_there_are_hubs(tmp_path, table_encoder):
     x = [
-        1.15,
-        0.58,
-        1.11,
-        2.34,
-        2.54,
-        0.03,
-        0.57,
-        0.99,
-        0.21,
-        1.93,
-        -0.7,
-        1.79,
-        1.46,
-        2.36,
-        0.49,
-        2.39,
-        1.1,
-        -0.42,
+        [1.15, 0.58, 1.11],
+        [2.34, 2.54, 0.03],
+        [0.57, 0.99, 0.21],
+        [1.93, -0.7, 1.79],
+        [1.46, 2.36, 0.49],
+        [2.39, 1.1, -0.42],
     ]
     y = [
-        1.62,
-        0.32,
-        2.37,
-        3.13,
-        1.66,
-        -0.66,
-        0.98,
-        0.54,
-        1.31,
-        2.53,
-        -0.51,
-        1.09,
-        1.11,
-        2.32,
-        0.75,
-        2.57,
-        0.39,
-        -1.23,
+        [1.62, 0.32, 2.37],
+        [3.13, 1.66, -0.66],
+        [0.98, 0.54, 1.31],
+        [2.53, -0.51, 1.09],
+        [1.11, 2.32, 0.75],
+        [2.57, 0.39, -1.23],
     ]
     for code, letter in (("eng_Latn", "y"), ("deu_Latn", "x")):
         (tmp_path / f"{code}.txt").write_text("".join(f"{letter}{n}\n" for n in range(6)))
-    rows = {"x": np.reshape(x, (6, 3)), "y": np.reshape(y, (6, 3))}
+    rows = {"x": x, "y": y}
     encoder = table_encoder(
         {f"{letter}{n}": row for letter in "xy" for n, row in enumerate(rows[letter])}
     )

@@ -17,46 +17,6 @@ from interlingua.evaluation.tasks.xsim import XSim
 from interlingua.evaluation.tasks.xsim_pp import XSimPP, XSimPPGenerated
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
-X = [
-    1.15,
-    0.58,
-    1.11,
-    2.34,
-    2.54,
-    0.03,
-    0.57,
-    0.99,
-    0.21,
-    1.93,
-    -0.7,
-    1.79,
-    1.46,
-    2.36,
-    0.49,
-    2.39,
-    1.1,
-    -0.42,
-]
-Y = [
-    1.62,
-    0.32,
-    2.37,
-    3.13,
-    1.66,
-    -0.66,
-    0.98,
-    0.54,
-    1.31,
-    2.53,
-    -0.51,
-    1.09,
-    1.11,
-    2.32,
-    0.75,
-    2.57,
-    0.39,
-    -1.23,
-]
 
 
 def lay(folder, languages, altered, *, target="eng_Latn"):
