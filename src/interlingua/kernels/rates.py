@@ -71,7 +71,9 @@ def measured(
     """
     kernel = variant(source) or "no kernel"
     # A home folder may be shared by machines of several kinds.
-    key = " | ".join((processor(), kernel, torch.__version__, __version__, *facts))
+    # Rates by another clock are not comparable.
+    machine = (processor(), kernel, torch.__version__, __version__, CLOCK.__name__)
+    key = " | ".join((*machine, *facts))
     with _LOCK:
         known = _MEASURED.get(key) or remembered().get(key, {})
         # Other names than those remembered: a kernel may have been built meanwhile.
