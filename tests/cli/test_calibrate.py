@@ -71,7 +71,7 @@ def test_a_calibration_is_learned_and_used(capsys, tmp_path, texts):
 def test_mistakes_are_one_line(capsys, tmp_path, texts):
     code, said = run(capsys, "calibrate", *MODEL[:1], *texts, *MODEL[1:], "-o", tmp_path / "c.json")
     assert code == 2
-    assert "right pairs from wrong ones; give --parallel" in said.err
+    assert "wrong pairs are known; give --parallel" in said.err
     code, said = run(
         capsys,
         "calibrate",

@@ -159,7 +159,7 @@ def test_files_of_judged_pairs(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "right pairs from wrong"),
+        ({}, "no right and wrong pairs"),
         ({"parallel": "a", "labels": "b"}, "two ways to learn"),
     ],
 )

@@ -184,7 +184,7 @@ def test_ctrl_c(tmp_path):
         ({"columns": ["scor"]}, "unknown column 'scor'"),
         ({"columns": []}, "no column is named"),
         ({"output": Path("a.tsv")}, "a.tsv .*be lost"),
-        ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv .*written twice"),
+        ({"output": Path("b.tsv"), "rejected": Path("b.tsv")}, "b.tsv .*two outputs"),
         ({"columns": ["probability"]}, "probability needs --calibration"),
         ({"format": "tmx"}, "tsv, jsonl or csv"),
         ({"rejected": "x.tmx"}, "rejected pairs .*.tsv, .jsonl"),

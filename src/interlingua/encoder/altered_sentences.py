@@ -90,7 +90,7 @@ class AlteredSentences:
             batch: the sentences.
             seed: of the run.
             step: of the run.
-            is_known: whether sentences, by their keys, are sentences of the corpus, which are no
+            is_known: whether sentences, by their keys, are sentences of the corpus, which are not
                 altered ones.
         """
         ids = torch.split(batch.input_ids, batch.lengths.tolist())

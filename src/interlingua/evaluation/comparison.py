@@ -153,9 +153,9 @@ def compare(
             baseline are tested.
 
     Raises:
-        ConfigError: no result has that metric, there are no such rows or columns, a pattern is no
-            regular expression, the seeds of an arm differ in data or settings, or, with ``strict``,
-            any two columns do.
+        ConfigError: no result has that metric, there are no such rows or columns, a pattern is not
+            a regular expression, the seeds of an arm differ in data or settings, or, with
+            ``strict``, any two columns do.
     """
     check_choice("by", by, ROWS)
     if metric is not None:

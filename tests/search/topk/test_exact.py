@@ -161,7 +161,7 @@ def test_errors_say_which_vector():
         exact_topk(good, bad[:, :3], k=1)
     with pytest.raises(DataError, match=r"shapes \(200, 4\) and \(4,\)"):
         exact_topk(good, good[0], k=1)
-    with pytest.raises(DataError, match="of width 0"):
+    with pytest.raises(DataError, match="have width 0"):
         mutual_topk(good[:, :0], good[:, :0], k=1)
     with pytest.raises(DataError, match="0 vectors against 200"):
         exact_topk(good[:0], bad, k=1)

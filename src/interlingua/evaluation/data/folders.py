@@ -159,8 +159,8 @@ def pair_files_by_key(folder: Path) -> dict[str, PairFile]:
     """The pair files of a folder by name; ``deu-eng`` as ``deu``, ``deu-fra`` as it is.
 
     Raises:
-        DataError: two are of one pair of languages, or a file's name holds a code that is no
-            language's.
+        DataError: two are of one pair of languages, or a file's name holds an unknown
+            language code.
     """
     files = pair_files(folder)
     pairs = []

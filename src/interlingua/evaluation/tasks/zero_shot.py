@@ -54,7 +54,7 @@ class ZeroShotTask(ClassificationTask):
     ``accuracy_sd`` their standard deviation, in a group that of the group's mean. ``zero_shot_N``
     are the directions between two languages; its ``asymmetry`` is the mean difference, without
     sign, of a pair's two directions. ``from_eng_Latn_N`` and ``to_eng_Latn_N`` are what EMS prints
-    as en -> X and X -> en, ``with_eng_Latn_N`` its average, and ``same_language_N`` are no
+    as en -> X and X -> en, ``with_eng_Latn_N`` its average, and ``same_language_N`` are not
     transfer.
 
     Attributes:
