@@ -321,7 +321,8 @@ def test_auto_is_the_fastest_that_stays_close(monkeypatch, rates, cosines, expec
     assert found.dtype == expected
 
 
-def test_closeness_is_the_cosine_of_mean_states():
+def test_closeness_is_the_cosine_of_mean_states(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "torch")  # which computes bfloat16 in bfloats
     backbone = made()
     assert closeness(backbone, torch.float32) == pytest.approx((1.0, 1.0), abs=1e-6)
     mean, lowest = closeness(backbone, torch.bfloat16)

@@ -10,26 +10,16 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from interlingua.encoder.directory import EncodingSettings
-from interlingua.encoder.encode import Vectors, windows
+from interlingua.encoder.encode import windows
+from interlingua.encoder.protocol import TextEncoder
 from interlingua.encoder.vector_format import Int8Ranges, VectorFormat
 from interlingua.errors import DataError
 
 
-class MeasurableModel(Protocol):
-    """What measuring needs of a model: its vectors, and settings in which to keep the ranges."""
+class MeasurableModel(TextEncoder, Protocol):
+    """What measuring needs of a model besides its vectors: settings in which to keep the ranges."""
 
     settings: EncodingSettings
-
-    @property
-    def dim(self) -> int:
-        """Width of the vectors."""
-        ...
-
-    def encode(
-        self, texts: Iterable[str], *, prompt: str | None = None, language: str | None = None
-    ) -> Vectors:
-        """One vector per text, in the order given."""
-        ...
 
 
 def calibrate_ranges(
