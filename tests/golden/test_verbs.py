@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from interlingua import kernels
 from interlingua.cli.main import VERBS, main
 from tests.golden.summaries import differences, same, summary
 from tests.golden.world import NOT_RUN, steps, write_inputs
@@ -63,7 +64,7 @@ def written(tmp_path_factory):
                     line.rstrip() for line in out.getvalue().splitlines()
                 ]
     torch.set_num_threads(threads)
-    kernels.find.cache_clear()  # found none, as the variable said
+    kernels.find.cache_clear()  # none was found without kernels
     if os.environ.get("UPDATE_GOLDEN"):
         FROZEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return found
