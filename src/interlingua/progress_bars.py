@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Column = Literal[
     "spinner", "label", "padded label", "bar", "count", "elapsed", "remaining", "note", "left"
 ]
-"""What stands in a line, from left to right: "count" is how much is done of how much, "elapsed"
-and "remaining" are times, "note" and "left" are texts that ``ProgressBar.update`` sets."""
+"""A column of a progress bar. "count" shows the items done and their total, "elapsed" and
+"remaining" show times, "note" and "left" show texts that ``ProgressBar.update`` sets."""
 LABEL_WIDTH = 28
 """Of a "padded label", so that bars below one another begin in the same place."""
 

@@ -41,7 +41,7 @@ def momentum_contrast(
     check_temperature(temperature)
     with torch.autocast(queries.device.type, enabled=False):
         q, k, negatives = (widen(x) for x in (queries, keys.detach(), queue.detach()))
-        # The positive stands in the first column; the batch's other keys are not negatives.
+        # Column 0 is the positive. The other keys of the batch are not used as negatives.
         positives = (q * k).sum(dim=1, keepdim=True)
         logits = torch.cat([positives, q @ negatives.T], dim=1) / temperature
         return F.cross_entropy(logits, torch.zeros(len(q), dtype=torch.long, device=q.device))

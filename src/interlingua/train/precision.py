@@ -1,9 +1,9 @@
 """Which precision training computes in on a CPU: measured once, and remembered.
 
-A unit for products of bfloats is no promise of speed: Intel's processors without tiles multiply
-them more slowly than float32, AMD's and those with tiles much faster. So where the processor has
-such a unit, one transformer layer goes forward and back in both, and the rates are remembered
-(``kernels/rates.py``).
+That a processor has instructions for bfloat16 does not mean that they are fast: Intel's server
+processors without AMX are slower in bfloat16 than in float32, AMD's are much faster. So where
+the instructions exist, one transformer layer is timed forward and backward in both precisions, and
+the rates are remembered (``kernels/rates.py``).
 """
 
 from __future__ import annotations
