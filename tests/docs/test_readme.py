@@ -61,7 +61,7 @@ def measured():
     [mapped] = tables(RESULTS, "Vectors without language")
     [others] = tables(RESULTS, "Other encoders")
     [trained] = tables(RESULTS, "Anchor compared with distillation")
-    [small] = tables(RESULTS, "What mini reaches")
+    small = tables(RESULTS, "What mini reaches")[0]
     public = tables(RESULTS, "Three public encoders on every set")[0]
     wide = public["xsim: mexma_80of80 (languages=mexma)"]
     tatoeba = "Tatoeba, 14 languages, both directions, %"

@@ -94,7 +94,7 @@ def test_down():
 def test_killed_and_surviving_mutants_and_a_journal(tree, tmp_path, monkeypatch, capsys):
     journal = tmp_path / "journal.jsonl"
     arguments = ["mutants.py", "src", "--tree", str(tree), "--journal", str(journal)]
-    monkeypatch.setattr("sys.argv", [*arguments, "--tests", "tests/test_{name}.py", "--limit", "2"])
+    monkeypatch.setattr("sys.argv", [*arguments, "--tests", "tests/test_{name}.py", "--limit", "5"])
     monkeypatch.setattr(tool, "PRELOADED", ())
     tool.main()
     printed = capsys.readouterr().out
