@@ -15,6 +15,10 @@ With ``--kept FOLDER`` each finished result and trial is copied there, small eno
 and what is there is not done again, on whatever machine: a comparison can be stopped and finished
 elsewhere. A run with other settings than those kept is done. `interlingua compare FOLDER` makes the
 same tables. Without the option everything is done anew.
+
+An arm may go on from another: in the texts of its ``model``, ``set`` and ``average`` the seed takes
+the place of ``{seed}``, so runs/one-seed{seed}/model is the model that arm ``one`` has of the same
+seed.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +53,10 @@ class Arm:
     set: dict[str, Any] = field(default_factory=dict)
     """Keys of the run that are otherwise in this arm, as with ``--set``: paths start at the working
     directory."""
+    average: tuple[str, ...] = ()
+    """In place of ``config``: models of which the average is evaluated, one for each seed."""
+    weights: tuple[float, ...] = ()
+    """Share of each model in the average."""
     tries: tuple[dict[str, Any], ...] = ()
     """Keys of the run, of which [trials] chooses the best; as many for every arm that has some."""
     seeds: tuple[int, ...] | None = None
@@ -175,6 +183,18 @@ def settings(*tables: dict[str, Any]) -> list[str]:
     return [part for key, value in flat.items() for part in ("--set", f"{key}={json.dumps(value)}")]
 
 
+def with_seed(value: Any, seed: int) -> Any:
+    """A setting, or a table of them, with the seed in place of ``{seed}``."""
+    match value:
+        case str():
+            return value.replace("{seed}", str(seed))
+        case dict():
+            return {key: with_seed(item, seed) for key, item in value.items()}
+        case list() | tuple():
+            return [with_seed(item, seed) for item in value]
+    return value
+
+
 def last_value(run: Path, metric: str) -> float:
     """A metric of a run's last evaluation."""
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
@@ -184,6 +204,13 @@ def last_value(run: Path, metric: str) -> float:
 def train(run: Run, config: Path, output: Path, *tables: dict[str, Any]) -> None:
     """Trains, or finds that it is trained."""
     run(["train", str(config), "--quiet", "--output", str(output), *settings(*tables)])
+
+
+def average(run: Run, arm: Arm, output: Path) -> None:
+    """Averages the arm's models, unless that was done."""
+    if not output.exists():
+        weights = ",".join(map(str, arm.weights))
+        run(["average", *arm.average, "--weights", weights, "-o", str(output), "--quiet"])
 
 
 def tries_of(arms: Arms, arm: Arm) -> dict[str, dict[str, Any]]:
@@ -218,7 +245,8 @@ def identity(arm: Arm, *tables: dict[str, Any], options: Sequence[str] = ()) -> 
 
     These are the run's file, its keys, and the evaluation's options.
     """
-    parts = [str(arm.config or arm.model), *settings(*tables)[1::2], *options]
+    averaged = [*arm.average, *map(str, arm.weights)] or [str(arm.config or arm.model)]
+    parts = [*averaged, *settings(*tables)[1::2], *options]
     return [part.replace(f"{Path.cwd()}/", "") for part in parts]  # the same on another machine
 
 
@@ -283,33 +311,43 @@ def go(
     for arm in arms.arm:
         if names and arm.name not in names:
             continue
-        if arm.config is None:
+        if arm.model is not None and "{seed}" not in arm.model:
             measure(after_stages, arms, arm, str(arm.model), arm.name, kept=kept)
             continue
-        chosen = best_try(after_stages, arms, arm, folder / arm.config, kept)
+        config = folder / arm.config if arm.config else None
+        chosen = best_try(after_stages, arms, arm, config, kept) if config else {}
         for seed in arm.seeds or arms.seeds:
             if not seeds or seed in seeds:
-                seeded = {"run": {"seed": seed}}
-                train_and_measure(
-                    after_stages, arms, arm, folder / arm.config, kept, chosen, seeded
-                )
+                make_and_measure(after_stages, arms, arm, config, kept, chosen, seed)
 
 
-def train_and_measure(
+def make_and_measure(
     run: Run,
     arms: Arms,
     arm: Arm,
-    config: Path,
+    config: Path | None,
     kept: Kept | None,
     chosen: dict[str, Any],
-    seeded: dict[str, Any],
+    seed: int,
 ) -> None:
-    """One seed of an arm; not trained where all that is measured of it is kept."""
-    name = f"{arm.name}-seed{seeded['run']['seed']}"
-    tables = (arms.set, arm.set, chosen, seeded)
-    if to_measure(arms, arm, name, tables, kept):
+    """One seed of an arm; not trained or averaged where all that is measured of it is kept."""
+    name = f"{arm.name}-seed{seed}"
+    model = with_seed(arm.model, seed) or arms.runs / name / "model"
+    seeded = {"run": {"seed": seed}}
+    arm = replace(
+        arm,
+        model=with_seed(arm.model, seed),
+        set=with_seed(arm.set, seed),
+        average=with_seed(arm.average, seed),
+    )
+    tables = (arms.set, arm.set, chosen, seeded) if config else ()
+    if not to_measure(arms, arm, name, tables, kept):
+        return
+    if config:
         train(run, config, arms.runs / name, *tables)
-        measure(run, arms, arm, str(arms.runs / name / "model"), name, *tables, kept=kept)
+    elif arm.average:
+        average(run, arm, Path(model))
+    measure(run, arms, arm, str(model), name, *tables, kept=kept)
 
 
 def to_measure(

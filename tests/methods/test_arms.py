@@ -117,7 +117,7 @@ def pretend(commands, values=None, metric="accuracy"):
 
     def run(command):
         commands.append(list(command))
-        output = Path(command[command.index("--output") + 1])
+        output = Path(command[command.index("-o" if "-o" in command else "--output") + 1])
         output.mkdir(parents=True, exist_ok=True)
         if command[0] == "train":
             set_to = dict(part.split("=") for part in overrides(command))
@@ -139,6 +139,29 @@ def test_an_arm_goes_before_what_holds_for_all_and_a_seed_before_both(tmp_path):
     assert [command[3] for command in evaluations] == ["tatoeba", "sts17"]
     assert evaluations[0][4:6] == ["--languages", "deu"]
     assert evaluations[0][1] == str(tmp_path / "runs" / "one-seed2" / "model")
+
+
+def test_an_arm_goes_on_from_another_of_the_same_seed(tmp_path):
+    runs = tmp_path / "runs"
+    arms = small(
+        tmp_path,
+        arm=[
+            {"name": "as_it_is", "model": "other/one-seed{seed}"},
+            {"name": "next", "config": "run.toml", "set": {"encoder": {"path": "one-seed{seed}"}}},
+            {"name": "mean", "average": ["start", "next-seed{seed}"], "weights": [0.25, 0.75]},
+        ],
+    )
+    commands = []
+    arms_script.go(arms, tmp_path, run=pretend(commands), seeds=[2])
+    arms_script.go(arms, tmp_path, run=pretend(commands), seeds=[2], names=["mean"])
+    verbs = [command[0] for command in commands]
+    assert verbs == ["evaluate", "train", "evaluate", "average", "evaluate"]
+    as_it_is, train, _, average, of_average = commands
+    assert Path(as_it_is[1]).name == "one-seed2"
+    assert 'encoder.path="one-seed2"' in overrides(train)
+    mean = str(runs / "mean-seed2" / "model")
+    assert average[1:] == ["start", "next-seed2", "--weights", "0.25,0.75", "-o", mean, "--quiet"]
+    assert of_average[1] == mean
 
 
 def test_what_was_evaluated_is_not_evaluated_again(tmp_path):
