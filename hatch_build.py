@@ -32,6 +32,9 @@ VARIANTS = {
 """The flags of each by processor; the names as in the package's ``kernels``. A compiler that does
 not know those of one still gives others."""
 SAME_PROCESSOR = {"amd64": "x86_64", "arm64": "aarch64"}
+MACOS = "11.0"
+"""The oldest macOS that the libraries are for, unless ``MACOSX_DEPLOYMENT_TARGET`` says another:
+the first for Apple's own processors."""
 
 
 class Kernels(BuildHookInterface):
@@ -58,8 +61,11 @@ def wheel_tag(command: list[str]) -> str:
 
     The processor is the compiler's: pip would install what a cross compiler makes on this one.
     """
-    # Libraries are built on Linux alone, see compile_kernel.
-    return f"py3-none-linux_{processor(command)}"
+    name = processor(command)
+    if system(command) == "Linux":
+        return f"py3-none-linux_{name}"
+    name = {"aarch64": "arm64"}.get(name, name)
+    return f"py3-none-macosx_{oldest_macos().replace('.', '_')}_{name}"
 
 
 def compiler() -> list[str] | None:
@@ -69,18 +75,37 @@ def compiler() -> list[str] | None:
     return next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
 
 
+def target(command: list[str]) -> str:
+    """What a compiler says that it compiles for: x86_64-linux-gnu, arm64-apple-darwin23.1.0."""
+    answer = subprocess.run([*command, "-dumpmachine"], capture_output=True, check=False, text=True)
+    return answer.stdout.strip().lower() if answer.returncode == 0 else ""
+
+
 def processor(command: list[str]) -> str:
     """What a compiler compiles for, which is another processor with a cross compiler."""
-    answer = subprocess.run([*command, "-dumpmachine"], capture_output=True, check=False, text=True)
-    name = answer.stdout.partition("-")[0] if answer.returncode == 0 else platform.machine()
-    return SAME_PROCESSOR.get(name.lower(), name.lower())
+    name = target(command).partition("-")[0] or platform.machine().lower()
+    return SAME_PROCESSOR.get(name, name)
+
+
+def system(command: list[str]) -> str | None:
+    """The system that a compiler compiles for, or None where no library is built."""
+    name = target(command) or platform.system().lower()
+    if "darwin" in name or "macos" in name:
+        return "macOS"
+    return "Linux" if "linux" in name else None
+
+
+def oldest_macos() -> str:
+    """The version that libraries for macOS run on at least."""
+    return os.environ.get("MACOSX_DEPLOYMENT_TARGET") or MACOS
 
 
 def compile_kernel(source: Path) -> list[Path]:
     """The libraries next to the source now, one for each variant that could be built."""
     command = compiler()
-    if command is None or platform.system() != "Linux":
+    if command is None or system(command) is None:
         return []
+    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": oldest_macos()}
     built = []
     for variant, flags in VARIANTS.get(processor(command), {}).items():
         library = source.with_suffix(f".{variant}.so")
@@ -93,7 +118,7 @@ def compile_kernel(source: Path) -> list[Path]:
             str(library),
             str(source),
         ]
-        if subprocess.run(line, capture_output=True, check=False).returncode == 0:
+        if subprocess.run(line, env=environment, capture_output=True, check=False).returncode == 0:
             built.append(library)
     return built
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from interlingua import kernels
+from interlingua.kernels import library_files
 from tests.kernels import cross
 
 BUILT_FROM = ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "src", ".gitignore")
 IN_THE_WHEEL = "interlingua/kernels/"
 COMPILER = """#!/bin/sh
-if [ "$1" = -dumpmachine ]; then echo {machine}-unknown-linux-gnu; exit; fi
+if [ "$1" = -dumpmachine ]; then echo {target}; exit; fi
 while [ "$1" != -o ]; do shift; done
 echo library > "$2"
 """
@@ -42,10 +43,13 @@ def project(tmp_path):
     return folder
 
 
-def build_wheel(project, compiler):
-    """Path of the wheel that hatchling makes, without a network."""
+def build_wheel(project, compiler, **settings):
+    """Path of the wheel that hatchling makes, without a network.
+
+    The settings are put into its environment.
+    """
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "wheels"]
-    environment = {**os.environ, "CC": str(compiler)}
+    environment = {**os.environ, "CC": str(compiler), **settings}
     built = subprocess.run(
         command, cwd=project, env=environment, check=False, capture_output=True, text=True
     )
@@ -67,15 +71,45 @@ def libraries_for(machine):
     return {f"{name}.{kind}.so" for name in kernels.SOURCES for kind in cross.FLAGS[machine]}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="libraries are built on Linux")
-@pytest.mark.parametrize("machine", list(cross.FLAGS))
-def test_a_wheel_is_for_the_processor_that_its_compiler_compiles_for(project, tmp_path, machine):
-    compiler = tmp_path / "cc"
-    compiler.write_text(COMPILER.format(machine=machine))
-    compiler.chmod(0o755)
-    wheel = build_wheel(project, compiler)
-    assert wheel.name.endswith(f"-py3-none-linux_{machine}.whl")
+@pytest.fixture
+def compiler_for(tmp_path):
+    """A function that makes the command of a compiler for a target."""
+
+    def make(target):
+        compiler = tmp_path / "cc"
+        compiler.write_text(COMPILER.format(target=target))
+        compiler.chmod(0o755)
+        return compiler
+
+    return make
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the compiler is a script of a shell")
+@pytest.mark.parametrize(
+    ("target", "machine", "tag"),
+    [
+        ("x86_64-unknown-linux-gnu", "x86_64", "linux_x86_64"),
+        ("aarch64-unknown-linux-gnu", "aarch64", "linux_aarch64"),
+        ("arm64-apple-darwin23.1.0", "aarch64", "macosx_11_0_arm64"),
+        ("x86_64-apple-darwin22", "x86_64", "macosx_11_0_x86_64"),
+    ],
+)
+def test_a_wheel_is_for_what_its_compiler_compiles_for(project, compiler_for, target, machine, tag):
+    wheel = build_wheel(project, compiler_for(target), MACOSX_DEPLOYMENT_TARGET="")
+    assert wheel.name.endswith(f"-py3-none-{tag}.whl")
     assert libraries_of(wheel) == libraries_for(machine)
+
+
+def test_a_wheel_may_be_for_a_later_macos(project, compiler_for):
+    compiler = compiler_for("arm64-apple-darwin23.1.0")
+    wheel = build_wheel(project, compiler, MACOSX_DEPLOYMENT_TARGET="13.3")
+    assert wheel.name.endswith("-py3-none-macosx_13_3_arm64.whl")
+
+
+def test_a_compiler_for_another_system_makes_no_library(project, compiler_for):
+    wheel = build_wheel(project, compiler_for("x86_64-w64-mingw32"))
+    assert wheel.name.endswith("-none-any.whl")
+    assert libraries_of(wheel) == set()
 
 
 def test_a_wheel_without_a_compiler_is_for_every_machine(project):
@@ -99,9 +133,34 @@ def test_a_real_compiler_makes_every_library_of_the_wheel(project, tmp_path, mac
         archive.extractall(tmp_path / "installed")
     folder = tmp_path / "installed" / IN_THE_WHEEL
     for name in libraries_for(machine):
-        assert kernels.damage(folder / name) is None
+        assert library_files.damage(folder / name) is None
         if machine == cross.HERE:
             library = ctypes.CDLL(str(folder / name))
             library.digest.restype = ctypes.c_uint32
             source = Path(kernels.__file__).with_name(name.partition(".")[0] + ".c")
             assert library.digest() == kernels.digest(source)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_source_compiles_for_a_mac(project, tmp_path, monkeypatch):
+    """By zig, which has the headers and the linker for it: pip install ziglang."""
+    pytest.importorskip("ziglang")
+    compiler = tmp_path / "cc"
+    # zig has its own names of processors in place of -march
+    compiler.write_text(
+        f"#!/bin/sh\nset -- $(echo \"$@\" | sed 's/-march=armv8[^+ ]*/-mcpu=generic/')\n"
+        f'exec {sys.executable} -m ziglang cc -target aarch64-macos.11.0 "$@"\n'
+    )
+    compiler.chmod(0o755)
+    wheel = build_wheel(project, compiler)
+    assert wheel.name.endswith("-py3-none-macosx_11_0_arm64.whl")
+    assert libraries_of(wheel) == libraries_for("aarch64")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    for name in libraries_for("aarch64"):
+        library = tmp_path / "installed" / IN_THE_WHEEL / name
+        assert library_files.damage(library) is None
+        library.write_bytes(library.read_bytes()[:-1])
+        assert library_files.damage(library) == "it is cut short"
