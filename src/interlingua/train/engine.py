@@ -23,7 +23,6 @@ import torch
 from jaxtyping import Float, Shaped
 from lightning_fabric import Fabric
 from lightning_fabric.plugins.precision.amp import MixedPrecision
-from lightning_fabric.plugins.precision.precision import Precision as FabricPrecision
 from lightning_fabric.strategies.ddp import DDPStrategy
 from lightning_fabric.strategies.model_parallel import ModelParallelStrategy
 from torch import Tensor, nn
@@ -70,7 +69,7 @@ class Engine:
         if self.device_kind == "cuda":
             launch.require_gpus(torch.cuda.device_count())
             use_expandable_segments()  # before anything is on the GPU
-        self.precision: Precision = _precision(config.precision, self.device_kind)
+        computed = _Autocast(_precision(config.precision, self.device_kind), self.device_kind)
         self.compares_rows = False
         """Whether a loss has requested the embeddings of all processes."""
         if config.threads is not None:
@@ -85,9 +84,12 @@ class Engine:
             devices=launch.per_node,
             num_nodes=launch.nodes,
             strategy=_strategy(config.strategy, launch.processes),
-            plugins=[launch.environment, _precision_plugin(self.precision, self.device_kind)],
+            plugins=[launch.environment, computed],
         )
         self._fabric.launch()
+        # each machine has measured for itself, and all have to compute in one precision
+        self.precision: Precision = self._fabric.broadcast(computed.chosen)
+        computed.chosen = self.precision
         self._averaged: list[DistributedDataParallel] = []
         switch.set(on=config.compile, device=self.device)
 
@@ -414,25 +416,33 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
 
 
 class _Autocast(MixedPrecision):
-    """Computes in 16 bits where that loses little, and leaves batches as they are.
+    """Computes in 16 bits where that loses little, or in float32; leaves batches as they are.
 
     Fabric rounds all numbers of a batch, labels of similarity among them, and looks at each of its
     words for that. Its own loss scaling needs Fabric's optimizer; see ``loss_scale``.
+
+    Attributes:
+        chosen: the precision, which may be set once more when all processes are there.
     """
 
-    def __init__(self, precision: Literal["bf16-mixed", "16-mixed"], device: str) -> None:
-        super().__init__(precision, device)
-        self.scaler = None
+    def __init__(self, chosen: Precision, device: str) -> None:
+        super().__init__("bf16-mixed", device)
+        self.chosen = chosen
+
+    def forward_context(self) -> AbstractContextManager[Any]:
+        """Autocast to the chosen precision."""
+        if self.chosen == "fp32":
+            return contextlib.nullcontext()
+        dtype = torch.bfloat16 if self.chosen == "bf16" else torch.float16
+        return torch.autocast(self.device, dtype=dtype)
 
     def convert_input(self, data: Any) -> Any:
         """The batch itself."""
         return data
 
-
-def _precision_plugin(precision: Precision, device: str) -> FabricPrecision:
-    if precision == "fp32":
-        return FabricPrecision()
-    return _Autocast("bf16-mixed" if precision == "bf16" else "16-mixed", device)
+    def convert_output(self, data: Any) -> Any:
+        """Losses in float32 where they were computed in 16 bits."""
+        return data if self.chosen == "fp32" else super().convert_output(data)
 
 
 def _precision(precision: str, device: str) -> Precision:
