@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -16,6 +15,7 @@ import interlingua
 from interlingua.encoder.directory import read_json
 from interlingua.encoder.encoder import Encoder
 from interlingua.registry import DEFAULT_MODEL, MODELS, load
+from tests.distributions import build_wheel
 
 ROOT = Path(__file__).resolve().parents[1]
 MINI = ROOT / "models" / "mini"
@@ -29,19 +29,7 @@ MOST_BYTES = 60_000_000
 def wheel(tmp_path):
     """The files of the wheel."""
     pytest.importorskip("hatchling")
-    command = [
-        sys.executable,
-        "-m",
-        "hatchling",
-        "build",
-        "--target",
-        "wheel",
-        "--directory",
-        str(tmp_path),
-    ]
-    subprocess.run(command, cwd=MINI, check=True, capture_output=True)
-    [path] = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(build_wheel(MINI, tmp_path)) as archive:
         yield archive
 
 

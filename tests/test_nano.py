@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 import interlingua
 from interlingua.encoder.encoder import Encoder
 from interlingua.registry import MODELS, load
+from tests.distributions import build_wheel
 
 ROOT = Path(__file__).resolve().parents[1]
 NANO = ROOT / "models" / "nano"
@@ -60,19 +59,7 @@ def test_versions_and_the_extra_agree(folder):
 
 def test_the_wheel_is_small_and_holds_the_package_and_both_copyrights(tmp_path):
     pytest.importorskip("hatchling")
-    command = [
-        sys.executable,
-        "-m",
-        "hatchling",
-        "build",
-        "--target",
-        "wheel",
-        "--directory",
-        str(tmp_path),
-    ]
-    subprocess.run(command, cwd=NANO, check=True, capture_output=True)
-    [path] = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(build_wheel(NANO, tmp_path)) as archive:
         names = archive.namelist()
         for file in PACKAGE.rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 from interlingua import kernels
 from interlingua.kernels import library_files
+from tests.distributions import build_wheel
 from tests.kernels import cross
 
 BUILT_FROM = ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "src", ".gitignore")
@@ -43,19 +42,9 @@ def project(tmp_path):
     return folder
 
 
-def build_wheel(project, compiler, **settings):
-    """Path of the wheel that hatchling makes, without a network.
-
-    The settings are put into its environment.
-    """
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "wheels"]
-    environment = {**os.environ, "CC": str(compiler), **settings}
-    built = subprocess.run(
-        command, cwd=project, env=environment, check=False, capture_output=True, text=True
-    )
-    assert built.returncode == 0, built.stderr
-    [wheel] = (project / "wheels").glob("*.whl")
-    return wheel
+def wheel_by(project, compiler, **settings):
+    """Path of the wheel with what a compiler makes."""
+    return build_wheel(project, project / "wheels", CC=str(compiler), **settings)
 
 
 def libraries_of(wheel):
@@ -95,25 +84,25 @@ def compiler_for(tmp_path):
     ],
 )
 def test_a_wheel_is_for_what_its_compiler_compiles_for(project, compiler_for, target, machine, tag):
-    wheel = build_wheel(project, compiler_for(target), MACOSX_DEPLOYMENT_TARGET="")
+    wheel = wheel_by(project, compiler_for(target), MACOSX_DEPLOYMENT_TARGET="")
     assert wheel.name.endswith(f"-py3-none-{tag}.whl")
     assert libraries_of(wheel) == libraries_for(machine)
 
 
 def test_a_wheel_may_be_for_a_later_macos(project, compiler_for):
     compiler = compiler_for("arm64-apple-darwin23.1.0")
-    wheel = build_wheel(project, compiler, MACOSX_DEPLOYMENT_TARGET="13.3")
+    wheel = wheel_by(project, compiler, MACOSX_DEPLOYMENT_TARGET="13.3")
     assert wheel.name.endswith("-py3-none-macosx_13_3_arm64.whl")
 
 
 def test_a_compiler_for_another_system_makes_no_library(project, compiler_for):
-    wheel = build_wheel(project, compiler_for("x86_64-w64-mingw32"))
+    wheel = wheel_by(project, compiler_for("x86_64-w64-mingw32"))
     assert wheel.name.endswith("-none-any.whl")
     assert libraries_of(wheel) == set()
 
 
 def test_a_wheel_without_a_compiler_is_for_every_machine(project):
-    wheel = build_wheel(project, "false")
+    wheel = wheel_by(project, "false")
     assert wheel.name.endswith("-none-any.whl")
     assert libraries_of(wheel) == set()
 
@@ -126,7 +115,7 @@ def test_a_real_compiler_makes_every_library_of_the_wheel(project, tmp_path, mac
     compiler = shutil.which("gcc" if machine == cross.HERE else f"{machine}-linux-gnu-gcc")
     if compiler is None:
         pytest.skip(f"needs a compiler for {machine}")
-    wheel = build_wheel(project, compiler)
+    wheel = wheel_by(project, compiler)
     assert wheel.name.endswith(f"-py3-none-linux_{machine}.whl")
     assert libraries_of(wheel) == libraries_for(machine)
     with zipfile.ZipFile(wheel) as archive:
@@ -153,7 +142,7 @@ def test_every_source_compiles_for_a_mac(project, tmp_path, monkeypatch):
         f'exec {sys.executable} -m ziglang cc -target aarch64-macos.11.0 "$@"\n'
     )
     compiler.chmod(0o755)
-    wheel = build_wheel(project, compiler)
+    wheel = wheel_by(project, compiler)
     assert wheel.name.endswith("-py3-none-macosx_11_0_arm64.whl")
     assert libraries_of(wheel) == libraries_for("aarch64")
     with zipfile.ZipFile(wheel) as archive:

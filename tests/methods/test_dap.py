@@ -16,6 +16,7 @@ from interlingua.methods.dap import DAP, DAPConfig
 from interlingua.registry import METHODS, resolve
 from tests.encoder.naive import naive_backbone, naive_cross_entropy
 from tests.methods.framed import framed_encoder, framed_pairs, rows
+from tests.methods.harness import in_two_processes
 
 TOLD = {"languages": ("de", "fr", "en")}
 MASK = 2
@@ -191,13 +192,7 @@ def test_negatives_of_all_processes_are_those_of_the_joined_batch():
     here, there = (
         both._replace(a=take(both.a, part), b=take(both.b, part)) for part in ([0, 1, 2], [3, 4, 5])
     )
-    elsewhere = []
-    objective.all_gather = lambda tensor: elsewhere.append(tensor) or tensor
-    objective(there)
-    others = iter(elsewhere)
-    objective.all_gather = lambda tensor: torch.cat([tensor, next(others)])
-    gathered = objective(here).loss
-    objective.all_gather = lambda tensor: tensor
+    gathered = in_two_processes(objective, here, there).loss
     torch.testing.assert_close(gathered, objective(both).loss)
     with pytest.raises(ConfigError, match="single pair of"):
         objective(framed_pairs(1))

@@ -19,6 +19,7 @@ from interlingua.languages import known
 from interlingua.methods.ems import EMS, EMSConfig
 from interlingua.registry import METHODS, resolve
 from tests.methods.conftest import tiny_encoder, tiny_pairs, tiny_vocabulary
+from tests.methods.harness import in_two_processes
 
 ABLATIONS = {
     "EMS": {},
@@ -243,13 +244,7 @@ def test_negatives_of_all_processes_are_those_of_the_joined_batch():
     objective = build(negatives="processes", exclude_repeats=True)
     here, there = tiny_pairs(4), tiny_pairs(4, seed=1)
     both = here._replace(a=join(here.a, there.a), b=join(here.b, there.b))
-    elsewhere = []
-    objective.all_gather = lambda tensor: elsewhere.append(tensor) or tensor
-    objective(there)
-    others = iter(elsewhere)
-    objective.all_gather = lambda tensor: torch.cat([tensor, next(others)])
-    gathered = objective(here).terms["contrastive"]
-    objective.all_gather = lambda tensor: tensor
+    gathered = in_two_processes(objective, here, there).terms["contrastive"]
     torch.testing.assert_close(gathered, objective(both).terms["contrastive"])
 
 

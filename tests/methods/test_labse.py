@@ -13,6 +13,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.errors import ConfigError
 from interlingua.methods.labse import LaBSE, LaBSEConfig
 from tests.methods.conftest import tiny_encoder, tiny_pairs
+from tests.methods.harness import in_two_processes
 
 
 def build(**options):
@@ -100,13 +101,7 @@ def test_negatives_are_those_of_all_processes(exclude_repeats):
     objective = build(exclude_repeats=exclude_repeats)
     here, there = tiny_pairs(4), tiny_pairs(4, seed=1)
     both = here._replace(a=join(here.a, there.a), b=join(here.b, there.b))
-    elsewhere = []
-    objective.all_gather = lambda tensor: elsewhere.append(tensor) or tensor
-    objective(there)
-    others = iter(elsewhere)
-    objective.all_gather = lambda tensor: torch.cat([tensor, next(others)])
-    gathered = objective(here).loss
-    objective.all_gather = lambda tensor: tensor
+    gathered = in_two_processes(objective, here, there).loss
     torch.testing.assert_close(gathered, objective(both).loss)
 
 

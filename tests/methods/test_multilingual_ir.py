@@ -19,7 +19,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from interlingua.methods.multilingual_ir import MultilingualIR, MultilingualIRConfig
 from tests.methods.conftest import tiny_encoder
-from tests.methods.harness import tiny_batch, tiny_objective
+from tests.methods.harness import in_two_processes, tiny_batch, tiny_objective
 
 NAME = "multilingual_ir"
 VARIANTS = {
@@ -204,13 +204,7 @@ def test_processes_compute_the_loss_of_their_batches_together(exclude_repeats):
     options = {"monolingual": True, "exclude_repeats": exclude_repeats}
     objective, whole = build(**options), batch_of(options)
     here, there = halves(whole)
-    elsewhere = []
-    objective.all_gather = lambda tensor: elsewhere.append(tensor) or tensor
-    objective(there)
-    others = iter(elsewhere)
-    objective.all_gather = lambda tensor: torch.cat([tensor, next(others)])
-    gathered = objective(here).terms
-    objective.all_gather = lambda tensor: tensor
+    gathered = in_two_processes(objective, here, there).terms
     torch.testing.assert_close(gathered, objective(whole).terms)
 
 

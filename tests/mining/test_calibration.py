@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,34 +10,13 @@ import pytest
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining import calibration as module
 from interlingua.mining.calibration import (
-    Bin,
-    Calibration,
     Cut,
     expected_cuts,
     load_calibration,
     load_calibrations,
     save_calibration,
 )
-
-
-def calibration(**changes):
-    plain = Calibration(
-        source_language="zho_Hans",
-        target_language="eng_Latn",
-        model="model",
-        scoring="mine ratio k=4 max",
-        basis="probes",
-        shape="logistic",
-        scores=(1.0, 1.2),
-        log_odds=(-3.0, 3.0),
-        fitted_prior=0.5,
-        prior=0.5,
-        pairs=100,
-        measures={"ece": 0.01},
-        bins=(Bin(0.1, 0.2, 50, 1.0),),
-        cuts=(Cut(0.9, 1.15, 30, 27.5),),
-    )
-    return dataclasses.replace(plain, **changes)
+from tests.mining.curves import calibration
 
 
 def sigmoid(x):

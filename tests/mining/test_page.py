@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from interlingua.mining.calibrate import read_labels
-from interlingua.mining.calibration import Bin, Calibration
+from interlingua.mining.calibration import Bin
 from interlingua.mining.candidates import FOUND
 from interlingua.mining.checks import CheckPlan, find_check
 from interlingua.mining.filter import Selection, write_mined
@@ -18,6 +18,7 @@ from interlingua.mining.pipeline import Mined
 from interlingua.mining.texts import Line, build_side
 from interlingua.registry import CHECKS
 from interlingua.report.pages import macro
+from tests.mining.curves import calibration
 
 LANGUAGES = ("arb_Arab", "eng_Latn")
 FAKE_PAGE = """
@@ -87,20 +88,12 @@ def page(tmp_path):
     pairs = np.zeros(60, FOUND)
     pairs["score"], pairs["x"], pairs["y"] = np.linspace(1.3, 0.9, 60), range(60), range(60)
     mined = Mined(x, y, pairs, ["60 lines"])
-    curve = Calibration(
+    curve = calibration(
         source_language="arb_Arab",
-        target_language="eng_Latn",
-        model="m",
-        scoring="s",
-        basis="probes",
-        shape="logistic",
-        scores=(1.0, 1.2),
-        log_odds=(-3.0, 3.0),
-        fitted_prior=0.5,
-        prior=0.5,
         pairs=9,
         measures={"ece": 0.0123},
         bins=(Bin(0.2, 0.3, 10, 1.0), Bin(0.9, 0.8, 10, 1.1)),
+        cuts=(),
     )
     selection = Selection(threshold=1.1, checks=CheckPlan.parse("length", "length=2"))
     written = write_mined(
@@ -245,18 +238,5 @@ def test_bars_by_hand():
 
 
 def test_dots_by_hand():
-    curve = Calibration(
-        source_language="a",
-        target_language="b",
-        model="m",
-        scoring="s",
-        basis="gold",
-        shape="logistic",
-        scores=(0.0, 1.0),
-        log_odds=(0.0, 1.0),
-        fitted_prior=0.5,
-        prior=0.5,
-        pairs=9,
-        bins=(Bin(0.5, 0.25, 4, 1.0),),
-    )
+    curve = calibration(bins=(Bin(0.5, 0.25, 4, 1.0),))
     assert 'cx="120.0" cy="160.0"' in macro("reliability")(curve)
