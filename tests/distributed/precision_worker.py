@@ -1,4 +1,4 @@
-"""Two processes whose machines are fastest in different precisions: each writes what it computes
+"""Two processes on machines that are fastest in different precisions: each writes what it computes
 in."""
 
 from __future__ import annotations

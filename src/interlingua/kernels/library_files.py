@@ -1,4 +1,4 @@
-"""Whether the file of a compiled library is whole, told from its first bytes.
+"""Whether nothing is missing at the end of a compiled library, told from its first bytes.
 
 The system maps a library without looking at its length: one that was cut kills the process when a
 function in the missing part is called. Linux has ELF files, macOS has Mach-O files.
