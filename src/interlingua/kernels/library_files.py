@@ -1,4 +1,4 @@
-"""Whether nothing is missing at the end of a compiled library, told from its first bytes.
+"""Whether nothing is missing at the end of a compiled library, by what its first bytes say.
 
 The system maps a library without looking at its length: one that was cut kills the process when a
 function in the missing part is called. Linux has ELF files, macOS has Mach-O files.
@@ -24,21 +24,24 @@ SEGMENT = 0x19
 
 def damage(path: Path) -> str | None:
     """Why the file of a library must not be mapped into memory, or None."""
-    if sys.platform not in ("linux", "darwin"):
+    find_end = {"linux": elf_end, "darwin": macho_end}.get(sys.platform)
+    if find_end is None:
         return None
     with path.open("rb") as file:
         try:
-            end = elf_end(file) if sys.platform == "linux" else macho_end(file)
+            end = find_end(file)
         except (ValueError, struct.error):
             return "it is not a library of this system"
         size = file.seek(0, os.SEEK_END)
-    return "it is cut short" if end > size else None
+    if end > size:
+        return "it is cut short"
+    return None
 
 
 def elf_end(file: BinaryIO) -> int:
     """Where an ELF file ends: its table of sections comes last.
 
-    A file without the table, which the linker always writes, is cut: its end is beyond every file.
+    The linker always writes that table, so a file without it is cut: its end is beyond every file.
 
     Raises:
         ValueError: it is no such file.
@@ -49,7 +52,9 @@ def elf_end(file: BinaryIO) -> int:
     # e_shoff, e_shentsize and e_shnum of Elf64_Ehdr.
     (table,) = struct.unpack_from("<Q", head, 40)
     entry_bytes, entries = struct.unpack_from("<HH", head, 58)
-    return table + entry_bytes * entries if table else sys.maxsize
+    if not table:
+        return sys.maxsize
+    return table + entry_bytes * entries
 
 
 def macho_end(file: BinaryIO) -> int:
