@@ -32,9 +32,8 @@ VARIANTS = {
 """The flags of each by processor; the names as in the package's ``kernels``. A compiler that does
 not know those of one still gives others."""
 SAME_PROCESSOR = {"amd64": "x86_64", "arm64": "aarch64"}
-MACOS = "11.0"
-"""The oldest macOS that the libraries are for, unless ``MACOSX_DEPLOYMENT_TARGET`` says another:
-the first for Apple's own processors."""
+FIRST_MACOS = 11
+"""Of Apple's own processors, the Macs that libraries are built for."""
 
 
 class Kernels(BuildHookInterface):
@@ -61,11 +60,9 @@ def wheel_tag(command: list[str]) -> str:
 
     The processor is the compiler's: pip would install what a cross compiler makes on this one.
     """
-    name = processor(command)
-    if system(command) == "Linux":
-        return f"py3-none-linux_{name}"
-    name = {"aarch64": "arm64"}.get(name, name)
-    return f"py3-none-macosx_{oldest_macos().replace('.', '_')}_{name}"
+    if system(command) == "macOS":
+        return f"py3-none-macosx_{oldest_macos()}_0_arm64"
+    return f"py3-none-linux_{processor(command)}"
 
 
 def compiler() -> list[str] | None:
@@ -77,7 +74,16 @@ def compiler() -> list[str] | None:
 
 def target(command: list[str]) -> str:
     """What a compiler says that it compiles for: x86_64-linux-gnu, arm64-apple-darwin23.1.0."""
-    answer = subprocess.run([*command, "-dumpmachine"], capture_output=True, check=False, text=True)
+    try:
+        answer = subprocess.run(
+            [*command, "-dumpmachine"],
+            capture_output=True,
+            check=False,
+            text=True,
+            errors="replace",
+        )
+    except OSError:  # there is no such command
+        return ""
     return answer.stdout.strip().lower() if answer.returncode == 0 else ""
 
 
@@ -89,15 +95,21 @@ def processor(command: list[str]) -> str:
 
 def system(command: list[str]) -> str | None:
     """The system that a compiler compiles for, or None where no library is built."""
-    name = target(command) or platform.system().lower()
+    name = target(command)
     if "darwin" in name or "macos" in name:
-        return "macOS"
-    return "Linux" if "linux" in name else None
+        return "macOS" if processor(command) == "aarch64" else None
+    # compilers for Linux may not know -dumpmachine
+    is_linux = "linux" in (name or platform.system().lower())
+    return "Linux" if is_linux else None
 
 
-def oldest_macos() -> str:
-    """The version that libraries for macOS run on at least."""
-    return os.environ.get("MACOSX_DEPLOYMENT_TARGET") or MACOS
+def oldest_macos() -> int:
+    """The version that libraries for macOS run on at least: ``MACOSX_DEPLOYMENT_TARGET``'s.
+
+    Without its minor number, which no wheel's tag has from 11 on.
+    """
+    major = os.environ.get("MACOSX_DEPLOYMENT_TARGET", "").partition(".")[0]
+    return max(FIRST_MACOS, int(major)) if major.isdecimal() else FIRST_MACOS
 
 
 def compile_kernel(source: Path) -> list[Path]:
@@ -105,7 +117,7 @@ def compile_kernel(source: Path) -> list[Path]:
     command = compiler()
     if command is None or system(command) is None:
         return []
-    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": oldest_macos()}
+    environment = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": f"{oldest_macos()}.0"}
     built = []
     for variant, flags in VARIANTS.get(processor(command), {}).items():
         library = source.with_suffix(f".{variant}.so")
@@ -118,7 +130,11 @@ def compile_kernel(source: Path) -> list[Path]:
             str(library),
             str(source),
         ]
-        if subprocess.run(line, env=environment, capture_output=True, check=False).returncode == 0:
+        try:
+            made = subprocess.run(line, env=environment, capture_output=True, check=False)
+        except OSError:
+            return []
+        if made.returncode == 0:
             built.append(library)
     return built
 

@@ -16,9 +16,11 @@ and what is there is not done again, on whatever machine: a comparison can be st
 elsewhere. A run with other settings than those kept is done. `interlingua compare FOLDER` makes the
 same tables. Without the option everything is done anew.
 
-An arm may go on from another: in the texts of its ``model``, ``set`` and ``average`` the seed takes
-the place of ``{seed}``, so runs/one-seed{seed}/model is the model that arm ``one`` has of the same
-seed.
+An arm may go on from another of its file: in the texts of ``model``, ``set`` and ``average`` the
+seed takes the place of ``{seed}``, so runs/one-seed{seed}/model is the model that arm ``one`` has
+of the same seed. With ``--kept``, an arm that another one still needs is made again and not
+measured. What was kept of an arm counts for its own settings: after a change of an arm, remove
+what was kept of those that go on from it.
 """
 
 from __future__ import annotations
@@ -54,13 +56,31 @@ class Arm:
     """Keys of the run that are otherwise in this arm, as with ``--set``: paths start at the working
     directory."""
     average: tuple[str, ...] = ()
-    """In place of ``config``: models of which the average is evaluated, one for each seed."""
+    """In place of ``config``: models of which the average is evaluated, one for each seed. Paths
+    start at the working directory, as in ``set``."""
     weights: tuple[float, ...] = ()
     """Share of each model in the average."""
     tries: tuple[dict[str, Any], ...] = ()
     """Keys of the run, of which [trials] chooses the best; as many for every arm that has some."""
     seeds: tuple[int, ...] | None = None
     """In place of those of all arms."""
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("config", "model", "average") if getattr(self, name)]
+        if len(given) != 1:
+            names = " and ".join(given) or "none"
+            raise ConfigError(
+                f"[[arm]] {self.name} has {names} of config, model and average; give one"
+            )
+        if len(self.weights) != len(self.average):
+            raise ConfigError(
+                f"[[arm]] {self.name} has {len(self.weights)} weights for {len(self.average)}"
+                " models of its average; give each a weight"
+            )
+
+    def texts(self) -> list[str]:
+        """Where paths of other arms' models may stand."""
+        return [str(self.model), *self.average, *settings(self.set)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -207,10 +227,10 @@ def train(run: Run, config: Path, output: Path, *tables: dict[str, Any]) -> None
 
 
 def average(run: Run, arm: Arm, output: Path) -> None:
-    """Averages the arm's models, unless that was done."""
-    if not output.exists():
-        weights = ",".join(map(str, arm.weights))
-        run(["average", *arm.average, "--weights", weights, "-o", str(output), "--quiet"])
+    """Averages the arm's models."""
+    weights = ",".join(map(str, arm.weights))
+    fixed = ["-o", str(output), "--overwrite", "--quiet"]
+    run(["average", *arm.average, "--weights", weights, *fixed])
 
 
 def tries_of(arms: Arms, arm: Arm) -> dict[str, dict[str, Any]]:
@@ -259,7 +279,8 @@ def best_try(run: Run, arms: Arms, arm: Arm, config: Path, kept: Kept | None) ->
         assert trials is not None
         output = arms.runs / "trials" / f"{arm.name}-{name}"
         short = {"run": {"max_steps": trials.steps, "seed": trials.seed}}
-        tables = (arms.set, arm.set, tried, short)
+        given = (with_seed(table, trials.seed) for table in (arms.set, arm.set, tried))
+        tables = (*given, short)
         done = kept.find(f"trial-{output.name}", identity(arm, *tables)) if kept else None
         if done is not None and trials.metric in done:
             found[name] = done[trials.metric]
@@ -332,22 +353,45 @@ def make_and_measure(
 ) -> None:
     """One seed of an arm; not trained or averaged where all that is measured of it is kept."""
     name = f"{arm.name}-seed{seed}"
-    model = with_seed(arm.model, seed) or arms.runs / name / "model"
-    seeded = {"run": {"seed": seed}}
-    arm = replace(
-        arm,
-        model=with_seed(arm.model, seed),
-        set=with_seed(arm.set, seed),
-        average=with_seed(arm.average, seed),
-    )
-    tables = (arms.set, arm.set, chosen, seeded) if config else ()
-    if not to_measure(arms, arm, name, tables, kept):
+    arm = of_seed(arm, seed)
+    model = arm.model or arms.runs / name / "model"
+    tables = tables_of(arms, arm, chosen, seed)
+    if not to_measure(arms, arm, name, tables, kept) and not is_needed(arms, arm, seed, kept):
         return
     if config:
         train(run, config, arms.runs / name, *tables)
     elif arm.average:
         average(run, arm, Path(model))
     measure(run, arms, arm, str(model), name, *tables, kept=kept)
+
+
+def of_seed(arm: Arm, seed: int) -> Arm:
+    """The arm with the paths of one seed's models."""
+    average = tuple(with_seed(arm.average, seed))
+    return replace(arm, model=with_seed(arm.model, seed), average=average)
+
+
+def tables_of(
+    arms: Arms, arm: Arm, chosen: dict[str, Any], seed: int
+) -> tuple[dict[str, Any], ...]:
+    """The settings of an arm's run with one seed, later tables before earlier ones."""
+    if arm.config is None:
+        return ()
+    given = (with_seed(table, seed) for table in (arms.set, arm.set, chosen))
+    return (*given, {"run": {"seed": seed}})
+
+
+def is_needed(arms: Arms, arm: Arm, seed: int, kept: Kept | None) -> bool:
+    """Whether another arm that is not all kept goes on from this one's model of a seed."""
+    for other in arms.arm:
+        if not any(f"/{arm.name}-seed{{seed}}/" in text for text in other.texts()):
+            continue
+        name = f"{other.name}-seed{seed}"
+        tables = tables_of(arms, other, {}, seed)
+        is_open = to_measure(arms, of_seed(other, seed), name, tables, kept)
+        if is_open or is_needed(arms, other, seed, kept):
+            return True
+    return False
 
 
 def to_measure(

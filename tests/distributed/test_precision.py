@@ -10,15 +10,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 @pytest.mark.parametrize(
     ("fastest", "computed"),
-    [("bf16 fp32", "bf16 torch.bfloat16"), ("fp32 bf16", "fp32 torch.float32")],
+    [
+        ("bf16 fp32", "bf16 torch.bfloat16 torch.float32 torch.float32"),
+        ("fp32 bf16", "fp32 torch.float32 torch.float32 torch.float64"),
+    ],
 )
-def test_all_processes_compute_in_the_precision_of_the_first(tmp_path, fastest, computed):
-    command = [sys.executable, "-m", "tests.distributed.precision_worker", str(tmp_path)]
+def test_all_processes_compute_in_the_precision_of_the_first(tmp_path, strategy, fastest, computed):
+    worker = [sys.executable, "-m", "tests.distributed.precision_worker"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [*command, *fastest.split()],
+        [*worker, str(tmp_path), strategy, *fastest.split()],
         env=environment,
         timeout=280,
         capture_output=True,

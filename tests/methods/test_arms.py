@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -67,6 +68,20 @@ def test_every_run_of_every_file_loads_and_is_one_of_its_own(path, monkeypatch, 
         == len(evaluated)
         >= len([name for name in outputs if "trials" not in name])
     )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_an_arm_goes_on_from_those_above_it(path):
+    arms, commands, made = read(path), [], set()
+    arms_script.go(arms, path.parent, run=lambda command: bool(commands.append(list(command))))
+    model = re.compile(rf"/{arms.runs.name}/([^/]+)/model")
+    for command in commands:
+        found = [name for part in command for name in model.findall(part)]
+        output = command[command.index("-o") + 1] if command[0] == "average" else ""
+        made |= set(model.findall(output))
+        assert set(found) <= made
+        if command[0] == "train" and "--output" in command:
+            made.add(Path(command[command.index("--output") + 1]).name)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -153,15 +168,70 @@ def test_an_arm_goes_on_from_another_of_the_same_seed(tmp_path):
     )
     commands = []
     arms_script.go(arms, tmp_path, run=pretend(commands), seeds=[2])
-    arms_script.go(arms, tmp_path, run=pretend(commands), seeds=[2], names=["mean"])
     verbs = [command[0] for command in commands]
     assert verbs == ["evaluate", "train", "evaluate", "average", "evaluate"]
     as_it_is, train, _, average, of_average = commands
     assert Path(as_it_is[1]).name == "one-seed2"
     assert 'encoder.path="one-seed2"' in overrides(train)
     mean = str(runs / "mean-seed2" / "model")
-    assert average[1:] == ["start", "next-seed2", "--weights", "0.25,0.75", "-o", mean, "--quiet"]
+    assert average[1:] == [
+        "start",
+        "next-seed2",
+        "--weights",
+        "0.25,0.75",
+        "-o",
+        mean,
+        "--overwrite",
+        "--quiet",
+    ]
     assert of_average[1] == mean
+
+
+def chain(tmp_path, machine):
+    """An arm, one that goes on from it, and their average."""
+    runs = tmp_path / machine / "runs"
+    return small(
+        tmp_path,
+        runs=str(runs),
+        reports=str(tmp_path / machine / "reports"),
+        evaluate=[{"suite": "sts17"}],
+        arm=[
+            {"name": "one", "config": "run.toml"},
+            {
+                "name": "next",
+                "config": "run.toml",
+                "set": {"encoder": {"path": "runs/one-seed{seed}/model"}},
+            },
+            {
+                "name": "mean",
+                "average": ["runs/one-seed{seed}/model", "runs/next-seed{seed}/model"],
+                "weights": [0.5, 0.5],
+            },
+        ],
+    )
+
+
+def test_what_a_later_arm_needs_is_made_again_elsewhere_and_not_measured(tmp_path):
+    kept = arms_script.Kept(tmp_path / "kept")
+
+    def verbs(machine, *names):
+        commands = []
+        arms = chain(tmp_path, machine)
+        run = pretend(commands)
+        arms_script.go(arms, tmp_path, run=run, kept=kept, seeds=[1], names=names)
+        return [command[0] for command in commands]
+
+    assert verbs("here", "one", "next") == ["train", "evaluate"] * 2
+    assert verbs("there") == ["train", "train", "average", "evaluate"]
+    assert verbs("third") == []
+
+
+@pytest.mark.parametrize(
+    "arm", [{}, {"model": "m", "config": "c.toml"}, {"average": ["a", "b"], "weights": [1.0]}]
+)
+def test_an_arm_is_a_run_a_model_or_a_weighted_average(tmp_path, arm):
+    with pytest.raises(ConfigError, match="one has"):
+        small(tmp_path, arm=[{"name": "one", **arm}])
 
 
 def test_what_was_evaluated_is_not_evaluated_again(tmp_path):

@@ -12,13 +12,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import struct
 import sys
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 from interlingua.errors import ConfigError
-from interlingua.kernels.library_files import damage
 from interlingua.registry import did_you_mean
 
 VARIABLE = "INTERLINGUA_KERNELS"
@@ -26,6 +26,9 @@ VARIANTS = ("amx", "avx512", "avxvnni", "avx2", "i8mm", "dotprod", "neon")
 """Best first. For x86-64: AVX-512 with VNNI and BF16, with AMX's tiles and without; AVX2 with
 AVX-VNNI; AVX2 alone. For AArch64: NEON with products of small matrices of bytes and of bfloats;
 with the dot product of bytes; NEON alone."""
+ELF_HEAD_BYTES = 64
+ELF_CLASS = b"\x02\x01"
+"""64 bits, the lowest byte first."""
 UNMEASURED = {"layers": ("i8mm",), "neighbors": ("amx", "i8mm"), "training": ("i8mm",)}
 """By source: variants that no processor was timed with yet. ``find`` takes one only where
 ``INTERLINGUA_KERNELS`` names it; a trial may compare it with others (``find_unmeasured``)."""
@@ -141,6 +144,28 @@ def _load(source: Path, variant: str) -> ctypes.CDLL | None:
         f"interlingua: {path} is left out, as {problem}; build it again: pip install interlingua",
         file=sys.stderr,
     )
+    return None
+
+
+def damage(path: Path) -> str | None:
+    """Why the file of a library must not be mapped into memory, or None.
+
+    The system maps a library without looking at its length: one that was cut kills the process when
+    a function in the missing part is called. In an ELF file the table of sections comes last, and
+    its head says where that ends. macOS compares both lengths itself.
+    """
+    with path.open("rb") as file:
+        head = file.read(ELF_HEAD_BYTES)
+        size = file.seek(0, os.SEEK_END)
+    if sys.platform != "linux":
+        return None
+    if len(head) < ELF_HEAD_BYTES or head[:4] != b"\x7fELF" or head[4:6] != ELF_CLASS:
+        return "it is not a library of this system"
+    # e_shoff, e_shentsize and e_shnum of Elf64_Ehdr.
+    (table,) = struct.unpack_from("<Q", head, 40)
+    entry_bytes, entries = struct.unpack_from("<HH", head, 58)
+    if not table or table + entry_bytes * entries > size:
+        return "it is cut short"
     return None
 
 

@@ -22,9 +22,10 @@ from typing import Any, Literal, Self, TypeVar, cast
 import torch
 from jaxtyping import Float, Shaped
 from lightning_fabric import Fabric
-from lightning_fabric.plugins.precision.amp import MixedPrecision
+from lightning_fabric.plugins.precision.precision import Precision as FabricPrecision
 from lightning_fabric.strategies.ddp import DDPStrategy
 from lightning_fabric.strategies.model_parallel import ModelParallelStrategy
+from lightning_utilities.core.apply_func import apply_to_collection
 from torch import Tensor, nn
 from torch import distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
@@ -69,7 +70,7 @@ class Engine:
         if self.device_kind == "cuda":
             launch.require_gpus(torch.cuda.device_count())
             use_expandable_segments()  # before anything is on the GPU
-        computed = _Autocast(_precision(config.precision, self.device_kind), self.device_kind)
+        computation = _Computation(_precision(config.precision, self.device_kind), self.device_kind)
         self.compares_rows = False
         """Whether a loss has requested the embeddings of all processes."""
         if config.threads is not None:
@@ -84,12 +85,12 @@ class Engine:
             devices=launch.per_node,
             num_nodes=launch.nodes,
             strategy=_strategy(config.strategy, launch.processes),
-            plugins=[launch.environment, computed],
+            plugins=[launch.environment, computation],
         )
         self._fabric.launch()
         # each machine has measured for itself, and all have to compute in one precision
-        self.precision: Precision = self._fabric.broadcast(computed.chosen)
-        computed.chosen = self.precision
+        self.precision: Precision = self._fabric.broadcast(computation.chosen)
+        computation.chosen = self.precision
         self._averaged: list[DistributedDataParallel] = []
         switch.set(on=config.compile, device=self.device)
 
@@ -415,19 +416,19 @@ def _device(device: str) -> Literal["cpu", "cuda"]:
     return "cpu"
 
 
-class _Autocast(MixedPrecision):
+class _Computation(FabricPrecision):
     """Computes in 16 bits where that loses little, or in float32; leaves batches as they are.
 
-    Fabric rounds all numbers of a batch, labels of similarity among them, and looks at each of its
-    words for that. Its own loss scaling needs Fabric's optimizer; see ``loss_scale``.
+    Fabric's own plug-in rounds all numbers of a batch, labels of similarity among them, and looks
+    at each of its words for that. Its loss scaling needs Fabric's optimizer; see ``loss_scale``.
 
     Attributes:
         chosen: the precision, which may be set once more when all processes are there.
     """
 
     def __init__(self, chosen: Precision, device: str) -> None:
-        super().__init__("bf16-mixed", device)
         self.chosen = chosen
+        self.device = device
 
     def forward_context(self) -> AbstractContextManager[Any]:
         """Autocast to the chosen precision."""
@@ -436,13 +437,16 @@ class _Autocast(MixedPrecision):
         dtype = torch.bfloat16 if self.chosen == "bf16" else torch.float16
         return torch.autocast(self.device, dtype=dtype)
 
-    def convert_input(self, data: Any) -> Any:
-        """The batch itself."""
-        return data
-
     def convert_output(self, data: Any) -> Any:
         """Losses in float32 where they were computed in 16 bits."""
-        return data if self.chosen == "fp32" else super().convert_output(data)
+        if self.chosen == "fp32":
+            return data
+        return apply_to_collection(data, Tensor, _in_float32)
+
+
+def _in_float32(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy if its numbers are of another type."""
+    return tensor.float() if tensor.is_floating_point() else tensor
 
 
 def _precision(precision: str, device: str) -> Precision:
