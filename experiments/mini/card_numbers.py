@@ -8,10 +8,14 @@ To be run when a model was shipped and its table stands in docs/results.md.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from interlingua.files import atomic_write
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from ship import DIGEST, digest
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results.md"
@@ -75,13 +79,15 @@ def with_numbers(card: str, table: str) -> str:
 
 
 def main() -> None:
-    """Writes both cards."""
+    """Writes both cards, and mini's digest, which the card is part of."""
     results = RESULTS.read_text(encoding="utf-8")
     for card in CARDS:
         table = first_table(results, card.section, card.columns)
         text = with_numbers(card.path.read_text(encoding="utf-8"), table)
         with atomic_write(card.path) as file:
             file.write(text)
+    packed = CARDS[0].path.parent
+    (packed / DIGEST).write_text(digest(packed) + "\n", encoding="ascii")
 
 
 if __name__ == "__main__":
