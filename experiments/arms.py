@@ -383,8 +383,9 @@ def tables_of(
 
 def is_needed(arms: Arms, arm: Arm, seed: int, kept: Kept | None) -> bool:
     """Whether another arm that is not all kept goes on from this one's model of a seed."""
+    path = f"/{arms.runs.name}/{arm.name}-seed{{seed}}/"
     for other in arms.arm:
-        if not any(f"/{arm.name}-seed{{seed}}/" in text for text in other.texts()):
+        if not any(path in text for text in other.texts()):
             continue
         name = f"{other.name}-seed{seed}"
         tables = tables_of(arms, other, {}, seed)

@@ -196,15 +196,16 @@ def chain(tmp_path, machine):
         reports=str(tmp_path / machine / "reports"),
         evaluate=[{"suite": "sts17"}],
         arm=[
+            {"name": "old", "model": "all/before/old-seed{seed}/model"},
             {"name": "one", "config": "run.toml"},
             {
                 "name": "next",
                 "config": "run.toml",
-                "set": {"encoder": {"path": "runs/one-seed{seed}/model"}},
+                "set": {"encoder": {"path": "all/runs/one-seed{seed}/model"}},
             },
             {
                 "name": "mean",
-                "average": ["runs/one-seed{seed}/model", "runs/next-seed{seed}/model"],
+                "average": ["all/runs/one-seed{seed}/model", "all/runs/next-seed{seed}/model"],
                 "weights": [0.5, 0.5],
             },
         ],
@@ -221,7 +222,7 @@ def test_what_a_later_arm_needs_is_made_again_elsewhere_and_not_measured(tmp_pat
         arms_script.go(arms, tmp_path, run=run, kept=kept, seeds=[1], names=names)
         return [command[0] for command in commands]
 
-    assert verbs("here", "one", "next") == ["train", "evaluate"] * 2
+    assert verbs("here", "old", "one", "next") == ["evaluate", *["train", "evaluate"] * 2]
     assert verbs("there") == ["train", "train", "average", "evaluate"]
     assert verbs("third") == []
 
