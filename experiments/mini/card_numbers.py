@@ -2,12 +2,11 @@
 
     python experiments/mini/card_numbers.py
 
-To be run when a model was shipped and its table stands in docs/results.md.
+To be run when ship.py has written a model and its table stands in docs/results.md.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +14,10 @@ from typing import NamedTuple
 from interlingua.files import atomic_write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from ship import DIGEST, digest
+from tools.draw_mixed_pool import RESULTS, ROOT, tables
 
-ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "docs" / "results.md"
 HEADING = "## Numbers\n\n"
 REMARK = """
 In percent; of STS, correlations times 100. What each measure is, and the commands:
@@ -38,31 +37,26 @@ CARDS = (
     Card(
         ROOT / "models/mini/src/interlingua_mini/model/README.md",
         "What mini reaches",
-        ("measure", "mini", "multilingual-e5-small", "mUSE", "all-MiniLM-L6-v2"),
+        ("mini", "multilingual-e5-small", "mUSE", "all-MiniLM-L6-v2"),
     ),
     Card(
         ROOT / "models/nano/src/interlingua_nano/model/README.md",
         "A table of token vectors",
-        ("measure", "nano", "mini"),
+        ("nano", "mini"),
     ),
 )
 
 
-def first_table(text: str, section: str, columns: tuple[str, ...]) -> str:
-    """Some columns of a section's first table, in Markdown.
+def table_of(card: Card, results: str) -> str:
+    """The card's table, in Markdown.
 
     Raises:
-        ValueError: the page has no such section, or the table no such column.
+        LookupError: the results have no such section, or its first table no such column.
     """
-    found = re.search(rf"^#+ {re.escape(section)}$.*?((?:^\|[^\n]*\n)+)", text, re.MULTILINE | re.S)
-    if found is None:
-        raise ValueError(f"no section {section!r} with a table")
-    rows = [
-        [cell.strip(" *") for cell in line.strip("|").split("|")]
-        for line in found.group(1).splitlines()
-    ]
-    places = [rows[0].index(column) for column in columns]
-    return "".join(f"| {' | '.join(row[place] for place in places)} |\n" for row in rows)
+    rows = tables(results, card.section)[0]
+    lines = [("measure", *card.columns), ("---", *["---:"] * len(card.columns))]
+    lines += [(name, *(row[column] for column in card.columns)) for name, row in rows.items()]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def with_numbers(card: str, table: str) -> str:
@@ -82,8 +76,7 @@ def main() -> None:
     """Writes both cards, and mini's digest, which the card is part of."""
     results = RESULTS.read_text(encoding="utf-8")
     for card in CARDS:
-        table = first_table(results, card.section, card.columns)
-        text = with_numbers(card.path.read_text(encoding="utf-8"), table)
+        text = with_numbers(card.path.read_text(encoding="utf-8"), table_of(card, results))
         with atomic_write(card.path) as file:
             file.write(text)
     packed = CARDS[0].path.parent

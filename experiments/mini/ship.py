@@ -3,7 +3,8 @@
     python experiments/mini/ship.py runs/mini/mixed --corpus prepared/mini --run runs/mini/long \
         -o $PACKAGE/model
 
-A stage that begins with the shipped model adds to its card: ``--before $PACKAGE/model``.
+A stage that begins with the shipped model adds to its card: ``--before $PACKAGE/model``. When the
+model was measured, card_numbers.py puts the numbers there.
 
 ``PACKAGE`` is models/mini/src/interlingua_mini. The vectors of tokens are stored in four bits,
 other matrices in eight, as ``interlingua_mini.packing`` does. OUT is replaced only if the vectors

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from interlingua.errors import ConfigError, DataError
-from interlingua.mining.calibration import Calibration, save_calibration
+from interlingua.mining.calibration import save_calibration
 from interlingua.mining.default_checks import CHEAP, DROPPED
 from interlingua.mining.mine import parse_shard, parse_size
 from interlingua.mining.pipeline import TextFile
 from tests.jobs import mine_job
+from tests.mining.curves import calibration
 from tests.mining.invented import corpora, embed, write_lines
 from tests.test_remote import store as store
 
@@ -70,18 +71,8 @@ def test_a_folder_that_is_named_is_kept(tmp_path, sides):
 
 
 def test_a_calibration_tells_what_to_expect(tmp_path, sides):
-    curve = Calibration(
-        source_language="deu_Latn",
-        target_language="eng_Latn",
-        model="model",
-        scoring="mine ratio k=4 max",
-        basis="probes",
-        shape="logistic",
-        scores=(1.3, 1.5),
-        log_odds=(-5.0, 5.0),
-        fitted_prior=0.5,
-        prior=0.5,
-        pairs=9,
+    curve = calibration(
+        source_language="deu_Latn", scores=(1.3, 1.5), log_odds=(-5.0, 5.0), cuts=()
     )
     save_calibration(curve, tmp_path / "c.json")
     job = mine_job(
