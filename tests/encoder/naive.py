@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import torch
@@ -52,3 +53,12 @@ def naive_backbone(backbone, ids, positions=None, *, words=None, num_layers=None
 def naive_cross_entropy(hidden, weight, bias, target):
     """-log softmax(W h + b) at the target, for one token."""
     return -F.log_softmax(weight @ hidden + bias, dim=0)[target]
+
+
+def with_rounded_matrices(backbone):
+    """A copy, with the matrices of its layers rounded to bfloat16."""
+    rounded = copy.deepcopy(backbone)
+    for parameter in rounded.layers.parameters():
+        if parameter.dim() == 2:
+            parameter.data.copy_(parameter.data.bfloat16())
+    return rounded

@@ -10,6 +10,7 @@ from interlingua.encoder.compiled import CompiledBackbone, WeightLayout, fits_ti
 from interlingua.encoder.executors import freeze
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library
+from tests.encoder.naive import with_rounded_matrices
 
 
 @pytest.fixture(params=VARIANTS)
@@ -115,10 +116,18 @@ def test_fewer_bits_are_close(dtype, bound, activation, shape, random_batch):
     states = CompiledBackbone(backbone, dtype)(batch.input_ids, batch.cu_seqlens)
     assert states.dtype == torch.float32
     cosines = F.cosine_similarity(states, backbone(batch.input_ids, batch.cu_seqlens))
-    assert cosines.min() > 1 - bound
-    has_bfloats = layout_of(library("layers")).bfloats
-    is_float32 = dtype == torch.bfloat16 and not has_bfloats
-    assert (cosines.min() >= 1 - 1e-6) if is_float32 else (cosines.min() < 1 - 1e-7)
+    assert 1 - bound < cosines.min() < 1 - 1e-7
+
+
+@both_shapes
+@needs_kernel
+def test_bfloats_are_widened_where_they_are_not_multiplied(shape, random_batch):
+    if layout_of(library("layers")).bfloats:
+        pytest.skip("this variant multiplies bfloats")
+    backbone, batch = backbone_with(**shape), random_batch([1, 17, 4, 4, 90])
+    states = CompiledBackbone(backbone, torch.bfloat16)(batch.input_ids, batch.cu_seqlens)
+    rounded = CompiledBackbone(with_rounded_matrices(backbone), torch.float32)
+    assert torch.equal(states, rounded(batch.input_ids, batch.cu_seqlens))
 
 
 @needs_kernel

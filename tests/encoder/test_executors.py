@@ -27,6 +27,7 @@ from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
 from interlingua.kernels import Kernel, library, rates
 from interlingua.kernels.rates import VARIABLE, cache_file, remembered
+from tests.encoder.naive import with_rounded_matrices
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, SIZES
 
 MULTIPLES_OF_16 = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 112}
@@ -206,9 +207,10 @@ def multiplies_bfloats():
     return backbone
 
 
-def test_bfloat16_by_the_float32_kernel_is_float32(multiplies_bfloats, random_batch):
+def test_the_float32_kernel_rounds_weights_to_bfloat16(multiplies_bfloats, random_batch):
     batch = random_batch([3, 12, 5], high=60)
-    exact = EXECUTORS["kernel"].make(multiplies_bfloats, torch.float32)
+    rounded = with_rounded_matrices(multiplies_bfloats)
+    exact = EXECUTORS["kernel"].make(rounded, torch.float32)
     frozen = EXECUTORS["kernel-float32"].make(multiplies_bfloats, torch.bfloat16)
     assert frozen.dtype == torch.bfloat16
     states = [form(batch.input_ids, batch.cu_seqlens) for form in (exact, frozen)]

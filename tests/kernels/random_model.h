@@ -25,7 +25,7 @@ static Linear linear(int64_t type, int64_t inputs, int64_t outputs) {
             uint16_t upper = bits >> 16;
             if (type == BYTES) ((uint8_t *)panels)[place] = value;
             if (type == FLOAT32) memcpy(panels + 4 * place, &bits, 4);
-            if (type == BFLOAT16) memcpy(panels + 2 * place, &upper, 2);
+            if (type == BFLOAT16 || type == WIDENED) memcpy(panels + 2 * place, &upper, 2);
         }
     float *scales = numbers(filled, 0.0f);
     for (int64_t o = 0; o < outputs; o++) scales[o] = 1e-4f + 1e-7f * (draw() % 1000);

@@ -257,6 +257,18 @@ def test_whole_kernels_without_avx512_are_the_same_under_qemu(name, tmp_path):
     assert here.stdout == emulated.stdout
 
 
+@pytest.mark.parametrize(
+    ("machine", "variant"),
+    [(machine, variant) for machine in cross.FLAGS for variant in cross.FLAGS[machine]],
+)
+def test_bfloats_widened_in_registers_are_the_same_floats(machine, variant, tmp_path):
+    program = (Path(__file__).parent / "encode_widened.c").read_text(encoding="utf-8")
+    ran = cross.run(program, machine, variant, tmp_path)
+    if ran.returncode == cross.NOT_HERE:
+        pytest.skip(f"this processor does not run {variant}")
+    assert ran.returncode == 0
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_programs_of_this_machine_need_no_static_library(tmp_path, monkeypatch):
     """As in the images that wheels are built in, which have none of the C library."""

@@ -30,7 +30,9 @@ from interlingua.portions import ceil_div
 ALIGNMENT = 64
 """As in kernels/products.h."""
 TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
-PAIRS = 3
+WIDENED = 3
+"""Weights in bfloat16 for activations in float32; as in kernels/products.h."""
+PAIRS = 4
 """Float32 weights as sums of two bfloats, which tiles multiply; as in kernels/tiles.h."""
 TILE_HEAD_WIDTH = 32
 TILE_WIDTH = 64
@@ -90,8 +92,8 @@ class WeightLayout(NamedTuple):
 
     Attributes:
         panel: outputs that stand together.
-        bfloats: whether it multiplies bfloats; without, they are widened to float32, and so are
-            activations.
+        bfloats: whether it multiplies bfloats; without, activations are float32, and weights
+            become that on their way.
         tiles: whether it multiplies by tiles (AMX), bfloats and bytes, and float32 as pairs of
             bfloats.
         bytes_together: inputs of an output that stand side by side where weights are int8.
@@ -157,8 +159,8 @@ class CompiledBackbone:
     Products are made in the dtype; residual sums, LayerNorm and softmax are float32 in any case,
     and so are the states. What a sentence becomes does not depend on the others of its batch, not
     in the last bit. With int8 the last layers stay bfloat16, see ``quantize.layer_dtypes``, and so
-    does attention. What would be bfloat16 is float32 where the variant of the kernel has no
-    products of bfloats.
+    does attention. Where the variant of the kernel has no products of bfloats, weights are
+    bfloats in memory, and float32 in the products, as activations are.
 
     Args:
         backbone: where the weights come from; not changed.
@@ -175,19 +177,16 @@ class CompiledBackbone:
         self._layout = self._layout_of(self._kernel)
         self._by_tiles = self._layout.tiles and fits_tiles(config)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
-        between = self._layout.between(dtype)
-        # Only bytes differ from what activations are between the products.
-        multiplied = between
-        if dtype == torch.int8:
-            multiplied = torch.int8
-        dtypes = layer_dtypes(multiplied, between, len(layers))
+        self._between = self._layout.between(dtype)
+        finer = torch.bfloat16 if dtype == torch.int8 else dtype
+        dtypes = layer_dtypes(dtype, finer, len(layers))
         self._layers = (_Layer * len(layers))(*map(self._layer, layers, dtypes))
         self._model = _Model(
             width=config.hidden_size,
             heads=config.num_attention_heads,
             inner=config.intermediate_size,
             layers=len(layers),
-            type=self._type(between),
+            type=self._type(self._between),
             activation=ACTIVATIONS[config.hidden_act],
             first=config.first_position,
             by_tiles=int(self._by_tiles),
@@ -288,9 +287,11 @@ class CompiledBackbone:
         )
 
     def _type(self, dtype: torch.dtype) -> int:
-        """The kernel's number of a dtype."""
+        """The kernel's number of a dtype of weights or activations."""
         if self._by_tiles and dtype == torch.float32:
             return PAIRS
+        if dtype == torch.bfloat16 and self._between == torch.float32:
+            return WIDENED
         return TYPES[dtype]
 
     def _linear(self, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> _Linear:
@@ -360,9 +361,9 @@ class CompiledBackbone:
 class FloatBackbone(CompiledBackbone):
     """The same without products of bfloats: a trial has to prefer it.
 
-    Intel's processors without tiles multiply bfloats more slowly than float32. So bfloat16 is
-    float32 here, and an int8 encoder has float32 between its products of bytes and in its last
-    layers. Vectors are nearer to those in float32.
+    Intel's processors without tiles multiply bfloats more slowly than float32. So weights in
+    bfloat16 are multiplied as float32 here, also in the last layers of an int8 encoder, and
+    activations are float32. Vectors are nearer to those in float32.
     """
 
     @staticmethod

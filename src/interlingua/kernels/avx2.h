@@ -1,7 +1,7 @@
 /* Sixteen numbers at a time, each in two registers of AVX2: the functions of avx512.h, with the same results.
 
    Products of bytes use AVX-VNNI where the compiler may (the variant "avxvnni"). There are no products of bfloats: the
-   encoder's weights are widened to float32 when they are laid out, and its activations stay float32. */
+   encoder's weights are widened to float32 in registers, and its activations stay float32. */
 #include <cpuid.h>
 #include <immintrin.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ typedef struct {
     __m256d low, high;
 } Doubles; /* eight */
 
-enum { FLOAT32, BFLOAT16, BYTES };
+enum { FLOAT32, BFLOAT16, BYTES, WIDENED };
 
 /* Leaf 7.1 of cpuid, for compilers that have no name for it; the system's support of AVX is that of AVX2. */
 ALWAYS int has_avxvnni(void) {
@@ -208,6 +208,14 @@ ALWAYS void write_ints16(void *to, Ints x) {
 ALWAYS Ints add_ints16(Ints a, Ints b) {
     return (Ints){_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
 }
+
+ALWAYS Ints higher_half16(Ints x) {
+    __m256i mask = _mm256_set1_epi32(-65536);
+    return (Ints){_mm256_and_si256(x.low, mask), _mm256_and_si256(x.high, mask)};
+}
+
+/* Where the higher one was. */
+ALWAYS Ints lower_half16(Ints x) { return (Ints){_mm256_slli_epi32(x.low, 16), _mm256_slli_epi32(x.high, 16)}; }
 
 ALWAYS Ints to_ints16(Floats x) { return (Ints){_mm256_cvtps_epi32(x.low), _mm256_cvtps_epi32(x.high)}; }
 ALWAYS Floats to_floats16(Ints x) { return (Floats){_mm256_cvtepi32_ps(x.low), _mm256_cvtepi32_ps(x.high)}; }

@@ -24,7 +24,7 @@ typedef __m512 Floats;
 typedef __m512i Ints;
 typedef __m512d Doubles; /* eight */
 
-enum { FLOAT32, BFLOAT16, BYTES };
+enum { FLOAT32, BFLOAT16, BYTES, WIDENED };
 
 ALWAYS int has_instructions(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -106,6 +106,8 @@ ALWAYS Ints set_ints16(int32_t x) { return _mm512_set1_epi32(x); }
 ALWAYS Ints read_ints16(const void *from) { return _mm512_loadu_si512(from); }
 ALWAYS void write_ints16(void *to, Ints x) { _mm512_storeu_si512(to, x); }
 ALWAYS Ints add_ints16(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+ALWAYS Ints higher_half16(Ints x) { return _mm512_and_si512(x, _mm512_set1_epi32(-65536)); }
+ALWAYS Ints lower_half16(Ints x) { return _mm512_slli_epi32(x, 16); } /* where the higher one was */
 ALWAYS Ints to_ints16(Floats x) { return _mm512_cvtps_epi32(x); }
 ALWAYS Floats to_floats16(Ints x) { return _mm512_cvtepi32_ps(x); }
 ALWAYS Floats as_floats16(Ints x) { return _mm512_castsi512_ps(x); }

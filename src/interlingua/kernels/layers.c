@@ -76,9 +76,10 @@ int has_bytes_to_bfloats(void) { return BYTES_TO_BFLOATS; }
 /* Whether there are products by tiles, where float32 weights are to be pairs of bfloats. */
 int has_tiles(void) { return TILES; }
 
-/* Rows of activations, ld numbers apart, in the type of a product's weights, and with room behind. */
+/* Rows of activations, ld numbers apart, in the type that a product takes, and with room behind. */
 static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
-    int64_t inputs = linear->inputs, type = linear->type, stride = inputs * bytes_of(type), size = bytes_of(from);
+    int64_t inputs = linear->inputs, type = type_of_rows(linear->type);
+    int64_t stride = inputs * bytes_of(type), size = bytes_of(from);
     for (int64_t r = 0; r < rows; r++, x += ld * size) {
         char *to = room->rows + r * stride;
         if (type == BYTES)
@@ -91,7 +92,7 @@ static Rows convert(const Linear *linear, const char *x, int64_t from, int64_t l
 
 /* The same of rows that have room behind, so that they can stay where they are. */
 static Rows in_place(const Linear *linear, const char *x, int64_t from, int64_t ld, int64_t rows, const Room *room) {
-    if (from == linear->type) return (Rows){x, ld * bytes_of(from), NULL, NULL};
+    if (from == type_of_rows(linear->type)) return (Rows){x, ld * bytes_of(from), NULL, NULL};
     return convert(linear, x, from, ld, rows, room);
 }
 

@@ -2,8 +2,8 @@
 
    Products of bytes use the dot product of Armv8.2 where the compiler may (the variant "dotprod"), or products of small
    matrices (FEAT_I8MM, the variant "i8mm"), and are exact without.
-   There are products of bfloats (FEAT_BF16) in "i8mm" alone: elsewhere the encoder's weights are widened to float32 when
-   they are laid out, and its activations stay float32. What is no number may come out of largest16, max16 and min16, where
+   There are products of bfloats (FEAT_BF16) in "i8mm" alone: elsewhere the encoder's weights are widened to float32 in
+   registers, and its activations stay float32. What is no number may come out of largest16, max16 and min16, where
    other processors forget it; sums with it are no number in any case. */
 #include <arm_neon.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ typedef struct {
     float64x2_t a, b, c, d;
 } Doubles; /* eight */
 
-enum { FLOAT32, BFLOAT16, BYTES };
+enum { FLOAT32, BFLOAT16, BYTES, WIDENED };
 
 #if defined(__linux__)
 #define HAS_DOT_PRODUCT (1UL << 20)   /* HWCAP_ASIMDDP, for systems that have no name for it */
@@ -271,6 +271,16 @@ ALWAYS void write_ints16(void *memory, Ints x) {
 
 ALWAYS Ints add_ints16(Ints x, Ints y) {
     return (Ints){vaddq_s32(x.a, y.a), vaddq_s32(x.b, y.b), vaddq_s32(x.c, y.c), vaddq_s32(x.d, y.d)};
+}
+
+ALWAYS Ints higher_half16(Ints x) {
+    int32x4_t mask = vdupq_n_s32(-65536);
+    return (Ints){vandq_s32(x.a, mask), vandq_s32(x.b, mask), vandq_s32(x.c, mask), vandq_s32(x.d, mask)};
+}
+
+/* Where the higher one was. */
+ALWAYS Ints lower_half16(Ints x) {
+    return (Ints){vshlq_n_s32(x.a, 16), vshlq_n_s32(x.b, 16), vshlq_n_s32(x.c, 16), vshlq_n_s32(x.d, 16)};
 }
 
 ALWAYS Ints to_ints16(Floats x) {
