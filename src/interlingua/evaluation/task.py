@@ -5,16 +5,15 @@ The base class here does what all of them need, so that each reads like its pape
 ``Task.evaluate`` finds the data set's folder, has its units scored one after the other, and makes
 one result of their scores: means over groups of languages, digests of the data, the name under
 which the result stands, options and time. A task states three things: where its data lie
-(``folders`` and ``files``), what is scored on its own (``units``), and how (``score``). One that
+(``folders`` and ``reader``), what is scored on its own (``units``), and how (``score``). One that
 scores all of its data together, such as a pool of all languages, replaces ``run`` instead.
 """
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -136,21 +135,24 @@ class Findings:
     def add(self, unit: Unit[Any], found: Scored) -> None:
         """Takes in a unit and its scores."""
         self.record(unit)
-        scores = SubsetScores(
-            name=unit.name, languages=unit.languages, pairs=unit.pairs, scores=found.scores
+        self.add_scores(unit.name, unit.languages, unit.pairs, found)
+
+    def add_scores(self, name: str, languages: tuple[str, str], pairs: int, found: Scored) -> None:
+        """Takes in scores of that name, languages and number of pairs, see ``Unit``."""
+        self.subsets.append(
+            SubsetScores(name=name, languages=languages, pairs=pairs, scores=found.scores)
         )
-        self.subsets.append(scores)
-        self.notes += [f"{unit.name}: {note}" for note in found.notes]
+        self.notes += [f"{name}: {note}" for note in found.notes]
         if found.items is not None:
-            self.items[unit.name] = found.items
+            self.items[name] = found.items
         if found.examples is not None:
-            self.examples[unit.name] = found.examples
+            self.examples[name] = found.examples
         if found.repeats is not None:
-            self.repeats[unit.name] = found.repeats
+            self.repeats[name] = found.repeats
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(abc.ABC):
+class Task:
     """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
 
     A task with an option ``languages`` is a ``LanguageTask``.
@@ -163,6 +165,7 @@ class Task(abc.ABC):
         shown: see ``TaskResult``.
         lower_is_better: see ``TaskResult``.
         folders: usual names of the data's folder.
+        reader: see ``files``.
         expected: the files that are looked for, for the error where they are missing.
         published: the key of the data's digests in ``data/evaluation_sets.json``, where they are
             known.
@@ -175,6 +178,7 @@ class Task(abc.ABC):
     shown: ClassVar[Sequence[str]] = ()
     lower_is_better: ClassVar[Sequence[str]] = ()
     folders: ClassVar[Sequence[str]]
+    reader: ClassVar[Callable[[Path], Mapping[str, Any]]]
     expected: ClassVar[str]
     published: ClassVar[str | None] = None
 
@@ -222,9 +226,9 @@ class Task(abc.ABC):
 
     # What a task states
 
-    @abc.abstractmethod
-    def files(self, folder: Path) -> Mapping[str, Any]:
-        """What is in a folder, by what tells it apart; nothing in a folder of another layout."""
+    def files(self, folder: Path) -> Any:
+        """What ``reader`` finds in a folder, by what tells it apart; nothing in another layout."""
+        return type(self).reader(folder)
 
     def units(self, folder: Path) -> Iterable[Unit[Any]]:
         """Reads what is scored on its own."""
@@ -250,9 +254,16 @@ class Task(abc.ABC):
     def label(self) -> str:
         """What a result on the protocol's own data is called.
 
-        Options that make it another protocol are part of it.
+        Options that make it another protocol are part of it: those with ``{"words": "train{}"}`` in
+        their metadata, which say how the name gives a value that is not the default.
         """
-        return self.name
+        parts = [self.name]
+        for option in dataclasses.fields(self):
+            value = getattr(self, option.name)
+            if "words" in option.metadata and value != option.default:
+                shown = "+".join(value) if isinstance(value, tuple) else value
+                parts.append(option.metadata["words"].format(shown))
+        return "_".join(parts)
 
     def result_name(self, found: Findings) -> str:
         """What the result is called: other data put their folder's name behind."""

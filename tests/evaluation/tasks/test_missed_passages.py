@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
+
 from interlingua.evaluation.data.retrieval import PoolPassage
-from interlingua.evaluation.tasks.missed_passages import Miss, misses, with_texts
+from interlingua.evaluation.scores import Example
+from interlingua.evaluation.tasks.missed_passages import misses, with_texts
+from interlingua.evaluation.tasks.passage_search import Questions
 
 QRELS = {"q1": {"p1": 1}, "q2": {"p2": 1, "p9": 0}, "q3": {"p3": 2}, "q4": {"p4": 1}}
 RUN = {
@@ -11,7 +15,7 @@ RUN = {
     "q5": {"p1": 1.0},
 }
 QUERIES = {"q1": "first?", "q2": "second?", "q3": "third?"}
-EXPECTED = {"q1": "p1", "q2": "p2", "q3": "p3", "q4": "p4"}
+QUESTIONS = Questions("sw", "swh_Latn", QRELS, QUERIES, np.zeros((3, 1), np.float32))
 
 
 class Set:
@@ -29,15 +33,15 @@ class Set:
 
 
 def found(limit=10):
-    kept = {"language": "swh_Latn", "place": lambda passage: ("sw", passage), "limit": limit}
-    return misses(RUN, QRELS, QUERIES, EXPECTED, **kept)
+    return misses(RUN, QRELS, QUESTIONS, limit=limit, of_all=False)
 
 
 def test_questions_whose_first_passage_is_wrong():
     # q1 is right; q4 has no ranking, so there is nothing to show; a passage judged 0 is wrong
+    languages = ("swh_Latn", "swh_Latn")
     assert {one.query: one for one in found()} == {
-        "second?": Miss(1, "second?", "swh_Latn", ("sw", "p2"), ("sw", "p9"), 0.7, 0.8),
-        "third?": Miss(2, "third?", "swh_Latn", ("sw", "p3"), ("sw", "p1"), None, 0.5),
+        "second?": Example(1, "second?", "sw/p2", "sw/p9", 0.7, 0.8, languages),
+        "third?": Example(2, "third?", "sw/p3", "sw/p1", None, 0.5, languages),
     }
     assert len(found(1)) == 1
     assert found(0) == []
@@ -50,9 +54,7 @@ def test_texts_come_from_one_pass():
     )
     by_query = {example.query: example for example in examples["sw"]}
     assert (by_query["second?"].expected, by_query["second?"].retrieved) == ("zwei", "Title: neun")
-    assert (by_query["third?"].expected, by_query["third?"].retrieved) == (
-        "(not among the passages)",
-        "eins",
-    )
+    assert by_query["third?"].expected == "(not among the passages)"
+    assert by_query["third?"].retrieved == "eins"
     assert by_query["third?"].languages == ("swh_Latn", "swh_Latn")
     assert (one.passes, other.passes) == (1, 0)

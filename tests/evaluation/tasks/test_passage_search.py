@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interlingua.evaluation.metrics.ranking import DEPTH
-from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, search
+from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, Questions, search
 
 
 def pools_of(seed, *sizes):
@@ -20,12 +20,17 @@ def pools_of(seed, *sizes):
     }
 
 
+def questions_of(vectors):
+    texts = {f"q{row}": "" for row in range(len(vectors))}
+    return Questions("sw", "swh_Latn", {}, texts, vectors)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_ranking_over_pools_equals_a_full_sort(seed):
     """Small integers, so that many scores are equal, also at the last place."""
     pools = pools_of(seed, 90, 70, 40)
     queries = np.random.default_rng(seed + 9).integers(-2, 3, (6, 3)).astype(np.float32)
-    run = search([f"q{row}" for row in range(6)], queries, pools)
+    run = search(questions_of(queries), pools)
     for row in range(6):
         scores = {
             f"{name}/{passage}": float(queries[row] @ vector)
@@ -40,8 +45,8 @@ def test_ranking_over_pools_equals_a_full_sort(seed):
 
 def test_a_lone_pool_keeps_its_ids():
     pools = {"": pools_of(0, 3)["sw"]}
-    assert set(search(["q"], np.ones((1, 3), np.float32), pools)["q"]) == {"p0", "p1", "p2"}
+    assert set(search(questions_of(np.ones((1, 3), np.float32)), pools)["q0"]) == {"p0", "p1", "p2"}
 
 
 def test_no_questions_give_no_ranking():
-    assert search([], np.zeros((0, 1), np.float32), pools_of(0, 3)) == {}
+    assert search(questions_of(np.zeros((0, 1), np.float32)), pools_of(0, 3)) == {}

@@ -23,7 +23,6 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.bucc import (
     TRAINING,
     TRAINING_GOLD,
-    BuccFiles,
     BuccPair,
     BuccSplit,
     bucc_files,
@@ -64,6 +63,7 @@ class BuccTask(StreamedTask):
     """
 
     folders: ClassVar[Sequence[str]] = ("bucc2018", DATASET, "bucc")
+    reader: ClassVar = bucc_files
     expected: ClassVar[str] = "BUCC files (de-en.training.de, .en and .gold, or dev.zh)"
     published: ClassVar[str | None] = DATASET
     uses_test: ClassVar[bool] = False
@@ -106,10 +106,6 @@ class BuccTask(StreamedTask):
         if not found.is_official:
             return {}
         return {f"bucc_{len(found.subsets)}of{len(TRAINING_GOLD)}": found.subsets}
-
-    def files(self, folder: Path) -> dict[str, dict[str, BuccFiles]]:
-        """The splits in a folder by language pair."""
-        return bucc_files(folder)
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``; nothing is mined."""

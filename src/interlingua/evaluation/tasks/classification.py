@@ -12,7 +12,6 @@ from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.classification import (
     SPLITS,
-    LabeledSets,
     LabeledTexts,
     cls_v1_sets,
     cls_v2_sets,
@@ -48,6 +47,7 @@ class ClassificationTask(LanguageTask):
     """Accuracy of a classifier over frozen embeddings; a data set and a protocol make a task.
 
     Embeddings are those the model gives: nothing but a Normalize module of its own scales them.
+    ``files`` gives the ``LabeledSets`` of a folder.
 
     Attributes:
         languages: languages to score; all by default.
@@ -103,10 +103,6 @@ class ClassificationTask(LanguageTask):
         return sets
 
     @abc.abstractmethod
-    def files(self, folder: Path) -> LabeledSets:
-        """The languages of a folder."""
-
-    @abc.abstractmethod
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
         """Embeds the texts of a language that ``score`` asks for."""
 
@@ -152,12 +148,9 @@ class Sib200Data:
     """
 
     folders: ClassVar[Sequence[str]] = ("sib200", "sib-200")
+    reader: ClassVar = sib200_sets
     expected: ClassVar[str] = "SIB-200 folders (deu_Latn/train.tsv with id, topic and text)"
     published: ClassVar[str | None] = "sib200"
-
-    def files(self, folder: Path) -> LabeledSets:
-        """See ``ClassificationTask.files``."""
-        return sib200_sets(folder)
 
 
 class UmsabData:
@@ -167,12 +160,9 @@ class UmsabData:
     """
 
     folders: ClassVar[Sequence[str]] = ("umsab_sentiment", "umsab")
+    reader: ClassVar = labeled_sets
     expected: ClassVar[str] = "UMSAB files (german.train.tsv with label and text)"
     published: ClassVar[str | None] = "umsab_sentiment"
-
-    def files(self, folder: Path) -> LabeledSets:
-        """See ``ClassificationTask.files``."""
-        return labeled_sets(folder)
 
 
 class FolderData:
@@ -182,11 +172,8 @@ class FolderData:
     """
 
     folders: ClassVar[Sequence[str]] = ("labeled",)
+    reader: ClassVar = labeled_sets
     expected: ClassVar[str] = "labeled texts (german.train.tsv or de/train.tsv with label and text)"
-
-    def files(self, folder: Path) -> LabeledSets:
-        """See ``ClassificationTask.files``."""
-        return labeled_sets(folder)
 
 
 class ClsV1Data:
@@ -200,11 +187,8 @@ class ClsV1Data:
     """
 
     folders: ClassVar[Sequence[str]] = ("cls-acl10-unprocessed", "cls_v1")
+    reader: ClassVar = cls_v1_sets
     expected: ClassVar[str] = "CLS v1 folders (de/books/train.review)"
-
-    def files(self, folder: Path) -> LabeledSets:
-        """See ``ClassificationTask.files``."""
-        return cls_v1_sets(folder)
 
     def sizes(self) -> Mapping[str, int]:
         """See ``ClassificationTask.sizes``."""
@@ -222,11 +206,8 @@ class ClsV2Data:
     """
 
     folders: ClassVar[Sequence[str]] = ("amazon_reviews_multi", "cls_v2")
+    reader: ClassVar = cls_v2_sets
     expected: ClassVar[str] = "CLS v2 files (train/dataset_de_train.json)"
-
-    def files(self, folder: Path) -> LabeledSets:
-        """See ``ClassificationTask.files``."""
-        return cls_v2_sets(folder)
 
     def sizes(self) -> Mapping[str, int]:
         """See ``ClassificationTask.sizes``."""

@@ -51,7 +51,7 @@ class FloresP1(PairwiseSearch):
     published: ClassVar[str | None] = "flores_p_at_1"
 
     def files(self, folder: Path) -> dict[str, Path]:
-        """See ``PairwiseSearch.files``."""
+        """See ``Task.files``."""
         return one_each((full_code(code), path) for code, path in aligned_files(folder).items())
 
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:

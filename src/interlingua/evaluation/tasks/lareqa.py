@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,9 +14,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages
 from interlingua.evaluation.data.retrieval import (
     RetrievalSet,
-    Sets,
     answer_sentence_sets,
-    judged_questions,
 )
 from interlingua.evaluation.metrics.average_precision import (
     padded_rows,
@@ -31,14 +29,12 @@ from interlingua.evaluation.metrics.language_fairness import (
     language_shares,
 )
 from interlingua.evaluation.metrics.ranking import Qrels, Run, ranking_metrics, top
-from interlingua.evaluation.scores import Items, SubsetScores
-from interlingua.evaluation.tasks.missed_passages import misses
-from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, search
+from interlingua.evaluation.tasks.missed_passages import misses, set_and_id
+from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, Questions, search
 from interlingua.evaluation.tasks.passages import (
     OF_ALL,
     PassageTask,
     ScoredQuestions,
-    set_and_id,
 )
 
 MAP = "map"
@@ -76,6 +72,7 @@ class LAReQA(PassageTask):
     main_metric: ClassVar[str] = MAP
     shown: ClassVar[Sequence[str]] = (WITHOUT_OWN, OTHER_LANGUAGES, FAIRNESS)
     folders: ClassVar[Sequence[str]] = ("xquad_r", "xquad-r")
+    reader: ClassVar = answer_sentence_sets
     expected: ClassVar[str] = "XQuAD-R files (ar.json)"
     parallel: ClassVar[bool] = True
     published: ClassVar[str | None] = "xquad_r"
@@ -83,10 +80,6 @@ class LAReQA(PassageTask):
         "lareqa": ("ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh")
     }
     least_languages: ClassVar[int] = 2
-
-    def files(self, folder: Path) -> Sets:
-        """See ``PassageTask.files``."""
-        return answer_sentence_sets(folder)
 
     def embed(self, encoder: CachedEncoder, data: Path) -> None:
         """See ``LanguageTask.embed``: passages and questions of the languages, which may be one."""
@@ -102,82 +95,62 @@ class LAReQA(PassageTask):
 
     def _score(
         self,
-        encoder: CachedEncoder,
-        name: str,
+        questions: Questions,
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
-        language: str,
     ) -> ScoredQuestions:
         """See ``PassageTask._score``."""
-        own = sets[name]
-        in_own_language, notes = judged_questions(own, pools[name].ids)
-        judged = self._judged_in_all(name, in_own_language, sets)
-        # a question that is judged and has no text counts as 0, so it stays in ``judged``
-        questions = {query: own.queries[query] for query in judged if query in own.queries}
-        vectors = self._embed_questions(encoder, questions, language)
+        name = questions.name
+        judged = self._judged_in_all(questions, sets)
+        notes = []
         if count := len(judged) - len(_answered_elsewhere(name, judged)):
             notes.append(
                 f"{count:,} questions have no answer in another language and count in {MAP} alone"
             )
         # average precision takes the whole ranking, all other metrics the first 100 passages
-        run = search([*questions], vectors, pools)
+        run = search(questions, pools)
         values = {
-            **_average_precisions(name, judged, [*questions], vectors, pools),
+            **_average_precisions(questions, judged, pools),
             OTHER_LANGUAGES: _recall_in_other_languages(name, judged, run),
             "mrr_at_100": ranking_metrics(judged, run)["mrr_at_100"],
         }
-        scores = {metric: _mean(of_query.values()) for metric, of_query in values.items()}
         shares = language_shares(judged, run, list(sets))
-        scores[FAIRNESS] = language_fairness(shares)
-        expected = {
-            query: f"{name}/{_right(grades)[0]}" for query, grades in in_own_language.items()
-        }
-        missed = misses(
-            run,
-            judged,
-            own.queries,
-            expected,
-            language=language,
-            place=set_and_id,
-            limit=self.examples,
+        return ScoredQuestions(
+            values,
+            {OF_ALL: run},
+            misses(run, judged, questions, limit=self.examples, of_all=True),
+            {FAIRNESS: language_fairness(shares)},
+            shares.tables(name),
+            notes,
         )
-        self._write_runs(name, {OF_ALL: run})
-        subset = SubsetScores(
-            name=name, languages=(language, language), pairs=len(judged), scores=scores
-        )
-        items = Items(np.array([*values[self.main_metric].values()]))
-        return ScoredQuestions(subset, items, notes, missed, shares.tables(name))
 
 
 def _average_precisions(
-    name: str,
-    judged: Qrels,
-    questions: Sequence[str],
-    vectors: Float32[ndarray, "n d"],
-    pools: Mapping[str, EmbeddedPassages],
+    questions: Questions, judged: Qrels, pools: Mapping[str, EmbeddedPassages]
 ) -> dict[str, dict[str, float]]:
     """``map`` and ``map_without_own_answer`` of each judged question.
 
     The latter only of those with an answer in another language. A question without a text counts
     as 0.
     """
+    name = questions.name
     values = {
         MAP: dict.fromkeys(judged, 0.0),
         WITHOUT_OWN: dict.fromkeys(_answered_elsewhere(name, judged), 0.0),
     }
-    if not questions:
+    if not questions.texts:
         return values
     ids, candidates = _whole_pool(pools)
     row_of = {passage: row for row, passage in enumerate(ids)}
     is_own = np.array([set_and_id(passage)[0] == name for passage in ids])
     rows = []
-    for query in questions:
+    for query in questions.texts:
         rows.append([row_of[passage] for passage in _right(judged[query]) if passage in row_of])
     relevant = padded_rows(rows)
-    ranks = relevant_ranks(vectors, candidates, relevant)
+    ranks = relevant_ranks(questions.vectors, candidates, relevant)
     # of the judgments and not of the pool: an answer that is not in the pool is never found
-    counts = np.array([len(_right(judged[query])) for query in questions])
-    others = np.array([len(_in_other_languages(name, judged[query])) for query in questions])
+    counts = np.array([len(_right(judged[query])) for query in questions.texts])
+    others = np.array([len(_in_other_languages(name, judged[query])) for query in questions.texts])
     # the padding reads passage 0, which is harmless, as it has rank 0 anyway
     removed = is_own[np.maximum(relevant, 0)]
     found = {
@@ -185,7 +158,7 @@ def _average_precisions(
         WITHOUT_OWN: question_average_precision(ranks_without(ranks, removed), others),
     }
     for metric, precisions in found.items():
-        for query, precision in zip(questions, precisions.tolist(), strict=True):
+        for query, precision in zip(questions.texts, precisions.tolist(), strict=True):
             if query in values[metric]:
                 values[metric][query] = precision
     return values
@@ -224,10 +197,3 @@ def _in_other_languages(name: str, grades: Mapping[str, int]) -> list[str]:
 
 def _right(grades: Mapping[str, int]) -> list[str]:
     return [passage for passage, grade in grades.items() if grade > 0]
-
-
-def _mean(values: Iterable[float]) -> float:
-    numbers = [*values]
-    if not numbers:
-        return 0.0
-    return float(np.mean(numbers))

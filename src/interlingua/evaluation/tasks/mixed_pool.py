@@ -28,7 +28,7 @@ from interlingua.evaluation.parallel import (
     unit_vectors,
 )
 from interlingua.evaluation.scores import Example, Items, SubsetScores
-from interlingua.evaluation.task import Findings, LanguageTask
+from interlingua.evaluation.task import Findings, LanguageTask, Scored
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.groups import group_members
 from interlingua.languages import parse
@@ -79,6 +79,7 @@ class MixedPool(LanguageTask):
         "same_language_bias_without_translations",
     )
     folders: ClassVar[Sequence[str]] = (DATASET,)
+    reader: ClassVar = language_files
     expected: ClassVar[str] = EXPECTED
     published: ClassVar[str | None] = FloresP1.published
 
@@ -104,26 +105,19 @@ class MixedPool(LanguageTask):
         pool = search_pool(vectors, k=0, progress=after_embedding)
         found = Findings(folder=folder)
         found.digests = {code: content_sha256([lines]) for code, lines in texts.lines.items()}
-        found.examples = _examples(pool, vectors, texts, self.examples)
+        examples = _examples(pool, vectors, texts, self.examples)
         found.tables.update(accuracy_by_pair(pool, texts.languages))
         by_line = _scores_by_line(pool)
         for number, code in enumerate(texts.languages):
             language = parse(code).language.code
             scores = {metric: float(values[number].mean()) for metric, values in by_line.items()}
-            subset = SubsetScores(
-                name=code, languages=(language, language), pairs=texts.sentences, scores=scores
-            )
-            found.subsets.append(subset)
-            found.items[code] = Items(by_line[self.main_metric][number])
+            scored = Scored(scores, Items(by_line[self.main_metric][number]), examples[code])
+            found.add_scores(code, (language, language), texts.sentences, scored)
         return found
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
         """All languages, and those in each kind of script."""
         return group_members(found.subsets, {})
-
-    def files(self, folder: Path) -> dict[str, Path]:
-        """The files by language; nothing in a folder of another layout."""
-        return language_files(folder)
 
     def parts(self, data: Path) -> list[str]:
         """See ``LanguageTask.parts``.

@@ -86,7 +86,7 @@ class NtrexXSim(MarginSearch):
     expected: ClassVar[str] = EXPECTED
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``TranslationTask.files``."""
+        """See ``Task.files``."""
         files = language_files(folder)
         if not files:
             return {}
@@ -126,16 +126,13 @@ class NtrexF1(PairwiseSearch):
     name: ClassVar[str] = "ntrex_f1"
     main_metric: ClassVar[str] = "f1"
     folders: ClassVar[Sequence[str]] = FOLDERS
+    reader: ClassVar = language_files
     expected: ClassVar[str] = EXPECTED
 
     directions: Literal["english", "mteb"] = "english"
 
     def __post_init__(self) -> None:
         check_choice("directions", self.directions, ("english", "mteb"))
-
-    def files(self, folder: Path) -> dict[str, Path]:
-        """See ``PairwiseSearch.files``."""
-        return language_files(folder)
 
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``."""

@@ -5,9 +5,8 @@ Each class at the end is one data set.
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, get_args
 
@@ -50,9 +49,8 @@ class PairClassificationTask(LanguageTask):
     """
 
     main_metric: ClassVar[str] = "average_precision"
-    own_split: ClassVar[Split] = "test"
 
-    split: Split = "test"
+    split: Split = field(default="test", metadata={"words": "{}"})
 
     def __post_init__(self) -> None:
         check_choice("split", self.split, get_args(Split))
@@ -105,19 +103,9 @@ class PairClassificationTask(LanguageTask):
             return True
         return all(subset.pairs == self.size() for subset in found.subsets)
 
-    def label(self) -> str:
-        """What the result is called; a split that is not the protocol's is part of the name."""
-        if self.split == self.own_split:
-            return self.name
-        return f"{self.name}_{self.split}"
-
     def size(self) -> int | None:
         """The data set's pairs per language, where it is known by them."""
         return None
-
-    @abc.abstractmethod
-    def files(self, folder: Path) -> PairSets:
-        """The languages of a folder."""
 
 
 class PairMRPC(PairClassificationTask):
@@ -129,7 +117,7 @@ class PairMRPC(PairClassificationTask):
     expected: ClassVar[str] = "MRPC files (test.tsv, msr_paraphrase_test.txt)"
 
     def files(self, folder: Path) -> PairSets:
-        """See ``PairClassificationTask.files``."""
+        """See ``Task.files``."""
         return mrpc_sets(folder, self.split)
 
 
@@ -148,18 +136,17 @@ class PairXNLI(PairClassificationTask):
     published: ClassVar[str | None] = "pair_xnli"
     folders: ClassVar[Sequence[str]] = ("xnli", "XNLI-1.0")
     expected: ClassVar[str] = "XNLI files (dev-de.tsv, xnli.test.tsv)"
-    own_split: ClassVar[Split] = "dev"
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {"xnli": _XNLI}
 
-    split: Split = "dev"
-    neutral: Neutral = "negative"
+    split: Split = field(default="dev", metadata={"words": "{}"})
+    neutral: Neutral = field(default="negative", metadata={"words": "without_neutral"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("neutral", self.neutral, get_args(Neutral))
 
     def files(self, folder: Path) -> PairSets:
-        """See ``PairClassificationTask.files``."""
+        """See ``Task.files``."""
         return xnli_sets(folder, self.split, self.neutral)
 
     def size(self) -> int | None:
@@ -169,13 +156,6 @@ class PairXNLI(PairClassificationTask):
         if pairs is not None and self.neutral == "left_out":
             return pairs * 2 // 3
         return pairs
-
-    def label(self) -> str:
-        """See ``PairClassificationTask.label``."""
-        name = super().label()
-        if self.neutral == "negative":
-            return name
-        return f"{name}_without_neutral"
 
 
 class PairPawsX(PairClassificationTask):
@@ -189,7 +169,7 @@ class PairPawsX(PairClassificationTask):
     expected: ClassVar[str] = "PAWS-X folders (de/test_2k.tsv)"
 
     def files(self, folder: Path) -> PairSets:
-        """See ``PairClassificationTask.files``."""
+        """See ``Task.files``."""
         return paws_x_sets(folder, self.split)
 
     def size(self) -> int | None:
@@ -207,5 +187,5 @@ class PairFolder(PairClassificationTask):
     expected: ClassVar[str] = "labeled pairs (german.test.tsv with label and two texts)"
 
     def files(self, folder: Path) -> PairSets:
-        """See ``PairClassificationTask.files``."""
+        """See ``Task.files``."""
         return pair_sets(folder, self.split)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +15,8 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import content_sha256, full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
-from interlingua.evaluation.scores import Example, Items, SubsetScores
-from interlingua.evaluation.task import Findings, LanguageTask, TextCounter
+from interlingua.evaluation.scores import Example, Items
+from interlingua.evaluation.task import Findings, LanguageTask, Scored, TextCounter
 from interlingua.runtime import Progress
 
 
@@ -80,6 +79,8 @@ def both_directions(
 class PairwiseSearch(LanguageTask):
     """Cosine retrieval between line-aligned languages; each is embedded once.
 
+    ``files`` gives the file of each language.
+
     Attributes:
         languages: which to score; see the task.
         examples: wrong neighbors kept next to the result, per language pair; 0 for none.
@@ -114,15 +115,9 @@ class PairwiseSearch(LanguageTask):
                 (f"{first}-{second}", forward),
                 (f"{second}-{first}", backward),
             ):
-                scores, found.items[name] = self.scores_of(direction.nearest)
-                subset = SubsetScores(
-                    name=name,
-                    languages=direction.languages,
-                    pairs=len(direction.nearest),
-                    scores=scores,
-                )
-                found.subsets.append(subset)
-                found.examples[name] = direction.examples
+                scores, items = self.scores_of(direction.nearest)
+                scored = Scored(scores, items, direction.examples)
+                found.add_scores(name, direction.languages, sentences, scored)
             counter(f"{first}-{second}", sentences)
         return found
 
@@ -137,17 +132,13 @@ class PairwiseSearch(LanguageTask):
         """The languages to embed."""
         return _languages_of(self.pairs(files, folder))
 
-    @abc.abstractmethod
-    def files(self, folder: Path) -> dict[str, Path]:
-        """The files by language; nothing in a folder of another layout."""
-
-    @abc.abstractmethod
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """Unordered pairs of languages, to be scored in both directions.
 
         Raises:
             DataError: something wanted is not here, or there is no pair.
         """
+        raise NotImplementedError
 
     def scores_of(self, nearest: Int64[ndarray, " n"]) -> tuple[dict[str, float], Items]:
         """The scores of one direction, and what the main one is the mean of."""

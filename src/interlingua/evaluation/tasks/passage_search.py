@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.evaluation.metrics.ranking import DEPTH, Run, top
+from interlingua.evaluation.metrics.ranking import DEPTH, Qrels, Run, top
 from interlingua.evaluation.streams import KeptVectors
 from interlingua.search.topk.exact import Neighbors, exact_topk, search_device
 
@@ -28,24 +28,41 @@ class EmbeddedPassages(NamedTuple):
     digest: str
 
 
+class Questions(NamedTuple):
+    """The questions of one language that count.
+
+    Attributes:
+        name: of their set.
+        language: its code.
+        judged: question -> passage of the set -> relevance.
+        texts: of those that have one.
+        vectors: of the texts, in their order.
+    """
+
+    name: str
+    language: str
+    judged: Qrels
+    texts: Mapping[str, str]
+    vectors: Float32[ndarray, "n d"]
+
+
 def exact_nearest(queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
     """The 100 nearest passages of each query; passages as in ``EmbeddedPassages``."""
     return exact_topk(queries, passages, k=DEPTH, device=search_device(len(queries), len(passages)))
 
 
 def search(
-    queries: Sequence[str],
-    vectors: Float32[ndarray, "n d"],
+    questions: Questions,
     pools: Mapping[str, EmbeddedPassages],
     nearest: Callable[[Any, Any], Neighbors] = exact_nearest,
 ) -> Run:
-    """The best 100 passages of every query over the pools.
+    """The best 100 passages of every question with a text over the pools.
 
     A pool's name stands before its ids, if there is one.
     """
-    if not queries:
+    if not questions.texts:
         return {}
-    found = [nearest(vectors, pool.vectors) for pool in pools.values()]
+    found = [nearest(questions.vectors, pool.vectors) for pool in pools.values()]
     scores = np.concatenate([one.similarities.numpy() for one in found], axis=1)
     rows = np.concatenate([one.indices.numpy() for one in found], axis=1)
     prefixes = [f"{name}/" if name else "" for name in pools]
@@ -56,7 +73,7 @@ def search(
     edge = max(0, scores.shape[1] - DEPTH)
     least = np.partition(scores, edge, axis=1)[:, edge]
     run: dict[str, dict[str, float]] = {}
-    for number, query in enumerate(queries):
+    for number, query in enumerate(questions.texts):
         # with all that share the last place, of which ``top`` takes those with the later ids
         kept = np.flatnonzero(scores[number] >= least[number])
         candidates = zip(

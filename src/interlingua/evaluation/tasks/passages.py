@@ -23,15 +23,20 @@ from interlingua.evaluation.data.folders import (
     choose_languages,
     full_code,
 )
-from interlingua.evaluation.data.retrieval import PoolPassage, RetrievalSet, Sets, set_sha256
+from interlingua.evaluation.data.retrieval import (
+    PoolPassage,
+    RetrievalSet,
+    judged_questions,
+    set_sha256,
+)
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.metrics.ranking import Qrels, Run, write_trec_run
-from interlingua.evaluation.scores import Items, SubsetScores
+from interlingua.evaluation.scores import Example, Items
 from interlingua.evaluation.streams import PORTION_TEXTS, keep_vectors
-from interlingua.evaluation.task import Findings, LanguageTask, TextCounter
-from interlingua.evaluation.tasks.missed_passages import Miss, with_texts
+from interlingua.evaluation.task import Findings, LanguageTask, Scored, TextCounter
+from interlingua.evaluation.tasks.missed_passages import with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds
-from interlingua.evaluation.tasks.passage_search import EmbeddedPassages
+from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, Questions
 from interlingua.portions import portions
 from interlingua.registry import check_choice
 from interlingua.runtime import Progress, silent
@@ -45,18 +50,20 @@ class ScoredQuestions(NamedTuple):
     """What a task found for the questions of one language.
 
     Attributes:
-        subset: the scores.
-        items: what the main metric is the mean of, a value per question.
-        notes: what a reader of the scores must know.
+        values: metric -> question -> its value, of which the score is the mean.
+        runs: rankings by system and pool, see ``PassageTask.runs``.
         missed: a sample of the questions with a wrong first passage.
+        scores: of all questions together.
         tables: see ``TaskResult``; joined over the languages.
+        notes: what a reader of the scores must know.
     """
 
-    subset: SubsetScores
-    items: Items
-    notes: list[str]
-    missed: list[Miss]
+    values: Mapping[str, Mapping[str, float]]
+    runs: Mapping[str, Run]
+    missed: list[Example]
+    scores: Mapping[str, float] = {}
     tables: Mapping[str, Mapping[str, float]] = {}
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +71,7 @@ class PassageTask(LanguageTask):
     """Questions among passages, one set of both per language.
 
     Questions and passages get the model's own prompts for them, if it has any. Passages are
-    embedded into a file, so that there may be millions.
+    embedded into a file, so that there may be millions. ``files`` gives the ``Sets`` of a folder.
 
     Attributes:
         languages: languages to score, and to pool; all by default.
@@ -100,10 +107,18 @@ class PassageTask(LanguageTask):
             found.digests[name] = set_sha256(one, pools[name].digest)
         missed = {}
         for name, one in sets.items():
-            scored = self._score(encoder, name, sets, pools, codes[name])
-            found.subsets.append(scored.subset)
-            found.items[name] = scored.items
-            found.notes += [f"{name}: {note}" for note in scored.notes]
+            judged, notes = judged_questions(one, pools[name].ids)
+            # a question that is judged and has no text counts as 0, so it stays in ``judged``
+            asked = {query: one.queries[query] for query in judged if query in one.queries}
+            vectors = self._embed_questions(encoder, asked, codes[name])
+            questions = Questions(name, codes[name], judged, asked, vectors)
+            scored = self._score(questions, sets, pools)
+            self._write_runs(name, scored.runs)
+            means = {metric: _mean(values) for metric, values in scored.values.items()}
+            items = Items(np.array([*scored.values[self.main_metric].values()]))
+            notes += scored.notes
+            summary = Scored({**means, **scored.scores}, items, notes=notes)
+            found.add_scores(name, (codes[name], codes[name]), len(judged), summary)
             # each language adds its rows to the tables of all
             for table, cells in scored.tables.items():
                 found.tables[table] = {**found.tables.get(table, {}), **cells}
@@ -158,10 +173,6 @@ class PassageTask(LanguageTask):
         check_enough(chosen, self.least_languages, self.languages, folder)
         return chosen
 
-    @abc.abstractmethod
-    def files(self, folder: Path) -> Sets:
-        """The sets in a folder, by language as its files spell it."""
-
     def codes(self, files: Mapping[str, Any], folder: Path) -> dict[str, str]:
         """The full code of each set's language."""
         return {name: full_code(name) for name in files}
@@ -211,11 +222,9 @@ class PassageTask(LanguageTask):
     @abc.abstractmethod
     def _score(
         self,
-        encoder: CachedEncoder,
-        name: str,
+        questions: Questions,
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
-        language: str,
     ) -> ScoredQuestions:
         """One language: its questions among its own passages or those of all languages."""
 
@@ -229,11 +238,12 @@ class PassageTask(LanguageTask):
             return normalize_rows(vectors)
         return vectors
 
-    def _judged_in_all(self, name: str, judged: Qrels, sets: Mapping[str, RetrievalSet]) -> Qrels:
+    def _judged_in_all(self, questions: Questions, sets: Mapping[str, RetrievalSet]) -> Qrels:
         """Which passages of the pool of all languages answer.
 
         In parallel sets these are a question's passages in every language.
         """
+        name = questions.name
         languages: Mapping[str, RetrievalSet] = {name: sets[name]}
         if self.parallel:
             languages = sets
@@ -249,7 +259,7 @@ class PassageTask(LanguageTask):
                     found[f"{other}/{passage}"] = grade
             return found
 
-        return {query: in_all(query, passages) for query, passages in judged.items()}
+        return {query: in_all(query, passages) for query, passages in questions.judged.items()}
 
     def _write_runs(self, name: str, runs: Mapping[str, Run]) -> None:
         if self.runs is None:
@@ -271,7 +281,8 @@ def _keep(
     return encoder.keep(texts, titles=titles, language=language, role="passage")
 
 
-def set_and_id(passage: str) -> tuple[str, str]:
-    """``sw/12`` -> the set's name and the passage's id in it."""
-    name, _, own = passage.partition("/")
-    return name, own
+def _mean(of_query: Mapping[str, float]) -> float:
+    """The mean over questions, 0 where there are none."""
+    if not of_query:
+        return 0.0
+    return float(np.mean([*of_query.values()]))

@@ -55,7 +55,7 @@ class TyDiGoldP(RetrievalTask):
     split: Literal["dev", "train"] = "dev"
 
     def files(self, folder: Path) -> Sets:
-        """See ``PassageTask.files``."""
+        """See ``Task.files``."""
         return question_sets(folder, self.split)
 
     def result_name(self, found: Findings) -> str:
@@ -73,13 +73,10 @@ class XQuAD(RetrievalTask):
     published: ClassVar[str | None] = "xquad"
     main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
     folders: ClassVar[Sequence[str]] = ("xquad",)
+    reader: ClassVar = question_sets
     expected: ClassVar[str] = "XQuAD files (ar.questions.tsv and ar.passages.txt)"
     pools_all: ClassVar[bool] = True
     parallel: ClassVar[bool] = True
-
-    def files(self, folder: Path) -> Sets:
-        """See ``PassageTask.files``."""
-        return question_sets(folder)
 
 
 class XQuADR(RetrievalTask):
@@ -93,13 +90,10 @@ class XQuADR(RetrievalTask):
     published: ClassVar[str | None] = "xquad_r"
     main_metric: ClassVar[str] = f"mrr_at_100{OF_ALL}"
     folders: ClassVar[Sequence[str]] = ("xquad_r", "xquad-r")
+    reader: ClassVar = answer_sentence_sets
     expected: ClassVar[str] = "XQuAD-R files (ar.json)"
     pools_all: ClassVar[bool] = True
     parallel: ClassVar[bool] = True
-
-    def files(self, folder: Path) -> Sets:
-        """See ``PassageTask.files``."""
-        return answer_sentence_sets(folder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +117,7 @@ class MrTyDi(RetrievalTask):
     split: Literal["test", "dev", "train"] = "test"
 
     def files(self, folder: Path) -> Sets:
-        """See ``PassageTask.files``."""
+        """See ``Task.files``."""
         return mr_tydi_sets(folder, self.split)
 
     def result_name(self, found: Findings) -> str:
@@ -152,7 +146,7 @@ class Miracl(RetrievalTask):
     split: Literal["dev", "train"] = "dev"
 
     def files(self, folder: Path) -> Sets:
-        """See ``PassageTask.files``."""
+        """See ``Task.files``."""
         return miracl_sets(folder, self.split)
 
     def result_name(self, found: Findings) -> str:
@@ -180,7 +174,7 @@ class Beir(RetrievalTask):
     split: str = "test"
 
     def files(self, folder: Path) -> Sets:
-        """See ``PassageTask.files``."""
+        """See ``Task.files``."""
         return beir_sets(folder, self.split)
 
     def codes(self, files: Mapping[str, Any], folder: Path) -> dict[str, str]:

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.config import refuse_unread
 from interlingua.errors import ConfigError
 from interlingua.evaluation.bm25 import DEFAULT_B, DEFAULT_K1, BM25Index
-from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.retrieval import RetrievalSet, judged_questions
+from interlingua.evaluation.data.retrieval import RetrievalSet
 from interlingua.evaluation.metrics.language_fairness import (
     FAIRNESS,
     language_fairness,
@@ -26,14 +24,17 @@ from interlingua.evaluation.metrics.ranking import (
     ranking_metrics,
     reciprocal_rank_fusion,
 )
-from interlingua.evaluation.scores import Items, SubsetScores
 from interlingua.evaluation.tasks.missed_passages import misses
-from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, exact_nearest, search
+from interlingua.evaluation.tasks.passage_search import (
+    EmbeddedPassages,
+    Questions,
+    exact_nearest,
+    search,
+)
 from interlingua.evaluation.tasks.passages import (
     OF_ALL,
     PassageTask,
     ScoredQuestions,
-    set_and_id,
 )
 from interlingua.registry import check_choice
 from interlingua.search.topk.approximate import CodedVectors, rescored_topk
@@ -84,57 +85,37 @@ class RetrievalTask(PassageTask):
 
     def _score(
         self,
-        encoder: CachedEncoder,
-        name: str,
+        questions: Questions,
         sets: Mapping[str, RetrievalSet],
         pools: Mapping[str, EmbeddedPassages],
-        language: str,
     ) -> ScoredQuestions:
         """See ``PassageTask._score``."""
-        one = sets[name]
-        judged, notes = judged_questions(one, pools[name].ids)
-        questions = {query: one.queries[query] for query in judged if query in one.queries}
-        vectors = self._embed_questions(encoder, questions, language)
-        runs = {"": search([*questions], vectors, {"": pools[name]}, self._nearest)}
+        name = questions.name
+        judged = questions.judged
+        runs = {"": search(questions, {"": pools[name]}, self._nearest)}
         if self.bm25:
-            runs["bm25_"] = self._bm25(questions, one, pools[name].ids, language)
+            runs["bm25_"] = self._bm25(questions, sets[name], pools[name].ids)
             runs["hybrid_"] = reciprocal_rank_fusion([runs[""], runs["bm25_"]])
-        # metric -> query -> value; a system's name stands before its metrics, none for the encoder
+        # a system's name stands before its metrics, none for the encoder
         values = {}
         for system, run in runs.items():
             for metric, of_query in ranking_metrics(judged, run).items():
                 values[f"{system}{metric}"] = of_query
-        expected = {query: _first_relevant(grades) for query, grades in judged.items()}
-        kept: Any = {"language": language, "limit": self.examples}
-        fairness: dict[str, float] = {}
-        tables: Mapping[str, Mapping[str, float]] = {}
-        # wrong passages are shown of the larger pool, in which ids carry their set's name
-        if self.pools_all:
-            runs[OF_ALL] = search([*questions], vectors, pools, self._nearest)
-            judged_in_all = self._judged_in_all(name, judged, sets)
-            found = ranking_metrics(judged_in_all, runs[OF_ALL])
-            values |= {f"{metric}{OF_ALL}": of_query for metric, of_query in found.items()}
-            expected = {query: f"{name}/{passage}" for query, passage in expected.items()}
-            missed = misses(
-                runs[OF_ALL], judged_in_all, one.queries, expected, place=set_and_id, **kept
-            )
-            if self.parallel and len(sets) > 1:
-                shares = language_shares(judged_in_all, runs[OF_ALL], list(sets))
-                fairness = {FAIRNESS: language_fairness(shares)}
-                tables = shares.tables(name)
-        else:
-
-            def place(passage: str) -> tuple[str, str]:
-                return name, passage
-
-            missed = misses(runs[""], judged, one.queries, expected, place=place, **kept)
-        self._write_runs(name, runs)
-        scores = {metric: float(np.mean([*found.values()])) for metric, found in values.items()}
-        subset = SubsetScores(
-            name=name, languages=(language, language), pairs=len(judged), scores=scores | fairness
-        )
-        items = Items(np.array([*values[self.main_metric].values()]))
-        return ScoredQuestions(subset, items, notes, missed, tables)
+        if not self.pools_all:
+            missed = misses(runs[""], judged, questions, limit=self.examples, of_all=False)
+            return ScoredQuestions(values, runs, missed)
+        run = search(questions, pools, self._nearest)
+        judged = self._judged_in_all(questions, sets)
+        for metric, of_query in ranking_metrics(judged, run).items():
+            values[f"{metric}{OF_ALL}"] = of_query
+        # wrong passages are shown of the larger pool
+        missed = misses(run, judged, questions, limit=self.examples, of_all=True)
+        found = ScoredQuestions(values, {**runs, OF_ALL: run}, missed)
+        if not self.parallel or len(sets) < 2:
+            return found
+        shares = language_shares(judged, run, list(sets))
+        fairness = {FAIRNESS: language_fairness(shares)}
+        return found._replace(scores=fairness, tables=shares.tables(name))
 
     def _nearest(self, queries: Float32[ndarray, "n d"], passages: Any) -> Neighbors:
         """The nearest passages, as exactly as ``precision`` and ``rescore`` say."""
@@ -148,23 +129,21 @@ class RetrievalTask(PassageTask):
         signs = self.precision == "hamming"
         return rescored_topk(queries, codes, passages, k=DEPTH, rescore=self.rescore, signs=signs)
 
-    def _bm25(
-        self, queries: Mapping[str, str], one: RetrievalSet, ids: Sequence[str], language: str
-    ) -> Run:
+    def _bm25(self, questions: Questions, one: RetrievalSet, ids: Sequence[str]) -> Run:
         """The rankings of BM25, over an index of the queries' words alone."""
         # a generator: a collection of millions is never held
         texts = (f"{passage.title} {passage.text}".strip() for passage in one.passages())
-        of_queries = list(queries.values())
+        of_queries = list(questions.texts.values())
         index = BM25Index.build(
-            ids, texts, language=language, k1=self.bm25_k1, b=self.bm25_b, queries=of_queries
+            ids,
+            texts,
+            language=questions.language,
+            k1=self.bm25_k1,
+            b=self.bm25_b,
+            queries=of_queries,
         )
         found, scores = index.search(of_queries, DEPTH)
         run = {}
-        for query, passages, of_query in zip(queries, found, scores, strict=True):
+        for query, passages, of_query in zip(questions.texts, found, scores, strict=True):
             run[query] = dict(zip(passages, map(float, of_query), strict=True))
         return run
-
-
-def _first_relevant(grades: Mapping[str, int]) -> str:
-    """The first passage that answers a question."""
-    return next(passage for passage, grade in grades.items() if grade > 0)

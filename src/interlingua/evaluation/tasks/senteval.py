@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -61,14 +61,11 @@ class SentEval(Task):
     main_metric: ClassVar[str] = "accuracy"
     folders: ClassVar[Sequence[str]] = ("senteval_cls", "senteval", "SentEval")
     published: ClassVar[str | None] = "senteval"
+    reader: ClassVar = senteval_sets
     expected: ClassVar[str] = "SentEval tasks (MR/rt-polarity.pos, rt-polarity.all)"
 
     tasks: tuple[str, ...] | None = None
     prototyping: bool = False
-
-    def files(self, folder: Path) -> dict[str, Callable[[], TransferTask]]:
-        """The tasks in a folder."""
-        return senteval_sets(folder)
 
     def units(self, folder: Path) -> Iterable[Unit[TransferTask]]:
         """The tasks to score.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +37,7 @@ class SimilarityTask(LanguageTask):
     ``spearman_low`` and ``spearman_high`` bound the 95 % bootstrap interval over the pairs; a
     group's interval is that of its mean, sets of one size being resampled together, as many repeat
     their pairs in other languages. If the size of a set is not the protocol's, the folder's name
-    stands behind the task's, and there are no groups of papers.
+    stands behind the task's, and there are no groups of papers. ``files`` gives the sets by name.
 
     Attributes:
         languages: languages, or pairs of them (``en-ar``), to score; all sets of the protocol by
@@ -106,10 +105,6 @@ class SimilarityTask(LanguageTask):
     def size(self, name: str) -> int | None:
         """The protocol's number of pairs in a set; none where the set is not the protocol's."""
         return self.sizes.get(name)
-
-    @abc.abstractmethod
-    def files(self, folder: Path) -> dict[str, SimilarityFile]:
-        """The sets in a folder by name."""
 
     def chosen(self, files: Mapping[str, SimilarityFile], folder: Path) -> list[str]:
         """See ``LanguageTask.chosen``."""

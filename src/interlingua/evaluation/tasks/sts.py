@@ -6,7 +6,7 @@ There is no training and no threshold.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -57,16 +57,13 @@ class STS17(SimilarityTask):
     name: ClassVar[str] = "sts17"
     published: ClassVar[str | None] = "sts17"
     folders: ClassVar[Sequence[str]] = ("sts17", "STS2017-extended", "STS2017.eval")
+    reader: ClassVar = sts17_files
     expected: ClassVar[str] = "STS17 sets (track1.ar-ar.tsv, STS.en-de.txt)"
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = {
         "sts17_monolingual": _MONOLINGUAL,
         "sts17_crosslingual": _CROSSLINGUAL,
     }
     sizes: ClassVar[Mapping[str, int]] = dict.fromkeys((*_MONOLINGUAL, *_CROSSLINGUAL), 250)
-
-    def files(self, folder: Path) -> dict[str, SimilarityFile]:
-        """See ``SimilarityTask.files``."""
-        return sts17_files(folder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,20 +82,14 @@ class STSBenchmark(SimilarityTask):
     folders: ClassVar[Sequence[str]] = ("stsb",)
     expected: ClassVar[str] = "STS benchmark files (de.test.tsv, sts-test.csv, stsb-de-test.csv)"
 
-    split: Split = "test"
-
-    def label(self) -> str:
-        """See ``SimilarityTask.label``."""
-        if self.split == "test":
-            return self.name
-        return f"{self.name}_{self.split}"
+    split: Split = field(default="test", metadata={"words": "{}"})
 
     def size(self, name: str) -> int:
         """See ``SimilarityTask.size``."""
         return {"test": 1379, "dev": 1500, "train": 5749}[self.split]
 
     def files(self, folder: Path) -> dict[str, SimilarityFile]:
-        """See ``SimilarityTask.files``."""
+        """See ``Task.files``."""
         return stsb_files(folder, self.split)
 
     def wanted(
@@ -170,6 +161,7 @@ class STS12to16(SimilarityTask):
     name: ClassVar[str] = "sts12_16"
     published: ClassVar[str | None] = "sts12_16"
     folders: ClassVar[Sequence[str]] = ("sts12_16", "STS")
+    reader: ClassVar = sts12_16_files
     expected: ClassVar[str] = (
         "sets of STS12-16 (2012.MSRpar.test.tsv, STS12-en-test/STS.input.MSRpar.txt)"
     )
@@ -178,10 +170,6 @@ class STS12to16(SimilarityTask):
         **{f"sts{year}": _sets_of_year(year) for year in range(12, 17)},
         "sts12_16": tuple(_SIZES_12_16),
     }
-
-    def files(self, folder: Path) -> dict[str, SimilarityFile]:
-        """See ``SimilarityTask.files``."""
-        return sts12_16_files(folder)
 
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
@@ -233,16 +221,10 @@ class Sick(SimilarityTask):
         "train": 4500,
     }
 
-    splits: tuple[Split, ...] = ("test",)
-
-    def label(self) -> str:
-        """See ``SimilarityTask.label``."""
-        if self.splits == ("test",):
-            return self.name
-        return f"{self.name}_{'+'.join(self.splits)}"
+    splits: tuple[Split, ...] = field(default=("test",), metadata={"words": "{}"})
 
     def files(self, folder: Path) -> dict[str, SimilarityFile]:
-        """See ``SimilarityTask.files``."""
+        """See ``Task.files``."""
         return {split: file for split, file in sick_files(folder).items() if split in self.splits}
 
     def read(

@@ -13,7 +13,6 @@ from interlingua.evaluation.task import Scored, Unit
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
 from interlingua.evaluation.tasks.pairwise import Embedded, both_directions
 from interlingua.evaluation.tasks.translations import (
-    TranslationPair,
     Translations,
     TranslationTask,
     paired_files,
@@ -32,13 +31,10 @@ class Tatoeba(TranslationTask):
     name: ClassVar[str] = "tatoeba"
     main_metric: ClassVar[str] = "accuracy"
     folders: ClassVar[Sequence[str]] = ("tatoeba_laser", "tatoeba", "heldout")
+    reader: ClassVar = paired_files
     expected: ClassVar[str] = "folder of <lang>-eng.tsv files"
     published: ClassVar[str | None] = "tatoeba_laser"
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = TATOEBA_GROUPS
-
-    def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``TranslationTask.files``."""
-        return paired_files(folder)
 
     def dataset_name(self, folder: Path) -> str:
         """See ``Task.dataset_name``; a part of a corpus is called after that too."""

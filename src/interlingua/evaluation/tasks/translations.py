@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,6 +64,8 @@ class Translations(NamedTuple):
 class TranslationTask(LanguageTask):
     """A search for translations among the sentences of the other language.
 
+    ``files`` gives a ``TranslationPair`` by source language, as the files spell it.
+
     Attributes:
         languages: languages, pairs or groups of them to score; all that have a file by default.
         compare: ``index`` counts only the sentence's own translation as right, ``text`` also a
@@ -74,13 +75,6 @@ class TranslationTask(LanguageTask):
 
     compare: Literal["index", "text"] = "index"
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
-
-    @abc.abstractmethod
-    def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """Source language, as the files spell it -> where the pair is.
-
-        Nothing in a folder of another layout.
-        """
 
     def chosen(self, files: Mapping[str, TranslationPair], folder: Path) -> list[str]:
         """See ``LanguageTask.chosen``."""

@@ -6,12 +6,11 @@ MEXMA (Janeiro et al. 2024) reports it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.margin_search import MarginSearch
-from interlingua.evaluation.tasks.translations import TranslationPair, translation_pairs
+from interlingua.evaluation.tasks.translations import translation_pairs
 
 DATASET = "flores200_devtest"
 
@@ -28,10 +27,7 @@ class XSim(MarginSearch):
     name: ClassVar[str] = "xsim"
     main_metric: ClassVar[str] = "xsim"
     folders: ClassVar[Sequence[str]] = (DATASET, "heldout")
+    reader: ClassVar = translation_pairs
     expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
     published: ClassVar[str | None] = DATASET
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
-
-    def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``TranslationTask.files``."""
-        return translation_pairs(folder)

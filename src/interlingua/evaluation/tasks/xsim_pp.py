@@ -55,7 +55,7 @@ class XSimPP(MarginSearch):
     target: str = ENGLISH
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``TranslationTask.files``."""
+        """See ``Task.files``."""
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:
@@ -132,7 +132,7 @@ class XSimPPGenerated(MarginSearch):
         check_request(self.kinds, self.per_sentence)
 
     def files(self, folder: Path) -> dict[str, TranslationPair]:
-        """See ``TranslationTask.files``."""
+        """See ``Task.files``."""
         return translation_pairs(folder, self.target)
 
     def altered(self, folder: Path, language: str, targets: Sequence[str]) -> list[Altered]:

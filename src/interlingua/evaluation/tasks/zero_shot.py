@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -25,7 +25,12 @@ from interlingua.evaluation.data.folders import choose_languages, full_code
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Findings, TextCounter, check_at_least_one
+from interlingua.evaluation.task import (
+    Findings,
+    Scored,
+    TextCounter,
+    check_at_least_one,
+)
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     ClsV1Data,
@@ -105,13 +110,36 @@ class ZeroShotTask(ClassificationTask):
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
         """The directions between languages, from and to English, and those without transfer."""
-        return _members(found.subsets)
+        transfers = [one for one in found.subsets if len(set(one.languages)) == 2]
+        kinds = {
+            "zero_shot": transfers,
+            f"from_{ENGLISH}": [subset for subset in transfers if subset.languages[0] == ENGLISH],
+            f"to_{ENGLISH}": [subset for subset in transfers if subset.languages[1] == ENGLISH],
+            f"with_{ENGLISH}": [subset for subset in transfers if ENGLISH in subset.languages],
+            "same_language": [one for one in found.subsets if len(set(one.languages)) == 1],
+        }
+        return {f"{kind}_{len(chosen)}": chosen for kind, chosen in kinds.items() if chosen}
 
     def means(
         self, group: str, subsets: Sequence[SubsetScores], found: Findings
     ) -> dict[str, float]:
         """Means, the deviation of the group's mean, and the difference of opposite directions."""
-        return _means(subsets, found.repeats)
+        means = mean_scores(subsets)
+        if "accuracy_sd" in means:
+            # of the mean over directions with each seed, and not the mean of the deviations
+            of_seeds = np.mean([found.repeats[subset.name] for subset in subsets], axis=0)
+            means["accuracy_sd"] = float(of_seeds.std(ddof=1))
+        accuracy = {subset.name: subset.scores["accuracy"] for subset in subsets}
+        turned = {subset.name: _turned(subset) for subset in subsets}
+        # name < other: each pair of directions once
+        both_ways = [
+            abs(accuracy[name] - accuracy[other])
+            for name, other in turned.items()
+            if name < other and other in accuracy
+        ]
+        if both_ways:
+            means["asymmetry"] = float(np.mean(both_ways))
+        return means
 
     def embed_language(self, encoder: CachedEncoder, one: LabeledLanguage) -> None:
         """See ``ClassificationTask.embed_language``.
@@ -232,47 +260,8 @@ def _add_scores(
             scores["accuracy_sd"] = float(by_seed.std(ddof=1))
         scores["dev_accuracy"] = float(dev_accuracy[first].mean())
         name = f"{source.domain}.{source.code}-{target.code}".removeprefix(".")
-        languages = (source.code, target.code)
-        found.subsets.append(
-            SubsetScores(name=name, languages=languages, pairs=by_text.shape[1], scores=scores)
-        )
-        found.items[name] = Items(by_text.mean(axis=0))
-        found.repeats[name] = by_seed
-
-
-def _members(subsets: Sequence[SubsetScores]) -> dict[str, list[SubsetScores]]:
-    """The groups by name, with the count of their directions; see ``ZeroShotTask``."""
-    transfers = [subset for subset in subsets if subset.languages[0] != subset.languages[1]]
-    same_language = [subset for subset in subsets if subset.languages[0] == subset.languages[1]]
-    kinds = {
-        "zero_shot": transfers,
-        f"from_{ENGLISH}": [subset for subset in transfers if subset.languages[0] == ENGLISH],
-        f"to_{ENGLISH}": [subset for subset in transfers if subset.languages[1] == ENGLISH],
-        f"with_{ENGLISH}": [subset for subset in transfers if ENGLISH in subset.languages],
-        "same_language": same_language,
-    }
-    return {f"{kind}_{len(chosen)}": chosen for kind, chosen in kinds.items() if chosen}
-
-
-def _means(
-    chosen: Sequence[SubsetScores], by_seed: Mapping[str, Float64[ndarray, " s"]]
-) -> dict[str, float]:
-    means = mean_scores(chosen)
-    if "accuracy_sd" in means:
-        # of the mean over directions with each seed, and not the mean of the deviations
-        of_seeds = np.mean([by_seed[subset.name] for subset in chosen], axis=0)
-        means["accuracy_sd"] = float(of_seeds.std(ddof=1))
-    accuracy = {subset.name: subset.scores["accuracy"] for subset in chosen}
-    turned = {subset.name: _turned(subset) for subset in chosen}
-    # name < other: each pair of directions once
-    both_ways = [
-        abs(accuracy[name] - accuracy[other])
-        for name, other in turned.items()
-        if name < other and other in accuracy
-    ]
-    if both_ways:
-        means["asymmetry"] = float(np.mean(both_ways))
-    return means
+        scored = Scored(scores, Items(by_text.mean(axis=0)), repeats=by_seed)
+        found.add_scores(name, (source.code, target.code), by_text.shape[1], scored)
 
 
 def _turned(subset: SubsetScores) -> str:
@@ -295,21 +284,17 @@ class ZeroShotMLDoc(ZeroShotTask):
     folders: ClassVar[Sequence[str]] = ("MLDoc", "mldoc")
     expected: ClassVar[str] = "MLDoc files (german.train.1000 or mldoc.train1000.de)"
 
-    train_size: Literal[1000, 2000, 5000, 10000] = 1000
+    train_size: Literal[1000, 2000, 5000, 10000] = field(
+        default=1000, metadata={"words": "train{}"}
+    )
 
     def files(self, folder: Path) -> LabeledSets:
-        """See ``ClassificationTask.files``."""
+        """See ``Task.files``."""
         return mldoc_sets(folder, self.train_size)
 
     def sizes(self) -> Mapping[str, int]:
         """See ``ClassificationTask.sizes``."""
         return {"train": self.train_size, "dev": 1000, "test": 4000}
-
-    def label(self) -> str:
-        """See ``ClassificationTask.label``."""
-        if self.train_size == 1000:
-            return self.name
-        return f"{self.name}_train{self.train_size}"
 
 
 class ZeroShotClsV1(ClsV1Data, ZeroShotTask):
