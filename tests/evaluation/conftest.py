@@ -9,6 +9,7 @@ import torch
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from tests.evaluation.files import write_rows
 
 
 class NumberEncoder:
@@ -45,7 +46,7 @@ class TableEncoder:
 
 def write_pairs(folder, name, pairs):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+    write_rows(folder / f"{name}.tsv", (f"{a}\t{b}" for a, b in pairs))
 
 
 @pytest.fixture
@@ -96,7 +97,5 @@ def aligned_folder(tmp_path):
         ("ita_Latn", "numero", range(8)),
         ("hin_Deva", "संख्या", [1, 0, *range(2, 8)]),
     ):
-        (folder / f"{code}.txt").write_text(
-            "".join(f"{word} {n}\n" for n in order), encoding="utf-8"
-        )
+        write_rows(folder / f"{code}.txt", (f"{word} {n}" for n in order))
     return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from tests.evaluation.files import write_rows
 from tests.evaluation.tasks.test_bucc import write_split
 
 
@@ -49,9 +50,7 @@ def write_all(data):
             sentences(50, seed=code, language="en"),
             strict=True,
         )
-        (data / "tatoeba_laser" / f"{code}-eng.tsv").write_text(
-            "".join(f"{a}\t{b}\n" for a, b in pairs)
-        )
+        write_rows(data / "tatoeba_laser" / f"{code}-eng.tsv", (f"{a}\t{b}" for a, b in pairs))
     gold = [(3, 8), (10, 2), (4, 30), (40, 3), (7, 12), (20, 9)]
     sides = sentences(50, seed=1, language="de"), sentences(70, seed=1, language="en")
     write_split(data / "bucc", "zh-en.training", *sides, gold)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.evaluation import files
+
 LINES = {
     "eng_Latn": ["The cat sits on the mat.", "One two three four.", "Yes.", "The cat is seven."],
     "deu_Latn": [
@@ -35,11 +37,8 @@ def random_vectors(languages=3, lines=7, width=5, *, seed=0, shared=1.0):
 
 
 def write_lines(folder, lines=LINES):
-    folder.mkdir(parents=True, exist_ok=True)
     for code, texts in lines.items():
-        (folder / f"{code}.txt").write_text(
-            "".join(f"{text}\n" for text in texts), encoding="utf-8"
-        )
+        files.write_rows(folder / f"{code}.txt", texts)
     return folder
 
 

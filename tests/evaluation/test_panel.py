@@ -30,13 +30,11 @@ def test_panels_find_their_models():
 def test_a_measure_looks_like_a_task():
     placed, _ = place_analyses([panel("a", 0.2), panel("b", 0.6)], COLUMNS)
     bias, hubness = panel_tasks(placed, 2, 0)
-    assert (bias["name"], bias["higher"], bias["scale"], bias["digits"], bias["unit"]) == (
-        "same-language bias",
-        False,
-        100,
-        1,
-        "%",
-    )
+    assert bias["name"] == "same-language bias"
+    assert bias["higher"] is False
+    assert bias["scale"] == 100
+    assert bias["digits"] == 1
+    assert bias["unit"] == "%"
     assert bias["mean"]["values"] == [one["measures"][0]["value"] for one in placed.values()]
     assert bias["mean"]["intervals"] == [[0.2, 0.3], [0.2, 0.3]]
     base, (difference, _, _, p_value) = bias["mean"]["tests"]
@@ -55,16 +53,12 @@ def test_a_measure_looks_like_a_task():
         }
     ]
     assert bias["matrix"]
-    assert (bias["pairs"][0]["title"], bias["pairs"][0]["values"]) == (
-        "German → Russian",
-        [0.5, 0.5],
-    )
-    assert (hubness["higher"], hubness["scale"], hubness["digits"], hubness["ideal"]) == (
-        None,
-        1,
-        3,
-        None,
-    )
+    assert bias["pairs"][0]["title"] == "German → Russian"
+    assert bias["pairs"][0]["values"] == [0.5, 0.5]
+    assert hubness["higher"] is None
+    assert hubness["scale"] == 1
+    assert hubness["digits"] == 3
+    assert hubness["ideal"] is None
     assert (hubness["rows"], hubness["pairs"], hubness["matrix"]) == ([], [], False)
     assert "tests" not in hubness["mean"]
     assert hubness["mean"]["intervals"] == [None, None]

@@ -18,39 +18,8 @@ from interlingua.evaluation.rendering import (
     render,
     terminal_tables,
 )
-from interlingua.evaluation.scores import SubsetScores, TaskResult
-from tests.evaluation import results_made
-
-
-def make(
-    name="a_model", *, task="tatoeba", scores=(0.9, 0.5), higher=True, revision="r1", **changes
-):
-    metric = "accuracy" if higher else "xsim"
-    subsets = tuple(
-        SubsetScores(
-            name=f"{code}-eng",
-            languages=(f"{code}_{script}", "eng_Latn"),
-            pairs=10,
-            scores={metric: score},
-        )
-        for (code, script), score in zip((("deu", "Latn"), ("rus", "Cyrl")), scores, strict=True)
-    )
-    result = TaskResult(
-        task=task,
-        version="1",
-        main_metric=metric,
-        higher_is_better=higher,
-        dataset="d",
-        data_sha256="f" * 64,
-        data_revision=None,
-        settings={"compare": "index"},
-        changed=(),
-        subsets=subsets,
-        groups={"all_2": {metric: sum(scores) / 2}, "latin_script_1": {metric: scores[0]}},
-        seconds=1.0,
-        provenance={"prompt": "", "model": {"name": name, "revision": revision, "overrides": ()}},
-    )
-    return dataclasses.replace(result, **changes)
+from interlingua.evaluation.scores import SubsetScores
+from tests.evaluation.results_made import make
 
 
 def test_terminal_tables_show_percent():
@@ -207,7 +176,7 @@ def test_columns_of_one_model_are_told_apart():
     with_prompt = make(provenance={"prompt": "q: ", "model": model})
     (table,) = compare(
         [
-            make(),
+            make(revision="r1"),
             with_prompt,
             make(revision="r2", settings={"compare": "text"}, changed=("compare",)),
         ]
@@ -235,10 +204,10 @@ def lines(text):
 
 def seeds_and_costs():
     first, second = (
-        results_made.make(f"ems-s{n}", scores=scores, training={"arm": "x", "pairs": 614_400 + n})
+        make(f"ems-s{n}", scores=scores, training={"arm": "x", "pairs": 614_400 + n})
         for n, scores in ((1, (0.9, 0.5)), (2, (0.7, 0.3)))
     )
-    other = results_made.make("other", scores=(0.5, 0.5), data_sha256="0" * 64)
+    other = make("other", scores=(0.5, 0.5), data_sha256="0" * 64)
     (table,) = compare([first, second, other], group="-s[0-9]", costs=True, only="all")
     return table
 
@@ -282,7 +251,7 @@ def test_arms_in_rows():
 def test_significance_in_each_format():
     rng = np.random.default_rng(0)
     weak, strong = ([rng.random(300) < p for _ in range(2)] for p in (0.4, 0.9))
-    results = [results_made.make("weak", items=weak), results_made.make("strong", items=strong)]
+    results = [make("weak", items=weak), make("strong", items=strong)]
     (table,) = compare(results, baseline="weak", only="all")
     value = f"{100 * table.rows[0].cells[1].value:.1f}"
     assert f"| **{value}** † |" in render([table])

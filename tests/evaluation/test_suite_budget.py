@@ -16,6 +16,7 @@ from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.ntrex import NtrexF1
 from interlingua.evaluation.tasks.tatoeba import Tatoeba
 from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder
+from tests.evaluation.files import write_rows
 from tests.evaluation.tasks.test_bucc import write_split
 
 
@@ -151,9 +152,7 @@ def test_groups_of_pairs_stay_apart(tmp_path):
 )
 def test_ntrex_by_language(directions, scored, tmp_path, number_encoder):
     for name in ("src.eng", "ref.deu", "ref.fra", "ref.rus"):
-        (tmp_path / f"newstest2019-{name}.txt").write_text(
-            "".join(f"{name} {n}\n" for n in range(8))
-        )
+        write_rows(tmp_path / f"newstest2019-{name}.txt", (f"{name} {n}" for n in range(8)))
     (result,), budget = run(number_encoder, 9, [NtrexF1(directions=directions)], tmp_path)
     assert [subset.name for subset in result.subsets] == scored
     total = 4 if directions == "mteb" else 3
@@ -188,8 +187,8 @@ def test_embedding_a_part_is_all_that_its_score_asks_for(
 def test_no_language_to_learn_from_leaves_nothing(tmp_path, number_encoder):
     for code in ("de", "en"):
         for split in ("train", "dev", "test"):
-            (tmp_path / f"{code}.{split}.tsv").write_text(
-                "".join(f"{'ab'[n % 2]}\t{code} {n}\n" for n in range(4))
+            write_rows(
+                tmp_path / f"{code}.{split}.tsv", (f"{'ab'[n % 2]}\t{code} {n}" for n in range(4))
             )
     results, budget = run(number_encoder, 3, [ZeroShotFolder(sources=("en",))], tmp_path)
     assert (results, budget.left_out) == ([], {"zero_shot_folder": "all"})

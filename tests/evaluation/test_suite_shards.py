@@ -14,6 +14,7 @@ from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.suite import checked_shard, evaluate
 from interlingua.evaluation.tasks import passages
 from interlingua.evaluation.tasks.retrieval import Beir
+from tests.evaluation.files import write_rows
 
 INFO = ModelInfo(name="numbers", library="own", digest="1")
 
@@ -32,9 +33,7 @@ def folder(tmp_path):
             (made / code / f"{name}.jsonl").write_text(
                 "".join(json.dumps(line) + "\n" for line in lines)
             )
-        (made / code / "qrels" / "test.tsv").write_text(
-            "".join(f"q{n}\tp{n}\t1\n" for n in range(3))
-        )
+        write_rows(made / code / "qrels" / "test.tsv", (f"q{n}\tp{n}\t1" for n in range(3)))
     return made
 
 

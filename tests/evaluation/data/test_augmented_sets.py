@@ -12,11 +12,12 @@ from interlingua.evaluation.data.augmented_sets import (
     read_altered,
     write_altered,
 )
+from tests.evaluation.files import write_rows
 
 
 def lay(folder, lines, table, language="eng_Latn", split="devtest"):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{language}_augmented.{split}").write_text("".join(f"{line}\n" for line in lines))
+    write_rows(folder / f"{language}_augmented.{split}", lines)
     (folder / f"{language}_errtype.{split}.json").write_text(json.dumps(table))
     return folder / f"{language}_augmented.{split}"
 

@@ -13,11 +13,7 @@ from interlingua.evaluation.data.classification import (
     require_split,
     sib200_sets,
 )
-
-
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+from tests.evaluation.files import write
 
 
 @pytest.mark.parametrize("header", ["", "index_id\tcategory\ttext\n"])

@@ -10,7 +10,7 @@ from interlingua.evaluation.data.pairs import (
     paws_x_sets,
     xnli_sets,
 )
-from tests.evaluation.data.test_classification import write
+from tests.evaluation.files import write
 
 XNLI = "a\tb\tentailment\nc\td\tneutral\ne\tf\tcontradiction\n"
 

@@ -13,30 +13,14 @@ from interlingua.evaluation.data.retrieval import (
     mr_tydi_sets,
     question_sets,
 )
-
-
-def write(folder, **files):
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def json_lines(*records):
-    return "".join(json.dumps(record) + "\n" for record in records)
+from tests.evaluation.files import json_lines, write
 
 
 def test_questions_and_passages_by_line(tmp_path):
-    write(
-        tmp_path,
-        **{
-            "sw.dev.questions.tsv": "q1\t1\tNani?\tyeye\nq2\t0\tWapi?\t\n",
-            "sw.dev.passages.txt": "a b\nc\n",
-        },
-    )
-    write(
-        tmp_path,
-        **{"sw.train.questions.tsv": "q1\t0\tx\t\n", "en.questions.tsv": "q1\t0\tWho?\tme\n"},
-    )
+    write(tmp_path / "sw.dev.questions.tsv", "q1\t1\tNani?\tyeye\nq2\t0\tWapi?\t\n")
+    write(tmp_path / "sw.dev.passages.txt", "a b\nc\n")
+    write(tmp_path / "sw.train.questions.tsv", "q1\t0\tx\t\n")
+    write(tmp_path / "en.questions.tsv", "q1\t0\tWho?\tme\n")
     assert list(question_sets(tmp_path, "dev")) == ["sw"]
     assert list(question_sets(tmp_path)) == ["en"]
     found = question_sets(tmp_path, "dev")["sw"]()
@@ -61,12 +45,8 @@ def test_the_sentence_that_holds_the_answer(tmp_path):
         ],
     }
     write(
-        tmp_path,
-        **{
-            "en.json": json.dumps(
-                {"data": [{"title": "t", "paragraphs": [paragraph, paragraph | {"qas": []}]}]}
-            )
-        },
+        tmp_path / "en.json",
+        json.dumps({"data": [{"title": "t", "paragraphs": [paragraph, paragraph | {"qas": []}]}]}),
     )
     found = answer_sentence_sets(tmp_path)["en"]()
     assert found.qrels == {"a": {"0.0": 1}, "b": {"0.1": 1}, "c": {"0.2": 1}}
@@ -83,7 +63,8 @@ def test_the_sentence_that_holds_the_answer(tmp_path):
 
 def test_mr_tydi(tmp_path):
     folder = tmp_path / "mrtydi-v1.1-swahili"
-    write(folder, **{"topic.test.tsv": "1\tNani?\n", "qrels.test.txt": "1 0 26#0 1\n2 0 26#1 1\n"})
+    write(folder / "topic.test.tsv", "1\tNani?\n")
+    write(folder / "qrels.test.txt", "1 0 26#0 1\n2 0 26#1 1\n")
     (folder / "collection").mkdir()
     lines = json_lines(
         {"id": "26#0", "contents": "Title\n\nText one."}, {"id": "26#1", "contents": "no title"}
@@ -99,11 +80,10 @@ def test_mr_tydi(tmp_path):
 
 def test_passages_are_counted_without_parsing(tmp_path):
     write(
-        tmp_path,
-        **{"corpus.jsonl": json_lines({"_id": "d1", "text": "one"}) + "\n" + "{not JSON\n"},
+        tmp_path / "corpus.jsonl", json_lines({"_id": "d1", "text": "one"}) + "\n" + "{not JSON\n"
     )
-    write(tmp_path, **{"queries.jsonl": json_lines({"_id": "q1", "text": "eins"})})
-    write(tmp_path / "qrels", **{"test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\n"})
+    write(tmp_path / "queries.jsonl", json_lines({"_id": "q1", "text": "eins"}))
+    write(tmp_path / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t2\n")
     found = beir_sets(tmp_path, "test")[""]()
     assert found.passage_count() == 2
     assert (
@@ -113,19 +93,15 @@ def test_passages_are_counted_without_parsing(tmp_path):
 
 
 def test_miracl_reads_its_shards_in_order(tmp_path):
-    write(tmp_path / "miracl-v1.0-sw" / "topics", **{"topics.miracl-v1.0-sw-dev.tsv": "7\tNani?\n"})
+    write(tmp_path / "miracl-v1.0-sw" / "topics" / "topics.miracl-v1.0-sw-dev.tsv", "7\tNani?\n")
     write(
-        tmp_path / "miracl-v1.0-sw" / "qrels",
-        **{"qrels.miracl-v1.0-sw-dev.tsv": "7 Q0 2#1 1\n7\tQ0\t9#1\t0\n"},
+        tmp_path / "miracl-v1.0-sw" / "qrels" / "qrels.miracl-v1.0-sw-dev.tsv",
+        "7 Q0 2#1 1\n7\tQ0\t9#1\t0\n",
     )
     for shard in (0, 2, 10):
         write(
-            tmp_path / "miracl-corpus-v1.0-sw",
-            **{
-                f"docs-{shard}.jsonl": json_lines(
-                    {"docid": f"{shard}#1", "title": "T", "text": "x"}
-                )
-            },
+            tmp_path / "miracl-corpus-v1.0-sw" / f"docs-{shard}.jsonl",
+            json_lines({"docid": f"{shard}#1", "title": "T", "text": "x"}),
         )
     found = miracl_sets(tmp_path, "dev")["sw"]()
     assert found.qrels == {"7": {"2#1": 1, "9#1": 0}}
@@ -135,23 +111,17 @@ def test_miracl_reads_its_shards_in_order(tmp_path):
 def test_beir_alone_and_by_language(tmp_path):
     for place in (tmp_path, tmp_path / "de"):
         write(
-            place,
-            **{
-                "corpus.jsonl": json_lines(
-                    {"_id": "d1", "title": "", "text": "one"},
-                    {"_id": "d2", "title": "T", "text": " two"},
-                )
-            },
+            place / "corpus.jsonl",
+            json_lines(
+                {"_id": "d1", "title": "", "text": "one"},
+                {"_id": "d2", "title": "T", "text": " two"},
+            ),
         )
         write(
-            place,
-            **{
-                "queries.jsonl": json_lines(
-                    {"_id": "q1", "text": "eins"}, {"_id": "train", "text": "zwei"}
-                )
-            },
+            place / "queries.jsonl",
+            json_lines({"_id": "q1", "text": "eins"}, {"_id": "train", "text": "zwei"}),
         )
-        write(place / "qrels", **{"test.tsv": "query-id\tcorpus-id\tscore\nq1\td2\t2\nq9\td1\t1\n"})
+        write(place / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\td2\t2\nq9\td1\t1\n")
     sets = beir_sets(tmp_path, "test")
     assert list(sets) == ["", "de"]
     found = sets["de"]()
@@ -163,10 +133,9 @@ def test_beir_alone_and_by_language(tmp_path):
 
 def test_blank_lines_and_unicode_ids(tmp_path):
     folder = tmp_path / "mrtydi-v1.1-korean"
-    write(folder, **{"topic.test.tsv": "é١\t질문\n\n", "qrels.test.txt": "\né١ Q0 나#1 1\n"})
-    write(
-        folder / "collection", **{"docs.jsonl": '{"id": "나#1", "contents": "제목\\n\\n본문"}\n\n'}
-    )
+    write(folder / "topic.test.tsv", "é١\t질문\n\n")
+    write(folder / "qrels.test.txt", "\né١ Q0 나#1 1\n")
+    write(folder / "collection" / "docs.jsonl", '{"id": "나#1", "contents": "제목\\n\\n본문"}\n\n')
     found = mr_tydi_sets(tmp_path, "test")["korean"]()
     assert (found.queries, found.qrels) == ({"é١": "질문"}, {"é١": {"나#1": 1}})
     assert list(found.passages()) == [("나#1", "제목", "본문")]
@@ -187,7 +156,8 @@ def test_blank_lines_and_unicode_ids(tmp_path):
     ],
 )
 def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, message):
-    write(tmp_path, **{"sw.dev.questions.tsv": questions, "sw.dev.passages.txt": "a\nb\n"})
+    write(tmp_path / "sw.dev.questions.tsv", questions)
+    write(tmp_path / "sw.dev.passages.txt", "a\nb\n")
     with pytest.raises(DataError) as error:
         question_sets(tmp_path, "dev")["sw"]()
     assert message in str(error.value)
@@ -222,14 +192,9 @@ def test_broken_questions_are_one_line_with_the_place(tmp_path, questions, messa
     ],
 )
 def test_broken_beir_files(tmp_path, name, text, message):
-    write(
-        tmp_path,
-        **{
-            "corpus.jsonl": '{"_id": "d1", "text": "x"}\n',
-            "queries.jsonl": '{"_id": "q1", "text": "x"}\n',
-        },
-    )
-    write(tmp_path / "qrels", **{"test.tsv": "q\td\tscore\nq1\td1\t1\n"})
+    write(tmp_path / "corpus.jsonl", '{"_id": "d1", "text": "x"}\n')
+    write(tmp_path / "queries.jsonl", '{"_id": "q1", "text": "x"}\n')
+    write(tmp_path / "qrels" / "test.tsv", "q\td\tscore\nq1\td1\t1\n")
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError) as error:
         list(beir_sets(tmp_path, "test")[""]().passages())
@@ -237,13 +202,13 @@ def test_broken_beir_files(tmp_path, name, text, message):
 
 
 def test_missing_files_and_json_of_another_form(tmp_path):
-    write(tmp_path / "mrtydi-v1.1-swahili", **{"topic.test.tsv": "1\tNani?\n"})
+    write(tmp_path / "mrtydi-v1.1-swahili" / "topic.test.tsv", "1\tNani?\n")
     with pytest.raises(DataError, match=r"qrels.test.txt: no such file"):
         mr_tydi_sets(tmp_path, "test")["swahili"]()
-    write(tmp_path / "mrtydi-v1.1-swahili", **{"qrels.test.txt": "1 0 26#0\n"})
+    write(tmp_path / "mrtydi-v1.1-swahili" / "qrels.test.txt", "1 0 26#0\n")
     with pytest.raises(DataError, match=r"qrels.test.txt:1: 3 columns"):
         mr_tydi_sets(tmp_path, "test")["swahili"]()
-    write(tmp_path, **{"en.json": '{"data": [{"paragraphs": [{"context": "x", "qas": []}]}]}'})
+    write(tmp_path / "en.json", '{"data": [{"paragraphs": [{"context": "x", "qas": []}]}]}')
     with pytest.raises(DataError, match=r"en.json: .*SQuAD's .*KeyError"):
         answer_sentence_sets(tmp_path)["en"]()
 

@@ -4,7 +4,7 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.evaluation.data.senteval import senteval_sets
-from tests.evaluation.data.test_classification import write
+from tests.evaluation.files import write
 
 MRPC_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 

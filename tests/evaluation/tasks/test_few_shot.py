@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +17,8 @@ from interlingua.evaluation.tasks.few_shot import (
     few_shot_draws,
     macro_f1,
 )
+from tests.evaluation.files import DATA, public_data
 from tests.evaluation.tasks.topics import Topics, topic_rows, write_topics
-
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 
 
 def test_draws_are_a_shuffle_of_a_shuffle():
@@ -143,8 +140,7 @@ def test_mteb_gives_the_same_numbers(tmp_path, noise, samples):
 @pytest.mark.data
 @pytest.mark.parametrize("task", [FewShotSib200, FewShotUmsab])
 def test_the_public_sets_are_recognized(task):
-    if not (DATA / task.folders[0]).is_dir():
-        pytest.skip(f"{DATA / task.folders[0]} is not there")
+    public_data(task.folders[0])
     from tests.evaluation.tasks.test_zero_shot import Hashes
 
     result = task(languages=["de", "en"], draws=2).evaluate(Hashes(), DATA)
@@ -154,9 +150,7 @@ def test_the_public_sets_are_recognized(task):
 @pytest.mark.data
 @pytest.mark.filterwarnings("ignore")
 def test_mteb_gives_the_same_numbers_on_sib200():
-    folder = DATA / "sib200"
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is not there")
+    folder = public_data("sib200")
     from tests.evaluation.tasks.test_xsim import Trigrams
 
     (ours,) = FewShotSib200(languages=["deu_Latn"]).evaluate(Trigrams(), DATA).subsets

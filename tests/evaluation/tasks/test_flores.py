@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,8 +7,7 @@ from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.tasks.flores import LANGUAGE_GROUPS, FloresP1
 from interlingua.evaluation.tasks.xsim import XSim
-
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
+from tests.evaluation.files import DATA, public_data, write_rows
 
 
 def test_every_ordered_pair_worked_by_hand(tmp_path, table_encoder):
@@ -29,7 +25,7 @@ def test_every_ordered_pair_worked_by_hand(tmp_path, table_encoder):
         ("deu_Latn", "eins zwei"),
         ("ita_Latn", "uno due"),
     ):
-        (tmp_path / f"{code}.txt").write_text("".join(f"{text}\n" for text in texts.split()))
+        write_rows(tmp_path / f"{code}.txt", texts.split())
     result = FloresP1().evaluate(table_encoder(table), tmp_path)
     assert {subset.name: subset.scores["accuracy"] for subset in result.subsets} == {
         "deu_Latn-eng_Latn": 1.0,
@@ -90,8 +86,7 @@ def test_the_groups_of_the_paper():
 
 @pytest.mark.data
 def test_the_papers_pairs_on_flores():
-    if not (DATA / "flores200_devtest").is_dir():
-        pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
+    public_data("flores200_devtest")
 
     class Positions:
         """Knows the answer, but for Yoruba, where it knows nothing."""

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +13,8 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.lareqa import LAReQA
 from interlingua.evaluation.tasks.retrieval import XQuADR
+from tests.evaluation.files import DATA, public_data
 
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 OTHERS = "recall_at_20_other_languages"
 
 
@@ -269,8 +267,7 @@ def test_a_folder_without_its_files(tmp_path):
 
 @pytest.mark.data
 def test_the_public_set_is_recognized_and_a_naive_loop_agrees():
-    if not (DATA / "xquad_r").is_dir():
-        pytest.skip(f"{DATA / 'xquad_r'} is not there")
+    public_data("xquad_r")
     result = evaluate(LAReQA(languages=["el", "th"]), DATA, Letters())
     assert (result.task, result.notes) == ("lareqa", ())
     assert result.data_revision

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,9 +13,8 @@ from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.mixed_pool import MixedPool
 from tests.analysis.conftest import fixed_subject
+from tests.evaluation.files import DATA, public_data
 from tests.evaluation.parallel_made import LINES, Fixed, random_vectors, unit, write_lines
-
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 
 
 @pytest.fixture
@@ -188,8 +184,7 @@ def test_progress_goes_to_the_end(folder):
 
 @pytest.mark.data
 def test_flores_is_recognized_and_the_panel_is_the_default():
-    if not (DATA / "flores200_devtest").is_dir():
-        pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
+    public_data("flores200_devtest")
 
     class Positions:
         """Knows which line it is, and nothing of the language."""

@@ -14,6 +14,7 @@ from interlingua.evaluation.tasks.ntrex import (
     language_files,
     mteb_pairs,
 )
+from tests.evaluation.files import write_rows
 
 
 @pytest.fixture
@@ -35,9 +36,7 @@ def folder(tmp_path):
     }
     for name, form in files.items():
         order = [1, 0, *range(2, 8)] if name == "ref.deu" else range(8)
-        (folder / f"newstest2019-{name}.txt").write_text(
-            "".join(f"{form.format(n)}\n" for n in order)
-        )
+        write_rows(folder / f"newstest2019-{name}.txt", (f"{form.format(n)}" for n in order))
     (folder / "LANGUAGES.tsv").write_text("deu German\n")
     return folder
 
@@ -154,9 +153,7 @@ def test_mtebs_directions(folder, number_encoder):
 
 def test_all_sentences_stand_under_the_protocols_name(tmp_path, number_encoder):
     for name in ("src.eng", "ref.deu"):
-        (tmp_path / f"newstest2019-{name}.txt").write_text(
-            "".join(f"{n}\n" for n in range(SENTENCES))
-        )
+        write_rows(tmp_path / f"newstest2019-{name}.txt", range(SENTENCES))
     result = NtrexF1().evaluate(number_encoder, tmp_path)
     assert (result.task, result.main_score) == ("ntrex_f1", 1.0)
 

@@ -14,6 +14,7 @@ from interlingua.evaluation import key_index, postings, streams
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.tasks import passage_search, passages
 from interlingua.evaluation.tasks.retrieval import Beir, TyDiGoldP, XQuAD
+from tests.evaluation.files import write_rows
 
 
 class Degrees:
@@ -51,7 +52,7 @@ def write_language(folder, stem, questions, passages):
         f"{stem}-{n}\t{passage}\t{text}\tanswer\n" for n, (text, passage) in enumerate(questions)
     )
     (folder / f"{stem}.questions.tsv").write_text(lines)
-    (folder / f"{stem}.passages.txt").write_text("".join(f"{text}\n" for text in passages))
+    write_rows(folder / f"{stem}.passages.txt", passages)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.retrieval import TyDiGoldP
 from interlingua.evaluation.tasks.sts import Sick
+from tests.evaluation.files import write_rows
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
@@ -74,9 +75,7 @@ def test_retrieval(model, evaluators, tmp_path):
         gold = [random.Random(f"{code}{n}").randrange(150) for n in range(40)]
         questions = [f"{q} {passages[g]}" for q, g in zip(questions, gold, strict=True)]
         sets[code] = passages, questions, gold
-        (tmp_path / f"{code}.dev.passages.txt").write_text(
-            "".join(f"{text}\n" for text in passages)
-        )
+        write_rows(tmp_path / f"{code}.dev.passages.txt", passages)
         lines = (
             f"{code}{n}\t{g}\t{q}\tx\n"
             for n, (q, g) in enumerate(zip(questions, gold, strict=True))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -16,22 +14,12 @@ from interlingua.evaluation.metrics.ranking import ranking_metrics
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.retrieval import Beir, Miracl, MrTyDi, TyDiGoldP, XQuAD, XQuADR
-
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
+from tests.evaluation.files import DATA, json_lines, public_data, write
 
 
 def evaluate(task, folder, encoder):
     with CachedEncoder(encoder) as cached:
         return task.evaluate(cached, folder)
-
-
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
-def json_lines(*records):
-    return "".join(json.dumps(record) + "\n" for record in records)
 
 
 def test_mr_tydi_names_how_many_of_its_languages(tmp_path, number_encoder):
@@ -111,9 +99,7 @@ class Letters:
     ],
 )
 def test_the_public_sets_are_recognized_and_a_naive_search_agrees(task, languages, passages):
-    folder = DATA / task.folders[0]
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is not there")
+    folder = public_data(task.folders[0])
     result = evaluate(task(languages=languages), DATA, Letters())
     assert result.task == task.name
     assert result.data_revision

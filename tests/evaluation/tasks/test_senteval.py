@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,10 +12,8 @@ from interlingua.evaluation.metrics.senteval import (
     validation_on_dev,
 )
 from interlingua.evaluation.tasks.senteval import SIZES, SentEval
-from tests.evaluation.data.test_classification import write
+from tests.evaluation.files import DATA, public_data, write
 from tests.evaluation.tasks.topics import TOPICS, Topics
-
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 
 
 def lines(size, first=0, classes=2):
@@ -90,19 +85,11 @@ def test_each_task_by_its_own_scheme(folder):
 
 
 def test_the_defaults_are_senteval_s():
-    assert (
-        SENTEVAL.folds,
-        SENTEVAL.optimizer,
-        SENTEVAL.batch_size,
-        SENTEVAL.tenacity,
-        SENTEVAL.epoch_size,
-    ) == (
-        10,
-        "adam",
-        64,
-        5,
-        4,
-    )
+    assert SENTEVAL.folds == 10
+    assert SENTEVAL.optimizer == "adam"
+    assert SENTEVAL.batch_size == 64
+    assert SENTEVAL.tenacity == 5
+    assert SENTEVAL.epoch_size == 4
     assert (PROTOTYPING.folds, PROTOTYPING.optimizer, PROTOTYPING.batch_size) == (5, "rmsprop", 128)
     assert (PROTOTYPING.tenacity, PROTOTYPING.epoch_size) == (3, 2)
 
@@ -122,8 +109,7 @@ def test_an_average_of_fewer_tasks_carries_its_count(folder, monkeypatch):
 
 @pytest.mark.data
 def test_the_public_sets_are_recognized():
-    if not (DATA / "senteval_cls").is_dir():
-        pytest.skip(f"{DATA / 'senteval_cls'} is not there")
+    public_data("senteval_cls")
     sets = {name: read() for name, read in senteval_sets(DATA / "senteval_cls").items()}
     sizes = {name: len(task["train"].labels) for name, task in sets.items()}
     assert sizes == {**SIZES, "SST": 6920}  # sentences, not SentEval's phrases

@@ -9,6 +9,7 @@ from scipy import stats
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.tasks.similarity import codes_of
 from interlingua.evaluation.tasks.sts import STS17, Sick, STSBenchmark
+from tests.evaluation.files import write_rows
 from tests.evaluation.tasks.angles import COSINES, GOLD, Angles, protocol_sized, rows, write_sts17
 
 
@@ -33,11 +34,9 @@ def test_a_case_worked_by_hand(sts17):
 
 def test_other_sizes_are_another_set(sts17):
     result = STS17(resamples=0).evaluate(Angles(), sts17)
-    assert (result.task, list(result.groups), result.data_revision) == (
-        "sts17_sts17",
-        ["all_3"],
-        None,
-    )
+    assert result.task == "sts17_sts17"
+    assert list(result.groups) == ["all_3"]
+    assert result.data_revision is None
 
 
 def test_intervals_belong_to_the_set_and_to_the_mean(tmp_path):
@@ -79,14 +78,14 @@ def test_equal_pairs_tie_whatever_their_vectors(tmp_path):
 
     folder = tmp_path / "sick"
     folder.mkdir()
-    (folder / "test.tsv").write_text(
-        "".join(f"{1 + n / 10}\t{'a' * n}\t{'a' * n}\tNEUTRAL\n" for n in range(1, 30))
+    write_rows(
+        folder / "test.tsv", (f"{1 + n / 10}\t{'a' * n}\t{'a' * n}\tNEUTRAL" for n in range(1, 30))
     )
     assert set(Sick(resamples=0).evaluate(Twins(), folder).items["test"].values) == {1.0}
 
 
 def test_unjudged_pairs_are_reported(tmp_path):
-    (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
+    write_rows(tmp_path / "STS.input.track5.en-en.txt", (f"a x\tb {c}" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("0\n\n2.5\n2.5\n4\n5\n")
     result = STS17(resamples=0).evaluate(Angles(), tmp_path)
     assert result.notes == ("en-en: 1 pairs without a judgment were left out",)
@@ -94,7 +93,7 @@ def test_unjudged_pairs_are_reported(tmp_path):
 
 
 def test_judgments_that_are_all_the_same_are_refused(tmp_path):
-    (tmp_path / "STS.input.track5.en-en.txt").write_text("".join(f"a x\tb {c}\n" for c in COSINES))
+    write_rows(tmp_path / "STS.input.track5.en-en.txt", (f"a x\tb {c}" for c in COSINES))
     (tmp_path / "STS.gs.track5.en-en.txt").write_text("3\n" * len(COSINES))
     with pytest.raises(DataError, match=r"en-en: .* 3, nothing"):
         STS17(resamples=0).evaluate(Angles(), tmp_path)

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
+from tests.evaluation.files import DATA, public_data
 from tests.evaluation.tasks.angles import COSINES, GOLD, Angles, protocol_sized, rows, write_sts17
-
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 
 
 @pytest.fixture
@@ -140,9 +136,7 @@ class Lengths:
 @pytest.mark.data
 @pytest.mark.parametrize("task", [STS17, STSBenchmark, STS12to16, Sick])
 def test_the_public_sets_are_recognized_and_scipy_agrees(task):
-    folder = DATA / task.folders[0]
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is not there")
+    public_data(task.folders[0])
     result = task(resamples=0).evaluate(Lengths(), DATA)
     assert result.task == task.name
     assert result.data_revision

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import os
 import shutil
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +9,8 @@ import pytest
 from interlingua.corpus.evaluation_sets import aligned_files
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.xsim import XSim
+from tests.evaluation.files import DATA, public_data, write_rows
 from tests.evaluation.metrics.test_xsim import laser_xsim
-
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
 
 
 def test_errors_of_three_margins(aligned_folder, number_encoder):
@@ -30,7 +27,7 @@ def test_errors_of_three_margins(aligned_folder, number_encoder):
 def test_pooled_errors_weigh_sentences(tmp_path, number_encoder):
     folder = tmp_path / "heldout"
     folder.mkdir()
-    (folder / "deu-eng.tsv").write_text("".join(f"Zahl {n}\tnumber {n}\n" for n in range(8)))
+    write_rows(folder / "deu-eng.tsv", (f"Zahl {n}\tnumber {n}" for n in range(8)))
     (folder / "fra-eng.tsv").write_text("nombre 1\tnumber 2\nnombre 2\tnumber 1\n")
     result = XSim().evaluate(number_encoder, tmp_path)
     assert result.task == "xsim_heldout"
@@ -56,7 +53,7 @@ def test_margins_differ_where_there_are_hubs(tmp_path, table_encoder):
         [2.57, 0.39, -1.23],
     ]
     for code, letter in (("eng_Latn", "y"), ("deu_Latn", "x")):
-        (tmp_path / f"{code}.txt").write_text("".join(f"{letter}{n}\n" for n in range(6)))
+        write_rows(tmp_path / f"{code}.txt", (f"{letter}{n}" for n in range(6)))
     rows = {"x": x, "y": y}
     encoder = table_encoder(
         {f"{letter}{n}": row for letter in "xy" for n, row in enumerate(rows[letter])}
@@ -100,8 +97,7 @@ def test_english_must_be_there_and_lines_must_match(aligned_folder, number_encod
 
 @pytest.mark.data
 def test_flores_is_recognized(tmp_path, number_encoder):
-    if not aligned_files(DATA / "flores200_devtest"):
-        pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
+    public_data("flores200_devtest")
 
     class Positions:
         """Knows the answer: every language's line n is the same point."""

@@ -1,32 +1,29 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from interlingua.corpus.evaluation_sets import aligned_files
 from interlingua.errors import ConfigError, DataError, TaskError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.data.augmented_sets import altered_file, read_altered
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.xsim import XSim
 from interlingua.evaluation.tasks.xsim_pp import XSimPP, XSimPPGenerated
-
-DATA = Path(os.environ.get("INTERLINGUA_DATA") or Path.home() / ".cache/interlingua/data")
+from tests.evaluation.files import DATA, public_data, write_rows
 
 
 def lay(folder, languages, altered, *, target="eng_Latn"):
     """FLORES' layout and LASER's next to it; altered: text -> (original, kind)."""
     folder.mkdir(parents=True)
     for code, lines in languages.items():
-        (folder / f"{code}.devtest").write_text("".join(f"{line}\n" for line in lines))
+        write_rows(folder / f"{code}.devtest", lines)
     beside = folder.with_name(f"{folder.name}_augmented")
     beside.mkdir()
-    (beside / f"{target}_augmented.devtest").write_text("".join(f"{text}\n" for text in altered))
+    write_rows(beside / f"{target}_augmented.devtest", altered)
     table = {text: {"src": original, "errtype": kind} for text, (original, kind) in altered.items()}
     (beside / f"{target}_errtype.devtest.json").write_text(json.dumps(table))
     return folder
@@ -181,7 +178,7 @@ def sentences(tmp_path):
         ("deu_Latn", "Dann kaufte {} {} große Dinge."),
     ):
         lines = [form.format(name, 100 + n) for n, name in enumerate(names)]
-        (folder / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
+        write_rows(folder / f"{code}.txt", lines)
     return folder
 
 
@@ -215,8 +212,8 @@ def test_any_language_and_pairs(sentences, number_encoder, tmp_path):
     assert [subset.name for subset in german.subsets] == ["eng_Latn-deu_Latn"]
     heldout = tmp_path / "heldout"
     heldout.mkdir()
-    (heldout / "deu-eng.tsv").write_text("".join(f"Zahl {n}\tnumber {n}\n" for n in (40, 50)))
-    (heldout / "fra-eng.tsv").write_text("".join(f"nombre {n}\tnumber {n}\n" for n in (60, 70)))
+    write_rows(heldout / "deu-eng.tsv", (f"Zahl {n}\tnumber {n}" for n in (40, 50)))
+    write_rows(heldout / "fra-eng.tsv", (f"nombre {n}\tnumber {n}" for n in (60, 70)))
     result = XSimPPGenerated().evaluate(number_encoder, tmp_path / "heldout")
     assert result.task == "xsim_pp_generated_heldout"
     assert "20 number" in result.notes[0]
@@ -245,8 +242,7 @@ def test_nothing_to_alter(tmp_path, number_encoder):
 
 @pytest.mark.data
 def test_flores_stands_under_the_protocols_name(tmp_path):
-    if not aligned_files(DATA / "flores200_devtest"):
-        pytest.skip(f"{DATA / 'flores200_devtest'} is not there")
+    public_data("flores200_devtest")
 
     class Positions:
         """Every text has a point of its own, and translations don't meet."""
