@@ -5,10 +5,8 @@ import re
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
+from tests.evaluation.encoders import tiny_encoder
 from tests.evaluation.files import write_rows
 
 
@@ -62,9 +60,7 @@ def table_encoder():
 @pytest.fixture
 def short_encoder(word_vocabulary):
     """One of ours that reads three words of a text."""
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    encoder = Encoder.from_scratch(config, word_vocabulary).eval()
+    encoder = tiny_encoder(word_vocabulary)
     encoder.settings = dataclasses.replace(encoder.settings, max_tokens=3)
     return encoder
 

@@ -6,13 +6,11 @@ import zlib
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.backends.own import OwnEncoder
-from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.evaluation.sanity import check_encoder, cut_note, own_poolings, probe
+from tests.evaluation.encoders import tiny_encoder
 
 ROWS = {text: row for _, texts in probe() for row, text in enumerate(texts)}
 
@@ -183,9 +181,7 @@ def test_the_unrelated_cosine_is_that_of_a_double_loop():
 
 @pytest.fixture
 def own(word_vocabulary):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    return Encoder.from_scratch(config, word_vocabulary).eval()
+    return tiny_encoder(word_vocabulary)
 
 
 @pytest.mark.parametrize("normalize", [True, False])

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import EncodingSettings
-from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import describe
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.build import build_tasks
@@ -16,6 +14,7 @@ from interlingua.evaluation.rendering import cut_texts
 from interlingua.evaluation.results import read_result
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.xsim import XSim
+from tests.evaluation.encoders import tiny_encoder
 
 
 def test_tasks_share_their_texts(pair_folder, aligned_folder, number_encoder):
@@ -264,13 +263,11 @@ def test_prompts_by_role_are_in_the_results(tmp_path, number_encoder):
 def test_a_model_may_be_a_folder_and_a_suite_a_name(
     pair_folder, word_vocabulary, tmp_path, monkeypatch
 ):
-    encoder = Encoder.from_scratch(
-        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
-    )
+    encoder = tiny_encoder(word_vocabulary)
     encoder.save(tmp_path / "m")
     monkeypatch.setenv("INTERLINGUA_DATA", str(pair_folder))
     [named] = evaluate(tmp_path / "m", "tatoeba", check=False)
-    [given] = evaluate(encoder.eval(), ["tatoeba"], pair_folder)
+    [given] = evaluate(encoder, ["tatoeba"], pair_folder)
     assert named.main_score == given.main_score
     assert named.provenance["model"]["name"] == "m"
     monkeypatch.delenv("INTERLINGUA_DATA")

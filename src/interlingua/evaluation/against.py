@@ -17,6 +17,7 @@ from interlingua.encoder.protocol import TextEncoder
 from interlingua.errors import DataError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.metrics.retrieval import is_right, nearest_both_ways
+from interlingua.evaluation.validation import spread_pairs
 
 
 class Found(NamedTuple):
@@ -103,18 +104,16 @@ def against(
     fast_seconds = 0.0
     texts = 0
     for file in files:
-        source, target = read_pair_file(file)
-        # evenly spread over the whole file
-        rows = np.linspace(0, len(source) - 1, min(max_pairs, len(source))).round().astype(int)
-        sentences = ([source[row] for row in rows], [target[row] for row in rows])
+        sentences = spread_pairs(*read_pair_file(file), max_pairs)
+        pairs = len(sentences[0])
         codes = [full_code(code) for code in (file.source_language, file.target_language)]
         slow_share, seconds = _find_translations(slow, sentences, codes, prompt)
         slow_seconds += seconds
         # the prompt is the slow one's alone
         fast_share, seconds = _find_translations(fast, sentences, codes, None)
         fast_seconds += seconds
-        texts += 2 * len(rows)
-        found[file.name] = Found(len(rows), slow_share, fast_share)
+        texts += 2 * pairs
+        found[file.name] = Found(pairs, slow_share, fast_share)
     return Against(found=found, texts=texts, slow_seconds=slow_seconds, fast_seconds=fast_seconds)
 
 

@@ -370,10 +370,12 @@ def rows_of(chosen: Chosen, by: str, metric: str, reference: int | None) -> list
     rows = []
     for name in dict.fromkeys(name for of_result in values.values() for name in of_result):
         row = row_of(name, chosen, lambda result, name=name: values[id(result)].get(name))  # type: ignore[misc]
-        row = row._replace(task=first.task, metric=metric)
-        row = row._replace(higher_is_better=first.is_better_high(metric))
-        if by != "tasks":
-            row = row._replace(of=name)
+        row = row._replace(
+            task=first.task,
+            metric=metric,
+            higher_is_better=first.is_better_high(metric),
+            of="" if by == "tasks" else name,
+        )
         # items are kept for the main metric alone
         if reference is not None and metric == first.main_metric:
             row = marked(row, chosen, reference, _subsets_of(first, by, name))

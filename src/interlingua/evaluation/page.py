@@ -395,7 +395,9 @@ def _rows(
                 "pairs": subset.pairs,
             }
         entry["other"] = {
-            metric: _values(found[metric][name]) for metric in others if name in found[metric]
+            metric: _field(found[metric][name], "value")
+            for metric in others
+            if name in found[metric]
         }
         entries.append(entry)
     titles = Counter(entry["title"] for entry in entries)
@@ -408,7 +410,7 @@ def _rows(
 
 def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
     """Scores of the columns, with spreads over seeds and tests against the baseline, if any."""
-    numbers: dict[str, Any] = {"values": _values(row)}
+    numbers: dict[str, Any] = {"values": _field(row, "value")}
     # left out where no column has any: a page of many pairs is large as it is
     if any(best := best_cells(row, comparable)):
         numbers["best"] = [column for column, is_best in enumerate(best) if is_best]
@@ -419,10 +421,6 @@ def _numbers(row: Row, comparable: Sequence[bool]) -> dict[str, Any]:
     if any(test is not None for test in tests):
         numbers["tests"] = [test and list(test) for test in tests]
     return numbers
-
-
-def _values(row: Row) -> list[float | None]:
-    return _field(row, "value")
 
 
 def _field(row: Row, name: str) -> list[Any]:

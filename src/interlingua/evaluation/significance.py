@@ -17,7 +17,12 @@ import numpy as np
 from jaxtyping import Float64, Int, Int16, Int64
 from numpy import ndarray
 
-from interlingua.evaluation.metrics.correlation import CHUNK, interval, resampled_spearman, spearman
+from interlingua.evaluation.metrics.correlation import (
+    interval,
+    resample_counts,
+    resampled_spearman,
+    spearman,
+)
 from interlingua.evaluation.metrics.precision import (
     pair_average_precision,
     resampled_average_precision,
@@ -171,12 +176,15 @@ def _differences(
         # a mean of differences is the difference of means, so one number per item is enough
         gain = _mean_values(second) - _mean_values(first)
         kinds, counts = np.unique(gain, return_counts=True)
-        gains = [drawn @ kinds / len(gain) for drawn in _draws(counts, resamples, rng)]
+        gains = [
+            drawn @ kinds / len(gain)
+            for drawn in resample_counts(counts, resamples=resamples, rng=rng)
+        ]
         return np.concatenate(gains)
     if all(one.gold is None for one in items):
         first, second, counts = _merged(first, second)
         gains = []
-        for drawn in _draws(counts, resamples, rng):
+        for drawn in resample_counts(counts, resamples=resamples, rng=rng):
             gains.append(_mean_of(second, drawn) - _mean_of(first, drawn))
         return np.concatenate(gains)
 
@@ -248,32 +256,19 @@ def _kept_scores(one: _Key, resamples: int, seed: Sequence[int]) -> Float64[ndar
     if size * resamples <= KEPT_DRAWS:
         draws = _kept_draws(size, resamples, seed)
     else:
-        draws = _draws(np.ones(size, np.int64), resamples, np.random.default_rng(seed))
+        draws = _drawn(size, resamples, seed)
     return np.concatenate([_resampled(one.items, drawn) for drawn in draws])
 
 
 @functools.lru_cache(maxsize=1)
 def _kept_draws(size: int, resamples: int, seed: Sequence[int]) -> list[Int16[ndarray, "r n"]]:
-    rng = np.random.default_rng(seed)
     # an item is drawn far fewer than 32,768 times, and int16 takes a quarter of the memory
-    return [drawn.astype(np.int16) for drawn in _draws(np.ones(size, np.int64), resamples, rng)]
+    return [drawn.astype(np.int16) for drawn in _drawn(size, resamples, seed)]
 
 
-def _draws(
-    counts: Int64[ndarray, " n"], resamples: int, rng: np.random.Generator
-) -> Iterator[Int64[ndarray, "r n"]]:
-    """How often each kind of item is drawn in each resample, a chunk of resamples at a time.
-
-    Args:
-        counts: items of each kind.
-        resamples: number of draws, each of as many items as there are.
-        rng: of the draws.
-    """
-    total = int(counts.sum())
-    # resamples at a time, so that their counts (size, n) stay within CHUNK numbers
-    size = max(1, CHUNK // len(counts))
-    for start in range(0, resamples, size):
-        yield rng.multinomial(total, counts / total, size=min(size, resamples - start))
+def _drawn(size: int, resamples: int, seed: Sequence[int]) -> Iterator[Int64[ndarray, "r n"]]:
+    rng = np.random.default_rng(seed)
+    return resample_counts(np.ones(size, np.int64), resamples=resamples, rng=rng)
 
 
 def _mean_of(

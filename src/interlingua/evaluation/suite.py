@@ -19,7 +19,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from interlingua.encoder.backends.load import load_encoder
 from interlingua.encoder.backends.vectors import PRECOMPUTED
@@ -114,7 +114,9 @@ def evaluate(
     how: dict[str, Any] = {"prompt": prompt, "role_prompts": role_prompts, **places}
     with CachedEncoder(encoder, batch_tokens=batch_tokens, budget=budget, **how) as cached:
         if part is not None:
-            embed_shard(cached, tasks, folder, part, progress)
+            sharded: Sequence[Any] = tasks
+            for task in sharded:
+                task.embed_shard(cached, folder, part, progress=progress)
             return []
         record = functools.partial(
             _recorded, cached=cached, model=model, prompt=before, sanity=sanity, output=output
@@ -344,17 +346,6 @@ def _is_embedded(task: Any, encoder: CachedEncoder, data: Path) -> bool:
     return False
 
 
-@runtime_checkable
-class HasShards(Protocol):
-    """A task that can be embedded in parts."""
-
-    def embed_shard(
-        self, encoder: CachedEncoder, data: Path, shard: tuple[int, int], *, progress: Progress
-    ) -> None:
-        """Embeds part ``shard[0]``, from 1, of ``shard[1]``."""
-        ...
-
-
 def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> tuple[int, int]:
     """Which part of how many.
 
@@ -372,31 +363,10 @@ def checked_shard(shard: str, tasks: Sequence[Task], cache: PathLike | None) -> 
             "--shard and --devices need --cache, the folder in which all parts keep their vectors"
         )
     # checked before anything is embedded
-    whole = [task.name for task in tasks if not isinstance(task, HasShards)]
+    whole = [task.name for task in tasks if not hasattr(task, "embed_shard")]
     if whole:
         raise ConfigError(
             f"--shard, --devices: expected retrieval tasks, got {', '.join(whole)}; run without"
             " them"
         )
     return found
-
-
-def embed_shard(
-    encoder: CachedEncoder,
-    tasks: Sequence[Task],
-    data: Path,
-    shard: tuple[int, int],
-    progress: Progress,
-) -> None:
-    """Embeds a part of the passages of each task.
-
-    Args:
-        encoder: keeps the vectors.
-        tasks: see ``checked_shard``.
-        data: the data's folder.
-        shard: which part, from 1, of how many.
-        progress: called after each portion.
-    """
-    for task in tasks:
-        assert isinstance(task, HasShards)  # see checked_shard
-        task.embed_shard(encoder, data, shard, progress=progress)

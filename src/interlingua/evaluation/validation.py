@@ -73,7 +73,7 @@ def validation_evaluator(
     pairs = []
     for key in choose_languages(languages, source_languages, {}, Path(folder)):
         sources, targets = read_pair_file(files[key])
-        pairs.append((files[key], *_spread(sources, targets, max_pairs_per_language)))
+        pairs.append((files[key], *spread_pairs(sources, targets, max_pairs_per_language)))
 
     # cuts are the same at every step, so they are warned of once
     is_reported = False
@@ -157,8 +157,8 @@ def _similarities(model: Any, pairs: list[LabeledPair]) -> Float[ndarray, " n"]:
     return found
 
 
-def _spread(sources: list[str], targets: list[str], most: int) -> tuple[list[str], list[str]]:
-    # evenly spread over the file, and the same pairs at every step
+def spread_pairs(sources: list[str], targets: list[str], most: int) -> tuple[list[str], list[str]]:
+    """So many pairs at most, evenly spread over a file, and the same ones each time."""
     rows = np.linspace(0, len(sources) - 1, min(most, len(sources))).round().astype(int)
     return [sources[row] for row in rows], [targets[row] for row in rows]
 

@@ -61,7 +61,7 @@ def test_tiny_spreads_are_no_constants():
 def test_resamples_equal_drawing_and_ranking_again():
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 6, 40).astype(float), rng.standard_normal(40)
-    (counts,) = resample_counts(40, resamples=20, rng=rng)
+    (counts,) = resample_counts(np.ones(40, np.int64), resamples=20, rng=rng)
     assert counts.shape == (20, 40)
     assert (counts.sum(axis=1) == 40).all()
     drawn = [np.repeat(np.arange(40), row) for row in counts]
@@ -87,8 +87,6 @@ def test_the_interval_is_seeded_and_as_wide_as_theory_says():
 
 
 def test_chunks_hold_a_bounded_number_of_items():
-    shapes = [
-        counts.shape
-        for counts in resample_counts(400_000, resamples=5, rng=np.random.default_rng(0))
-    ]
+    draws = resample_counts(np.ones(400_000), resamples=5, rng=np.random.default_rng(0))
+    shapes = [counts.shape for counts in draws]
     assert shapes == [(2, 400_000), (2, 400_000), (1, 400_000)]

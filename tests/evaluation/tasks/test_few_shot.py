@@ -6,7 +6,6 @@ import types
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
 
 from interlingua.errors import ConfigError
 from interlingua.evaluation.data.classification import sib200_sets
@@ -15,7 +14,6 @@ from interlingua.evaluation.tasks.few_shot import (
     FewShotSib200,
     FewShotUmsab,
     few_shot_draws,
-    macro_f1,
 )
 from tests.evaluation.files import DATA, public_data
 from tests.evaluation.tasks.topics import Topics, topic_rows, write_topics
@@ -35,16 +33,6 @@ def test_draws_are_a_shuffle_of_a_shuffle():
     assert first != second
     (few,) = few_shot_draws(np.array([0, 1, 1]), samples_per_label=2, draws=1, seed=1)
     assert sorted(few) == [0, 1, 2]
-
-
-def test_macro_f1_is_scikit_learn_s():
-    draw = np.random.RandomState(0)
-    y, predicted = draw.randint(0, 4, 50), draw.randint(0, 5, 50)
-    assert macro_f1(y, predicted) == pytest.approx(
-        f1_score(y, predicted, average="macro", zero_division=0)
-    )
-    # of three classes one is never right: (2/3 + 1 + 0) / 3, with 1 predicted for the third
-    assert macro_f1(np.array([0, 1, 2]), np.array([0, 1, 0])) == pytest.approx((2 / 3 + 1 + 0) / 3)
 
 
 def test_scores_items_and_groups(tmp_path):
@@ -141,7 +129,7 @@ def test_mteb_gives_the_same_numbers(tmp_path, noise, samples):
 @pytest.mark.parametrize("task", [FewShotSib200, FewShotUmsab])
 def test_the_public_sets_are_recognized(task):
     public_data(task.folders[0])
-    from tests.evaluation.tasks.test_zero_shot import Hashes
+    from tests.evaluation.encoders import Hashes
 
     result = task(languages=["de", "en"], draws=2).evaluate(Hashes(), DATA)
     assert (result.task, bool(result.data_revision)) == (task.name, True)

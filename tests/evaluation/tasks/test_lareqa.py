@@ -13,28 +13,11 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.lareqa import LAReQA
 from interlingua.evaluation.tasks.retrieval import XQuADR
+from tests.evaluation.encoders import Letters
 from tests.evaluation.files import DATA, public_data
+from tests.evaluation.tasks.test_passages import Degrees, evaluate
 
 OTHERS = "recall_at_20_other_languages"
-
-
-class Degrees:
-    """A text is a direction, the number in it: ``en 15`` points to 15 degrees."""
-
-    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
-        angles = np.radians([float(text.split()[1]) for text in texts])
-        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-
-
-class Letters:
-    """Some vector of a text: how often each byte occurs."""
-
-    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
-        rows = [
-            np.bincount(np.frombuffer(text.encode(), dtype=np.uint8), minlength=256)
-            for text in texts
-        ]
-        return np.sqrt(np.array(rows, dtype=np.float32))
 
 
 def write_set(folder, code, sentences, questions):
@@ -72,11 +55,6 @@ def folder(tmp_path):
     write_set(folder, "en", ["en 0", "en 10", "en 50"], [("q", "ask 4", 0)])
     write_set(folder, "de", ["de 30", "de 12", "de 80"], [("q", "ask 32", 0)])
     return folder
-
-
-def evaluate(task, folder, encoder=None):
-    with CachedEncoder(encoder or Degrees()) as cached:
-        return task.evaluate(cached, folder)
 
 
 def by_name(result):

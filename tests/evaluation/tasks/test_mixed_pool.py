@@ -13,6 +13,7 @@ from interlingua.evaluation.suite import evaluate_within
 from interlingua.evaluation.tasks.flores import FloresP1
 from interlingua.evaluation.tasks.mixed_pool import MixedPool
 from tests.analysis.conftest import fixed_subject
+from tests.evaluation.encoders import Positions
 from tests.evaluation.files import DATA, public_data
 from tests.evaluation.parallel_made import LINES, Fixed, random_vectors, unit, write_lines
 
@@ -185,12 +186,6 @@ def test_progress_goes_to_the_end(folder):
 @pytest.mark.data
 def test_flores_is_recognized_and_the_panel_is_the_default():
     public_data("flores200_devtest")
-
-    class Positions:
-        """Knows which line it is, and nothing of the language."""
-
-        def encode(self, texts, *, language=None):
-            return np.random.default_rng(0).standard_normal((len(texts), 64))
 
     result = MixedPool().evaluate(Positions(), DATA)
     assert (result.task, result.data_revision) == ("mixed_pool", "OPUS-MT-testsets@ac0f19c")

@@ -6,10 +6,7 @@ import re
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, MissingExtraError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.results import read_results
@@ -17,6 +14,7 @@ from interlingua.evaluation.scores import mean_scores
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.mteb import MTEB
 from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmark
+from tests.evaluation.encoders import tiny_encoder
 from tests.evaluation.files import DATA, public_data
 from tests.evaluation.mteb_sets import write_all
 
@@ -25,9 +23,7 @@ mteb = pytest.importorskip("mteb")
 
 @pytest.fixture(scope="module")
 def encoder(word_vocabulary):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    return Encoder.from_scratch(config, word_vocabulary).eval()
+    return tiny_encoder(word_vocabulary)
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from sklearn.metrics import average_precision_score
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.significance import paired_bootstrap
 from interlingua.evaluation.tasks.pairs import PairFolder, PairMRPC, PairPawsX, PairXNLI
+from tests.evaluation.encoders import Hashes
 from tests.evaluation.files import DATA, public_data, write
 from tests.evaluation.tasks.angles import COSINES, Angles
-from tests.evaluation.tasks.test_zero_shot import Hashes
 
 POSITIVE = [0, 0, 0, 1, 0, 1]
 

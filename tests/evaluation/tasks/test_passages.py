@@ -293,24 +293,9 @@ def test_wrong_passages_are_kept_with_their_texts(goldp):
 
 
 def test_wrong_passages_of_a_set_with_one_pool(tmp_path):
-    folder = write_beir(
-        tmp_path / "own",
-        passages={"a": "p 0", "b": "p 50"},
-        queries={"q": "q 40"},
-        qrels={"q": "a"},
-    )
+    folder = beir(tmp_path / "own", qrels=["q\ta\t1"], queries=("q 40",), passages=("a 0", "b 50"))
     (one,) = evaluate(Beir(languages=["en"]), folder).examples["eng_Latn"]
-    assert one[:4] == (0, "q 40", "p 0", "p 50")
-
-
-def write_beir(folder, *, passages, queries, qrels):
-    (folder / "qrels").mkdir(parents=True)
-    for name, texts in (("corpus", passages), ("queries", queries)):
-        lines = "".join(f'{{"_id": "{key}", "text": "{text}"}}\n' for key, text in texts.items())
-        (folder / f"{name}.jsonl").write_text(lines)
-    judged = "".join(f"{query}\t{passage}\t1\n" for query, passage in qrels.items())
-    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
-    return folder
+    assert one[:4] == (0, "q 40", "a 0", "b 50")
 
 
 class Wide:

@@ -7,15 +7,14 @@ import random
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.backends.load import load_encoder
-from interlingua.encoder.encoder import Encoder
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.retrieval import TyDiGoldP
 from interlingua.evaluation.tasks.sts import Sick
+from tests.evaluation.encoders import tiny_encoder
 from tests.evaluation.files import write_rows
+from tests.evaluation.mteb_sets import sentences
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
@@ -23,9 +22,7 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, word_vocabulary):
     folder = tmp_path_factory.mktemp("model")
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(folder / "model")
+    tiny_encoder(word_vocabulary).save(folder / "model")
     return str(folder / "model")
 
 
@@ -42,16 +39,8 @@ def evaluators():
     pytest.skip("no evaluators in this version of sentence-transformers")
 
 
-def sentences(count, *, seed, language="de"):
-    draw = random.Random(seed)
-    return [
-        " ".join(f"{language}{draw.randrange(40)}" for _ in range(draw.randint(2, 7)))
-        for _ in range(count)
-    ]
-
-
 def test_similarity(model, evaluators, tmp_path):
-    first, second = sentences(80, seed=1), sentences(80, seed=2, language="en")
+    first, second = sentences(80, seed=1, language="de"), sentences(80, seed=2, language="en")
     gold = [random.Random(n).randrange(11) / 2 for n in range(80)]
     rows = "".join(f"{g}\t{a}\t{b}\tNEUTRAL\n" for g, a, b in zip(gold, first, second, strict=True))
     (tmp_path / "test.tsv").write_text(rows)

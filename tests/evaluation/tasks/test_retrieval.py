@@ -8,18 +8,14 @@ import numpy as np
 import pytest
 
 from interlingua.errors import DataError
-from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.metrics.ranking import ranking_metrics
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.retrieval import Beir, Miracl, MrTyDi, TyDiGoldP, XQuAD, XQuADR
+from tests.evaluation.encoders import Letters
 from tests.evaluation.files import DATA, json_lines, public_data, write
-
-
-def evaluate(task, folder, encoder):
-    with CachedEncoder(encoder) as cached:
-        return task.evaluate(cached, folder)
+from tests.evaluation.tasks.test_passages import evaluate
 
 
 def test_mr_tydi_names_how_many_of_its_languages(tmp_path, number_encoder):
@@ -76,17 +72,6 @@ def test_beir_by_language(tmp_path, number_encoder):
     result = evaluate(Beir(languages=["German"]), tmp_path / "mine", number_encoder)
     assert [subset.name for subset in result.subsets] == ["de"]
     assert result.task == "beir_mine"
-
-
-class Letters:
-    """Some vector of a text: how often each byte occurs."""
-
-    def encode(self, texts, *, prompt=None, language=None, batch_tokens=16_384):
-        rows = [
-            np.bincount(np.frombuffer(text.encode(), dtype=np.uint8), minlength=256)
-            for text in texts
-        ]
-        return np.sqrt(np.array(rows, dtype=np.float32))
 
 
 @pytest.mark.data

@@ -39,12 +39,5 @@ def test_pairs_are_turned_around_where_the_target_stands_first(tmp_path):
     assert translation_pairs(tmp_path / "none") == {}
 
 
-def test_two_files_of_one_pair_are_refused(tmp_path):
-    for name in ("deu-eng", "de-en"):
-        (tmp_path / f"{name}.tsv").write_text("Hallo\thello\n")
-    with pytest.raises(DataError, match=r"deu-eng\.tsv: de-en\.tsv .*same pair"):
-        translation_pairs(tmp_path)
-
-
 def test_aligned_files_are_no_pair_files(aligned_folder):
     assert paired_files(aligned_folder) == {}

@@ -9,6 +9,7 @@ import pytest
 from interlingua.corpus.evaluation_sets import aligned_files
 from interlingua.errors import DataError
 from interlingua.evaluation.tasks.xsim import XSim
+from tests.evaluation.encoders import Positions
 from tests.evaluation.files import DATA, public_data, write_rows
 from tests.evaluation.metrics.test_xsim import laser_xsim
 
@@ -98,14 +99,6 @@ def test_english_must_be_there_and_lines_must_match(aligned_folder, number_encod
 @pytest.mark.data
 def test_flores_is_recognized(tmp_path, number_encoder):
     public_data("flores200_devtest")
-
-    class Positions:
-        """Knows the answer: every language's line n is the same point."""
-
-        dim = 8
-
-        def encode(self, texts, *, language=None):
-            return np.random.default_rng(0).standard_normal((len(texts), 8))
 
     result = XSim(languages=["mexma"]).evaluate(Positions(), DATA)
     assert (result.task, result.data_revision) == ("xsim", "OPUS-MT-testsets@ac0f19c")

@@ -20,6 +20,7 @@ from interlingua.evaluation.tasks.zero_shot import (
     sentences,
 )
 from tests.evaluation.data.test_classification import reviews
+from tests.evaluation.encoders import Hashes
 from tests.evaluation.files import DATA, public_data, write
 from tests.evaluation.metrics.test_mlp import laser
 from tests.evaluation.tasks.topics import Topics, topic_rows, write_topics
@@ -231,16 +232,6 @@ def test_options_say_what_they_may_be():
         ZeroShotFolder(seeds=(1, 1))
     with pytest.raises(ConfigError, match=r"epochs .* 1 or more, got 0"):
         ZeroShotFolder(epochs=0)
-
-
-class Hashes:
-    """Some vector of a text, the same everywhere."""
-
-    def encode(self, texts, *, language=None):
-        rows = [
-            np.frombuffer(text.encode().ljust(64, b"\0")[:64], dtype=np.uint8) for text in texts
-        ]
-        return np.array(rows, dtype=np.float32) / 100
 
 
 @pytest.mark.data

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import folders_in
+from interlingua.evaluation.data.folders import folders_in, matching_files
 from interlingua.evaluation.data.rows import json_fields, numbered_rows
 from interlingua.files import files_in, tab_rows
 from interlingua.languages import find_code
@@ -152,17 +152,15 @@ def labeled_sets(folder: Path) -> LabeledSets:
     Folders that are not called after a language are something else.
     """
     found: LabeledSets = {}
-    for path in files_in(folder):
-        if match := _OWN_FILE.fullmatch(path.name):
-            splits = found.setdefault(match[1], {})
-            splits[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
+    for match, path in matching_files(folder, _OWN_FILE):
+        splits = found.setdefault(match[1], {})
+        splits[_SPLIT_NAMES[match[2]]] = functools.partial(_read_own, path)
     for below in folders_in(folder):
         if find_code(below.name) is None:
             continue
-        for path in files_in(below):
-            if match := _OWN_SPLIT.fullmatch(path.name):
-                splits = found.setdefault(below.name, {})
-                splits[_SPLIT_NAMES[match[1]]] = functools.partial(_read_own, path)
+        for match, path in matching_files(below, _OWN_SPLIT):
+            splits = found.setdefault(below.name, {})
+            splits[_SPLIT_NAMES[match[1]]] = functools.partial(_read_own, path)
     # a classifier has nothing to learn from without a training set
     return {language: splits for language, splits in found.items() if "train" in splits}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError
+from interlingua.files import files_in
 from interlingua.languages import find_code, resolve
 
 PARTS_OF_CORPORA = ("heldout", "valid_text")
@@ -51,6 +52,14 @@ def folders_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.is_dir())
+
+
+def matching_files(
+    folder: Path, pattern: str | re.Pattern[str]
+) -> list[tuple[re.Match[str], Path]]:
+    """The files whose whole names match, by name, each with its match."""
+    found = ((re.fullmatch(pattern, path.name), path) for path in files_in(folder))
+    return [(match, path) for match, path in found if match]
 
 
 def choose_languages(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from interlingua.errors import DataError
-from interlingua.files import files_in
+from interlingua.evaluation.data.folders import matching_files
 from interlingua.languages import parse
 
 ENGLISH = "eng_Latn"
@@ -19,19 +19,13 @@ NTREX_FILE = re.compile(
 )
 
 
-def ntrex_files(folder: Path) -> dict[str, Path]:
-    """The files of NTREX-128 by language as they spell it, ``fra-CA``.
+def language_files(folder: Path) -> dict[str, Path]:
+    """The files by code: ``deu_Latn``, and ``fra_CA`` for a language in one region.
 
     The second Spanish reference is left aside.
     """
-    return {
-        match[1]: path for path in files_in(folder) if (match := NTREX_FILE.fullmatch(path.name))
-    }
-
-
-def language_files(folder: Path) -> dict[str, Path]:
-    """The files by code: ``deu_Latn``, and ``fra_CA`` for a language in one region."""
-    return {code_of(spelled): path for spelled, path in ntrex_files(folder).items()}
+    files = matching_files(folder, NTREX_FILE)
+    return {code_of(match[1]): path for match, path in files}
 
 
 def english_file(files: Mapping[str, Path], folder: Path) -> Path:

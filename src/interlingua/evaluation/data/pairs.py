@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from interlingua.corpus.labeled import CLASS_OF, languages_in_name, read_labeled
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import folders_in
+from interlingua.evaluation.data.folders import folders_in, matching_files
 from interlingua.evaluation.data.rows import json_fields, numbered_rows
 from interlingua.files import files_in
 
@@ -102,9 +102,8 @@ def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
 def pair_sets(folder: Path, split: Split) -> PairSets:
     """Your own pairs by language."""
     found: PairSets = {}
-    for path in files_in(folder):
-        if match := re.fullmatch(rf"([\w-]+)\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
-            found[match[1]] = functools.partial(_read_own, path)
+    for match, path in matching_files(folder, rf"([\w-]+)\.{split}\.(?:tsv|jsonl){_PACKED}"):
+        found[match[1]] = functools.partial(_read_own, path)
     return found
 
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import content_sha256, folders_in
+from interlingua.evaluation.data.folders import content_sha256, folders_in, matching_files
 from interlingua.evaluation.metrics.ranking import Qrels
-from interlingua.files import COMPRESSIONS, files_in, open_text
+from interlingua.files import COMPRESSIONS, open_text
 from interlingua.json_text import json_lines, load_json
 
 QUESTIONS_FILE = re.compile(
@@ -77,8 +77,8 @@ Sets = dict[str, Callable[[], RetrievalSet]]
 def question_sets(folder: Path, split: str | None = None) -> Sets:
     """TyDi GoldP (with a split) or XQuAD (without)."""
     found: Sets = {}
-    for path in files_in(folder):
-        if (match := QUESTIONS_FILE.fullmatch(path.name)) and match[2] == split:
+    for match, path in matching_files(folder, QUESTIONS_FILE):
+        if match[2] == split:
             found[match[1]] = functools.partial(_read_questions, path)
     return found
 
@@ -87,8 +87,7 @@ def answer_sentence_sets(folder: Path) -> Sets:
     """XQuAD-R."""
     return {
         match[1]: functools.partial(_read_answer_sentences, path)
-        for path in files_in(folder)
-        if (match := _JSON_FILE.fullmatch(path.name))
+        for match, path in matching_files(folder, _JSON_FILE)
     }
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +45,8 @@ class Examples(NamedTuple):
 
 TransferTask = dict[str, Examples]
 """train, dev, test -> examples; what is tested by cross-validation has only train."""
+Parse = Callable[[str], tuple[int, str]]
+"""A line -> class number and text; a ``ValueError`` says what is expected instead."""
 
 
 def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
@@ -61,23 +63,22 @@ def senteval_sets(folder: Path) -> dict[str, Callable[[], TransferTask]]:
         if (below / positive).is_file():
             found[name] = functools.partial(_read_halves, below / positive, below / negative)
         elif path := _plain(folder, both):
-            found[name] = functools.partial(_read_plain, {"train": path})
+            found[name] = functools.partial(_read_splits, {"train": path}, _parse_plain)
     sst = {
         split: folder / "SST" / "binary" / f"sentiment-{split}"
         for split in ("train", "dev", "test")
     }
     if sst["train"].is_file():
-        found["SST"] = functools.partial(_read_sst, sst)
+        found["SST"] = functools.partial(_read_splits, sst, _parse_sst, "utf-8")
     elif path := _plain(folder, "stsa.binary.train"):
         files = {split: path.with_name(path.name.replace("train", split)) for split in sst}
-        found["SST"] = functools.partial(_read_plain, files)
-    if (folder / "TREC" / _TREC_FILES["train"]).is_file():
-        found["TREC"] = functools.partial(_read_trec, folder / "TREC")
+        found["SST"] = functools.partial(_read_splits, files, _parse_plain)
+    trec = {split: folder / "TREC" / name for split, name in _TREC_FILES.items()}
+    if trec["train"].is_file():
+        found["TREC"] = functools.partial(_read_splits, trec, _parse_trec)
     elif path := _plain(folder, "TREC.train.all"):
-        files = {
-            split: path.with_name(path.name.replace("train", split)) for split in ("train", "test")
-        }
-        found["TREC"] = functools.partial(_read_plain, files)
+        files = {split: path.with_name(path.name.replace("train", split)) for split in trec}
+        found["TREC"] = functools.partial(_read_splits, files, _parse_plain)
     for below in (folder / "MRPC", folder.parent / "mrpc"):
         # alone it is not a folder of SentEval's
         if found and "MRPC" not in found and mrpc_file(below, "train"):
@@ -91,51 +92,45 @@ def _read_halves(positive: Path, negative: Path) -> TransferTask:
     return {"train": _sorted(Examples(right + wrong, [1] * len(right) + [0] * len(wrong)))}
 
 
-def _read_plain(files: dict[str, Path]) -> TransferTask:
+def _read_splits(
+    files: Mapping[str, Path], parse: Parse, encoding: str = "latin-1"
+) -> TransferTask:
+    """The splits of a task with an example per line."""
     found = {}
     for split, path in files.items():
         examples = Examples([], [])
-        for number, line in _lines(path):
-            if not (match := _PLAIN_LINE.fullmatch(line)):
+        for number, line in _lines(path, encoding):
+            try:
+                label, text = parse(line)
+            except ValueError as error:
                 raise DataError(
-                    f"expected a class number and a text, got {line[:40]!r}", path=path, line=number
-                )
-            examples.labels.append(int(match[1]))
-            examples.texts.append(match[2] or NO_TEXT)
-        found[split] = _sorted(examples)
-    return found
-
-
-def _read_sst(files: dict[str, Path]) -> TransferTask:
-    found = {}
-    for split, path in files.items():
-        examples = Examples([], [])
-        for number, line in _lines(path, "utf-8"):
-            text, tab, label = line.partition("\t")
-            if not tab or label not in ("0", "1"):
-                raise DataError(
-                    f"expected text TAB 0 or 1, got {line[:40]!r}", path=path, line=number
-                )
+                    f"expected {error}, got {line[:40]!r}", path=path, line=number
+                ) from None
+            examples.labels.append(label)
             examples.texts.append(text)
-            examples.labels.append(int(label))
         found[split] = _sorted(examples)
     return found
 
 
-def _read_trec(folder: Path) -> TransferTask:
-    found = {}
-    for split, name in _TREC_FILES.items():
-        examples = Examples([], [])
-        for number, line in _lines(folder / name):
-            label, colon, rest = line.partition(":")
-            if not colon or label not in _TREC_CLASSES:
-                expected = f"expected one of {', '.join(_TREC_CLASSES)} before a colon"
-                raise DataError(f"{expected}, got {line[:40]!r}", path=folder / name, line=number)
-            # DESC:manner How did ...: the fine class behind the colon is not used
-            examples.texts.append(rest.partition(" ")[2])
-            examples.labels.append(_TREC_CLASSES.index(label))
-        found[split] = _sorted(examples)
-    return found
+def _parse_plain(line: str) -> tuple[int, str]:
+    if not (match := _PLAIN_LINE.fullmatch(line)):
+        raise ValueError("a class number and a text")
+    return int(match[1]), match[2] or NO_TEXT
+
+
+def _parse_sst(line: str) -> tuple[int, str]:
+    text, tab, label = line.partition("\t")
+    if not tab or label not in ("0", "1"):
+        raise ValueError("text TAB 0 or 1")
+    return int(label), text
+
+
+def _parse_trec(line: str) -> tuple[int, str]:
+    label, colon, rest = line.partition(":")
+    if not colon or label not in _TREC_CLASSES:
+        raise ValueError(f"one of {', '.join(_TREC_CLASSES)} before a colon")
+    # DESC:manner How did ...: the fine class behind the colon is not used
+    return _TREC_CLASSES.index(label), rest.partition(" ")[2]
 
 
 def _read_mrpc(folder: Path) -> TransferTask:

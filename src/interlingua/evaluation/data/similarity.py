@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import folders_in
+from interlingua.evaluation.data.folders import folders_in, matching_files
 from interlingua.files import files_in, open_text
 from interlingua.json_text import json_lines
 
@@ -126,15 +126,13 @@ def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
 def sts12_16_files(folder: Path) -> dict[str, SimilarityFile]:
     """The English test sets of 2012 to 2016 by year and name, ``2012.MSRpar``."""
     found: dict[str, SimilarityFile] = {}
-    for path in files_in(folder):
-        if match := _YEAR_SET.fullmatch(path.name):
-            _keep(found, f"{match[1]}.{match[2]}", SimilarityFile(("en", "en"), path))
+    for match, path in matching_files(folder, _YEAR_SET):
+        _keep(found, f"{match[1]}.{match[2]}", SimilarityFile(("en", "en"), path))
     for below in folders_in(folder):
         if year := _SENTEVAL_FOLDER.fullmatch(below.name):
-            for path in files_in(below):
-                if match := _SENTEVAL_SET.fullmatch(path.name):
-                    file = SimilarityFile(("en", "en"), path, _gold_file(path))
-                    _keep(found, f"20{year[1]}.{match[1]}", file)
+            for match, path in matching_files(below, _SENTEVAL_SET):
+                file = SimilarityFile(("en", "en"), path, _gold_file(path))
+                _keep(found, f"20{year[1]}.{match[1]}", file)
     return found
 
 

@@ -57,22 +57,27 @@ def resampled_spearman(
 
 
 def resample_counts(
-    items: int, *, resamples: int, rng: np.random.Generator
+    counts: Int64[ndarray, " n"], *, resamples: int, rng: np.random.Generator
 ) -> Iterator[Int64[ndarray, "r n"]]:
-    """How often each item is drawn in each resample, a chunk of resamples at a time.
+    """How often each kind of item is drawn in each resample, a chunk of resamples at a time.
 
-    Each of the ``resamples`` draws as many items as there are, with replacement.
+    Args:
+        counts: items of each kind; ones where each is a kind of its own.
+        resamples: number of draws, each of as many items as there are, with replacement.
+        rng: of the draws.
     """
-    size = max(1, CHUNK // items)
+    total = int(counts.sum())
+    # resamples at a time, so that their counts (size, n) stay within CHUNK numbers
+    size = max(1, CHUNK // len(counts))
     for start in range(0, resamples, size):
-        yield rng.multinomial(items, np.full(items, 1 / items), size=min(size, resamples - start))
+        yield rng.multinomial(total, counts / total, size=min(size, resamples - start))
 
 
 def bootstrap_spearman(
     x: Float[ndarray, " n"], y: Float[ndarray, " n"], *, resamples: int, rng: np.random.Generator
 ) -> Float64[ndarray, " resamples"]:
     """Spearman's rho of ``resamples`` resamples of the items."""
-    draws = resample_counts(len(x), resamples=resamples, rng=rng)
+    draws = resample_counts(np.ones(len(x), np.int64), resamples=resamples, rng=rng)
     return np.concatenate([resampled_spearman(x, y, counts) for counts in draws])
 
 

@@ -111,11 +111,7 @@ def group_members(
         (``srp``) are in the Latin one all the same; 30 % of those in Uzbek (``uzb``) and 28 % of
         those in lfn, both counted as Latin, are in the Cyrillic one.
     """
-    by_language = {subset.name.partition("-")[0]: subset for subset in subsets}
-    members: dict[str, list[SubsetScores]] = {}
-    for name, languages in groups.items():
-        present = [by_language[code] for code in languages if code in by_language]
-        members[f"{name}_{len(present)}of{len(languages)}"] = present
+    members = _present({subset.name.partition("-")[0]: subset for subset in subsets}, groups)
     if "all" not in groups:
         members[f"all_{len(subsets)}"] = list(subsets)
     latin = [subset for subset in subsets if resolve(subset.languages[0]).is_latin]
@@ -128,7 +124,12 @@ def present_members(
     subsets: Sequence[SubsetScores], groups: Mapping[str, Sequence[str]]
 ) -> dict[str, list[SubsetScores]]:
     """Of each group, those of its subsets that were scored, by name: ``muse_182of182``."""
-    by_name = {subset.name: subset for subset in subsets}
+    return _present({subset.name: subset for subset in subsets}, groups)
+
+
+def _present(
+    by_name: Mapping[str, SubsetScores], groups: Mapping[str, Sequence[str]]
+) -> dict[str, list[SubsetScores]]:
     found = {}
     for group, names in groups.items():
         present = [by_name[name] for name in names if name in by_name]
