@@ -3,11 +3,13 @@ neighbors."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
 
-from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult
+from interlingua.evaluation.scores import Example, Items, SubsetScores, mean_scores
+from tests.evaluation import results_made
 
 CODES = ("deu_Latn", "rus_Cyrl", "arb_Arab")
 
@@ -38,33 +40,18 @@ def make(name, share, *, task="tatoeba", pairs=None, seed=0, query="query {item}
             )
             for item in np.flatnonzero(~right)[:5].tolist()
         )
-    names = tuple(items)
+    group = f"all_{len(items)}"
+    model = {"name": name, "revision": f"r-{name}", "overrides": [], "pooling": "mean"}
     fields = {
-        "task": task,
-        "version": "1",
-        "main_metric": "accuracy",
-        "higher_is_better": True,
         "dataset": "data",
-        "data_sha256": "f" * 64,
-        "data_revision": None,
-        "settings": {},
-        "changed": (),
         "subsets": tuple(subsets),
-        "groups": {
-            f"all_{len(names)}": {
-                "accuracy": float(np.mean([s.scores["accuracy"] for s in subsets]))
-            }
-        },
-        "members": {f"all_{len(names)}": names},
-        "seconds": 1.0,
+        "groups": {group: {"accuracy": mean_scores(subsets)["accuracy"]}},
+        "members": {group: tuple(items)},
         "items": items,
         "examples": examples,
-        "provenance": {
-            "prompt": "",
-            "model": {"name": name, "revision": f"r-{name}", "overrides": [], "pooling": "mean"},
-        },
+        "provenance": {"prompt": "", "model": model},
     }
-    return TaskResult(**{**fields, **changes})
+    return dataclasses.replace(results_made.make(name, task=task), **{**fields, **changes})
 
 
 def all_pairs():

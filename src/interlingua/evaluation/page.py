@@ -50,7 +50,6 @@ FIND_ONE = ("tatoeba", "xsim", "ntrex_xsim", "flores_p_at_1")
 guessing is right once in n."""
 BOUNDS = ("_low", "_high")
 """Metrics that end so are ends of intervals, not scores."""
-ENGLISH = "eng_Latn"
 
 
 def page_data(

@@ -21,6 +21,9 @@ from interlingua.corpus.evaluation_sets import (
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (
+    ALIGNED,
+    ENGLISH,
+    FLORES,
     choose_languages,
     content_sha256,
     find_folder,
@@ -34,9 +37,6 @@ from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.languages import parse
 from interlingua.runtime import Progress, silent
 
-DATASET = "flores200_devtest"
-EXPECTED = "folder of line-aligned <lang>.txt files"
-ENGLISH = "eng_Latn"
 GROUPS: dict[str, tuple[str, ...]] = {
     name: (*codes, ENGLISH) for name, codes in {**LANGUAGE_GROUPS, **FLORES_GROUPS}.items()
 }
@@ -112,7 +112,7 @@ def choose_files(
     Raises:
         DataError: there are no such files, two of one language, or a language is not among them.
     """
-    folder = find_folder(data, (DATASET,), language_files, EXPECTED).resolve()
+    folder = find_folder(data, (FLORES,), language_files, ALIGNED).resolve()
     files = language_files(folder)
     # the default is a group only if it is complete; else its mean would pass for the whole group's
     if languages is None and set(GROUPS[DEFAULT_GROUP]) <= set(files):

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import folders_in, matching_files
+from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.evaluation.data.rows import json_fields, numbered_rows
 from interlingua.files import files_in, tab_rows
 from interlingua.languages import find_code
@@ -40,10 +40,9 @@ _SPLIT_NAMES = {
     "validation": "dev",
     "test": "test",
 }
-_PACKED = r"(?:\.gz|\.xz|\.zst)?"
 _SPLIT = "|".join(_SPLIT_NAMES)
-_OWN_FILE = re.compile(rf"([\w-]+)\.({_SPLIT})\.(?:tsv|jsonl){_PACKED}")
-_OWN_SPLIT = re.compile(rf"({_SPLIT})\.(?:tsv|jsonl){_PACKED}")
+_OWN_FILE = re.compile(rf"([\w-]+)\.({_SPLIT})\.(?:tsv|jsonl){PACKED}")
+_OWN_SPLIT = re.compile(rf"({_SPLIT})\.(?:tsv|jsonl){PACKED}")
 _MLDOC_LANGUAGES = (
     "chinese",
     "english",

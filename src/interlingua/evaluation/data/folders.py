@@ -15,6 +15,12 @@ from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.files import files_in
 from interlingua.languages import find_code, resolve
 
+ENGLISH = "eng_Latn"
+FLORES = "flores200_devtest"
+ALIGNED = "folder of line-aligned <lang>.txt files"
+"""What is looked for where a set is like FLORES."""
+PACKED = r"(?:\.gz|\.xz|\.zst)?"
+"""The end of a pattern of files that may be compressed."""
 PARTS_OF_CORPORA = ("heldout", "valid_text")
 """Folders that every prepared corpus has."""
 _REGION_OR_SCRIPT = re.compile(r"[A-Z]{2}|[A-Z][a-z]{3}|\d{3}")

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import matching_files
+from interlingua.evaluation.data.folders import ENGLISH, matching_files
 from interlingua.languages import parse
 
-ENGLISH = "eng_Latn"
 NTREX_FILE = re.compile(
     r"newstest2019-(?:src|ref)\.([a-z]{3}(?:-[A-Za-z]{2,4})?)\.txt(?:\.(?:gz|xz|zst))?"
 )

@@ -18,13 +18,12 @@ from typing import Literal, NamedTuple
 
 from interlingua.corpus.labeled import CLASS_OF, languages_in_name, read_labeled
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import folders_in, matching_files
+from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.evaluation.data.rows import json_fields, numbered_rows
 from interlingua.files import files_in
 
 Split = Literal["train", "dev", "test"]
 Neutral = Literal["negative", "left_out"]
-_PACKED = r"(?:\.gz|\.xz|\.zst)?"
 _MRPC_FILES = {
     "train": ("train.tsv", "msr_paraphrase_train.txt"),
     "dev": ("val.tsv", "dev.tsv"),
@@ -89,11 +88,11 @@ def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
     """XNLI by language: does the premise entail the hypothesis?"""
     found: PairSets = {}
     for path in files_in(folder):
-        is_of_one = re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{_PACKED}", path.name) is not None
+        is_of_one = re.fullmatch(rf"{split}-[a-z]{{2,3}}\.tsv{PACKED}", path.name) is not None
         if is_of_one and languages_in_name(path):
             language = path.name.partition("-")[2].partition(".")[0]
             found[language] = functools.partial(_read_xnli, path, None, neutral)
-        elif re.fullmatch(rf"xnli\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
+        elif re.fullmatch(rf"xnli\.{split}\.(?:tsv|jsonl){PACKED}", path.name):
             for language in _xnli_languages(path):
                 found[language] = functools.partial(_read_xnli, path, language, neutral)
     return found
@@ -102,7 +101,7 @@ def xnli_sets(folder: Path, split: Split, neutral: Neutral) -> PairSets:
 def pair_sets(folder: Path, split: Split) -> PairSets:
     """Your own pairs by language."""
     found: PairSets = {}
-    for match, path in matching_files(folder, rf"([\w-]+)\.{split}\.(?:tsv|jsonl){_PACKED}"):
+    for match, path in matching_files(folder, rf"([\w-]+)\.{split}\.(?:tsv|jsonl){PACKED}"):
         found[match[1]] = functools.partial(_read_own, path)
     return found
 

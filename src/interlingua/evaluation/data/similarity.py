@@ -21,17 +21,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import folders_in, matching_files
+from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
 from interlingua.files import files_in, open_text
 from interlingua.json_text import json_lines
 
 Split = Literal["train", "dev", "test"]
 _CODE = r"([a-z]{2,3}(?:_[A-Z][a-z]{3})?)"
-_PACKED = r"(?:\.gz|\.xz|\.zst)?"
-_TRACK = re.compile(rf"(?:STS\.input\.)?track\d([ab]?)\.{_CODE}-{_CODE}\.(?:tsv|txt){_PACKED}")
-_EXTENDED = re.compile(rf"STS\.{_CODE}-{_CODE}\.txt{_PACKED}")
-_PAIR = re.compile(rf"{_CODE}-{_CODE}\.(?:tsv|jsonl){_PACKED}")
-_YEAR_SET = re.compile(rf"(201[2-6])\.([\w-]+?)(?:\.test)?\.tsv{_PACKED}")
+_TRACK = re.compile(rf"(?:STS\.input\.)?track\d([ab]?)\.{_CODE}-{_CODE}\.(?:tsv|txt){PACKED}")
+_EXTENDED = re.compile(rf"STS\.{_CODE}-{_CODE}\.txt{PACKED}")
+_PAIR = re.compile(rf"{_CODE}-{_CODE}\.(?:tsv|jsonl){PACKED}")
+_YEAR_SET = re.compile(rf"(201[2-6])\.([\w-]+?)(?:\.test)?\.tsv{PACKED}")
 _SENTEVAL_FOLDER = re.compile(r"STS(1[2-6])-en-test")
 _SENTEVAL_SET = re.compile(r"STS\.input\.(?:surprise\.)?([\w-]+)\.txt")
 _SICK_FILES = {
@@ -112,7 +111,7 @@ def stsb_files(folder: Path, split: Split) -> dict[str, SimilarityFile]:
     """
     found: dict[str, SimilarityFile] = {}
     for path in files_in(folder):
-        if match := re.fullmatch(rf"{_CODE}\.{split}\.(?:tsv|jsonl){_PACKED}", path.name):
+        if match := re.fullmatch(rf"{_CODE}\.{split}\.(?:tsv|jsonl){PACKED}", path.name):
             _keep(found, match[1], SimilarityFile((match[1], match[1]), path))
         elif match := re.fullmatch(rf"stsb-{_CODE}-{split}\.csv", path.name):
             languages = (match[1], match[1])

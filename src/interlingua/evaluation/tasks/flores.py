@@ -9,12 +9,17 @@ from typing import ClassVar
 
 from interlingua.corpus.evaluation_sets import aligned_files, one_each
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import choose_languages, full_code, language_pair
+from interlingua.evaluation.data.folders import (
+    ALIGNED,
+    FLORES,
+    choose_languages,
+    full_code,
+    language_pair,
+)
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.groups import present_members
 from interlingua.evaluation.tasks.pairwise import PairwiseSearch
-from interlingua.evaluation.tasks.xsim import DATASET
 
 _MAIN = "ara cmn deu fra ita jpn kor nld pol por rus spa tha tur"
 _LOW_RESOURCE = "afr guj hin hye jav kat kaz mar mya nob swh tam tel tgl urd yor"
@@ -46,8 +51,8 @@ class FloresP1(PairwiseSearch):
     """
 
     name: ClassVar[str] = "flores_p_at_1"
-    folders: ClassVar[Sequence[str]] = (DATASET,)
-    expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
+    folders: ClassVar[Sequence[str]] = (FLORES,)
+    expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = "flores_p_at_1"
 
     def files(self, folder: Path) -> dict[str, Path]:

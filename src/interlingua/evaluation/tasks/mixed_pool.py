@@ -14,13 +14,16 @@ from numpy import ndarray
 from interlingua.corpus.evaluation_sets import read_lines
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.folders import check_enough, content_sha256
+from interlingua.evaluation.data.folders import (
+    ALIGNED,
+    ENGLISH,
+    FLORES,
+    check_enough,
+    content_sha256,
+)
 from interlingua.evaluation.examples import PER_SUBSET, cut, sample
 from interlingua.evaluation.metrics.pool import Pool, accuracy_by_pair, search_pool
 from interlingua.evaluation.parallel import (
-    DATASET,
-    ENGLISH,
-    EXPECTED,
     ParallelTexts,
     choose_files,
     language_files,
@@ -78,9 +81,9 @@ class MixedPool(LanguageTask):
         "same_language_bias",
         "same_language_bias_without_translations",
     )
-    folders: ClassVar[Sequence[str]] = (DATASET,)
+    folders: ClassVar[Sequence[str]] = (FLORES,)
     reader: ClassVar = language_files
-    expected: ClassVar[str] = EXPECTED
+    expected: ClassVar[str] = ALIGNED
     published: ClassVar[str | None] = FloresP1.published
 
     examples: int = field(default=PER_SUBSET, metadata={"output": True})

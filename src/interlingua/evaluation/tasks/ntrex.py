@@ -16,7 +16,7 @@ from jaxtyping import Int64
 from numpy import ndarray
 
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import choose_languages
+from interlingua.evaluation.data.folders import ENGLISH, choose_languages
 from interlingua.evaluation.data.ntrex import code_of, english_file, language_files
 from interlingua.evaluation.metrics.retrieval import is_right, weighted_scores
 from interlingua.evaluation.scores import Items, SubsetScores
@@ -24,7 +24,7 @@ from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.groups import present_members
 from interlingua.evaluation.tasks.margin_search import MarginSearch
 from interlingua.evaluation.tasks.pairwise import PairwiseSearch
-from interlingua.evaluation.tasks.translations import ENGLISH, TranslationPair
+from interlingua.evaluation.tasks.translations import TranslationPair
 from interlingua.languages import parse
 from interlingua.registry import check_choice
 

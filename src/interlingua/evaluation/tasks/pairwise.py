@@ -27,6 +27,11 @@ class Embedded(NamedTuple):
     texts: Sequence[str]
     vectors: Float32[ndarray, "n d"]
 
+    @classmethod
+    def by(cls, encoder: CachedEncoder, language: str, texts: Sequence[str]) -> Embedded:
+        """Embeds them."""
+        return cls(language, texts, encoder.encode(texts, language=language))
+
 
 class Direction(NamedTuple):
     """What a search from one language to another finds.
@@ -104,13 +109,9 @@ class PairwiseSearch(LanguageTask):
         sentences = len(texts[present[0]])
         counter = TextCounter(progress, len(pairs) * sentences)
         for first, second in pairs:
-            x = encoder.encode(texts[first], language=full_code(first))
-            y = encoder.encode(texts[second], language=full_code(second))
-            forward, backward = both_directions(
-                Embedded(full_code(first), texts[first], x),
-                Embedded(full_code(second), texts[second], y),
-                limit=self.examples,
-            )
+            x = Embedded.by(encoder, full_code(first), texts[first])
+            y = Embedded.by(encoder, full_code(second), texts[second])
+            forward, backward = both_directions(x, y, limit=self.examples)
             for name, direction in (
                 (f"{first}-{second}", forward),
                 (f"{second}-{first}", backward),

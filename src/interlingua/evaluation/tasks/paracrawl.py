@@ -20,7 +20,7 @@ from interlingua.corpus.formats import (
 from interlingua.corpus.reservoir import reservoir
 from interlingua.errors import ConfigError, DataError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.data.folders import ENGLISH, full_code
 from interlingua.evaluation.examples import PER_SUBSET, cosine_of, wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.scores import Items, SubsetScores
@@ -32,7 +32,6 @@ from interlingua.mining.candidates import best_both_ways
 from interlingua.registry import check_choice
 from interlingua.search.topk.exact import exact_topk, search_device
 
-ENGLISH = "eng_Latn"
 Direction = Literal["en-x", "x-en"]
 LANGUAGES = "bg cs da de el es et fi fr hr hu it lt lv nl pl pt ro sk sl sv"
 """The 21 of the paper's table."""

@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
+from interlingua.evaluation.data.folders import ENGLISH
 from interlingua.evaluation.data.senteval import Examples, TransferTask, senteval_sets
 from interlingua.evaluation.metrics.logistic import PROTOTYPING, SENTEVAL, LogisticSettings
 from interlingua.evaluation.metrics.senteval import (
@@ -26,7 +27,6 @@ from interlingua.evaluation.task import Findings, Scored, Task, Unit
 from interlingua.evaluation.tasks.groups import present_members
 from interlingua.registry import did_you_mean
 
-ENGLISH = "eng_Latn"
 SIZES = {
     "MR": 10662,
     "CR": 3775,

@@ -44,14 +44,9 @@ class Tatoeba(TranslationTask):
         """See ``Task.score``."""
         source, target = unit.languages
         sources, targets, _ = unit.data
-        x = encoder.encode(sources, language=source)
-        y = encoder.encode(targets, language=target)
-        forward, backward = both_directions(
-            Embedded(source, sources, x),
-            Embedded(target, targets, y),
-            limit=self.examples,
-            compare=self.compare,
-        )
+        x = Embedded.by(encoder, source, sources)
+        y = Embedded.by(encoder, target, targets)
+        forward, backward = both_directions(x, y, limit=self.examples, compare=self.compare)
         accuracy_forward = float(forward.right.mean())
         accuracy_backward = float(backward.right.mean())
         scores = {

@@ -16,13 +16,16 @@ from interlingua.corpus.evaluation_sets import (
 )
 from interlingua.corpus.hard_negatives import Altered
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import choose_languages, full_code, pair_files_by_key
+from interlingua.evaluation.data.folders import (
+    ENGLISH,
+    choose_languages,
+    full_code,
+    pair_files_by_key,
+)
 from interlingua.evaluation.examples import PER_SUBSET
 from interlingua.evaluation.scores import SubsetScores
 from interlingua.evaluation.task import Findings, LanguageTask, Unit
 from interlingua.evaluation.tasks.groups import group_members
-
-ENGLISH = "eng_Latn"
 
 
 class TranslationPair(NamedTuple):

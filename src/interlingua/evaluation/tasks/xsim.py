@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from interlingua.evaluation.data.folders import ALIGNED, FLORES
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.margin_search import MarginSearch
 from interlingua.evaluation.tasks.translations import translation_pairs
-
-DATASET = "flores200_devtest"
 
 
 class XSim(MarginSearch):
@@ -26,8 +25,8 @@ class XSim(MarginSearch):
 
     name: ClassVar[str] = "xsim"
     main_metric: ClassVar[str] = "xsim"
-    folders: ClassVar[Sequence[str]] = (DATASET, "heldout")
+    folders: ClassVar[Sequence[str]] = (FLORES, "heldout")
     reader: ClassVar = translation_pairs
-    expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
-    published: ClassVar[str | None] = DATASET
+    expected: ClassVar[str] = ALIGNED
+    published: ClassVar[str | None] = FLORES
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS

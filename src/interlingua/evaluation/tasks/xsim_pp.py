@@ -18,12 +18,11 @@ from interlingua.evaluation.data.augmented_sets import (
     read_altered,
     write_altered,
 )
-from interlingua.evaluation.data.folders import full_code
+from interlingua.evaluation.data.folders import ALIGNED, ENGLISH, FLORES, full_code
 from interlingua.evaluation.task import Findings
 from interlingua.evaluation.tasks.groups import FLORES_GROUPS
 from interlingua.evaluation.tasks.margin_search import MarginSearch
-from interlingua.evaluation.tasks.translations import ENGLISH, TranslationPair, translation_pairs
-from interlingua.evaluation.tasks.xsim import DATASET
+from interlingua.evaluation.tasks.translations import TranslationPair, translation_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +46,9 @@ class XSimPP(MarginSearch):
 
     name: ClassVar[str] = "xsim_pp"
     main_metric: ClassVar[str] = "xsim_pp"
-    folders: ClassVar[Sequence[str]] = (DATASET,)
-    expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
-    published: ClassVar[str | None] = DATASET
+    folders: ClassVar[Sequence[str]] = (FLORES,)
+    expected: ClassVar[str] = ALIGNED
+    published: ClassVar[str | None] = FLORES
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
 
     target: str = ENGLISH
@@ -116,9 +115,9 @@ class XSimPPGenerated(MarginSearch):
 
     name: ClassVar[str] = "xsim_pp_generated"
     main_metric: ClassVar[str] = "xsim_pp_generated"
-    folders: ClassVar[Sequence[str]] = (DATASET, "heldout")
-    expected: ClassVar[str] = "folder of line-aligned <lang>.txt files"
-    published: ClassVar[str | None] = DATASET
+    folders: ClassVar[Sequence[str]] = (FLORES, "heldout")
+    expected: ClassVar[str] = ALIGNED
+    published: ClassVar[str | None] = FLORES
     paper_groups: ClassVar[Mapping[str, Sequence[str]]] = FLORES_GROUPS
 
     target: str | None = None

@@ -21,7 +21,7 @@ from torch import Tensor
 from interlingua.errors import ConfigError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.classification import LabeledSets, mldoc_sets
-from interlingua.evaluation.data.folders import choose_languages, full_code
+from interlingua.evaluation.data.folders import ENGLISH, choose_languages, full_code
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
@@ -42,7 +42,6 @@ from interlingua.evaluation.tasks.classification import (
 )
 from interlingua.runtime import Progress
 
-ENGLISH = "eng_Latn"
 LANGUAGES_TOGETHER = 12
 """Languages to train classifiers for at the same time; bounds memory."""
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？।॥؟۔።])\s*")
