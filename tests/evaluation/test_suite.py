@@ -94,16 +94,19 @@ def test_progress_is_that_of_the_whole_suite(pair_folder, aligned_folder, number
     ]
 
 
+class Stop:
+    """A task during which the user stops the suite."""
+
+    name = "stop"
+
+    def evaluate(self, encoder, data, *, progress):
+        encoder.encode(["de7"], language="deu_Latn")
+        raise KeyboardInterrupt
+
+
 def test_a_suite_that_is_stopped_goes_on_where_it_was(
     pair_folder, short_encoder, tmp_path, monkeypatch
 ):
-    class Stop:
-        name = "stop"
-
-        def evaluate(self, encoder, data, *, progress):
-            encoder.encode(["de7"], language="deu_Latn")
-            raise KeyboardInterrupt
-
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
         evaluate(short_encoder, ["tatoeba", Stop()], pair_folder, output=out)
@@ -138,12 +141,6 @@ def test_a_cache_serves_further_calls_and_says_what_it_holds(pair_folder, short_
 
 
 def test_a_suite_that_is_killed_goes_on_with_its_cache(pair_folder, short_encoder, tmp_path):
-    class Stop:
-        name = "stop"
-
-        def evaluate(self, encoder, data, *, progress):
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         evaluate(short_encoder, ["tatoeba", Stop()], pair_folder, cache=tmp_path / "kept")
     (again,) = evaluate(short_encoder, ["tatoeba"], pair_folder, cache=tmp_path / "kept")
@@ -176,22 +173,16 @@ def test_a_check_warns_and_is_in_the_results(pair_folder, short_encoder, caplog)
     json.dumps(sanity)
 
 
-def test_many_cut_texts_are_a_note(pair_folder, short_encoder):
+def test_cut_texts_are_a_note_and_in_the_provenance(pair_folder, short_encoder, caplog):
     (pair_folder / "deu-eng.tsv").write_text(
         "de1 de2 de3 de4\ten1\nde5\ten1 en2\n", encoding="utf-8"
     )
     (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder, languages=["de"])
+    assert (result.provenance["texts"], result.provenance["truncated_texts"]) == (4, 1)
+    assert cut_texts([result]) == "1 of 4 texts of tatoeba_tatoeba_laser were cut to 3 tokens"
     assert result.notes == (
         "25 % of the texts were cut to 3 tokens; the scores are of their beginnings",
     )
-
-
-def test_cut_texts_are_in_the_provenance(pair_folder, short_encoder, caplog):
-    (folder,) = pair_folder.glob("deu-eng.tsv")
-    folder.write_text("de1 de2 de3 de4\ten1\nde5\ten1 en2\n", encoding="utf-8")
-    (result,) = evaluate(short_encoder, ["tatoeba"], pair_folder, languages=["de"])
-    assert (result.provenance["texts"], result.provenance["truncated_texts"]) == (4, 1)
-    assert cut_texts([result]) == "1 of 4 texts of tatoeba_tatoeba_laser were cut to 3 tokens"
     assert not caplog.records
 
 

@@ -9,6 +9,8 @@ def test_ntrex_in_its_published_names(tmp_path):
         "ref.deu.txt",
         "ref.fra-CA.txt",
         "ref.srp-Cyrl.txt.gz",
+        "ref.eng-GB.txt",
+        "ref.zho-TW.txt",
         "ref-2.spa.txt",
         "ref.deu.tsv",
     )
@@ -18,6 +20,8 @@ def test_ntrex_in_its_published_names(tmp_path):
         "deu_Latn": "newstest2019-ref.deu.txt",
         "fra_CA": "newstest2019-ref.fra-CA.txt",
         "srp_Cyrl": "newstest2019-ref.srp-Cyrl.txt.gz",
+        "eng_GB": "newstest2019-ref.eng-GB.txt",
+        "zho_Hant": "newstest2019-ref.zho-TW.txt",
         "eng_Latn": "newstest2019-src.eng.txt",
     }
     assert language_files(tmp_path / "none") == {}

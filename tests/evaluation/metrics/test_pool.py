@@ -56,22 +56,14 @@ def test_worked_by_hand():
     found = search_pool(
         np.stack([np.cos(degrees), np.sin(degrees)], axis=2).astype(np.float32), k=1
     )
-    assert found.found_alone[0, :, 1].tolist() == [
-        True,
-        False,
-    ]  # 0 meets 30; 10 does too, and not 90
-    assert found.found_alone[1, :, 0].tolist() == [
-        False,
-        True,
-    ]  # 30 meets 10 and not 0; 90 meets 10
-    assert found.found_among_all[0, :, 1].tolist() == [
-        False,
-        False,
-    ]  # to 0 its neighbor 10 is nearer than 30
-    assert found.found_among_all[1, :, 0].tolist() == [
-        False,
-        False,
-    ]  # to 90 its neighbor 30 is nearer than 10
+    # 0 meets 30; 10 does too, and not 90
+    assert found.found_alone[0, :, 1].tolist() == [True, False]
+    # 30 meets 10 and not 0; 90 meets 10
+    assert found.found_alone[1, :, 0].tolist() == [False, True]
+    # to 0 its neighbor 10 is nearer than 30
+    assert found.found_among_all[0, :, 1].tolist() == [False, False]
+    # to 90 its neighbor 30 is nearer than 10
+    assert found.found_among_all[1, :, 0].tolist() == [False, False]
     assert found.own_language.tolist() == [[True, True], [False, True]]
     assert found.own_language_without_translations.tolist() == [[True, True], [False, True]]
     assert found.occurrences.tolist() == [[1, 2], [1, 0]]

@@ -41,12 +41,6 @@ def test_a_groups_name_counts_the_languages_present():
     assert groups["other_scripts_1"]["accuracy"] == pytest.approx(0.5)
 
 
-def test_members_are_those_of_the_group():
-    found = group_members(SUBSETS, {"two": ["deu", "rus"]})
-    assert [subset.name for subset in found["two_2of2"]] == ["deu-eng", "rus-eng"]
-    assert [subset.name for subset in found["other_scripts_1"]] == ["rus-eng"]
-
-
 def test_members_carry_their_counts():
     subsets = [subset(name, "deu_Latn", 1, 0.5) for name in ("a-b", "b-a")]
     found = present_members(

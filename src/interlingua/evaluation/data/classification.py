@@ -24,8 +24,13 @@ from typing import Literal, NamedTuple
 
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
-from interlingua.evaluation.data.rows import json_fields, numbered_rows
+from interlingua.evaluation.data.folders import (
+    PACKED,
+    folders_in,
+    json_fields,
+    matching_files,
+    numbered_rows,
+)
 from interlingua.files import files_in, tab_rows
 from interlingua.languages import find_code
 

@@ -1,4 +1,4 @@
-"""What tasks share about their data: the folder, the languages, whether it is a published set."""
+"""What tasks share about their data: folder, files, rows, languages, whether it is published."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
 from interlingua.corpus.evaluation_sets import PairFile, one_each, pair_files
 from interlingua.errors import DataError, LanguageAbsentError
-from interlingua.files import files_in
+from interlingua.files import files_in, tab_rows
+from interlingua.json_text import json_lines
 from interlingua.languages import find_code, resolve
 
 ENGLISH = "eng_Latn"
@@ -63,9 +64,41 @@ def folders_in(folder: Path) -> list[Path]:
 def matching_files(
     folder: Path, pattern: str | re.Pattern[str]
 ) -> list[tuple[re.Match[str], Path]]:
-    """The files whose whole names match, by name, each with its match."""
+    """The files with names that match as a whole, in order, each with its match."""
     found = ((re.fullmatch(pattern, path.name), path) for path in files_in(folder))
     return [(match, path) for match, path in found if match]
+
+
+def numbered_rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table with tabs, with the numbers of their lines.
+
+    Raises:
+        DataError: a row has another number of columns.
+    """
+    for number, row in tab_rows(path):
+        if len(row) != columns:
+            raise DataError(
+                f"{len(row)} columns, tabs between them; expected {columns}",
+                path=path,
+                line=number,
+            )
+        yield number, row
+
+
+def json_fields(path: Path, *keys: str) -> Iterator[tuple[int, list[str]]]:
+    """What each object of a file has under these keys, with the numbers of their lines.
+
+    Raises:
+        DataError: an object lacks one of them.
+    """
+    for number, record in json_lines(path):
+        if absent := [key for key in keys if key not in record]:
+            raise DataError(
+                f"no {absent[0]} here; expected an object with {', '.join(keys)}",
+                path=path,
+                line=number,
+            )
+        yield number, [str(record[key]) for key in keys]
 
 
 def choose_languages(

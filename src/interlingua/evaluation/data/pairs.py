@@ -18,8 +18,13 @@ from typing import Literal, NamedTuple
 
 from interlingua.corpus.labeled import CLASS_OF, languages_in_name, read_labeled
 from interlingua.errors import DataError
-from interlingua.evaluation.data.folders import PACKED, folders_in, matching_files
-from interlingua.evaluation.data.rows import json_fields, numbered_rows
+from interlingua.evaluation.data.folders import (
+    PACKED,
+    folders_in,
+    json_fields,
+    matching_files,
+    numbered_rows,
+)
 from interlingua.files import files_in
 
 Split = Literal["train", "dev", "test"]

@@ -109,9 +109,9 @@ class PassageTask(LanguageTask):
         for name, one in sets.items():
             judged, notes = judged_questions(one, pools[name].ids)
             # a question that is judged and has no text counts as 0, so it stays in ``judged``
-            asked = {query: one.queries[query] for query in judged if query in one.queries}
-            vectors = self._embed_questions(encoder, asked, codes[name])
-            questions = Questions(name, codes[name], judged, asked, vectors)
+            with_text = {query: one.queries[query] for query in judged if query in one.queries}
+            vectors = self._embed_questions(encoder, with_text, codes[name])
+            questions = Questions(name, codes[name], judged, with_text, vectors)
             scored = self._score(questions, sets, pools)
             self._write_runs(name, scored.runs)
             means = {metric: _mean(values) for metric, values in scored.values.items()}
