@@ -24,19 +24,17 @@ class Echo(LanguageTask):
     def files(self, folder):
         return {path.stem: path for path in sorted(folder.glob("*.numbers"))}
 
-    def units(self, folder):
-        files = self.files(folder)
-        for key in self.chosen(files, folder):
-            lines = files[key].read_text().split()
-            code = full_code(key)
-            yield Unit(
-                name=key,
-                languages=(code, code),
-                pairs=len(lines),
-                data=lines,
-                contents=[lines],
-                sentences=len(lines),
-            )
+    def unit(self, key, file, folder):
+        lines = file.read_text().split()
+        code = full_code(key)
+        return Unit(
+            name=key,
+            languages=(code, code),
+            pairs=len(lines),
+            data=lines,
+            contents=[lines],
+            sentences=len(lines),
+        )
 
     def score(self, encoder, unit):
         even = encoder.encode(unit.data, language=unit.languages[0])

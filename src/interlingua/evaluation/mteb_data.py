@@ -6,9 +6,10 @@ The data are the sets that other tasks read, or local clones of mteb's own.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlingua.corpus.evaluation_sets import pair_files, read_pair_file
 from interlingua.errors import DataError
@@ -20,8 +21,6 @@ from interlingua.evaluation.tasks.sts import STS17, Sick, STS12to16, STSBenchmar
 
 Columns = dict[str, Any]
 """Of one subset: column -> values."""
-Found = tuple[str, dict[str, Columns]] | None
-"""A folder's name and the subsets in it; None where there is no such folder."""
 CLONES = "mteb"
 """The folder of local clones of mteb's data sets, each under the last part of its name on the
 hub."""
@@ -49,10 +48,11 @@ def load_data(task: Any, data: Path) -> str | None:
         DataError: they are in none of these places, or those of ours are broken.
     """
     name = task.metadata.name
-    if name in READERS and (found := READERS[name](data, name)):
-        folder, subsets = found
-        fill(task, subsets)
-        return folder
+    if name in READERS and (folder := _folder(data, READERS[name])):
+        subsets = READERS[name].read(folder)
+        if subsets:
+            fill(task, subsets)
+            return folder.name
     path = str(task.metadata.dataset["path"])
     clone = data / CLONES / path.rpartition("/")[2]
     if clone.is_dir():
@@ -104,70 +104,70 @@ def fill(task: Any, subsets: Mapping[str, Columns]) -> None:
     task.data_loaded = True
 
 
-def similarity_subsets(data: Path, name: str) -> Found:
-    """The English sets that mteb takes as one."""
-    task, prefix = CREATED[name]
-    folder = _folder(data, task.folders, task.files)
-    if folder is None:
-        return None
+class Reader(NamedTuple):
+    """How a set of ours is read for a task of mteb.
+
+    Attributes:
+        folders: usual names of its folder.
+        files: what is in a folder.
+        read: subsets for ``fill``; none where the folder lacks those of the task.
+    """
+
+    folders: Sequence[str]
+    files: Callable[[Path], object]
+    read: Callable[[Path], dict[str, Columns]]
+
+
+def _english_subsets(task: SimilarityTask, prefix: str, folder: Path) -> dict[str, Columns]:
+    """The sets that mteb takes as one."""
     sets = task.read(task.wanted(task.files(folder), folder), folder)
     parts = [pairs for key, (_, pairs) in sets.items() if key.startswith(prefix)]
-    if not parts:
-        return None
-    return folder.name, {"default": _columns(parts)}
+    return {"default": _columns(parts)} if parts else {}
 
 
-def sts17_subsets(data: Path, name: str) -> Found:
-    """STS17 by language pair."""
+def _sts17_subsets(folder: Path) -> dict[str, Columns]:
     task = STS17()
-    folder = _folder(data, task.folders, task.files)
-    if folder is None:
-        return None
     files = task.wanted(task.files(folder), folder)
     subsets = {}
     for key, (_, pairs) in task.read(files, folder).items():
         subsets["-".join(files[key].languages)] = _columns([pairs])
-    return folder.name, subsets
+    return subsets
 
 
-def tatoeba_subsets(data: Path, name: str) -> Found:
-    """Tatoeba by language pair."""
-    folder = _folder(data, ("tatoeba_laser", "tatoeba"), pair_files)
-    if folder is None:
-        return None
+def _tatoeba_subsets(folder: Path) -> dict[str, Columns]:
     subsets = {}
     for file in pair_files_by_key(folder).values():
         source, target = read_pair_file(file)
         subsets[file.name] = {"sentence1": source, "sentence2": target}
-    return folder.name, subsets
+    return subsets
 
 
-def bucc_subsets(data: Path, name: str) -> Found:
-    """BUCC by language pair, as mteb transforms it: of the sources only those of gold pairs."""
+def _bucc_subsets(folder: Path) -> dict[str, Columns]:
+    """As mteb transforms them: of the sources only those of gold pairs."""
     task = BuccMTEB()
-    folder = _folder(data, task.folders, task.files)
-    if folder is None:
-        return None
     subsets = {}
     for key in task.parts(folder):
         read = task.read(key, folder).data
         # one query for each gold pair, so a source of two pairs stands there twice
         queries = [read.source.texts[row] for row, _ in read.gold]
         subsets[key] = {"sentence1": queries, "sentence2": read.target.texts, "gold": read.gold}
-    return folder.name, subsets
+    return subsets
 
 
-READERS: Mapping[str, Callable[[Path, str], Found]] = {
-    "STS17": sts17_subsets,
-    "Tatoeba": tatoeba_subsets,
-    "BUCC": bucc_subsets,
-    **dict.fromkeys(CREATED, similarity_subsets),
+READERS: dict[str, Reader] = {
+    "STS17": Reader(STS17.folders, STS17().files, _sts17_subsets),
+    "Tatoeba": Reader(("tatoeba_laser", "tatoeba"), pair_files, _tatoeba_subsets),
+    "BUCC": Reader(BuccMTEB.folders, BuccMTEB().files, _bucc_subsets),
+    **{
+        name: Reader(task.folders, task.files, functools.partial(_english_subsets, task, prefix))
+        for name, (task, prefix) in CREATED.items()
+    },
 }
 
 
-def _folder(data: Path, names: Sequence[str], holds_data: Callable[[Path], object]) -> Path | None:
+def _folder(data: Path, reader: Reader) -> Path | None:
     with contextlib.suppress(DataError):
-        return find_folder(data, names, holds_data, "")
+        return find_folder(data, reader.folders, reader.files, "")
     return None
 
 

@@ -221,12 +221,8 @@ def _merged(
 
 def _mean_values(of_seeds: Sequence[Sequence[Items]]) -> Float64[ndarray, " n"]:
     """The mean value of each item over seeds and subsets."""
-    values = [_values_of(of_seed) for of_seed in of_seeds]
-    return np.asarray(np.mean(values, axis=(0, 1)))
-
-
-def _values_of(items: Sequence[Items]) -> list[Float64[ndarray, " n"]]:
-    return [one.values for one in items]
+    values = [one.values for of_seed in of_seeds for one in of_seed]
+    return np.asarray(np.mean(values, axis=0))
 
 
 class _Key:

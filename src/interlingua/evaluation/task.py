@@ -329,6 +329,16 @@ class LanguageTask(Task):
 
     languages: Sequence[str] | None = None
 
+    def units(self, folder: Path) -> Iterable[Unit[Any]]:
+        """The chosen files, by default one unit each."""
+        files = self.files(folder)
+        for key in self.chosen(files, folder):
+            yield self.unit(key, files[key], folder)
+
+    def unit(self, key: str, file: Any, folder: Path) -> Unit[Any]:
+        """Reads one of the ``files``; ``folder`` is named in errors."""
+        raise NotImplementedError(f"{type(self).__name__} needs unit, or units")
+
     def parts(self, data: Path) -> list[str]:
         """The parts that ``languages`` selects; each may be scored alone, see ``evaluation.suite``.
 

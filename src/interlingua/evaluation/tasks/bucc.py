@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, get_args
@@ -23,6 +23,7 @@ from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.bucc import (
     TRAINING,
     TRAINING_GOLD,
+    BuccFiles,
     BuccPair,
     BuccSplit,
     bucc_files,
@@ -70,20 +71,19 @@ class BuccTask(StreamedTask):
 
     split: str | None = None
 
-    def units(self, folder: Path) -> Iterable[Unit[BuccPair]]:
-        """The language pairs."""
-        for name in self.chosen(self.files(folder), folder):
-            pair = self.read(name, folder)
-            yield Unit(
-                name=name,
-                key=f"{name}.{pair.split}",
-                languages=pair.languages,
-                pairs=len((pair.test or pair.data).gold),
-                data=pair,
-                contents=pair.contents(),
-                sentences=pair.sentences(),
-                is_official=pair.is_official(name),
-            )
+    def unit(self, key: str, file: Mapping[str, BuccFiles], folder: Path) -> Unit[BuccPair]:
+        """A language pair."""
+        pair = self.read(key, folder)
+        return Unit(
+            name=key,
+            key=f"{key}.{pair.split}",
+            languages=pair.languages,
+            pairs=len((pair.test or pair.data).gold),
+            data=pair,
+            contents=pair.contents(),
+            sentences=pair.sentences(),
+            is_official=pair.is_official(key),
+        )
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; keeps the metrics that all language pairs have."""

@@ -35,6 +35,7 @@ from interlingua.evaluation.tasks.passages import (
     OF_ALL,
     PassageTask,
     ScoredQuestions,
+    keep_passages,
 )
 
 MAP = "map"
@@ -88,9 +89,7 @@ class LAReQA(PassageTask):
         codes = self.codes(files, folder)
         for name in choose_languages(self.languages, codes, {}, folder):
             one = files[name]()
-            texts = [passage.text for passage in one.passages()]
-            titles = [passage.title for passage in one.passages()]
-            encoder.encode(texts, titles=titles, language=codes[name], role="passage")
+            keep_passages(encoder, list(one.passages()), codes[name])
             encoder.encode([*one.queries.values()], language=codes[name], role="query")
 
     def _score(

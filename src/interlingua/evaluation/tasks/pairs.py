@@ -5,7 +5,7 @@ Each class at the end is one data set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, get_args
@@ -60,28 +60,26 @@ class PairClassificationTask(LanguageTask):
         expected = f"{self.expected} of the split {self.split}"
         return find_folder(data, self.folders, self.files, expected)
 
-    def units(self, folder: Path) -> Iterable[Unit[LabeledPairs]]:
-        """The languages.
+    def unit(self, key: str, file: Callable[[], LabeledPairs], folder: Path) -> Unit[LabeledPairs]:
+        """A language.
 
         Raises:
-            DataError: all pairs of one have one label.
+            DataError: all pairs have one label.
         """
-        files = self.files(folder)
-        for key in self.chosen(files, folder):
-            pairs = files[key]()
-            # average precision is 1 or 0 then, whatever the encoder
-            if len(set(pairs.positive)) < 2:
-                raise DataError(
-                    f"{key}: all pairs have one label; expected some of either", path=folder
-                )
-            yield Unit(
-                name=key,
-                languages=(full_code(key), full_code(key)),
-                pairs=len(pairs.positive),
-                data=pairs,
-                contents=(pairs.first, pairs.second, [str(int(label)) for label in pairs.positive]),
-                sentences=2 * len(pairs.positive),
+        pairs = file()
+        # average precision is 1 or 0 then, whatever the encoder
+        if len(set(pairs.positive)) < 2:
+            raise DataError(
+                f"{key}: all pairs have one label; expected some of either", path=folder
             )
+        return Unit(
+            name=key,
+            languages=(full_code(key), full_code(key)),
+            pairs=len(pairs.positive),
+            data=pairs,
+            contents=(pairs.first, pairs.second, [str(int(label)) for label in pairs.positive]),
+            sentences=2 * len(pairs.positive),
+        )
 
     def score(self, encoder: CachedEncoder, unit: Unit[LabeledPairs]) -> Scored:
         """See ``Task.score``."""

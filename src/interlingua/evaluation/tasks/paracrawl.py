@@ -92,22 +92,20 @@ class ParaCrawlRetrieval(StreamedTask):
                 f"expected 1 or more queries, no fewer candidates, and k of 1 or more; got {got}"
             )
 
-    def units(self, folder: Path) -> Iterator[Unit[_Sample]]:
-        """The languages."""
-        files = self.files(folder)
-        for code in self.chosen(files, folder):
-            sample = self._sample(files[code], code)
-            languages = (ENGLISH, code)
-            if self.direction == "x-en":
-                languages = (code, ENGLISH)
-            yield Unit(
-                name="-".join(languages),
-                languages=languages,
-                pairs=len(sample.queries),
-                data=sample,
-                contents=(sample.queries, sample.candidates),
-                sentences=len(sample.queries) + len(sample.candidates),
-            )
+    def unit(self, key: str, file: Sequence[Path], folder: Path) -> Unit[_Sample]:
+        """A language."""
+        sample = self._sample(file, key)
+        languages = (ENGLISH, key)
+        if self.direction == "x-en":
+            languages = (key, ENGLISH)
+        return Unit(
+            name="-".join(languages),
+            languages=languages,
+            pairs=len(sample.queries),
+            data=sample,
+            contents=(sample.queries, sample.candidates),
+            sentences=len(sample.queries) + len(sample.candidates),
+        )
 
     def files(self, folder: Path) -> dict[str, list[Path]]:
         """The bitexts with English in a folder, by the code of the other language."""

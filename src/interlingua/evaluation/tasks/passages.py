@@ -147,7 +147,7 @@ class PassageTask(LanguageTask):
             for portion in portions(one.passages(), PORTION_TEXTS):
                 # round robin over all languages, so that parts are equal although languages are not
                 if (next(numbers) - shard[0]) % shard[1] == 0:
-                    _keep(encoder, portion, codes[name])
+                    keep_passages(encoder, portion, codes[name])
                 count(f"{name} passages", len(portion))
 
     def _sets(self, folder: Path) -> tuple[dict[str, RetrievalSet], dict[str, str]]:
@@ -204,7 +204,7 @@ class PassageTask(LanguageTask):
 
         def embed(portion: Sequence[PoolPassage]) -> Int64[ndarray, " n"]:
             ids.extend([passage.id for passage in portion])
-            rows = _keep(encoder, portion, language)
+            rows = keep_passages(encoder, portion, language)
             embedded(len(portion))
             return rows
 
@@ -272,7 +272,7 @@ class PassageTask(LanguageTask):
             write_trec_run(self.runs / f"{self.name}.{name}.{kind}.trec", run, tag=kind)
 
 
-def _keep(
+def keep_passages(
     encoder: CachedEncoder, portion: Sequence[PoolPassage], language: str
 ) -> Int64[ndarray, " n"]:
     """Embeds passages; gives the row of each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -89,21 +89,18 @@ class TranslationTask(LanguageTask):
             self.languages, languages, self.paper_groups, folder, names=names, pivots=pivots
         )
 
-    def units(self, folder: Path) -> Iterable[Unit[Translations]]:
-        """The pairs of languages."""
-        files = self.files(folder)
-        for key in self.chosen(files, folder):
-            pair = files[key]
-            sources, targets = pair.read()
-            yield Unit(
-                key=key,
-                name=pair.name,
-                languages=(pair.source, pair.target),
-                pairs=len(sources),
-                data=Translations(sources, targets),
-                contents=(sources, targets),
-                sentences=len(sources) + len(targets),
-            )
+    def unit(self, key: str, file: TranslationPair, folder: Path) -> Unit[Translations]:
+        """A pair of languages."""
+        sources, targets = file.read()
+        return Unit(
+            key=key,
+            name=file.name,
+            languages=(file.source, file.target),
+            pairs=len(sources),
+            data=Translations(sources, targets),
+            contents=(sources, targets),
+            sentences=len(sources) + len(targets),
+        )
 
     def members(self, found: Findings) -> dict[str, list[SubsetScores]]:
         """All languages, those of each kind of script, and on their own data the papers' groups."""
