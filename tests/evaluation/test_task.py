@@ -5,12 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlingua.errors import DataError, LanguageAbsentError
+from interlingua.errors import ConfigError, DataError, LanguageAbsentError
 from interlingua.evaluation.data.folders import full_code
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import LanguageTask, Scored, StreamedTask, Task, Unit, options
+from interlingua.evaluation.tasks.bucc import BuccBestF1, BuccMargin
+from interlingua.evaluation.tasks.few_shot import FewShotFolder
+from interlingua.evaluation.tasks.ntrex import NtrexF1
+from interlingua.evaluation.tasks.pairs import PairXNLI
+from interlingua.evaluation.tasks.paracrawl import ParaCrawlRetrieval
 from interlingua.evaluation.tasks.retrieval import TyDiGoldP
+from interlingua.evaluation.tasks.sts import STS17
 from interlingua.evaluation.tasks.xsim import XSim
+from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder
 
 
 class Echo(LanguageTask):
@@ -132,6 +139,32 @@ def test_options_of_a_task_and_which_of_them_are_not_the_defaults():
         "settings": {"languages": ["de"], "compare": "index", "k": 2},
         "changed": ("languages", "k"),
     }
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        (XSim, {"k": 0}, "k must be 1 .*got 0"),
+        (XSim, {"compare": "words"}, "compare 'words' .*index, text"),
+        (BuccMargin, {"k": 0}, "k must be 1 .*got 0"),
+        (BuccBestF1, {"k": -1}, "k must be 1 .*got -1"),
+        (BuccMargin, {"margin": "product"}, "margin 'product' .*ratio, distance, absolute"),
+        (BuccMargin, {"retrieval": "both"}, "'both' .*forward, backward, intersection, max"),
+        (FewShotFolder, {"samples_per_label": 0}, "samples_per_label must be 1 .*got 0"),
+        (FewShotFolder, {"draws": 0}, "draws must be 1 .*got 0"),
+        (ZeroShotFolder, {"epochs": 0}, "epochs must be 1 .*got 0"),
+        (STS17, {"resamples": -1}, "resamples must be 0 .*got -1"),
+        (NtrexF1, {"directions": "all"}, "directions 'all' .*english, mteb"),
+        (PairXNLI, {"split": "all"}, "split 'all' .*train, dev, test"),
+        (PairXNLI, {"neutral": "no"}, "neutral 'no' .*negative, left_out"),
+        (TyDiGoldP, {"similarity": "l2"}, "similarity 'l2' .*auto, cosine, dot"),
+        (TyDiGoldP, {"precision": "int4"}, "precision 'int4' .*float32, int8, binary, hamming"),
+        (ParaCrawlRetrieval, {"direction": "both"}, "direction 'both' .*en-x, x-en"),
+    ],
+)
+def test_options_are_what_their_types_and_metadata_say(task, options, message):
+    with pytest.raises(ConfigError, match=message):
+        task(**options)
 
 
 def test_a_folder_to_write_to_is_no_setting():

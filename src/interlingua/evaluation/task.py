@@ -12,11 +12,22 @@ scores all of its data together, such as a pool of all languages, replaces ``run
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from jaxtyping import Float64
 from numpy import ndarray
@@ -31,6 +42,7 @@ from interlingua.evaluation.data.folders import (
 )
 from interlingua.evaluation.scores import Example, Items, SubsetScores, TaskResult, mean_scores
 from interlingua.evaluation.tasks.groups import members_by_language
+from interlingua.registry import check_choice
 from interlingua.runtime import Progress, silent
 
 
@@ -155,7 +167,9 @@ class Findings:
 class Task:
     """An evaluation protocol; its fields are its options. One file in ``evaluation/tasks`` each.
 
-    A task with an option ``languages`` is a ``LanguageTask``.
+    A task with an option ``languages`` is a ``LanguageTask``. An option may only have the values
+    that its type lists (``Literal``), and what its metadata say: ``{"at_least": 1}``; for
+    ``{"words": ...}`` see ``label``, for ``{"output": True}`` see ``options``.
 
     Attributes:
         name: in the registry.
@@ -181,6 +195,16 @@ class Task:
     reader: ClassVar[Callable[[Path], Mapping[str, Any]]]
     expected: ClassVar[str]
     published: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name, choices in _choices(kind).items():
+            check_choice(name, getattr(self, name), choices)
+        for option in dataclasses.fields(self):
+            least = option.metadata.get("at_least")
+            value = getattr(self, option.name)
+            if least is not None and value < least:
+                raise ConfigError(f"{option.name} must be {least} or more, got {value}")
 
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent
@@ -388,17 +412,6 @@ class StreamedTask(LanguageTask):
         return found
 
 
-def check_at_least_one(**counts: int) -> None:
-    """Says what options that count something may be.
-
-    Raises:
-        ConfigError: one is below 1.
-    """
-    for option, count in counts.items():
-        if count < 1:
-            raise ConfigError(f"{option} must be 1 or more, got {count}")
-
-
 def options(task: Any) -> dict[str, Any]:
     """The fields of a task for its result: ``settings``, and the names of the ``changed`` ones.
 
@@ -414,6 +427,18 @@ def options(task: Any) -> dict[str, Any]:
         if isinstance(value, tuple):
             settings[name] = list(value)
     return {"settings": settings, "changed": changed}
+
+
+@functools.cache
+def _choices(kind: type[Task]) -> dict[str, tuple[str, ...]]:
+    """The options for which the type lists texts."""
+    try:
+        hints = get_type_hints(kind)
+    # names that a module imports for type checkers alone
+    except NameError:
+        return {}
+    listed = {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
+    return {name: values for name, values in listed.items() if isinstance(values[0], str)}
 
 
 def _names(subsets: Sequence[SubsetScores]) -> tuple[str, ...]:

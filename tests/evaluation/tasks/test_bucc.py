@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from interlingua.errors import ConfigError, DataError, TaskError
+from interlingua.errors import DataError, TaskError
 from interlingua.evaluation.data.bucc import TRAINING_GOLD
 from interlingua.evaluation.suite import evaluate
 from interlingua.evaluation.tasks.bucc import BuccBestF1, BuccMargin, BuccMTEB
@@ -305,28 +305,6 @@ def test_a_test_gold_of_some_pairs_only(tmp_path, table_encoder):
     assert [set(subset.scores) for subset in result.subsets] == [
         {"best_f1", "best_precision", "best_recall", "f1_crossvalidated"}
     ] * 2
-
-
-@pytest.mark.parametrize(
-    ("protocol", "options", "message"),
-    [
-        (BuccMargin, {"k": 0}, "k must be 1 .*got 0"),
-        (BuccBestF1, {"k": -1}, "k must be 1 .*got -1"),
-        (
-            BuccMargin,
-            {"margin": "product"},
-            "margin 'product' .*ratio, distance, absolute",
-        ),
-        (
-            BuccMargin,
-            {"retrieval": "both"},
-            "retrieval 'both' .*forward, backward, intersection, max",
-        ),
-    ],
-)
-def test_options_are_checked(protocol, options, message):
-    with pytest.raises(ConfigError, match=message):
-        protocol(**options)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -1,14 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from interlingua.errors import ConfigError
 from interlingua.evaluation.tasks.xsim import XSim
-
-
-def test_k_is_positive():
-    with pytest.raises(ConfigError, match=r"k must be 1 .*got 0"):
-        XSim(k=0)
 
 
 def test_wrong_neighbors_come_with_their_margins(aligned_folder, number_encoder):

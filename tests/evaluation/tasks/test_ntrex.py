@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import DataError
 from interlingua.evaluation.build import build_tasks
 from interlingua.evaluation.tasks.ntrex import (
     SENTENCES,
@@ -134,8 +134,6 @@ def test_mtebs_directions(folder, number_encoder):
     assert (
         "mteb_12of1916" in result.groups
     )  # English and three bridge languages; Canadian French is in no pair there
-    with pytest.raises(ConfigError, match=r"directions 'all' .*english, mteb"):
-        NtrexF1(directions="all")
 
 
 def test_all_sentences_stand_under_the_protocols_name(tmp_path, number_encoder):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import DataError
 from interlingua.evaluation.tasks.similarity import codes_of
 from interlingua.evaluation.tasks.sts import STS17, Sick, STSBenchmark
 from tests.evaluation.files import write_rows
@@ -127,8 +127,3 @@ def test_translated_rows_are_resampled_together(tmp_path):
     assert bounds["spearman_low"] < bounds["spearman_high"] - 0.1
     mean = result.groups["monolingual_3"]
     assert {name: mean[name] for name in bounds} == pytest.approx(bounds, abs=1e-12)
-
-
-def test_resamples_are_counted_from_0():
-    with pytest.raises(ConfigError, match=r"resamples .* 0 or more, got -1"):
-        STS17(resamples=-1)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float32
@@ -39,11 +39,10 @@ from interlingua.evaluation.scores import (
     with_shared_metrics,
 )
 from interlingua.evaluation.streams import stream_vectors
-from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit, check_at_least_one
-from interlingua.functional.margin import MARGINS, Margin
+from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
+from interlingua.functional.margin import Margin
 from interlingua.mining.candidates import Candidates, Retrieval, best_both_ways, retrieve
 from interlingua.mining.gold import Extraction, at_threshold, best_threshold, cross_validated
-from interlingua.registry import check_choice
 from interlingua.runtime import Progress, silent
 from interlingua.search.topk.exact import exact_topk, search_device
 
@@ -155,15 +154,10 @@ class BuccMargin(BuccTask):
     main_metric: ClassVar[str] = "f1"
     uses_test: ClassVar[bool] = True
 
-    k: int = 4
+    k: int = field(default=4, metadata={"at_least": 1})
     margin: Margin = "ratio"
     retrieval: Retrieval = "max"
     seed: int = 1
-
-    def __post_init__(self) -> None:
-        check_choice("margin", self.margin, MARGINS)
-        check_choice("retrieval", self.retrieval, get_args(Retrieval))
-        check_at_least_one(k=self.k)
 
     def evaluate(
         self, encoder: CachedEncoder, data: Path, *, progress: Progress = silent
@@ -251,12 +245,9 @@ class BuccBestF1(BuccTask):
     name: ClassVar[str] = "bucc_best_f1"
     main_metric: ClassVar[str] = "best_f1"
 
-    k: int = 4
+    k: int = field(default=4, metadata={"at_least": 1})
     least: float = 1.0
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
-
-    def __post_init__(self) -> None:
-        check_at_least_one(k=self.k)
 
     def score(self, encoder: CachedEncoder, unit: Unit[BuccPair]) -> Scored:
         """See ``Task.score``."""

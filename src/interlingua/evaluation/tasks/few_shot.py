@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from interlingua.errors import import_extra
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.scores import Items
-from interlingua.evaluation.task import Scored, Unit, check_at_least_one
+from interlingua.evaluation.task import Scored, Unit
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     FolderData,
@@ -49,12 +49,9 @@ class FewShotTask(ClassificationTask):
 
     splits: ClassVar[Sequence[str]] = ("train", "test")
 
-    samples_per_label: int = 8
-    draws: int = 10
+    samples_per_label: int = field(default=8, metadata={"at_least": 1})
+    draws: int = field(default=10, metadata={"at_least": 1})
     seed: int = 42
-
-    def __post_init__(self) -> None:
-        check_at_least_one(samples_per_label=self.samples_per_label, draws=self.draws)
 
     def score(self, encoder: CachedEncoder, unit: Unit[LabeledLanguage]) -> Scored:
         """See ``Task.score``."""

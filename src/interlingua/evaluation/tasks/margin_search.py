@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from interlingua.evaluation.examples import wrong_neighbors
 from interlingua.evaluation.metrics.retrieval import is_right
 from interlingua.evaluation.metrics.xsim import kinds_of_errors, xsim_search
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import Findings, Scored, Unit, check_at_least_one
+from interlingua.evaluation.task import Findings, Scored, Unit
 from interlingua.evaluation.tasks.translations import Translations, TranslationTask
 from interlingua.runtime import Progress
 
@@ -38,10 +38,7 @@ class MarginSearch(TranslationTask):
 
     higher_is_better: ClassVar[bool] = False
 
-    k: int = 4
-
-    def __post_init__(self) -> None:
-        check_at_least_one(k=self.k)
+    k: int = field(default=4, metadata={"at_least": 1})
 
     def units(self, folder: Path) -> Iterable[Unit[Translations]]:
         """The pairs of languages, with the further candidates of their target sentences."""

@@ -26,7 +26,6 @@ from interlingua.evaluation.tasks.margin_search import MarginSearch
 from interlingua.evaluation.tasks.pairwise import PairwiseSearch
 from interlingua.evaluation.tasks.translations import TranslationPair
 from interlingua.languages import parse
-from interlingua.registry import check_choice
 
 FOLDERS = ("NTREX-128", "ntrex", "ntrex128", "NTREX/NTREX-128")
 EXPECTED = "NTREX-128 files (newstest2019-src.eng.txt, newstest2019-ref.deu.txt)"
@@ -130,9 +129,6 @@ class NtrexF1(PairwiseSearch):
     expected: ClassVar[str] = EXPECTED
 
     directions: Literal["english", "mteb"] = "english"
-
-    def __post_init__(self) -> None:
-        check_choice("directions", self.directions, ("english", "mteb"))
 
     def pairs(self, files: Mapping[str, Path], folder: Path) -> list[tuple[str, str]]:
         """See ``PairwiseSearch.pairs``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from interlingua.evaluation.metrics.precision import pair_average_precision
 from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import Findings, LanguageTask, Scored, Unit
 from interlingua.evaluation.tasks.similarity import cosines
-from interlingua.registry import check_choice
 
 _XNLI = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 
@@ -51,9 +50,6 @@ class PairClassificationTask(LanguageTask):
     main_metric: ClassVar[str] = "average_precision"
 
     split: Split = field(default="test", metadata={"words": "{}"})
-
-    def __post_init__(self) -> None:
-        check_choice("split", self.split, get_args(Split))
 
     def find(self, data: Path) -> Path:
         """See ``Task.find``."""
@@ -138,10 +134,6 @@ class PairXNLI(PairClassificationTask):
 
     split: Split = field(default="dev", metadata={"words": "{}"})
     neutral: Neutral = field(default="negative", metadata={"words": "without_neutral"})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("neutral", self.neutral, get_args(Neutral))
 
     def files(self, folder: Path) -> PairSets:
         """See ``Task.files``."""

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from interlingua.evaluation.task import Findings, Scored, StreamedTask, Unit
 from interlingua.files import files_in
 from interlingua.languages import find_code
 from interlingua.mining.candidates import best_both_ways
-from interlingua.registry import check_choice
 from interlingua.search.topk.exact import exact_topk, search_device
 
 Direction = Literal["en-x", "x-en"]
@@ -85,7 +84,7 @@ class ParaCrawlRetrieval(StreamedTask):
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
 
     def __post_init__(self) -> None:
-        check_choice("direction", self.direction, get_args(Direction))
+        super().__post_init__()
         if not 1 <= self.queries <= self.candidates or self.k < 1:
             got = f"queries={self.queries}, candidates={self.candidates}, k={self.k}"
             raise ConfigError(

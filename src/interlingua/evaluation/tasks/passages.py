@@ -38,7 +38,6 @@ from interlingua.evaluation.tasks.missed_passages import with_texts
 from interlingua.evaluation.tasks.passage_ids import PassageIds
 from interlingua.evaluation.tasks.passage_search import EmbeddedPassages, Questions
 from interlingua.portions import portions
-from interlingua.registry import check_choice
 from interlingua.runtime import Progress, silent
 
 T = TypeVar("T")
@@ -89,9 +88,6 @@ class PassageTask(LanguageTask):
     similarity: Literal["auto", "cosine", "dot"] = "auto"
     runs: Path | None = field(default=None, metadata={"output": True})
     examples: int = field(default=PER_SUBSET, metadata={"output": True})
-
-    def __post_init__(self) -> None:
-        check_choice("similarity", self.similarity, ("auto", "cosine", "dot"))
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; all passages are embedded before a question is."""

@@ -36,7 +36,6 @@ from interlingua.evaluation.tasks.passages import (
     PassageTask,
     ScoredQuestions,
 )
-from interlingua.registry import check_choice
 from interlingua.search.topk.approximate import CodedVectors, rescored_topk
 from interlingua.search.topk.exact import Neighbors
 
@@ -73,7 +72,6 @@ class RetrievalTask(PassageTask):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("precision", self.precision, ("float32", "int8", "binary", "hamming"))
         is_exact = self.precision == "float32"
         refuse_unread(self, "rescore", reason="precision = float32", when=is_exact)
         if self.rescore and self.rescore < DEPTH:

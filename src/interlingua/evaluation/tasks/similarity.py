@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from jaxtyping import Float32, Float64
 from numpy import ndarray
 
 from interlingua.arrays import row_cosines
-from interlingua.errors import ConfigError, DataError, LanguageAbsentError
+from interlingua.errors import DataError, LanguageAbsentError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import full_code, language_pair
 from interlingua.evaluation.data.similarity import JudgedPairs, SimilarityFile, read_scored_pairs
@@ -49,12 +49,8 @@ class SimilarityTask(LanguageTask):
     main_metric: ClassVar[str] = "spearman"
     sizes: ClassVar[Mapping[str, int]] = {}
 
-    resamples: int = 1000
+    resamples: int = field(default=1000, metadata={"at_least": 0})
     seed: int = 1
-
-    def __post_init__(self) -> None:
-        if self.resamples < 0:
-            raise ConfigError(f"resamples must be 0 or more, got {self.resamples}")
 
     def units(self, folder: Path) -> Iterable[Unit[JudgedPairs]]:
         """The sets.

@@ -29,7 +29,6 @@ from interlingua.evaluation.task import (
     Findings,
     Scored,
     TextCounter,
-    check_at_least_one,
 )
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
@@ -74,13 +73,13 @@ class ZeroShotTask(ClassificationTask):
 
     sources: tuple[str, ...] | None = None
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
-    epochs: int = EPOCHS
+    epochs: int = field(default=EPOCHS, metadata={"at_least": 1})
     split_mean: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise ConfigError(f"seeds must be one or more, each once, got {list(self.seeds)}")
-        check_at_least_one(epochs=self.epochs)
 
     def run(self, encoder: CachedEncoder, folder: Path, progress: Progress) -> Findings:
         """See ``Task.run``; a classifier of one language is tested in all of them."""
