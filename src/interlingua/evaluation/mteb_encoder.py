@@ -126,10 +126,6 @@ def _digests_of_columns(columns: Any, languages: Iterable[str]) -> dict[str, str
     """The digest of each column of texts -> its language."""
     found = {}
     for name, code in zip(("sentence1", "sentence2"), languages, strict=True):
-        if name in _names(columns):
+        if name in (getattr(columns, "column_names", None) or columns):
             found[content_sha256([list(columns[name])])] = code
     return found
-
-
-def _names(columns: Any) -> Iterable[str]:
-    return getattr(columns, "column_names", None) or list(columns)

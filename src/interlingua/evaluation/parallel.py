@@ -13,11 +13,7 @@ from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.arrays import normalize_rows
-from interlingua.corpus.evaluation_sets import (
-    aligned_files,
-    one_each,
-    read_lines,
-)
+from interlingua.corpus.evaluation_sets import aligned_files, one_each, read_lines
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import (

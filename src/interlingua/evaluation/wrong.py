@@ -51,7 +51,8 @@ def _of_task(task: int, section: Section) -> list[list[_Item]]:
         for subset, examples in result.examples.items():
             queue = queues.setdefault(subset, {})
             for place, example in enumerate(examples):
-                key = _key(subset, example)
+                # what makes queries of different models the same one
+                key = (subset, example.item, example.languages[0], example.query)
                 # models keep samples in one order: a smaller place is an earlier query
                 order[key] = min(place, order.get(key, place))
                 item = queue.setdefault(key, _entry(task, subset, example))
@@ -90,11 +91,6 @@ def _right_models(item: _Item, results: Mapping[int, TaskResult]) -> list[int]:
         if column not in wrong and _was_right(result, item["subset"], item["item"]):
             right.append(column)
     return right
-
-
-def _key(subset: str, one: Example) -> _Key:
-    """What makes queries of different models the same one."""
-    return subset, one.item, one.languages[0], one.query
 
 
 def _entry(task: int, subset: str, one: Example) -> _Item:

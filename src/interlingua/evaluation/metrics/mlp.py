@@ -95,7 +95,8 @@ def train_mlps(
         for stream in streams:
             stream.pass_over_dev()
         with torch.no_grad():
-            right = _right(layers, dev_x, dev_y)
+            predicted = _logits(layers, dev_x[:, None]).argmax(-1)
+            right = (predicted == dev_y[:, None]).sum(-1)
             # >=, so that of equal epochs the last one is kept
             is_better = right >= best_right
             best_right = torch.where(is_better, right, best_right)
@@ -172,9 +173,3 @@ def _rows(values: Tensor, rows: Int64[Tensor, "s b"]) -> Tensor:
     return values.index_select(1, rows.flatten()).reshape(
         len(values), *rows.shape, *values.shape[2:]
     )
-
-
-def _right(
-    layers: Sequence[tuple[Tensor, Tensor]], x: Float[Tensor, "l n d"], y: Int64[Tensor, "l n"]
-) -> Int64[Tensor, "l s"]:
-    return (_logits(layers, x[:, None]).argmax(-1) == y[:, None]).sum(-1)

@@ -12,10 +12,7 @@ from numpy import ndarray
 
 from interlingua.evaluation.cache import CachedEncoder
 from interlingua.evaluation.data.folders import choose_languages
-from interlingua.evaluation.data.retrieval import (
-    RetrievalSet,
-    answer_sentence_sets,
-)
+from interlingua.evaluation.data.retrieval import RetrievalSet, answer_sentence_sets
 from interlingua.evaluation.metrics.average_precision import (
     padded_rows,
     question_average_precision,

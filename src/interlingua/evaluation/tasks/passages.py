@@ -18,11 +18,7 @@ from numpy import ndarray
 from interlingua.arrays import normalize_rows
 from interlingua.errors import DataError
 from interlingua.evaluation.cache import CachedEncoder
-from interlingua.evaluation.data.folders import (
-    check_enough,
-    choose_languages,
-    full_code,
-)
+from interlingua.evaluation.data.folders import check_enough, choose_languages, full_code
 from interlingua.evaluation.data.retrieval import (
     PoolPassage,
     RetrievalSet,

@@ -31,11 +31,7 @@ from interlingua.evaluation.tasks.passage_search import (
     exact_nearest,
     search,
 )
-from interlingua.evaluation.tasks.passages import (
-    OF_ALL,
-    PassageTask,
-    ScoredQuestions,
-)
+from interlingua.evaluation.tasks.passages import OF_ALL, PassageTask, ScoredQuestions
 from interlingua.search.topk.approximate import CodedVectors, rescored_topk
 from interlingua.search.topk.exact import Neighbors
 

@@ -93,7 +93,9 @@ class SentEval(Task):
                 pairs=len(task.get("test", task["train"]).labels),
                 data=task,
                 contents=_contents(task),
-                sentences=sum(_texts(examples) for examples in task.values()),
+                sentences=sum(
+                    len(examples.texts) + len(examples.others or ()) for examples in task.values()
+                ),
                 is_official=trained_on == size,
             )
 
@@ -101,7 +103,7 @@ class SentEval(Task):
         """See ``Task.score``."""
         task = unit.data
         vectors = {
-            split: (_features(encoder, examples), _classes(examples))
+            split: (_features(encoder, examples), np.array(examples.labels, dtype=np.int64))
             for split, examples in task.items()
         }
         settings = PROTOTYPING if self.prototyping else SENTEVAL
@@ -158,19 +160,11 @@ def _features(encoder: CachedEncoder, examples: Examples) -> Float32[ndarray, "n
     return np.concatenate([np.abs(u - v), u * v], axis=1)
 
 
-def _classes(examples: Examples) -> Int64[ndarray, " n"]:
-    return np.array(examples.labels, dtype=np.int64)
-
-
 def _f1(y: Int64[ndarray, " n"], predicted: Int64[ndarray, " n"]) -> float:
     """Of the class 1."""
     hits = ((y == 1) & (predicted == 1)).sum()
     # F1 = 2 TP / (gold + predicted); 0 where neither has the class
     return float(2 * hits / max((y == 1).sum() + (predicted == 1).sum(), 1))
-
-
-def _texts(examples: Examples) -> int:
-    return len(examples.texts) + len(examples.others or ())
 
 
 def _contents(task: TransferTask) -> Iterator[Sequence[str]]:

@@ -12,11 +12,7 @@ from interlingua.evaluation.scores import Items
 from interlingua.evaluation.task import Scored, Unit
 from interlingua.evaluation.tasks.groups import TATOEBA_GROUPS
 from interlingua.evaluation.tasks.pairwise import Embedded, both_directions
-from interlingua.evaluation.tasks.translations import (
-    Translations,
-    TranslationTask,
-    paired_files,
-)
+from interlingua.evaluation.tasks.translations import Translations, TranslationTask, paired_files
 
 
 class Tatoeba(TranslationTask):

@@ -25,11 +25,7 @@ from interlingua.evaluation.data.folders import ENGLISH, choose_languages, full_
 from interlingua.evaluation.metrics.linear import class_numbers
 from interlingua.evaluation.metrics.mlp import EPOCHS, train_mlps
 from interlingua.evaluation.scores import Items, SubsetScores, mean_scores
-from interlingua.evaluation.task import (
-    Findings,
-    Scored,
-    TextCounter,
-)
+from interlingua.evaluation.task import Findings, Scored, TextCounter
 from interlingua.evaluation.tasks.classification import (
     ClassificationTask,
     ClsV1Data,
@@ -153,7 +149,7 @@ class ZeroShotTask(ClassificationTask):
     def _learns_from(self, one: LabeledLanguage) -> bool:
         if self.sources is None or one.key in self.sources:
             return True
-        return one.code in map(_code_of, self.sources)
+        return any(full_code(source.rpartition(".")[2]) == one.code for source in self.sources)
 
     def _sources(self, sets: Sequence[LabeledLanguage]) -> list[LabeledLanguage]:
         available = {one.key: one.key.rpartition(".")[2] for one in sets}
@@ -211,10 +207,6 @@ class ZeroShotTask(ClassificationTask):
                     predicted = nets.predict(torch.from_numpy(tests[target.key]), number).numpy()
                     gold = class_numbers(target.splits["test"].labels, classes)
                     right[source.key, target.key] = predicted == gold
-
-
-def _code_of(source: str) -> str:
-    return full_code(source.rpartition(".")[2])
 
 
 def sentences(text: str) -> list[str]:
