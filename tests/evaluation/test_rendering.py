@@ -22,11 +22,15 @@ from interlingua.evaluation.scores import SubsetScores
 from tests.evaluation.results_made import make
 
 
-def test_terminal_tables_show_percent():
+def printed(*tables):
     console = Console(width=120, record=True, file=io.StringIO())
-    for table in terminal_tables(make()):
+    for table in tables:
         console.print(table)
-    text = console.export_text()
+    return console.export_text()
+
+
+def test_terminal_tables_show_percent():
+    text = printed(*terminal_tables(make()))
     assert all(
         word in text
         for word in ("German", "Russian", "90.0", "50.0", "latin_script_1", "70.0", "rus-eng")
@@ -271,9 +275,8 @@ def test_groups_with_metrics_of_their_own_are_shown():
             "latin_script_1": {"accuracy": 0.9},
         }
     )
-    console = Console(width=120, record=True, file=io.StringIO())
-    console.print(terminal_tables(result)[1])
-    assert "accuracy pooled" in (text := console.export_text())
+    text = printed(terminal_tables(result)[1])
+    assert "accuracy pooled" in text
     assert "62.5" in text
 
 
@@ -281,9 +284,7 @@ def test_pairs_without_english_behind_name_both_languages():
     subset = SubsetScores(
         name="en-ar", languages=("eng_Latn", "arb_Arab"), pairs=3, scores={"accuracy": 0.5}
     )
-    console = Console(width=120, record=True, file=io.StringIO())
-    console.print(terminal_tables(make(subsets=(subset,)))[0])
-    assert "English - Arabic" in console.export_text()
+    assert "English - Arabic" in printed(terminal_tables(make(subsets=(subset,)))[0])
 
 
 def test_tables_of_pairs_are_printed_as_a_matrix():

@@ -18,6 +18,7 @@ from interlingua.evaluation.tasks.tatoeba import Tatoeba
 from interlingua.evaluation.tasks.zero_shot import ZeroShotFolder
 from tests.evaluation.files import write_rows
 from tests.evaluation.tasks.test_bucc import write_split
+from tests.evaluation.tasks.topics import write_topics
 
 
 class Clock:
@@ -167,10 +168,7 @@ def test_embedding_a_part_is_all_that_its_score_asks_for(
     kind, tmp_path, number_encoder, monkeypatch
 ):
     """So that the parts which fit are known without training or mining for each."""
-    for code in ("de", "en"):
-        for split, size in (("train", 12), ("dev", 4), ("test", 6)):
-            rows = (f"{'ab'[n % 2]}\t{code} {split} {n}\n" for n in range(size))
-            (tmp_path / f"{code}.{split}.tsv").write_text("".join(rows))
+    write_topics(tmp_path, ("de", "en"), train=12, dev=4, test=6)
     write_split(
         tmp_path / "bucc", "training", ["s 1", "s 2", "s 3"], ["t 2", "t 1", "t 9"], [(0, 1)]
     )
