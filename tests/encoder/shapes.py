@@ -1,9 +1,12 @@
-"""Families of encoders at tiny size, in our terms and in those of transformers."""
+"""Backbones of every family at tiny size, in our terms and in those of transformers."""
 
 from __future__ import annotations
 
 import torch
 
+from interlingua.encoder.attention import Layout
+from interlingua.encoder.backbone import Backbone, BackboneConfig
+from interlingua.encoder.directory import read_directory
 from interlingua.encoder.families import FAMILIES
 
 MODERNBERT = {
@@ -42,7 +45,9 @@ THEIRS = {
     "Gte": SIZES,
     "DistilBert": {"dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 48},
     "Electra": {**SIZES, "embedding_size": 32},
-    "Bert": SIZES,
+    "Bert": {**SIZES, "max_position_embeddings": 40},
+    "Roberta": {**SIZES, "max_position_embeddings": 42, "pad_token_id": 1},
+    "XLMRoberta": {**SIZES, "max_position_embeddings": 42, "pad_token_id": 1},
 }
 """Options of transformers' config classes."""
 
@@ -51,16 +56,56 @@ def transformers_model(name, *, attention="eager", vocab_size=100, **options):
     """A model of transformers with random weights, biases and norms away from 0 and 1."""
     import transformers
 
+    given = {"pad_token_id": 0, **THEIRS[name], **options}
     config = getattr(transformers, f"{name}Config")(
         vocab_size=vocab_size,
-        pad_token_id=0,
         initializer_range=0.15,  # 0.02 would leave every state near its embedding
         attn_implementation=attention,
-        **THEIRS[name],
-        **options,
+        **given,
     )
     torch.manual_seed(3)
     model = getattr(transformers, f"{name}Model")(config).eval()
     for parameter in model.parameters():
         parameter.data += 0.05 * torch.randn_like(parameter)
     return model
+
+
+def padded_states(model, batch):
+    """States of a model of transformers, without those of padding."""
+    ids, mask = batch.padded(model.config.pad_token_id)
+    return model(input_ids=ids, attention_mask=mask.long()).last_hidden_state[mask]
+
+
+def loaded(folder):
+    """The backbone of a model directory."""
+    config, weights, _ = read_directory(folder)
+    backbone = Backbone(config)
+    backbone.load_state_dict(weights)
+    return backbone.eval()
+
+
+def saved_and_loaded(model, folder):
+    """The backbone of a model that transformers writes."""
+    model.save_pretrained(folder)
+    return loaded(folder)
+
+
+def tiny_backbone(scheme="torch", *, noise=0.1, vocab_size=100, **shape):
+    """A backbone with random weights, its biases and norms away from 0 and 1."""
+    torch.manual_seed(0)
+    backbone = Backbone(BackboneConfig(vocab_size=vocab_size, **{**SIZES, **shape}))
+    backbone.initialize(scheme)
+    for parameter in backbone.parameters():
+        if parameter.dim() == 1:
+            parameter.data.add_(noise * torch.randn_like(parameter))
+    return backbone.eval()
+
+
+def states_of(form, batch):
+    """What a backbone, or a form of it for inference, gives for a batch."""
+    return form(batch.input_ids, batch.cu_seqlens)
+
+
+def layout_of(lengths, **options):
+    """Of sentences of so many tokens."""
+    return Layout.of(torch.tensor([0, *lengths]).cumsum(0).int(), **options)

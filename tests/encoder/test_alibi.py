@@ -9,13 +9,11 @@ import torch
 
 from interlingua.encoder import attention
 from interlingua.encoder.alibi import alibi_bias, alibi_slopes
-from interlingua.encoder.attention import Layout
-from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.layer_weights import LayerSpec
 from interlingua.encoder.visible import VisibleLayer, causal
 from tests.encoder.naive import naive_layer
-from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM
+from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, layout_of, states_of, tiny_backbone
 
 LENGTHS = [3, 1, 8, 3, 12]
 
@@ -56,10 +54,6 @@ def test_penalties_by_hand():
     torch.testing.assert_close(bias, torch.tensor([expected], dtype=torch.float32))
 
 
-def layout_of(lengths):
-    return Layout.of(torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32))
-
-
 @pytest.mark.parametrize("window", [None, 3])
 @pytest.mark.parametrize("grad", [True, False])
 def test_blocks_of_queries_give_what_all_at_once_give(window, grad, monkeypatch):
@@ -91,14 +85,8 @@ def test_what_is_shown_is_penalized_too(grad):
     torch.testing.assert_close(found, torch.cat(expected))
 
 
-def tiny(shape=JINA_BERT, **changes):
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3}
-    config = BackboneConfig(vocab_size=60, intermediate_size=20, **sizes, **shape, **changes)
-    backbone = Backbone(config).eval()
-    for parameter in backbone.parameters():
-        parameter.data += 0.1 * torch.randn_like(parameter)
-    return backbone
+def tiny(shape=JINA_BERT):
+    return tiny_backbone(hidden_size=24, num_attention_heads=3, vocab_size=60, **shape)
 
 
 @pytest.mark.parametrize("grad", [True, False])
@@ -127,7 +115,7 @@ def test_given_positions_decide_the_distance(grad):
 def test_what_a_sentence_becomes_depends_on_no_other(shape, random_batch):
     backbone = tiny(shape)
     batch = random_batch(LENGTHS, high=60)
-    together = backbone(batch.input_ids, batch.cu_seqlens).split(LENGTHS)
+    together = states_of(backbone, batch).split(LENGTHS)
     for ids, states in zip(batch.input_ids.split(LENGTHS), together, strict=True):
         alone = backbone(ids, torch.tensor([0, len(ids)], dtype=torch.int32))
         torch.testing.assert_close(alone, states, atol=1e-6, rtol=1e-5)

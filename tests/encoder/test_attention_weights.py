@@ -5,19 +5,21 @@ import torch
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.attention_weights import first_token_attention, softmax_by_sentence
-from tests.encoder.shapes import transformers_model
-from tests.encoder.test_backbone import huggingface_model, loaded
+from tests.encoder.shapes import saved_and_loaded, transformers_model
 
 
 @pytest.mark.parametrize(
-    "kind", ["bert", "xlm-roberta", "ModernBert", "ModernBert, the last layer local"]
+    ("name", "options"),
+    [
+        ("Bert", {}),
+        ("XLMRoberta", {}),
+        ("ModernBert", {}),
+        ("ModernBert", {"layer_types": ["full_attention"] * 3 + ["sliding_attention"]}),
+    ],
 )
-def test_it_is_hugging_faces_attention(kind, tmp_path, random_batch):
-    kinds = ["full_attention"] * 3 + ["sliding_attention"]
-    options = {"layer_types": kinds} if "," in kind else {}
-    modern = kind.startswith("Modern")
-    model = transformers_model("ModernBert", **options) if modern else huggingface_model(kind)
-    backbone = loaded(model, tmp_path / "model")
+def test_it_is_hugging_faces_attention(name, options, tmp_path, random_batch):
+    model = transformers_model(name, **options)
+    backbone = saved_and_loaded(model, tmp_path / "model")
     model.set_attn_implementation("eager")
     batch = random_batch([5, 1, 9, 5, 30])
     ids, mask = batch.padded(model.config.pad_token_id)

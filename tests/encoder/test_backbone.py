@@ -9,79 +9,8 @@ from torch.nn import functional as F
 from transformers.activations import ACT2FN
 
 from interlingua.encoder.backbone import ACTIVATIONS, PRESETS, Backbone, BackboneConfig
-from interlingua.encoder.directory import read_directory
-from interlingua.encoder.inference import FrozenBackbone
 from interlingua.errors import ConfigError
-
-LENGTHS = [1, 5, 38, 38, 7, 5, 1, 20, *range(1, 39)]
-
-
-def huggingface_model(kind, **changes):
-    transformers = pytest.importorskip("transformers")
-    shape = {
-        "vocab_size": 100,
-        "hidden_size": 32,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-        "max_position_embeddings": 38 if kind == "bert" else 40,
-        "pad_token_id": 0 if kind == "bert" else 1,
-        "initializer_range": 0.3,  # BERT's own 0.02 would leave every state near its embedding
-    }
-    names = {"bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta"}
-    config = getattr(transformers, f"{names[kind]}Config")(**{**shape, **changes})
-    torch.manual_seed(3)
-    model = getattr(transformers, f"{names[kind]}Model")(config).eval()
-    for parameter in model.parameters():  # biases and norms away from 0 and 1
-        parameter.data += 0.05 * torch.randn_like(parameter)
-    return model
-
-
-def loaded(model, folder):
-    model.save_pretrained(folder)
-    config, weights, _ = read_directory(folder)
-    backbone = Backbone(config)
-    backbone.load_state_dict(weights)
-    return backbone.eval()
-
-
-def padded_states(model, batch):
-    ids, mask = batch.padded(model.config.pad_token_id)
-    return model(input_ids=ids, attention_mask=mask.long()).last_hidden_state[mask]
-
-
-@pytest.fixture(params=["bert", "roberta", "xlm-roberta"])
-def pair(request, tmp_path):
-    model = huggingface_model(request.param)
-    return model, loaded(model, tmp_path / "model")
-
-
-def test_packed_states_are_the_padded_ones_of_hugging_face(pair, random_batch):
-    model, backbone = pair
-    batch = random_batch(LENGTHS)
-    expected = padded_states(model, batch)
-    assert (backbone(batch.input_ids, batch.cu_seqlens) - expected).abs().max() < 1e-5
-    with torch.inference_mode():
-        assert (backbone(batch.input_ids, batch.cu_seqlens) - expected).abs().max() < 1e-5
-    frozen = FrozenBackbone(backbone, torch.float32)
-    assert (frozen(batch.input_ids, batch.cu_seqlens) - expected).abs().max() < 1e-5
-
-
-def test_gradients_are_those_of_hugging_face(pair, random_batch):
-    model, backbone = pair
-    batch = random_batch([3, 9, 9, 1, 30])
-    weight = torch.randn(52, 32, generator=torch.Generator().manual_seed(5))
-    (padded_states(model, batch) * weight).sum().backward()
-    (backbone(batch.input_ids, batch.cu_seqlens) * weight).sum().backward()
-    layer, theirs = backbone.layers[0], model.encoder.layer[0]
-    for ours, expected in [
-        (backbone.word_embeddings, model.embeddings.word_embeddings),
-        (backbone.position_embeddings, model.embeddings.position_embeddings),
-        (layer.query, theirs.attention.self.query),
-        (layer.value, theirs.attention.self.value),
-        (layer.output, theirs.output.dense),
-    ]:
-        assert torch.allclose(ours.weight.grad, expected.weight.grad, rtol=1e-4, atol=1e-4)
+from tests.encoder.shapes import states_of, tiny_backbone
 
 
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
@@ -90,18 +19,10 @@ def test_activations_are_those_of_hugging_face(activation):
     assert torch.allclose(ACTIVATIONS[activation](x), ACT2FN[activation](x), atol=1e-6)
 
 
-@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"])
-def test_activations_are_called_as_in_hugging_face(activation, tmp_path, random_batch):
-    model = huggingface_model("bert", hidden_act=activation)
-    batch = random_batch([4, 11])
-    states = loaded(model, tmp_path / "m")(batch.input_ids, batch.cu_seqlens)
-    assert (states - padded_states(model, batch)).abs().max() < 1e-5
-
-
 def test_a_sentence_does_not_see_its_neighbors(encoder, random_batch):
     backbone = encoder.backbone
     batch = random_batch([6, 2, 6, 31, 1])
-    together = backbone(batch.input_ids, batch.cu_seqlens)
+    together = states_of(backbone, batch)
     bounds = batch.cu_seqlens.tolist()
     for start, end in pairwise(bounds):
         alone = backbone(
@@ -114,7 +35,7 @@ def test_given_word_embeddings_take_the_place_of_the_table(encoder, random_batch
     backbone, batch = encoder.backbone, random_batch([3, 8, 5])
     rows = backbone.word_embeddings(batch.input_ids).detach().requires_grad_()
     states = backbone(batch.input_ids, batch.cu_seqlens, word_embeddings=rows)
-    assert torch.equal(states, backbone(batch.input_ids, batch.cu_seqlens))
+    assert torch.equal(states, states_of(backbone, batch))
     states[3:11].square().sum().backward()  # the second sentence
     touched = rows.grad.abs().sum(1) > 0
     assert touched.tolist() == [False] * 3 + [True] * 8 + [False] * 5
@@ -122,19 +43,19 @@ def test_given_word_embeddings_take_the_place_of_the_table(encoder, random_batch
 
 def test_dropout_acts_in_training_only(encoder, random_batch):
     backbone, batch = encoder.backbone, random_batch([5, 9])
-    still = backbone(batch.input_ids, batch.cu_seqlens)
-    assert torch.equal(still, backbone(batch.input_ids, batch.cu_seqlens))
+    still = states_of(backbone, batch)
+    assert torch.equal(still, states_of(backbone, batch))
     backbone.train()
-    noisy = backbone(batch.input_ids, batch.cu_seqlens)
-    assert not torch.equal(noisy, backbone(batch.input_ids, batch.cu_seqlens))
+    noisy = states_of(backbone, batch)
+    assert not torch.equal(noisy, states_of(backbone, batch))
     assert F.cosine_similarity(noisy.flatten(), still.flatten(), dim=0) > 0.5
 
 
 def test_bfloat16_autocast_stays_close(encoder, random_batch):
     backbone, batch = encoder.backbone, random_batch([5, 9, 30])
-    exact = backbone(batch.input_ids, batch.cu_seqlens)
+    exact = states_of(backbone, batch)
     with torch.autocast("cpu", torch.bfloat16):
-        rounded = backbone(batch.input_ids, batch.cu_seqlens)
+        rounded = states_of(backbone, batch)
     assert rounded.dtype == torch.bfloat16
     assert F.cosine_similarity(exact, rounded.float()).min() > 0.999
 
@@ -193,7 +114,7 @@ def test_attention_dropout_can_be_set_and_is_not_saved_with_the_model():
 def test_given_positions_take_the_place_of_those_in_the_sequence(encoder, random_batch):
     batch = random_batch([3, 5, 2])
     own = torch.tensor([0, 1, 2, 0, 1, 2, 3, 4, 0, 1])
-    expected = encoder.backbone(batch.input_ids, batch.cu_seqlens)
+    expected = states_of(encoder.backbone, batch)
     torch.testing.assert_close(
         encoder.backbone(batch.input_ids, batch.cu_seqlens, positions=own), expected
     )
@@ -206,24 +127,16 @@ def test_given_positions_take_the_place_of_those_in_the_sequence(encoder, random
 def test_states_of_a_lower_layer(encoder, random_batch):
     batch = random_batch([3, 5, 2])
     first = encoder.backbone(batch.input_ids, batch.cu_seqlens, num_layers=1)
-    whole = encoder.backbone(batch.input_ids, batch.cu_seqlens)
+    whole = states_of(encoder.backbone, batch)
     assert torch.equal(encoder.backbone(batch.input_ids, batch.cu_seqlens, num_layers=2), whole)
     del encoder.backbone.layers[1:]
-    assert torch.equal(encoder.backbone(batch.input_ids, batch.cu_seqlens), first)
+    assert torch.equal(states_of(encoder.backbone, batch), first)
 
 
 @pytest.mark.parametrize("autocast", [False, True])
 def test_recomputed_activations_give_the_same_gradients_and_are_not_kept(random_batch, autocast):
-    config = BackboneConfig(
-        vocab_size=100,
-        hidden_size=32,
-        num_hidden_layers=3,
-        num_attention_heads=2,
-        intermediate_size=64,
-        hidden_dropout_prob=0.2,
-    )
-    torch.manual_seed(0)
-    backbone, batch = Backbone(config).train(), random_batch([7, 3, 12])
+    backbone = tiny_backbone(hidden_dropout_prob=0.2).train()
+    batch = random_batch([7, 3, 12])
     found, kept = [], []
     for recomputes in (False, True):
         for layer in backbone.layers:
@@ -234,7 +147,7 @@ def test_recomputed_activations_give_the_same_gradients_and_are_not_kept(random_
             lambda x, s=sizes: s.append(x.nbytes) or x, lambda x: x
         ):
             with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-                states = backbone(batch.input_ids, batch.cu_seqlens)
+                states = states_of(backbone, batch)
             kept.append(sum(sizes))
             backbone.zero_grad()
             states.float().square().mean().backward()

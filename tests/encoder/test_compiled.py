@@ -5,12 +5,13 @@ import torch
 from torch.nn import functional as F
 
 from interlingua.encoder import compiled
-from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
+from interlingua.encoder.backbone import ACTIVATIONS
 from interlingua.encoder.compiled import CompiledBackbone, WeightLayout, fits_tiles, layout_of
 from interlingua.encoder.executors import freeze
 from interlingua.encoder.inference import FrozenBackbone
 from interlingua.kernels import VARIANTS, library
 from tests.encoder.naive import with_rounded_matrices
+from tests.encoder.shapes import states_of, tiny_backbone
 
 
 @pytest.fixture(params=VARIANTS)
@@ -33,50 +34,36 @@ both_shapes = pytest.mark.parametrize("shape", [{}, TILED], ids=["any", "tiled"]
 
 
 def backbone_with(**changes):
-    torch.manual_seed(0)
-    shape = {
-        "vocab_size": 100,
-        "hidden_size": 96,
-        "num_attention_heads": 3,
-        "intermediate_size": 144,
-        **changes,
-    }
-    backbone = Backbone(BackboneConfig(**shape))
-    backbone.initialize("torch")
-    for parameter in backbone.parameters():  # biases and norms that do something
-        if parameter.dim() == 1:
-            parameter.data.add_(0.1 * torch.randn_like(parameter))
-    return backbone.eval()
+    sizes = sized(96, 3, 144)
+    return tiny_backbone(**{**sizes, **changes})
+
+
+def sized(width, heads, inner, **changes):
+    sizes = {"hidden_size": width, "num_attention_heads": heads, "intermediate_size": inner}
+    return {**sizes, **changes}
 
 
 @needs_kernel
 @both_shapes
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 def test_float32_is_the_backbone_for_every_activation(activation, shape, variant, random_batch):
-    backbone, batch = (
-        backbone_with(hidden_act=activation, **shape),
-        random_batch([1, 17, 4, 4, 90, 64, 65]),
-    )
-    states = CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
+    backbone = backbone_with(hidden_act=activation, **shape)
+    batch = random_batch([1, 17, 4, 4, 90, 64, 65])
+    states = states_of(CompiledBackbone(backbone, torch.float32), batch)
     bound = PAIRS_ERROR if variant == "amx" and shape else 1e-5
-    assert (states - backbone(batch.input_ids, batch.cu_seqlens)).abs().max() < bound
+    assert (states - states_of(backbone, batch)).abs().max() < bound
 
 
 @needs_kernel
 @pytest.mark.parametrize(
     "shape",
     [
-        {"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 16},
-        {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
-        {"hidden_size": 192, "num_attention_heads": 4, "intermediate_size": 64},
-        {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 64},
-        {"hidden_size": 128, "num_attention_heads": 1, "intermediate_size": 576},
-        {
-            "hidden_size": 64,
-            "num_attention_heads": 2,
-            "intermediate_size": 256,
-            "num_hidden_layers": 1,
-        },
+        sized(64, 1, 16),
+        sized(80, 5, 208),
+        sized(192, 4, 64),
+        sized(128, 2, 64),
+        sized(128, 1, 576),
+        sized(64, 2, 256, num_hidden_layers=1),
         {
             "model_type": "xlm-roberta",
             "pad_token_id": 1,
@@ -88,9 +75,9 @@ def test_float32_is_the_backbone_for_every_activation(activation, shape, variant
 )
 def test_shapes_of_every_kind(shape, variant, random_batch):
     backbone, batch = backbone_with(**shape), random_batch([3, 130, 1, 16, 15])
-    states = CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
+    states = states_of(CompiledBackbone(backbone, torch.float32), batch)
     bound = PAIRS_ERROR if variant == "amx" and fits_tiles(backbone.config) else 1e-5
-    assert (states - backbone(batch.input_ids, batch.cu_seqlens)).abs().max() < bound
+    assert (states - states_of(backbone, batch)).abs().max() < bound
 
 
 @needs_kernel
@@ -101,8 +88,8 @@ def test_large_activations_neither_overflow_nor_vanish(shape, random_batch):
         for layer in backbone.layers:
             layer.query.weight.mul_(40)
             layer.intermediate.weight.mul_(60)
-    states = CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
-    expected = backbone(batch.input_ids, batch.cu_seqlens)
+    states = states_of(CompiledBackbone(backbone, torch.float32), batch)
+    expected = states_of(backbone, batch)
     assert torch.isfinite(states).all()
     assert F.cosine_similarity(states, expected).min() > 0.9999
 
@@ -113,9 +100,9 @@ def test_large_activations_neither_overflow_nor_vanish(shape, random_batch):
 @needs_kernel
 def test_fewer_bits_are_close(dtype, bound, activation, shape, random_batch):
     backbone, batch = backbone_with(hidden_act=activation, **shape), random_batch([12, 3, 30])
-    states = CompiledBackbone(backbone, dtype)(batch.input_ids, batch.cu_seqlens)
+    states = states_of(CompiledBackbone(backbone, dtype), batch)
     assert states.dtype == torch.float32
-    cosines = F.cosine_similarity(states, backbone(batch.input_ids, batch.cu_seqlens))
+    cosines = F.cosine_similarity(states, states_of(backbone, batch))
     assert 1 - bound < cosines.min() < 1 - 1e-7
 
 
@@ -125,9 +112,9 @@ def test_bfloats_are_widened_where_they_are_not_multiplied(shape, random_batch):
     if layout_of(library("layers")).bfloats:
         pytest.skip("this variant multiplies bfloats")
     backbone, batch = backbone_with(**shape), random_batch([1, 17, 4, 4, 90])
-    states = CompiledBackbone(backbone, torch.bfloat16)(batch.input_ids, batch.cu_seqlens)
+    states = states_of(CompiledBackbone(backbone, torch.bfloat16), batch)
     rounded = CompiledBackbone(with_rounded_matrices(backbone), torch.float32)
-    assert torch.equal(states, rounded(batch.input_ids, batch.cu_seqlens))
+    assert torch.equal(states, states_of(rounded, batch))
 
 
 @needs_kernel
@@ -135,18 +122,18 @@ def test_bfloats_are_widened_where_they_are_not_multiplied(shape, random_batch):
     "shape",
     [
         {},
-        {"hidden_size": 16, "num_attention_heads": 1, "intermediate_size": 16},
-        {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208},
-        {"hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536},
-        {"hidden_size": 256, "num_attention_heads": 2, "intermediate_size": 512},
+        sized(16, 1, 16),
+        sized(80, 5, 208),
+        sized(384, 12, 1536),
+        sized(256, 2, 512),
     ],
 )
 def test_bytes_are_those_of_plain_torch(shape, random_batch):
     """Up to where a number between two steps goes, which bfloat16 in attention decides now and
     then."""
     backbone, batch = backbone_with(**shape), random_batch([17, 1, 64, 5, 12, 13, 33])
-    states = CompiledBackbone(backbone, torch.int8)(batch.input_ids, batch.cu_seqlens)
-    plain = FrozenBackbone(backbone, torch.int8)(batch.input_ids, batch.cu_seqlens)
+    states = states_of(CompiledBackbone(backbone, torch.int8), batch)
+    plain = states_of(FrozenBackbone(backbone, torch.int8), batch)
     assert F.cosine_similarity(states, plain).min() > 1 - 1e-4
 
 
@@ -157,7 +144,7 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(dtype, shape, ran
     lengths = [7, 300, 250, 2, 96, 97, 33]  # more than one group of sentences
     backbone, batch = backbone_with(**shape), random_batch(lengths)
     frozen = CompiledBackbone(backbone, dtype)
-    together = frozen(batch.input_ids, batch.cu_seqlens)
+    together = states_of(frozen, batch)
     for start, stop in zip(
         batch.cu_seqlens[:-1].tolist(), batch.cu_seqlens[1:].tolist(), strict=True
     ):
@@ -165,40 +152,41 @@ def test_a_sentence_is_the_same_in_every_batch_to_the_last_bit(dtype, shape, ran
         assert torch.equal(alone, together[start:stop])
 
 
-@pytest.mark.parametrize(
-    "shape", [{}, {"hidden_size": 80, "num_attention_heads": 5, "intermediate_size": 208}]
-)
-def test_variants_give_the_same_float32_to_the_last_bit(shape, use_variant, random_batch):
+@pytest.fixture
+def states_by(use_variant):
+    """A function that computes with each of the variants that this processor runs."""
+
+    def compute(variants, backbone, dtype, batch):
+        found = []
+        for name in variants:
+            use_variant(name)
+            if library("layers") is not None:
+                found.append(states_of(CompiledBackbone(backbone, dtype), batch))
+        if len(found) < 2:
+            pytest.skip(f"needs a processor that runs two of {variants}")
+        return found
+
+    return compute
+
+
+@pytest.mark.parametrize("shape", [{}, sized(80, 5, 208)])
+def test_variants_give_the_same_float32_to_the_last_bit(shape, states_by, random_batch):
     """They add in the same order; what stays out is one processor against another."""
-    backbone, batch = backbone_with(**shape), random_batch([7, 300, 1, 33, 16])
-    found = []
-    for name in VARIANTS:
-        use_variant(name)
-        if library("layers") is not None:
-            found.append(
-                CompiledBackbone(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
-            )
-    if len(found) < 2:
-        pytest.skip("needs a processor that runs two variants")
-    for states in found[1:]:
-        assert torch.equal(states, found[0])
+    batch = random_batch([7, 300, 1, 33, 16])
+    first, *others = states_by(VARIANTS, backbone_with(**shape), torch.float32, batch)
+    assert all(torch.equal(states, first) for states in others)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int8])
-def test_tiles_give_what_vectors_give_to_rounding(dtype, use_variant, random_batch):
+@pytest.mark.parametrize(
+    ("dtype", "gap"), [(torch.float32, 1e-10), (torch.bfloat16, 2e-5), (torch.int8, 1e-4)]
+)
+def test_tiles_give_what_vectors_give_to_rounding(dtype, gap, states_by, random_batch):
     """Sums in another order, float32 as pairs of bfloats, and in attention powers that were not
     shifted."""
-    backbone, batch = backbone_with(**TILED), random_batch([7, 300, 1, 33, 16])
-    found = []
-    for name in BFLOATS:
-        use_variant(name)
-        if library("layers") is None:
-            pytest.skip(f"needs a processor that runs {name}")
-        found.append(CompiledBackbone(backbone, dtype)(batch.input_ids, batch.cu_seqlens))
-    tiles, vectors = found
+    batch = random_batch([7, 300, 1, 33, 16])
+    tiles, vectors = states_by(BFLOATS, backbone_with(**TILED), dtype, batch)
     assert not torch.equal(tiles, vectors)
-    close = {torch.float32: 1e-10, torch.bfloat16: 2e-5, torch.int8: 1e-4}
-    assert F.cosine_similarity(tiles.double(), vectors.double()).min() > 1 - close[dtype]
+    assert F.cosine_similarity(tiles.double(), vectors.double()).min() > 1 - gap
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -212,7 +200,7 @@ def test_tiles_pass_on_what_is_no_number(bad, use_variant, random_batch):
         backbone.word_embeddings.weight[batch.input_ids[10]] = bad
     has_bad = (batch.input_ids == batch.input_ids[10]).split(batch.lengths.tolist())
     for dtype in (torch.float32, torch.bfloat16, torch.int8):
-        states = CompiledBackbone(backbone, dtype)(batch.input_ids, batch.cu_seqlens)
+        states = states_of(CompiledBackbone(backbone, dtype), batch)
         for part, is_bad in zip(states.split(batch.lengths.tolist()), has_bad, strict=True):
             assert part.isfinite().all() == (not is_bad.any()), dtype
 
@@ -235,15 +223,9 @@ def test_activations_are_what_all_products_can_take(bfloats, bytes_to_bfloats, e
 @pytest.mark.parametrize(
     "variants", [("avxvnni", "avx2"), ("i8mm", "avx2"), ("i8mm", "dotprod")], ids="-".join
 )
-def test_bytes_are_the_same_by_other_instructions(variants, use_variant, random_batch):
-    backbone, batch = backbone_with(hidden_size=64, num_attention_heads=1), random_batch([5, 40])
-    found = []
-    for name in variants:
-        use_variant(name)
-        if library("layers") is None:
-            pytest.skip(f"needs a processor that runs {name}")
-        found.append(CompiledBackbone(backbone, torch.int8)(batch.input_ids, batch.cu_seqlens))
-    assert torch.equal(*found)
+def test_bytes_are_the_same_by_other_instructions(variants, states_by, random_batch):
+    backbone = backbone_with(hidden_size=64, num_attention_heads=1)
+    assert torch.equal(*states_by(variants, backbone, torch.int8, random_batch([5, 40])))
 
 
 @needs_kernel
@@ -273,16 +255,12 @@ def test_wrong_boundaries_do_not_reach_the_kernel(monkeypatch, starts):
 
 
 def test_the_kernel_is_taken_where_it_can_be(monkeypatch):
-    fitting = backbone_with()
-    assert isinstance(freeze(fitting, torch.float32), CompiledBackbone) == (
-        library("layers") is not None
-    )
-    assert not CompiledBackbone.takes(fitting, torch.float16)
-    assert isinstance(freeze(backbone_with(hidden_size=24), torch.float32), FrozenBackbone)
-    assert isinstance(freeze(fitting, torch.int8), CompiledBackbone) == (
-        library("layers") is not None
-    )
-    assert isinstance(freeze(backbone_with(hidden_size=24), torch.int8), FrozenBackbone)
+    fitting, other = backbone_with(), backbone_with(hidden_size=24)
+    kernel = FrozenBackbone if library("layers") is None else CompiledBackbone
+    for dtype in (torch.float32, torch.int8):
+        assert type(freeze(fitting, dtype)) is kernel
+        assert type(freeze(other, dtype)) is FrozenBackbone
+    assert CompiledBackbone.refusal(fitting, torch.float16) == "it has no float16"
     monkeypatch.setattr(compiled, "library", lambda name: None)
     for dtype in (torch.float32, torch.int8):
-        assert isinstance(freeze(fitting, dtype), FrozenBackbone)
+        assert type(freeze(fitting, dtype)) is FrozenBackbone

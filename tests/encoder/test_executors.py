@@ -8,33 +8,31 @@ import pytest
 import torch
 
 from interlingua.encoder import compiled, executors
-from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.compiled import ByteMatrixBackbone, FloatBackbone, WeightLayout
+from interlingua.encoder.compiled import FloatBackbone, WeightLayout
 from interlingua.encoder.encode import automatic_dtype_name
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import (
     EXECUTORS,
     AutomaticDtype,
     Choice,
-    Executor,
     automatic_dtype,
     choose,
     closeness,
     freeze,
 )
-from interlingua.encoder.inference import FrozenBackbone, PlainBackbone
+from interlingua.encoder.inference import PlainBackbone
 from interlingua.encoder.static import StaticBackbone, static_config
 from interlingua.errors import ConfigError
-from interlingua.kernels import Kernel, library, rates
+from interlingua.kernels import library, rates
 from interlingua.kernels.rates import VARIABLE, cache_file, remembered
 from tests.encoder.naive import with_rounded_matrices
-from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, SIZES
+from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, states_of, tiny_backbone
 
 MULTIPLES_OF_16 = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 112}
 """Widths that the compiled kernel takes."""
 
 
-class Slow(FrozenBackbone):
+class Slow(PlainBackbone):
     """A kernel that gives right states, late."""
 
     def __call__(self, input_ids, cu_seqlens):
@@ -44,15 +42,11 @@ class Slow(FrozenBackbone):
         return super().__call__(input_ids, cu_seqlens)
 
 
-class Instant(FrozenBackbone):
+class Instant(PlainBackbone):
     """A kernel that needs no time."""
 
     def __call__(self, input_ids, cu_seqlens):
         return torch.zeros(len(input_ids), self.config.hidden_size)
-
-
-def never(backbone, dtype):
-    return None
 
 
 @pytest.fixture(autouse=True)
@@ -64,15 +58,11 @@ def _measures(monkeypatch, tmp_path):
 
 
 def made(**shape):
-    torch.manual_seed(0)
-    backbone = Backbone(BackboneConfig(vocab_size=60, **{**SIZES, **shape}))
-    backbone.initialize("bert")
-    return backbone.eval()
+    return tiny_backbone("bert", noise=0, vocab_size=60, **shape)
 
 
-def with_kernel(monkeypatch, kernel, refusal=never):
-    table = {"kernel": Executor(kernel, refusal), "torch": Executor(PlainBackbone, never)}
-    monkeypatch.setattr(executors, "EXECUTORS", table)
+def with_kernel(monkeypatch, kernel):
+    monkeypatch.setattr(executors, "EXECUTORS", {"kernel": kernel, "torch": PlainBackbone})
 
 
 def test_a_kernel_slower_than_torch_is_not_taken(monkeypatch):
@@ -81,7 +71,7 @@ def test_a_kernel_slower_than_torch_is_not_taken(monkeypatch):
     choice = choose(backbone, torch.float32)
     assert (choice.executor, choice.reason) == ("torch", "the fastest")
     assert choice.rates["kernel"] < choice.rates["torch"] == choice.rate
-    assert isinstance(freeze(backbone, torch.float32), PlainBackbone)
+    assert type(freeze(backbone, torch.float32)) is PlainBackbone
 
 
 def test_a_faster_kernel_is_taken(monkeypatch):
@@ -114,8 +104,7 @@ def test_what_decides_the_speed_is_measured_anew(monkeypatch, change):
     if change == "processor":
         monkeypatch.setattr(rates, "processor", lambda: "another")
     if change == "executors":
-        table = {**executors.EXECUTORS, "new": Executor(PlainBackbone, never)}
-        monkeypatch.setattr(executors, "EXECUTORS", table)
+        monkeypatch.setitem(executors.EXECUTORS, "new", PlainBackbone)
     inner = 64 if change == "shape" else 48
     choose(made(intermediate_size=inner), torch.int8 if change == "dtype" else torch.float32)
     assert len(calls) == (3 if change == "executors" else 2)
@@ -167,33 +156,17 @@ def untimed(monkeypatch, use_variant, emulated_matrices):
         pytest.skip("needs a C compiler and AVX2")
     use_variant("avx2")
     library = ctypes.CDLL(str(emulated_matrices / "layers.i8mm.so"))
-    monkeypatch.setattr(compiled, "find_unmeasured", lambda name, kind: Kernel(kind, library))
+    monkeypatch.setattr(compiled, "find_unmeasured", lambda name, kind: library)
+    return made(**MULTIPLES_OF_16)
 
 
-@pytest.mark.usefixtures("untimed")
-def test_an_untimed_kernel_is_tried_where_it_differs(random_batch):
-    backbone, batch = made(**MULTIPLES_OF_16), random_batch([3, 12, 5], high=60)
+def test_an_untimed_kernel_is_tried_where_it_differs(untimed, random_batch):
     for dtype in (torch.bfloat16, torch.int8):
-        assert {"kernel", "kernel-i8mm"} <= choose(backbone, dtype).rates.keys()
-    assert "float32" in choose(backbone, torch.float32).refused["kernel-i8mm"]
-    states = []
-    for name in ("kernel", "kernel-i8mm"):
-        frozen = EXECUTORS[name].make(backbone, torch.int8)
-        states.append(frozen(batch.input_ids, batch.cu_seqlens))
-    assert torch.equal(*states)
-
-
-@pytest.mark.usefixtures("untimed")
-@pytest.mark.parametrize(("rate", "expected"), [(1.04, "kernel"), (1.06, "kernel-i8mm")])
-def test_an_untimed_kernel_has_to_be_faster_by_the_margin(monkeypatch, rate, expected):
-    def rates(frozen, backbone):
-        return {name: rate if name == "kernel-i8mm" else 1.0 for name in frozen}
-
-    monkeypatch.setattr(executors, "_rates", rates)
-    backbone = made(**MULTIPLES_OF_16)
-    assert choose(backbone, torch.int8).executor == expected
-    is_untimed = isinstance(freeze(backbone, torch.int8), ByteMatrixBackbone)
-    assert is_untimed == (expected == "kernel-i8mm")
+        assert {"kernel", "kernel-i8mm"} <= choose(untimed, dtype).rates.keys()
+    assert "float32" in choose(untimed, torch.float32).refused["kernel-i8mm"]
+    forms = [EXECUTORS[name](untimed, torch.int8) for name in ("kernel", "kernel-i8mm")]
+    batch = random_batch([3, 12, 5], high=60)
+    assert torch.equal(*(states_of(form, batch) for form in forms))
 
 
 @pytest.fixture
@@ -207,48 +180,52 @@ def multiplies_bfloats():
     return backbone
 
 
-def test_the_float32_kernel_rounds_weights_to_bfloat16(multiplies_bfloats, random_batch):
-    batch = random_batch([3, 12, 5], high=60)
-    rounded = with_rounded_matrices(multiplies_bfloats)
-    exact = EXECUTORS["kernel"].make(rounded, torch.float32)
-    frozen = EXECUTORS["kernel-float32"].make(multiplies_bfloats, torch.bfloat16)
+@pytest.mark.parametrize(
+    ("name", "exact", "shape", "copied"),
+    [
+        ("kernel-float32", "kernel", MULTIPLES_OF_16, with_rounded_matrices),
+        ("onednn-float32", "onednn", MODERNBERT, copy.deepcopy),
+    ],
+)
+def test_bfloat16_by_a_float32_executor(name, exact, shape, copied, random_batch):
+    backbone, batch = made(**shape), random_batch([3, 12, 5], high=60)
+    if EXECUTORS[name].refusal(backbone, torch.bfloat16) is not None:
+        pytest.skip(f"no {name} here")
+    assert "float" in EXECUTORS[name].refusal(backbone, torch.float32)
+    frozen = EXECUTORS[name](backbone, torch.bfloat16)
     assert frozen.dtype == torch.bfloat16
-    states = [form(batch.input_ids, batch.cu_seqlens) for form in (exact, frozen)]
-    assert torch.equal(*states)
+    expected = states_of(EXECUTORS[exact](copied(backbone), torch.float32), batch)
+    assert torch.equal(states_of(frozen, batch), expected)
 
 
 def test_int8_by_the_float32_kernel_is_nearer_to_float32(multiplies_bfloats, random_batch):
     batch = random_batch([3, 12, 5, 30, 7], high=60)
-    exact = multiplies_bfloats(batch.input_ids, batch.cu_seqlens)
+    exact = states_of(multiplies_bfloats, batch)
     gaps = []
     for name in ("kernel-float32", "kernel"):
-        frozen = EXECUTORS[name].make(multiplies_bfloats, torch.int8)
-        gaps.append((frozen(batch.input_ids, batch.cu_seqlens) - exact).abs().mean().item())
+        frozen = EXECUTORS[name](multiplies_bfloats, torch.int8)
+        gaps.append((states_of(frozen, batch) - exact).abs().mean().item())
     assert 0 < gaps[0] < gaps[1]
 
 
-def test_onednn_in_float32_serves_bfloat16(random_batch):
-    backbone, batch = made(**MODERNBERT), random_batch([3, 12, 5], high=60)
-    onednn = EXECUTORS["onednn-float32"]
-    assert "bfloat16" in onednn.refusal(backbone, torch.float32)
-    if onednn.refusal(backbone, torch.bfloat16) is not None:
-        pytest.skip("torch has no oneDNN here")
-    frozen = onednn.make(backbone, torch.bfloat16)
-    assert frozen.dtype == torch.bfloat16
-    states = frozen(batch.input_ids, batch.cu_seqlens)
-    expected = EXECUTORS["onednn"].make(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
-    assert torch.equal(states, expected)
-
-
-@pytest.mark.parametrize(("rate", "expected"), [(1.04, "kernel"), (1.06, "kernel-float32")])
-def test_float32_has_to_be_faster_by_the_margin(monkeypatch, multiplies_bfloats, rate, expected):
-    def rates(frozen, backbone):
-        return {name: rate if name == "kernel-float32" else 1.0 for name in frozen}
-
-    monkeypatch.setattr(executors, "_rates", rates)
-    assert choose(multiplies_bfloats, torch.bfloat16).executor == expected
-    is_float = isinstance(freeze(multiplies_bfloats, torch.bfloat16), FloatBackbone)
-    assert is_float == (expected == "kernel-float32")
+@pytest.mark.parametrize("rate", [1.04, 1.06])
+@pytest.mark.parametrize(
+    ("name", "dtype", "fixture"),
+    [
+        ("kernel-i8mm", torch.int8, "untimed"),
+        ("kernel-float32", torch.bfloat16, "multiplies_bfloats"),
+    ],
+)
+def test_a_later_kernel_has_to_be_faster_by_the_margin(
+    monkeypatch, request, name, dtype, fixture, rate
+):
+    backbone = request.getfixturevalue(fixture)
+    monkeypatch.setattr(
+        executors, "_rates", lambda frozen, _: dict.fromkeys(frozen, 1.0) | {name: rate}
+    )
+    expected = name if rate > 1.05 else "kernel"
+    assert choose(backbone, dtype).executor == expected
+    assert type(freeze(backbone, dtype)) is EXECUTORS[expected]
 
 
 def test_tiles_and_kernels_without_bfloats_refuse_float32(monkeypatch):
@@ -280,21 +257,11 @@ def test_an_unknown_name_is_an_error(monkeypatch):
 @pytest.mark.parametrize("shape", [{}, MODERNBERT, JINA_BERT, JINA_BERT_QK_NORM])
 def test_every_executor_gives_equal_states(shape, random_batch):
     backbone, batch = made(**shape), random_batch([3, 12, 5], high=60)
-    expected = backbone(batch.input_ids, batch.cu_seqlens)
+    expected = states_of(backbone, batch)
     for executor in EXECUTORS.values():
         if executor.refusal(backbone, torch.float32) is None:
-            frozen = executor.make(backbone, torch.float32)
-            torch.testing.assert_close(
-                frozen(batch.input_ids, batch.cu_seqlens), expected, atol=1e-5, rtol=1e-5
-            )
-
-
-def rates_of(monkeypatch, rates, cosines):
-    def chosen(backbone, dtype, *, always_measure):
-        return Choice(executor="torch", reason="", rates={"torch": rates[dtype]})
-
-    monkeypatch.setattr(executors, "choose", chosen)
-    monkeypatch.setattr(executors, "closeness", lambda backbone, dtype: cosines[dtype])
+            found = states_of(executor(backbone, torch.float32), batch)
+            torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
 CLOSE = (0.99995, 0.9995)
@@ -313,11 +280,14 @@ CLOSE = (0.99995, 0.9995)
 )
 def test_auto_is_the_fastest_that_stays_close(monkeypatch, rates, cosines, expected):
     dtypes = (torch.float32, torch.bfloat16, torch.int8)
-    rates_of(
-        monkeypatch,
-        dict(zip(dtypes, rates, strict=True)),
-        dict(zip(dtypes[1:], cosines, strict=True)),
-    )
+    rate_of = dict(zip(dtypes, rates, strict=True))
+    cosines_of = dict(zip(dtypes[1:], cosines, strict=True))
+
+    def chosen(backbone, dtype, *, always_measure):
+        return Choice(executor="torch", reason="", rates={"torch": rate_of[dtype]})
+
+    monkeypatch.setattr(executors, "choose", chosen)
+    monkeypatch.setattr(executors, "closeness", lambda backbone, dtype: cosines_of[dtype])
     found = automatic_dtype(made())
     assert isinstance(found, AutomaticDtype)
     assert found.dtype == expected

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from interlingua.encoder import fused
-from interlingua.encoder.attention import Layout
-from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
+from interlingua.encoder.backbone import ACTIVATIONS
 from interlingua.kernels import VARIANTS, library
+from tests.encoder.shapes import layout_of, states_of, tiny_backbone
 
 needs_kernel = pytest.mark.usefixtures("variant")
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,43 +30,32 @@ def variant(use_variant, request):
 
 
 def backbone_with(*, dropout=0.0, **changes):
-    torch.manual_seed(0)
     shape = {
-        "vocab_size": 100,
         "hidden_size": 96,
+        "num_hidden_layers": 2,
         "num_attention_heads": 3,
         "intermediate_size": 144,
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
         **changes,
     }
-    rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    backbone = Backbone(
-        BackboneConfig(num_hidden_layers=2, max_position_embeddings=300, **shape, **rates)
-    ).train()
-    for (
-        name,
-        weight,
-    ) in (
-        backbone.named_parameters()
-    ):  # biases and norms that do something, attention that is not even
-        weight.data.mul_(1.0 if "embeddings" in name else 2.0).add_(
-            0.3 * torch.randn_like(weight) * (weight.ndim == 1)
-        )
+    backbone = tiny_backbone(noise=0.3, **shape).train()
+    # Attention that is not even.
+    for weight in backbone.layers.parameters():
+        weight.data.mul_(2.0)
     return backbone
 
 
 def states_and_gradients(backbone, batch, *, autocast=False):
     """Both from the same random numbers, the gradients by name and in float64."""
-    shape, draw = (
-        (len(batch.input_ids), backbone.config.hidden_size),
-        torch.Generator().manual_seed(1),
-    )
-    weights = torch.randn(
-        shape, generator=draw, dtype=torch.float32
-    )  # the same under another default dtype
+    shape = (len(batch.input_ids), backbone.config.hidden_size)
+    # The same under another default dtype.
+    draw = torch.Generator().manual_seed(1)
+    weights = torch.randn(shape, generator=draw, dtype=torch.float32)
     backbone.zero_grad()
     torch.manual_seed(7)
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        states = backbone(batch.input_ids, batch.cu_seqlens)
+        states = states_of(backbone, batch)
     drawn = torch.rand(1, dtype=torch.float32)
     (states.float() * weights).sum().backward()
     found = {name: weight.grad.double() for name, weight in backbone.named_parameters()}
@@ -145,9 +134,9 @@ def test_threads_share_the_work_and_change_nothing_but_the_order_of_sums(random_
 @needs_kernel
 def test_without_gradients_states_are_the_same(random_batch):
     backbone, batch = backbone_with(), random_batch(LENGTHS)
-    states = backbone(batch.input_ids, batch.cu_seqlens)
+    states = states_of(backbone, batch)
     with torch.no_grad():
-        assert torch.equal(backbone(batch.input_ids, batch.cu_seqlens), states)
+        assert torch.equal(states_of(backbone, batch), states)
 
 
 @needs_kernel
@@ -164,12 +153,12 @@ def test_large_scores_neither_overflow_nor_vanish(random_batch, both):
 
 @needs_kernel
 def test_what_it_does_not_take():
-    layer, layout = backbone_with().layers[0], Layout.of(torch.tensor([0, 2, 5]).int())
+    layer, layout = backbone_with().layers[0], layout_of([2, 3])
     x = torch.randn(5, 96)
     assert fused.takes(layer, x, layout)
     assert not fused.takes(layer, x.double(), layout)
     assert not fused.takes(layer.double(), x.double(), layout)
-    assert not fused.takes(layer.float(), x, Layout.of(torch.tensor([0, 2, 5]).int(), flash=True))
+    assert not fused.takes(layer.float(), x, layout_of([2, 3], flash=True))
     assert not fused.takes(layer, x[:0], layout)
     with torch.autocast("cpu", torch.bfloat16):
         assert not fused.takes(layer, x, layout)
@@ -180,7 +169,7 @@ def test_what_it_does_not_take():
 
 def test_without_the_kernel_nothing_is_taken(monkeypatch, random_batch):
     monkeypatch.setattr("interlingua.kernels.calls.library", lambda name: None)
-    layer, layout = backbone_with().layers[0], Layout.of(torch.tensor([0, 2, 5]).int())
+    layer, layout = backbone_with().layers[0], layout_of([2, 3])
     assert not fused.takes(layer, torch.randn(5, 96), layout)
     assert backbone_with()(*random_batch([3, 4])[:2]).shape == (7, 96)
 
@@ -212,7 +201,7 @@ def test_buffers_do_not_take_torchs_default_dtype(default_dtype, activations, mo
     qkv = torch.ones(7, 96, dtype=activations, requires_grad=True)
     floats = [torch.ones(32, dtype=torch.float32, requires_grad=True) for _ in range(3)]
     joint_bias = torch.ones(96, dtype=torch.float32, requires_grad=True)
-    groups = Layout.of(torch.tensor([0, 3, 7]).int()).by_length
+    groups = layout_of([3, 4]).by_length
     outputs = [
         fused._ResidualNorm.apply(x, x, *floats, 1e-5, 0.1),
         fused._Activation.apply(x, floats[0], 1),

@@ -5,22 +5,9 @@ import torch
 from torch.nn import functional as F
 
 from interlingua.encoder import inference
-from interlingua.encoder.backbone import ACTIVATIONS, Backbone, BackboneConfig
-from interlingua.encoder.inference import FrozenBackbone, _Cast, _PackedLinear, batch_size
-
-
-def backbone_with(activation="gelu"):
-    torch.manual_seed(0)
-    config = BackboneConfig(
-        vocab_size=100,
-        hidden_size=32,
-        num_attention_heads=4,
-        intermediate_size=48,
-        hidden_act=activation,
-    )
-    backbone = Backbone(config)
-    backbone.initialize("torch")
-    return backbone.eval()
+from interlingua.encoder.backbone import ACTIVATIONS
+from interlingua.encoder.inference import FrozenBackbone, _PackedLinear, batch_size
+from tests.encoder.shapes import states_of, tiny_backbone
 
 
 @pytest.fixture(params=["onednn", "plain torch"])
@@ -35,63 +22,48 @@ def engine(request, monkeypatch):
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 def test_fused_activations_are_the_plain_ones(activation):
     x = torch.linspace(-6, 6, 800).reshape(-1, 8)
-    fused = _PackedLinear(torch.eye(8), torch.zeros(8), _Cast(torch.float32), activation)
+    fused = _PackedLinear(torch.eye(8), torch.zeros(8), activation, dtype=torch.float32)
     assert torch.allclose(fused(x), ACTIVATIONS[activation](x), atol=1e-5)
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
-def test_snapshot_computes_what_the_backbone_computes(activation, engine, random_batch):
-    backbone, batch = backbone_with(activation), random_batch([1, 17, 4, 4, 90])
+def test_snapshot_computes_what_the_backbone_computes(activation, random_batch):
+    backbone, batch = tiny_backbone(hidden_act=activation), random_batch([1, 17, 4, 4, 90])
     frozen = FrozenBackbone(backbone, torch.float32)
-    difference = frozen(batch.input_ids, batch.cu_seqlens) - backbone(
-        batch.input_ids, batch.cu_seqlens
-    )
-    assert difference.abs().max() < 1e-5
+    assert (states_of(frozen, batch) - states_of(backbone, batch)).abs().max() < 1e-5
 
 
-def test_bfloat16_is_close(engine, random_batch):
-    backbone, batch = backbone_with(), random_batch([12, 3, 30])
-    states = FrozenBackbone(backbone, torch.bfloat16)(batch.input_ids, batch.cu_seqlens)
-    assert states.dtype == torch.bfloat16
-    assert (
-        F.cosine_similarity(states.float(), backbone(batch.input_ids, batch.cu_seqlens)).min()
-        > 0.999
-    )
-
-
-@pytest.mark.parametrize("activation", list(ACTIVATIONS))
-def test_bytes_are_close(activation, engine, random_batch):
-    backbone, batch = backbone_with(activation), random_batch([12, 3, 30])
-    frozen = FrozenBackbone(backbone, torch.int8)
-    states = frozen(batch.input_ids, batch.cu_seqlens)
-    assert (frozen.dtype, states.dtype) == (torch.int8, torch.float32)
-    assert (
-        0.9995
-        < F.cosine_similarity(states, backbone(batch.input_ids, batch.cu_seqlens)).min()
-        < 1 - 1e-7
-    )
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("dtype", "activation", "least"),
+    [
+        (torch.bfloat16, "gelu", 0.999),
+        *((torch.int8, activation, 0.9995) for activation in ACTIVATIONS),
+    ],
+)
+def test_fewer_bits_are_close(dtype, activation, least, random_batch):
+    backbone, batch = tiny_backbone(hidden_act=activation), random_batch([12, 3, 30])
+    frozen = FrozenBackbone(backbone, dtype)
+    states = states_of(frozen, batch)
+    assert frozen.dtype == dtype
+    assert states.dtype == (torch.float32 if dtype == torch.int8 else dtype)
+    cosines = F.cosine_similarity(states.float(), states_of(backbone, batch))
+    assert least < cosines.min() < 1 - 1e-7
 
 
 def test_sizes_of_batches_are_few_and_close():
     sizes = [batch_size(tokens) for tokens in range(4097)]
     assert len(set(sizes)) == 97
-    assert [sizes[tokens] for tokens in (0, 1, 8, 9, 128, 129, 256, 257, 2049, 4096)] == [
-        0,
-        8,
-        8,
-        16,
-        128,
-        136,
-        256,
-        272,
-        2176,
-        4096,
-    ]
+    by_hand = {0: 0, 1: 8, 8: 8, 9: 16, 128: 128, 129: 136, 256: 256, 257: 272, 2049: 2176}
+    assert {tokens: sizes[tokens] for tokens in by_hand} == by_hand
+    assert sizes[4096] == 4096
     assert all(0 <= size - tokens < max(8, tokens / 16) for tokens, size in enumerate(sizes))
 
 
-def test_products_have_sizes_of_batches_alone(engine, random_batch, monkeypatch):
-    backbone, rows = backbone_with(), set()
+@pytest.mark.usefixtures("engine")
+def test_products_have_sizes_of_batches_alone(random_batch, monkeypatch):
+    backbone, rows = tiny_backbone(), set()
     call = _PackedLinear.__call__
     monkeypatch.setattr(
         _PackedLinear,
@@ -101,8 +73,7 @@ def test_products_have_sizes_of_batches_alone(engine, random_batch, monkeypatch)
     frozen = FrozenBackbone(backbone, torch.float32)
     for tokens in range(1, 40):
         batch = random_batch([tokens])
-        states = frozen(batch.input_ids, batch.cu_seqlens)
-        assert (states - backbone(batch.input_ids, batch.cu_seqlens)).abs().max() < 1e-5
+        assert (states_of(frozen, batch) - states_of(backbone, batch)).abs().max() < 1e-5
     assert rows == {8, 16, 24, 32, 40}
 
 

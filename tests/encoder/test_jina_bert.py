@@ -14,12 +14,10 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
 from interlingua.encoder.attention_weights import first_token_attention
-from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import EncodingSettings, read_directory, write_directory
-from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.executors import EXECUTORS
 from interlingua.errors import CheckpointError
-from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM
+from tests.encoder.shapes import loaded, states_of
 from tests.encoder.test_alibi import papers_slopes
 
 CODE = "jinaai/jina-bert-implementation"
@@ -163,31 +161,19 @@ def hub_folder(folder, kind, *, prefix="", config=(), dtype=torch.float32):
     return weights
 
 
-def loaded(folder):
-    config, weights, _ = read_directory(folder)
-    backbone = Backbone(config)
-    backbone.load_state_dict(weights)
-    return backbone.eval()
-
-
-def padded(batch):
-    ids, mask = batch.padded(0)
-    return ids, mask
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_are_those_of_the_hubs_equations(kind, tmp_path, random_batch):
     weights = hub_folder(tmp_path, kind)
     backbone = loaded(tmp_path)
     batch = random_batch(LENGTHS)
-    expected = hub_states(weights, KINDS[kind][1], *padded(batch))
-    assert (backbone(batch.input_ids, batch.cu_seqlens) - expected).abs().max() < 1e-5
+    expected = hub_states(weights, KINDS[kind][1], *batch.padded(0))
+    assert (states_of(backbone, batch) - expected).abs().max() < 1e-5
     with torch.inference_mode():
-        assert (backbone(batch.input_ids, batch.cu_seqlens) - expected).abs().max() < 1e-5
+        assert (states_of(backbone, batch) - expected).abs().max() < 1e-5
     made = []
     for name, executor in EXECUTORS.items():
         if executor.refusal(backbone, torch.float32) is None:
-            states = executor.make(backbone, torch.float32)(batch.input_ids, batch.cu_seqlens)
+            states = states_of(executor(backbone, torch.float32), batch)
             assert (states - expected).abs().max() < 1e-5
             made.append(name)
     assert made[-1] == "torch"
@@ -202,8 +188,8 @@ def test_gradients_are_those_of_the_hubs_equations(kind, tmp_path, random_batch)
     factors = torch.randn(52, WIDTH, generator=torch.Generator().manual_seed(5))
     for tensor in weights.values():
         tensor.requires_grad_()
-    (hub_states(weights, KINDS[kind][1], *padded(batch)) * factors).sum().backward()
-    (backbone(batch.input_ids, batch.cu_seqlens) * factors).sum().backward()
+    (hub_states(weights, KINDS[kind][1], *batch.padded(0)) * factors).sum().backward()
+    (states_of(backbone, batch) * factors).sum().backward()
     words = weights["embeddings.word_embeddings.weight"].grad
     torch.testing.assert_close(backbone.word_embeddings.weight.grad, words, atol=1e-4, rtol=1e-4)
     assert all(parameter.grad is not None for parameter in backbone.parameters())
@@ -250,29 +236,11 @@ def test_what_the_first_token_looks_at(kind, tmp_path, random_batch):
     weights = hub_folder(tmp_path, kind)
     batch = random_batch([5, 1, 9, 30])
     looks = []
-    hub_states(weights, "geglu", *padded(batch), attention=looks)
-    mask = padded(batch)[1]
+    hub_states(weights, "geglu", *batch.padded(0), attention=looks)
+    mask = batch.padded(0)[1]
     expected = looks[-1][:, :, 0].transpose(1, 2)[mask]
     found = first_token_attention(loaded(tmp_path), batch)
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-4)
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
-@pytest.mark.parametrize("shape", [JINA_BERT, JINA_BERT_QK_NORM], ids=["plain", "norms"])
-def test_an_encoder_is_saved_loaded_and_pooled(
-    shape, pooling, framed_vocabulary, sentences, tmp_path
-):
-    sizes = {"hidden_size": 48, "num_attention_heads": 3, "intermediate_size": 48}
-    config = BackboneConfig(vocab_size=framed_vocabulary.size, **sizes, **shape)
-    torch.manual_seed(0)
-    encoder = Encoder.from_scratch(config, framed_vocabulary, pooling).eval()
-    encoder.save(tmp_path / "model")
-    again = Encoder.load(tmp_path / "model")
-    assert (again.pooling, again.backbone.config) == (pooling, encoder.backbone.config)
-    assert (again.encode(sentences) == encoder.encode(sentences)).all()
-    for dtype in ("bfloat16", "int8"):
-        close = torch.from_numpy(again.encode(sentences, dtype=dtype))
-        assert F.cosine_similarity(close, torch.from_numpy(encoder.encode(sentences))).min() > 0.99
 
 
 def test_the_map_to_the_code_alone_tells_the_form(tmp_path):

@@ -9,11 +9,11 @@ import torch
 from interlingua.encoder import snapshots
 from interlingua.encoder.executors import AutomaticDtype
 from interlingua.encoder.snapshots import SnapshotCache
-from tests.encoder.test_inference import backbone_with
+from tests.encoder.shapes import tiny_backbone
 
 
 def test_a_snapshot_is_kept_for_one_dtype():
-    backbone, cache = backbone_with(), SnapshotCache()
+    backbone, cache = tiny_backbone(), SnapshotCache()
     first = cache.snapshot(backbone, torch.float32)
     assert cache.snapshot(backbone, torch.float32) is first
     half = cache.snapshot(backbone, torch.bfloat16)
@@ -74,7 +74,7 @@ def with_another_norm(backbone):
     ],
 )
 def test_weights_that_change_make_a_new_snapshot(change, random_batch):
-    backbone, cache, batch = backbone_with(), SnapshotCache(), random_batch([5, 9], low=7, high=9)
+    backbone, cache, batch = tiny_backbone(), SnapshotCache(), random_batch([5, 9], low=7, high=9)
     old = cache.snapshot(backbone, torch.float32)
     change(backbone)
     new = cache.snapshot(backbone, torch.float32)
@@ -87,7 +87,7 @@ def test_weights_that_change_make_a_new_snapshot(change, random_batch):
 
 
 def test_new_weights_never_get_the_address_of_those_in_the_snapshot():
-    backbone, cache = backbone_with(), SnapshotCache()
+    backbone, cache = tiny_backbone(), SnapshotCache()
     old = cache.snapshot(backbone, torch.float32)
     for _ in range(20):  # the allocator gives a freed block to the next request of its size
         weight = backbone.layers[0].output.weight
@@ -99,10 +99,10 @@ def test_new_weights_never_get_the_address_of_those_in_the_snapshot():
 
 
 def test_nothing_is_kept_in_training_nor_of_weights_without_a_version():
-    backbone, cache = backbone_with().train(), SnapshotCache()
+    backbone, cache = tiny_backbone().train(), SnapshotCache()
     assert cache.snapshot(backbone, torch.float32) is not cache.snapshot(backbone, torch.float32)
     with torch.inference_mode():
-        uncounted = backbone_with()
+        uncounted = tiny_backbone()
     assert cache.snapshot(uncounted, torch.float32) is not cache.snapshot(uncounted, torch.float32)
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_kept_in_training_nor_of_weights_without_a_version():
     "make", [copy.copy, copy.deepcopy, lambda cache: pickle.loads(pickle.dumps(cache))]
 )
 def test_copies_of_a_cache_are_empty(make):
-    backbone, cache = backbone_with(), SnapshotCache()
+    backbone, cache = tiny_backbone(), SnapshotCache()
     kept = cache.snapshot(backbone, torch.float32)
     assert make(cache).snapshot(backbone, torch.float32) is not kept
     assert cache.snapshot(backbone, torch.float32) is kept
@@ -119,7 +119,7 @@ def test_copies_of_a_cache_are_empty(make):
 
 
 def test_auto_is_found_once_for_the_weights_as_they_are(monkeypatch):
-    backbone, cache, calls = backbone_with(), SnapshotCache(), []
+    backbone, cache, calls = tiny_backbone(), SnapshotCache(), []
 
     def found(backbone):
         calls.append(backbone)

@@ -21,7 +21,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.fused import ACTIVATIONS, LANES
+from interlingua.encoder.fused import ACTIVATIONS, LANES, fields_of
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import find_unmeasured, library
@@ -44,46 +44,30 @@ UNSIGNED = 128
 # The four structures repeat those of the kernel, field by field and in the same order.
 class _Linear(ctypes.Structure):
     _fields_ = [
-        ("weights", ctypes.c_void_p),
-        ("bias", ctypes.c_void_p),
-        ("scales", ctypes.c_void_p),
-        ("inputs", ctypes.c_int64),
-        ("outputs", ctypes.c_int64),
-        ("type", ctypes.c_int64),
+        *fields_of(ctypes.c_void_p, "weights", "bias", "scales"),
+        *fields_of(ctypes.c_int64, "inputs", "outputs", "type"),
     ]
 
 
 class _Norm(ctypes.Structure):
-    _fields_ = [("weight", ctypes.c_void_p), ("bias", ctypes.c_void_p)]
+    _fields_ = fields_of(ctypes.c_void_p, "weight", "bias")
 
 
 class _Layer(ctypes.Structure):
     _fields_ = [
-        *((name, _Linear) for name in ("qkv", "attention_output", "intermediate", "output")),
-        *((name, _Norm) for name in ("attention_norm", "output_norm")),
+        *fields_of(_Linear, "qkv", "attention_output", "intermediate", "output"),
+        *fields_of(_Norm, "attention_norm", "output_norm"),
     ]
 
 
 class _Model(ctypes.Structure):
     _fields_ = [
-        *(
-            (name, ctypes.c_int64)
-            for name in (
-                "width",
-                "heads",
-                "inner",
-                "layers",
-                "type",
-                "activation",
-                "first",
-                "by_tiles",
-            )
-        ),
-        ("eps", ctypes.c_float),
-        ("words", ctypes.c_void_p),
-        ("positions", ctypes.c_void_p),
-        ("norm", _Norm),
-        ("layer", ctypes.POINTER(_Layer)),
+        *fields_of(ctypes.c_int64, "width", "heads", "inner", "layers"),
+        *fields_of(ctypes.c_int64, "type", "activation", "first", "by_tiles"),
+        *fields_of(ctypes.c_float, "eps"),
+        *fields_of(ctypes.c_void_p, "words", "positions"),
+        *fields_of(_Norm, "norm"),
+        *fields_of(ctypes.POINTER(_Layer), "layer"),
     ]
 
 
@@ -206,11 +190,6 @@ class CompiledBackbone:
     def _layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
         """How the weights are laid out for it."""
         return layout_of(kernel)
-
-    @classmethod
-    def takes(cls, backbone: Backbone, dtype: torch.dtype) -> bool:
-        """Whether the kernel is there, runs on this processor, and can do this shape."""
-        return cls.refusal(backbone, dtype) is None
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
@@ -395,10 +374,7 @@ class ByteMatrixBackbone(CompiledBackbone):
 
     @staticmethod
     def _library() -> ctypes.CDLL | None:
-        kernel = find_unmeasured("layers", "i8mm")
-        if kernel is None:
-            return None
-        return kernel.library
+        return find_unmeasured("layers", "i8mm")
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:

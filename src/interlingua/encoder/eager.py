@@ -6,11 +6,11 @@ This is what the faster executors are compared with in the tests.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional as F
 
 from interlingua.encoder.attention import Layout, attend
 from interlingua.encoder.dropout import dropout
@@ -26,7 +26,8 @@ class EagerSteps:
     """
 
     def __init__(self, layer: LayerWeights, layout: Layout) -> None:
-        self.layer = layer
+        # Its parts go by their names: `inference.py` has the same ones laid out in another way.
+        self.layer: Any = layer
         self.layout = layout
         self.dropout_rate, self.attention_dropout_rate = layer.dropout_rates()
 
@@ -37,13 +38,10 @@ class EagerSteps:
 
     def attended(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
         """See ``LayerSteps``."""
-        spec = self.layer.spec
-        # One product of (t, 3 d) reads the states once, in place of three times.
-        qkv = with_norms(
-            F.linear(x, *self.layer.joint_projection()), self.layer.query_norm, self.layer.key_norm
-        )
+        layer = self.layer
+        spec = layer.spec
         return attend(
-            qkv,
+            _with_norms(layer.qkv(x), layer.query_norm, layer.key_norm),
             self.layout,
             heads=spec.heads,
             dropout_rate=self.attention_dropout_rate,
@@ -55,10 +53,11 @@ class EagerSteps:
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
         """See ``LayerSteps``."""
         inner: Tensor = self.layer.intermediate(x)
+        activation: Callable[[Tensor], Tensor] = self.layer.activation
         if not self.layer.spec.gated:
-            return self.layer.activation(inner)
+            return activation(inner)
         activated, gate = inner.chunk(2, dim=-1)
-        return self.layer.activation(activated) * gate
+        return activation(activated) * gate
 
     def added(
         self, x: Float[Tensor, "t d"], y: Float[Tensor, "t i"], linear: str, norm: str | None
@@ -76,7 +75,7 @@ class EagerSteps:
         return self.normalized(x + y, norm)
 
 
-def with_norms(
+def _with_norms(
     qkv: Float[Tensor, "t 3*d"],
     query_norm: Callable[[Tensor], Tensor] | None,
     key_norm: Callable[[Tensor], Tensor] | None,

@@ -14,9 +14,8 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -47,21 +46,13 @@ AUTOMATIC = (torch.float32, torch.bfloat16, torch.int8)
 Frozen = FrozenBackbone | CompiledBackbone
 
 
-class Executor(NamedTuple):
-    """A form of a backbone for inference."""
-
-    make: Callable[[Backbone, torch.dtype], Frozen]
-    refusal: Callable[[Backbone, torch.dtype], str | None]
-    """Why it can't be made of a backbone, or None."""
-
-
-EXECUTORS: dict[str, Executor] = {
-    "kernel": Executor(CompiledBackbone, CompiledBackbone.refusal),
-    "kernel-float32": Executor(FloatBackbone, FloatBackbone.refusal),
-    "kernel-i8mm": Executor(ByteMatrixBackbone, ByteMatrixBackbone.refusal),
-    "onednn": Executor(FrozenBackbone, FrozenBackbone.refusal),
-    "onednn-float32": Executor(FloatFrozenBackbone, FloatFrozenBackbone.refusal),
-    "torch": Executor(PlainBackbone, PlainBackbone.refusal),
+EXECUTORS: dict[str, type[Frozen]] = {
+    "kernel": CompiledBackbone,
+    "kernel-float32": FloatBackbone,
+    "kernel-i8mm": ByteMatrixBackbone,
+    "onednn": FrozenBackbone,
+    "onednn-float32": FloatFrozenBackbone,
+    "torch": PlainBackbone,
 }
 """By name, the preferred ones first; torch can always."""
 
@@ -100,7 +91,7 @@ def freeze(backbone: Backbone, dtype: torch.dtype) -> Frozen:
         backbone: where the weights come from; not changed.
         dtype: to compute in.
     """
-    return EXECUTORS[choose(backbone, dtype).executor].make(backbone, dtype)
+    return EXECUTORS[choose(backbone, dtype).executor](backbone, dtype)
 
 
 def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = False) -> Choice:
@@ -160,7 +151,7 @@ def measured(backbone: Backbone, dtype: torch.dtype, names: list[str]) -> dict[s
 
     def measure() -> dict[str, float]:
         trial = _first_layers(backbone, dtype)
-        return _rates({name: EXECUTORS[name].make(trial, dtype) for name in names}, trial)
+        return _rates({name: EXECUTORS[name](trial, dtype) for name in names}, trial)
 
     return rates.measured("layers", [_shape_of(backbone), str(dtype)], names, measure)
 

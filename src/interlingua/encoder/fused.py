@@ -98,6 +98,11 @@ class FusedSteps(EagerSteps):
         return out
 
 
+def fields_of(kind: Any, *names: str) -> list[tuple[str, Any]]:
+    """Neighbors of one type in a ``struct`` of the kernel's."""
+    return [(name, kind) for name in names]
+
+
 class _Dropout(ctypes.Structure):
     """The kernel's ``struct`` of this name: random bytes, the least kept one, and the scale."""
 
@@ -119,8 +124,8 @@ class _Sentences(ctypes.Structure):
     """The kernel's ``struct`` of this name: sizes, where sentences and their bytes begin."""
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("width", "heads")),
-        *((name, ctypes.c_void_p) for name in ("starts", "bytes")),
+        *fields_of(ctypes.c_int64, "width", "heads"),
+        *fields_of(ctypes.c_void_p, "starts", "bytes"),
         ("dropout", _Dropout),
     ]
 

@@ -3,11 +3,14 @@
 On the CPU the matrices are reordered for oneDNN, which then multiplies them at over twice the speed
 of torch's default product and adds bias, activation and residual on the way. On other devices, and
 where oneDNN can't do the dtype, the same classes use torch's own products. The steps of a layer are
-those of ``layer.py``.
+those of ``eager.py``.
 """
 
 from __future__ import annotations
 
+import copy
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,14 +19,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from interlingua.devices import on_device
-from interlingua.encoder.attention import Layout, attend, flash_available
+from interlingua.encoder.attention import Layout, flash_available
 from interlingua.encoder.backbone import Backbone
-from interlingua.encoder.eager import with_norms
+from interlingua.encoder.eager import EagerSteps
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.layer_weights import ACTIVATIONS, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 from interlingua.portions import ceil_div
 
+_Linear = Callable[..., Callable[..., Tensor]]
+"""Makes a product of weight, bias and activation."""
 # oneDNN orders a matrix for products with so many rows; products with others work too.
 TYPICAL_TOKENS = 2048
 LEAST_STEP = 8
@@ -58,18 +63,20 @@ class FrozenBackbone:
 
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
-        cast = _Cast(_between(dtype), packs=self.packs)
         self.config = config
         self.dtype = dtype
-        self.between = cast.dtype
+        self.between = _between(dtype)
         # Looked up, then cast: most rows are never used.
         self.words = backbone.word_embeddings.weight.detach()
-        self.positions = cast(backbone.position_table())
-        self.norm = _Norm(backbone.embedding_norm, cast)
-        self.final_norm = _optional_norm(backbone.final_norm, cast)
-        linear = _ByteLinear if dtype == torch.int8 else _PackedLinear
+        self.positions = backbone.position_table().detach().to(self.between)
+        self.norm = _cast_norm(backbone.embedding_norm, self.between)
+        self.final_norm = _cast_norm(backbone.final_norm, self.between)
+        packed = functools.partial(_PackedLinear, dtype=self.between, packs=self.packs)
+        linear: _Linear = packed
+        if dtype == torch.int8:
+            linear = _ByteLinear
         self.layers = [
-            _FrozenLayer(layer, cast, linear)
+            _FrozenLayer(layer, self.between, packed, linear)
             for layer in backbone.layers
             if isinstance(layer, Layer)
         ]
@@ -106,7 +113,7 @@ class FrozenBackbone:
             positions = F.embedding(rows, self.positions)
         x = self.norm(words + positions)
         for layer in self.layers:
-            x = layer(x, layout)
+            x = run_layer(layer.spec, _FrozenSteps(layer, layout), x)
         if self.final_norm is not None:
             x = self.final_norm(x)
         # The sentences that filled the batch up are at its end.
@@ -143,57 +150,37 @@ class PlainBackbone(FrozenBackbone):
 
 
 class _FrozenLayer:
-    """The steps of a layer with packed matrices, see ``encoder/layer.py``."""
+    """The parts of a layer with packed matrices, by their names in ``LayerWeights``."""
 
-    def __init__(
-        self, layer: Layer, cast: _Cast, linear: type[_PackedLinear | _ByteLinear]
-    ) -> None:
+    def __init__(self, layer: Layer, dtype: torch.dtype, packed: _Linear, linear: _Linear) -> None:
         spec = layer.spec
         self.spec = spec
         # Never of bytes: errors matter most in attention.
-        self.qkv = _PackedLinear(*layer.joint_projection(), cast)
-        attention_output = layer.attention_output
-        self.attention_output = linear(attention_output.weight, attention_output.bias, cast)
+        self.qkv = packed(*layer.joint_projection())
+        self.attention_output = linear(layer.attention_output.weight, layer.attention_output.bias)
         # The activated half by itself, so that its activation is part of the product.
         activated_rows = _rows(layer.intermediate, slice(0, spec.inner))
-        self.intermediate = linear(*activated_rows, cast, activation=spec.activation)
-        self.gate: _PackedLinear | _ByteLinear | None = None
+        self.intermediate = linear(*activated_rows, activation=spec.activation)
+        self.gate: Any = None
         if spec.gated:
-            self.gate = linear(*_rows(layer.intermediate, slice(spec.inner, None)), cast)
-        self.output = linear(layer.output.weight, layer.output.bias, cast)
-        self.attention_norm = _optional_norm(layer.attention_norm, cast)
-        self.output_norm = _Norm(layer.output_norm, cast)
-        self.query_norm = _optional_norm(layer.query_norm, cast)
-        self.key_norm = _optional_norm(layer.key_norm, cast)
-        self.second_attention_norm = _optional_norm(layer.second_attention_norm, cast)
+            self.gate = linear(*_rows(layer.intermediate, slice(spec.inner, None)))
+        self.output = linear(layer.output.weight, layer.output.bias)
+        self.attention_norm = _cast_norm(layer.attention_norm, dtype)
+        self.second_attention_norm = _cast_norm(layer.second_attention_norm, dtype)
+        self.output_norm = _cast_norm(layer.output_norm, dtype)
+        self.query_norm = _cast_norm(layer.query_norm, dtype)
+        self.key_norm = _cast_norm(layer.key_norm, dtype)
 
-    def __call__(self, x: Tensor, layout: Layout) -> Tensor:
-        return run_layer(self.spec, _FrozenSteps(self, layout), x)
+    def dropout_rates(self) -> tuple[float, float]:
+        """None, as there is no training."""
+        return 0.0, 0.0
 
 
-class _FrozenSteps:
-    def __init__(self, layer: _FrozenLayer, layout: Layout) -> None:
-        self.layer = layer
-        self.layout = layout
-
-    def normalized(self, x: Tensor, norm: str) -> Tensor:
-        normed: Tensor = getattr(self.layer, norm)(x)
-        return normed
-
-    def attended(self, x: Tensor) -> Tensor:
-        spec = self.layer.spec
-        qkv = with_norms(self.layer.qkv(x), self.layer.query_norm, self.layer.key_norm)
-        return attend(
-            qkv,
-            self.layout,
-            heads=spec.heads,
-            rotary_base=spec.rotary_base,
-            window=spec.window,
-            alibi=spec.alibi,
-        )
+class _FrozenSteps(EagerSteps):
+    """Activation, gate and sum are parts of the products."""
 
     def activated(self, x: Tensor) -> Tensor:
-        inner = self.layer.intermediate(x)
+        inner: Tensor = self.layer.intermediate(x)
         if self.layer.gate is not None:
             inner = inner * self.layer.gate(x)
         return inner
@@ -203,9 +190,6 @@ class _FrozenSteps:
         if norm is None:
             return total
         return self.normalized(total, norm)
-
-    def summed(self, x: Tensor, y: Tensor, norm: str) -> Tensor:
-        return self.normalized(x + y, norm)
 
 
 def batch_size(tokens: int) -> int:
@@ -246,39 +230,18 @@ def _between(dtype: torch.dtype) -> torch.dtype:
     return dtype
 
 
-class _Cast:
-    """To the dtype of the computation, detached from the parameters."""
-
-    def __init__(self, dtype: torch.dtype, *, packs: bool = True) -> None:
-        self.dtype = dtype
-        self.packs = packs
-
-    def __call__(self, tensor: Tensor) -> Tensor:
-        return tensor.detach().to(self.dtype)
-
-    def optional(self, tensor: Tensor | None) -> Tensor | None:
-        """The same of a bias, which not every layer has."""
-        if tensor is None:
-            return None
-        return self(tensor)
-
-
-class _Norm:
-    def __init__(self, norm: nn.LayerNorm, cast: _Cast) -> None:
-        self.shape = norm.normalized_shape
-        self.eps = norm.eps
-        self.weight = cast(norm.weight)
-        self.bias = cast.optional(norm.bias)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
-
-
-def _optional_norm(norm: nn.LayerNorm | None, cast: _Cast) -> _Norm | None:
-    """A norm that not every family has."""
+def _cast_norm(norm: nn.LayerNorm | None, dtype: torch.dtype) -> nn.LayerNorm | None:
+    """A copy in the dtype of the computation, of a norm that not every family has."""
     if norm is None:
         return None
-    return _Norm(norm, cast)
+    return copy.deepcopy(norm).to(dtype)
+
+
+def _cast(tensor: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """A weight or a bias, which not every layer has, detached from the parameters."""
+    if tensor is None:
+        return None
+    return tensor.detach().to(dtype)
 
 
 class _PackedLinear:
@@ -288,14 +251,20 @@ class _PackedLinear:
     """
 
     def __init__(
-        self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None
+        self,
+        weight: Tensor,
+        bias: Tensor | None,
+        activation: str | None = None,
+        *,
+        dtype: torch.dtype,
+        packs: bool = True,
     ) -> None:
-        self.weight = cast(weight).contiguous()
-        self.bias = cast.optional(bias)
+        self.weight = weight.detach().to(dtype).contiguous()
+        self.bias = _cast(bias, dtype)
         self.activation = activation
         self.fused: Any = None
-        if cast.packs and self.weight.device.type == "cpu":
-            self.fused = _onednn(cast.dtype)
+        if packs and self.weight.device.type == "cpu":
+            self.fused = _onednn(dtype)
         if self.fused is not None:
             self.weight = self.fused._reorder_linear_weight(self.weight, TYPICAL_TOKENS)
         # What oneDNN does after the product, and by which formula.
@@ -319,12 +288,10 @@ class _PackedLinear:
 class _ByteLinear:
     """x W' + b with rows and weights in bytes, then an activation or a sum."""
 
-    def __init__(
-        self, weight: Tensor, bias: Tensor | None, cast: _Cast, activation: str | None = None
-    ) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: str | None = None) -> None:
         self.weight, scales = quantize(weight.detach())
         self.scales = scales[:, 0]
-        self.bias = cast.optional(bias)
+        self.bias = _cast(bias, torch.float32)
         self.activation = activation
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:

@@ -198,6 +198,11 @@ class LayerWeights(nn.Module):
         """Of all heads, normalized where the layer does that."""
         return _normalized(self.key(x), self.key_norm)
 
+    def qkv(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t 3*d"]:
+        """Queries, keys and values side by side, not normalized yet."""
+        # One product of (t, 3 d) reads the states once, in place of three times.
+        return F.linear(x, *self.joint_projection())
+
     def joint_projection(self) -> tuple[Float[Tensor, "3*d d"], Float[Tensor, " 3*d"] | None]:
         """Weight and bias of query, key and value stacked: one product in place of three."""
         # Joined anew in each pass: as parameters they stay apart, as families write them.

@@ -81,7 +81,7 @@ def find(name: str) -> Kernel | None:
 
 
 @functools.cache
-def find_unmeasured(name: str, variant: str) -> Kernel | None:
+def find_unmeasured(name: str, variant: str) -> ctypes.CDLL | None:
     """A variant of the compiled ``name.c`` that ``find`` passes over because no one timed it.
 
     None where ``find`` considers it, where it was not built or does not run here, or where the user
@@ -93,10 +93,7 @@ def find_unmeasured(name: str, variant: str) -> Kernel | None:
     is_allowed = len(wanted_variants()) > 1
     if not is_allowed or variant not in UNMEASURED.get(name, ()):
         return None
-    loaded = _load(Path(__file__).with_name(f"{name}.c"), variant)
-    if loaded is None:
-        return None
-    return Kernel(variant, loaded)
+    return _load(Path(__file__).with_name(f"{name}.c"), variant)
 
 
 def wanted_variants() -> tuple[str, ...]:
