@@ -5,7 +5,14 @@ import sys
 
 import pytest
 
-from interlingua.encoder.locate import best_of_run, installed_model, locate
+from interlingua.encoder.locate import (
+    best_of_run,
+    hub_hint,
+    hub_name,
+    hub_snapshot,
+    installed_model,
+    locate,
+)
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError
 from interlingua.registry import OWN_MODELS
@@ -126,3 +133,25 @@ def test_a_package_that_can_t_unpack_its_model_is_one_line(package):
     (package.parent / "__init__.py").write_text(code)
     with pytest.raises(CheckpointError, match=r"^small: no room"):
         locate("small")
+
+
+def test_only_the_prefix_makes_a_name_of_the_hub():
+    assert hub_name("hf:owner/name") == "owner/name"
+    paths = ("owner/name", "./hf:owner", "HF:owner/name", "")
+    assert {hub_name(path) for path in paths} == {None}
+
+
+def test_what_looks_like_a_name_of_the_hub_gets_a_hint():
+    assert hub_hint("owner/name").endswith("write hf:owner/name")
+    assert {hub_hint(path) for path in ("./a", "/a/b", "a/b/c", "../a", "a b")} == {""}
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a/b/c", "", "a b", "a/../b", "a\n"])
+def test_a_name_that_is_none_is_refused_before_the_hub_is_asked(monkeypatch, name):
+    asked = []
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda *given, **_: asked.append(given)
+    )
+    with pytest.raises(CheckpointError, match="invalid model"):
+        hub_snapshot(name, ["*.json"])
+    assert not asked

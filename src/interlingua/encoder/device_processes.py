@@ -69,10 +69,6 @@ class OnDevices:
                 " needs its if __name__ == '__main__'"
             ) from error
 
-    def share(self, value: Any) -> Any:
-        """See ``workers.Workers``."""
-        return value
-
 
 @contextlib.contextmanager
 def on_devices(count: int, device: str | None) -> Iterator[OnDevices]:

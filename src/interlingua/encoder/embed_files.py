@@ -63,6 +63,11 @@ class Made(NamedTuple):
     width: int
     dtype: str
 
+    @classmethod
+    def of(cls, vectors: Float32[ndarray, "n d"]) -> Made:
+        """Of these vectors, which may map the file: nothing here holds on to them."""
+        return cls(len(vectors), vectors.shape[1], str(vectors.dtype))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbedJob:
@@ -270,23 +275,17 @@ class _Work:
         if self.workers is None:
             for name in names:
                 with self._lines(name) as lines, destination(targets[name], self.scratch) as path:
-                    made = self.encode(
-                        lines, out=path, report=self.report, advance=self.count.advance
+                    # No name for the vectors: the file that they map is moved behind the block.
+                    made = Made.of(
+                        self.encode(lines, out=path, report=self.report, advance=self.count.advance)
                     )
-                    done = Made(len(made), made.shape[1], str(made.dtype))
-                    # The file is mapped by these vectors: let go of it before it is moved.
-                    del made
-                yield name, done
+                yield name, made
             return
         # Windows come back in the order they were sent in, so that those of a file are neighbors.
-        found = self.workers.run(embed_window, self._tasks(names), encodes=True)
-        for name, parts in itertools.groupby(found, key=lambda part: part[0]):
+        for name, parts in itertools.groupby(self._embedded(names), key=lambda part: part[0]):
             with destination(targets[name], self.scratch) as path:
-                made = collect(self._counted(parts), 0, path)
-                done = Made(len(made), made.shape[1], str(made.dtype))
-                # As above.
-                del made
-            yield name, done
+                made = Made.of(collect((vectors for _, _, vectors in parts), 0, path))
+            yield name, made
 
     def parquet(self, names: Sequence[str], target: str) -> Made:
         """All files, one after the other, into one Parquet file of lines and vectors."""
@@ -304,22 +303,25 @@ class _Work:
         self, names: Sequence[str]
     ) -> Iterator[tuple[str, list[str], Float32[ndarray, "n d"]]]:
         """The lines of the files with their vectors, a window at a time."""
+        portions = ((name, texts) for name in names for texts in self._windows(name))
         if self.workers is None:
-            for name in names:
-                for texts in self._windows(name):
-                    vectors = self.encode(texts, report=self.report, advance=self.count.advance)
-                    yield name, texts, vectors
+            for name, texts in portions:
+                vectors = self.encode(texts, report=self.report, advance=self.count.advance)
+                yield name, texts, vectors
             return
         # One copy goes to the workers, who are some windows ahead; they give vectors back in the
         # same order.
-        sent, kept = itertools.tee(self._tasks(names))
-        found = self.workers.run(embed_window, sent, encodes=True)
-        for part, (_, name, texts) in zip(found, kept, strict=True):
-            (vectors,) = self._counted([part])
+        sent, kept = itertools.tee(portions)
+        tasks = ((self.encode, texts) for _, texts in sent)
+        found = self.workers.run(embed_window, tasks, encodes=True)
+        for (vectors, report), (name, texts) in zip(found, kept, strict=True):
+            self.report.max_tokens = report.max_tokens
+            # Before the texts are added: rows are counted from 0 over all windows.
+            self.report.cut_rows.extend(self.report.texts + row for row in report.cut_rows)
+            self.report.texts += report.texts
+            self.report.tokens += report.tokens
+            self.count.advance(len(vectors))
             yield name, texts, vectors
-
-    def _tasks(self, names: Sequence[str]) -> Iterator[tuple[Encode, str, list[str]]]:
-        return ((self.encode, name, texts) for name in names for texts in self._windows(name))
 
     def _windows(self, name: str) -> Iterator[list[str]]:
         """The lines of a file in windows; one without lines where the file has none.
@@ -333,19 +335,6 @@ class _Work:
                 yield texts
         if is_empty:
             yield []
-
-    def _counted(
-        self, parts: Iterable[tuple[str, Float32[ndarray, "n d"], EncodeReport]]
-    ) -> Iterator[Float32[ndarray, "n d"]]:
-        """The vectors of windows; the report of each is added to that of the whole."""
-        for _, vectors, report in parts:
-            self.report.max_tokens = report.max_tokens
-            # Before the texts are added: rows are counted from 0 over all windows.
-            self.report.cut_rows.extend(self.report.texts + row for row in report.cut_rows)
-            self.report.texts += report.texts
-            self.report.tokens += report.tokens
-            self.count.advance(len(vectors))
-            yield vectors
 
     @contextlib.contextmanager
     def _lines(self, name: str) -> Iterator[Iterator[str]]:
@@ -494,9 +483,7 @@ class _Record:
             json.dump({"model": self.model, "files": self.files}, file, indent=1)
 
 
-def embed_window(
-    encode: Encode, name: str, texts: list[str]
-) -> tuple[str, Float32[ndarray, "n d"], EncodeReport]:
+def embed_window(encode: Encode, texts: list[str]) -> tuple[Float32[ndarray, "n d"], EncodeReport]:
     """Vectors of some lines of a file, and what happened to them."""
     report = EncodeReport()
-    return name, encode(texts, report=report), report
+    return encode(texts, report=report), report

@@ -275,22 +275,11 @@ def _tokenized_windows(
 
     The next window is tokenized while this one is encoded.
     """
-    vocabulary = encoder.vocabulary
-    limit = encoder.max_tokens
-    report.max_tokens = limit
 
     def tokenize(window: list[str]) -> list[list[int]]:
         if prompt:
             window = [prompt + text for text in window]
-        # One token more than the limit is requested: its presence shows that a text is cut.
-        window_ids = vocabulary.encode(window, language=language, max_tokens=limit + 1)
-        for row, ids in enumerate(window_ids):
-            if len(ids) > limit:
-                window_ids[row] = truncate(ids, limit, closing_tokens=vocabulary.closing_tokens)
-                report.cut_rows.append(report.texts + row)
-        report.texts += len(window_ids)
-        report.tokens += sum(map(len, window_ids))
-        return window_ids
+        return cut_ids(encoder.vocabulary, window, encoder.max_tokens, report, language=language)
 
     left = windows(texts)
     first = next(left, [])
@@ -307,6 +296,27 @@ def _tokenized_windows(
             yield ahead.result()
             ahead = coming
         yield ahead.result()
+
+
+def cut_ids(
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    limit: int,
+    report: EncodeReport,
+    *,
+    language: str | None = None,
+) -> list[list[int]]:
+    """Token ids of texts, at most ``limit`` of each; the report counts them."""
+    report.max_tokens = limit
+    # One token more than the limit is requested: its presence shows that a text is cut.
+    rows_of_ids = vocabulary.encode(texts, language=language, max_tokens=limit + 1)
+    for row, ids in enumerate(rows_of_ids):
+        if len(ids) > limit:
+            rows_of_ids[row] = truncate(ids, limit, closing_tokens=vocabulary.closing_tokens)
+            report.cut_rows.append(report.texts + row)
+    report.texts += len(rows_of_ids)
+    report.tokens += sum(map(len, rows_of_ids))
+    return rows_of_ids
 
 
 def windows(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -122,21 +122,22 @@ def choose(backbone: Backbone, dtype: torch.dtype, *, always_measure: bool = Fal
     found: dict[str, float] = {}
     if has_choice or (always_measure and on_cpu):
         found = measured(backbone, dtype, able)
+    executor = able[0]
     if wanted in able:
-        return Choice(executor=wanted, reason=f"{VARIABLE} names it", rates=found, refused=refused)
-    if wanted == FIRST:
+        executor = wanted
+        reason = f"{VARIABLE} names it"
+    elif wanted == FIRST:
         reason = f"{VARIABLE} is {FIRST}"
-        return Choice(executor=able[0], reason=reason, rates=found, refused=refused)
-    if len(able) == 1:
+    elif len(able) == 1:
         reason = "no other one can"
-        return Choice(executor=able[0], reason=reason, rates=found, refused=refused)
-    executor = fastest(found)
-    reason = f"within {MARGIN - 1:.0%} of the fastest"
-    if found[executor] == max(found.values()):
-        reason = "the fastest"
-    # An executor that can't be made here is not an error: one setting serves several machines.
-    if wanted:
-        reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
+    else:
+        executor = fastest(found)
+        reason = f"within {MARGIN - 1:.0%} of the fastest"
+        if found[executor] == max(found.values()):
+            reason = "the fastest"
+        # An executor that can't be made here is not an error: one setting serves several machines.
+        if wanted:
+            reason += f"; {VARIABLE} names {wanted}, which can't: {refused[wanted]}"
     return Choice(executor=executor, reason=reason, rates=found, refused=refused)
 
 

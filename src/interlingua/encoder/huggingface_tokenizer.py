@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from interlingua.encoder.hub import hub_hint, hub_name, hub_snapshot
+from interlingua.encoder.locate import hub_hint, hub_name, hub_snapshot
 from interlingua.encoder.schema import ROLES, TOKENIZER
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import PathLike

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -27,6 +27,7 @@ from interlingua.encoder.layer_weights import ACTIVATIONS, run_layer
 from interlingua.encoder.quantize import quantize, whole_product
 from interlingua.portions import ceil_div
 
+Norm = TypeVar("Norm", bound=nn.LayerNorm | None)
 _Linear = Callable[..., Callable[..., Tensor]]
 """Makes a product of weight, bias and activation."""
 # oneDNN orders a matrix for products with so many rows; products with others work too.
@@ -75,7 +76,8 @@ class FrozenBackbone:
         linear: _Linear = packed
         if dtype == torch.int8:
             linear = _ByteLinear
-        self.layers = [
+        # Any, as `EagerSteps` takes their parts for those of `LayerWeights`.
+        self.layers: list[Any] = [
             _FrozenLayer(layer, self.between, packed, linear)
             for layer in backbone.layers
             if isinstance(layer, Layer)
@@ -230,10 +232,10 @@ def _between(dtype: torch.dtype) -> torch.dtype:
     return dtype
 
 
-def _cast_norm(norm: nn.LayerNorm | None, dtype: torch.dtype) -> nn.LayerNorm | None:
-    """A copy in the dtype of the computation, of a norm that not every family has."""
+def _cast_norm(norm: Norm, dtype: torch.dtype) -> Norm:
+    """A copy in the dtype of the computation; of a norm that a family lacks, None."""
     if norm is None:
-        return None
+        return norm
     return copy.deepcopy(norm).to(dtype)
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from interlingua.corpus.formats import TextPair
-from interlingua.encoder.hub import hub_name
-from interlingua.encoder.locate import locate
+from interlingua.encoder.locate import hub_name, locate
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike

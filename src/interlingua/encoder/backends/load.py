@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,8 +17,7 @@ from interlingua.config import apply_override, from_mapping
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder, NoOptions
 from interlingua.encoder.encode import COMPUTE_DTYPES, Dtype
 from interlingua.encoder.encoder import Encoder, choose_device
-from interlingua.encoder.hub import hub_name
-from interlingua.encoder.locate import best_of_run
+from interlingua.encoder.locate import best_of_run, hub_name
 from interlingua.encoder.model_info import ModelInfo, prompt_text
 from interlingua.encoder.pooling import PoolingMode
 from interlingua.encoder.protocol import TextEncoder
@@ -60,7 +59,8 @@ def load_encoder(
         MissingExtraError: the library of the backend is not installed.
     """
     kind: type[ForeignEncoder] = resolve(BACKENDS, backend)
-    _check(backend, kind.takes, pooling, dtype, device, dim)
+    choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
+    _check(backend, kind.takes, device=device, **choice)
     if kind.has_files:
         model = os.fspath(best_of_run(model))
     if not device:
@@ -76,7 +76,6 @@ def load_encoder(
         options=options or {},
     )
     encoder = kind.load(model, choices)
-    choice = {"pooling": pooling, "dtype": dtype, "dim": dim}
     overrides = tuple(f"{key}={value}" for key, value in choice.items() if value)
     training: dict[str, Any] | None = None
     if kind.has_files:
@@ -108,11 +107,7 @@ def encode_function(
         ConfigError: a choice is unknown or does not go with the backend.
         CheckpointError: there is no such model.
     """
-    options, left = backend_settings(settings, backend)
-    if left:
-        raise ConfigError(
-            f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
-        )
+    options = _backend_options(settings, backend)
     if backend != "interlingua":
         foreign, _ = load_encoder(
             model, backend=backend, dtype=dtype, device=device, options=options
@@ -188,11 +183,7 @@ def encode_and_identity(
     how: Any = {"prompt": prompt, "batch_tokens": batch_tokens, "normalize": True}
     identity = ""
     if identified:
-        options, left = backend_settings(settings, backend)
-        if left:
-            raise ConfigError(
-                f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
-            )
+        options = _backend_options(settings, backend)
         encoder, info = load_encoder(model, **choices, options=options)
         facts = [info.identity or info.name, *info.overrides, prompt_text(encoder, prompt)]
         identity = " ".join(facts).strip()
@@ -239,6 +230,16 @@ def backend_settings(settings: Sequence[str], backend: str) -> tuple[dict[str, A
     return dict(own.get(label, {})), left
 
 
+def _backend_options(settings: Sequence[str], backend: str) -> dict[str, Any]:
+    """``backend_settings`` where there are no tasks that could have options."""
+    options, left = backend_settings(settings, backend)
+    if left:
+        raise ConfigError(
+            f"--set {left[0]}: expected BACKEND.OPTION=VALUE, e.g. openai.dimensions=256"
+        )
+    return options
+
+
 def model_name(model: str) -> str:
     """``runs/ems/best`` -> ``ems-best``.
 
@@ -255,26 +256,17 @@ def model_name(model: str) -> str:
 
 
 def _check(
-    backend: str,
-    takes: Sequence[str] | Any,
-    pooling: str | None,
-    dtype: str | None,
-    device: str | None,
-    dim: int | None,
+    backend: str, takes: Collection[str], *, device: str | None, **choice: str | int | None
 ) -> None:
-    if pooling is not None:
-        check_choice("pooling", pooling, get_args(PoolingMode))
-    if dtype is not None:
-        check_choice("dtype", dtype, COMPUTE_DTYPES)
-    for option, value in {"pooling": pooling, "dtype": dtype, "device": device, "dim": dim}.items():
-        if value is not None and option not in takes:
+    known = {"pooling": get_args(PoolingMode), "dtype": COMPUTE_DTYPES}
+    for option, value in {**choice, "device": device}.items():
+        if value is None:
+            continue
+        if option in known:
+            check_choice(option, str(value), known[option])
+        if option not in takes:
             raise ConfigError(
                 f"the backend {backend} brings its own {option}; drop the {option} option"
             )
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = " ".join(str(error).split())[:100]
-        raise ConfigError(
-            f"device {device!r} can't be used here ({reason}); drop the option or say cpu"
-        ) from error
+    if device is not None:
+        choose_device(device)

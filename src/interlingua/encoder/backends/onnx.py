@@ -22,13 +22,18 @@ from interlingua.encoder.directory import (
     read_json,
     read_settings,
 )
-from interlingua.encoder.encode import CPU_BATCH_TOKENS, EncodeReport, token_budget_batches
+from interlingua.encoder.encode import (
+    CPU_BATCH_TOKENS,
+    EncodeReport,
+    cut_ids,
+    token_budget_batches,
+)
 from interlingua.encoder.locate import locate
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.pooling import POOLING_MODES, HiddenStates, PoolingMode
 from interlingua.encoder.schema import ANY_CONFIG, TOKENIZER
 from interlingua.encoder.static_directory import static_folder, static_settings
-from interlingua.encoder.vocabulary import Vocabulary, truncate
+from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, TaskError, import_extra
 from interlingua.files import sha256_file
 
@@ -139,16 +144,8 @@ class OnnxEncoder(ForeignEncoder):
         return found
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
-        vocabulary = self._vocabulary
-        limit = self.settings.max_tokens
-        # One token more than the limit is requested: its presence shows that a text is cut.
-        ids = vocabulary.encode([prompt + text for text in texts], max_tokens=limit + 1)
-        report.max_tokens = limit
-        for row, found in enumerate(ids):
-            if len(found) > limit:
-                ids[row] = truncate(found, limit, closing_tokens=vocabulary.closing_tokens)
-                report.cut_rows.append(report.texts + row)
-        report.tokens += sum(map(len, ids))
+        prompted = [prompt + text for text in texts]
+        ids = cut_ids(self._vocabulary, prompted, self.settings.max_tokens, report)
         if self.info.device == "cpu":
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
         # The width may be known only with the first vector, so they are kept one by one.

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from interlingua.encoder.backends.foreign import Choices, ForeignEncoder
 from interlingua.encoder.directory import EncodingSettings, read_json
-from interlingua.encoder.encode import DTYPES, Dtype, EncodeReport
+from interlingua.encoder.encode import DTYPES, EncodeReport
 from interlingua.encoder.locate import locate
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.encoder.schema import ANYTHING, MODULES
@@ -27,9 +27,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
 
     Args:
         model: a directory, or ``hf:owner/name``.
-        name: as results call it.
-        dtype: float32, bfloat16 or float16 to compute in.
-        device: a torch device.
+        choices: name, dtype (float32, bfloat16 or float16), device.
 
     Raises:
         ConfigError: the dtype is int8.
@@ -40,12 +38,12 @@ class SentenceTransformersEncoder(ForeignEncoder):
 
     takes = ("dtype", "device")
 
-    def __init__(
-        self, model: str, *, name: str, dtype: Dtype | None = None, device: str = "cpu"
-    ) -> None:
+    def __init__(self, model: str, choices: Choices) -> None:
+        self.own_options(choices, "sentence-transformers")
         sentence_transformers = import_extra(
             "sentence_transformers", package="sentence-transformers", extra="sentence-transformers"
         )
+        dtype = choices.dtype
         if dtype not in (None, *DTYPES):
             raise ConfigError(f"sentence-transformers computes in {', '.join(DTYPES)}, got {dtype}")
         options = {}
@@ -57,7 +55,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
         # No such model, a broken one, modules that the library lacks: each raises another kind.
         try:
             self._model: Any = sentence_transformers.SentenceTransformer(
-                str(folder), device=device, model_kwargs=options, trust_remote_code=False
+                str(folder), device=choices.device, model_kwargs=options, trust_remote_code=False
             )
         except Exception as error:
             reason = " ".join(str(error).split())[:200]
@@ -82,7 +80,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
         self._limit: int | None = self._model.max_seq_length
         self.counts_tokens = self._limit is not None and hasattr(self._model.tokenizer, "pad")
         self.info = ModelInfo(
-            name=name,
+            name=choices.name,
             digest=weights_digest(self._model.state_dict()),
             library=f"sentence-transformers {sentence_transformers.__version__}",
             dim=self.dim,
@@ -97,8 +95,7 @@ class SentenceTransformersEncoder(ForeignEncoder):
     @classmethod
     def load(cls, model: str, choices: Choices) -> SentenceTransformersEncoder:
         """See ``ForeignEncoder.load``."""
-        cls.own_options(choices, "sentence-transformers")
-        return cls(model, name=choices.name, dtype=choices.dtype, device=choices.device)
+        return cls(model, choices)
 
     def _embed(self, texts: list[str], prompt: str, batch_tokens: int, report: EncodeReport) -> Any:
         # The library says nothing of what it cuts, so the texts are tokenized a second time.
