@@ -10,6 +10,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
+from tests.encoder.shapes import tiny_encoder
 
 SENTENCES = [
     "The cat sits on the mat.",
@@ -65,17 +66,16 @@ def encoder(plain_vocabulary):
 @pytest.fixture
 def framed_encoder(framed_vocabulary):
     """A BERT with special tokens around each text."""
-    torch.manual_seed(1)
-    config = BackboneConfig(
-        vocab_size=framed_vocabulary.size,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=64,
-        type_vocab_size=2,
-    )
-    return Encoder.from_scratch(config, framed_vocabulary).eval()
+    shape = {"num_hidden_layers": 2, "max_position_embeddings": 64, "type_vocab_size": 2}
+    return tiny_encoder(framed_vocabulary, seed=1, **shape)
+
+
+@pytest.fixture
+def set_threads():
+    """``torch.set_num_threads`` for one test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import torch
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import Backbone, BackboneConfig
 from interlingua.encoder.directory import read_directory
+from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.families import FAMILIES
 
 MODERNBERT = {
@@ -99,6 +100,13 @@ def tiny_backbone(scheme="torch", *, noise=0.1, vocab_size=100, **shape):
         if parameter.dim() == 1:
             parameter.data.add_(noise * torch.randn_like(parameter))
     return backbone.eval()
+
+
+def tiny_encoder(vocabulary, pooling="mean", *, seed=0, **shape):
+    """An encoder of random weights, in evaluation mode."""
+    torch.manual_seed(seed)
+    config = BackboneConfig(vocab_size=vocabulary.size, **{**SIZES, **shape})
+    return Encoder.from_scratch(config, vocabulary, pooling).eval()
 
 
 def states_of(form, batch):

@@ -117,16 +117,12 @@ def test_bfloat16_is_nearer_to_float32_than_torch_is(random_batch, both):
 
 
 @needs_kernel
-def test_threads_share_the_work_and_change_nothing_but_the_order_of_sums(random_batch, both):
+def test_threads_share_the_work_and_change_nothing_but_the_order_of_sums(random_batch, set_threads):
     backbone, batch = backbone_with(dropout=0.1), random_batch(LENGTHS * 12)
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
-        several = states_and_gradients(backbone, batch)
-        torch.set_num_threads(1)
-        alone = states_and_gradients(backbone, batch)
-    finally:
-        torch.set_num_threads(threads)
+    set_threads(3)
+    several = states_and_gradients(backbone, batch)
+    set_threads(1)
+    alone = states_and_gradients(backbone, batch)
     assert torch.equal(several[0], alone[0])
     assert 0 < max(distances(several, alone)) < 1e-5
 

@@ -12,26 +12,20 @@ import torch
 
 from interlingua.batches.sentences import split
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from tests.encoder.conftest import tiny_vocabulary
-
-SIZES = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 128,
-}
+from tests.encoder.shapes import tiny_encoder
 
 
 def encoder_of(*, dropout=0.0, dtype=torch.float64, pooling="mean"):
-    torch.manual_seed(0)
-    vocabulary = tiny_vocabulary(frame=True)
-    rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    config = BackboneConfig(
-        vocab_size=vocabulary.size, max_position_embeddings=32, **SIZES, **rates
-    )
-    return Encoder.from_scratch(config, vocabulary, pooling).to(dtype).train()
+    shape = {
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 128,
+        "max_position_embeddings": 32,
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
+    }
+    return tiny_encoder(tiny_vocabulary(frame=True), pooling, **shape).to(dtype).train()
 
 
 def sentences(count):
@@ -55,14 +49,6 @@ def gradients(encoder, loss):
         for name, weight in encoder.named_parameters()
         if weight.grad is not None
     }
-
-
-def assert_same_but_for_the_look_up(found, expected):
-    """Bit for bit, but the rows of the word embeddings, which are looked up once here and for each
-    part there."""
-    table = "backbone.word_embeddings.weight"
-    assert all(torch.equal(found[name], expected[name]) for name in expected.keys() - {table})
-    torch.testing.assert_close(found[table], expected[table])
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
@@ -94,19 +80,27 @@ def test_token_states_and_their_gradients_are_the_plain_ones():
         torch.testing.assert_close(gradient, expected[name], rtol=1e-10, atol=1e-12)
 
 
-def test_with_dropout_it_is_bit_for_bit_the_same_parts_held_at_once():
-    encoder, batch = encoder_of(dropout=0.3, dtype=torch.float32), sentences(12)
-    torch.manual_seed(5)
-    plain = contrast(torch.cat([encoder(part) for part in split(batch, 5)]))
-    after = torch.rand(3)
-    expected = gradients(encoder, plain)
+@pytest.mark.parametrize(("dropout", "autocast"), [(0.3, False), (0.0, True)])
+def test_it_is_bit_for_bit_the_same_parts_held_at_once(dropout, autocast):
+    """With dropout, and under autocast, which is remembered for the second pass."""
+    encoder, batch = encoder_of(dropout=dropout, dtype=torch.float32), sentences(12)
+
+    def computed(embed):
+        torch.manual_seed(5)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            loss = contrast(embed())
+        # Outside of autocast, as in the loop.
+        return loss, torch.rand(3), gradients(encoder, loss)
+
+    plain, after, expected = computed(lambda: torch.cat([encoder(p) for p in split(batch, 5)]))
     encoder.gradcache_sentences = 5
-    torch.manual_seed(5)
-    loss = contrast(encoder(batch))
-    assert torch.equal(torch.rand(3), after)
-    found = gradients(encoder, loss)
+    loss, drawn, found = computed(lambda: encoder(batch))
     assert torch.equal(loss, plain)
-    assert_same_but_for_the_look_up(found, expected)
+    assert torch.equal(drawn, after)
+    # But for the rows of word embeddings, which are looked up once here and for each part there.
+    table = "backbone.word_embeddings.weight"
+    assert all(torch.equal(found[name], expected[name]) for name in expected.keys() - {table})
+    torch.testing.assert_close(found[table], expected[table])
 
 
 def test_the_second_pass_leaves_the_random_numbers_where_they_were():
@@ -116,20 +110,6 @@ def test_the_second_pass_leaves_the_random_numbers_where_they_were():
     state = torch.get_rng_state()
     loss.backward()
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_bfloat16_autocast_is_remembered():
-    encoder, batch = encoder_of(dtype=torch.float32), sentences(12)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        plain = contrast(torch.cat([encoder(part) for part in split(batch, 5)]))
-    expected = gradients(encoder, plain)
-    encoder.gradcache_sentences = 5
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = contrast(encoder(batch))
-    assert torch.equal(loss, plain)
-    assert_same_but_for_the_look_up(
-        gradients(encoder, loss), expected
-    )  # outside of autocast, as in the loop
 
 
 @torch.no_grad()

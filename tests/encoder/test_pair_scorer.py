@@ -7,12 +7,12 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from interlingua.batches.tokens import TokenBatch
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.pair_scorer import PairHead, PairScorer, PairTemplate
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.weights import to_huggingface_names
 from interlingua.errors import CheckpointError, ConfigError
+from tests.encoder.shapes import tiny_encoder
 
 WORDS = [f"w{index}" for index in range(30)]
 TEXTS = (["w1", "w2 w3 w4 w5", "w6 w7"], ["w8 w9 w10", "w11", "w12 w13 w14 w15"])
@@ -38,20 +38,20 @@ XLMR = ("<s> $A </s>", "<s> $A </s> </s> $B </s>")
 BERT = ("<s> $A </s>", "<s> $A </s> $B </s>")
 
 
-def scorer(template=XLMR, **options):
-    torch.manual_seed(0)
-    own = vocabulary(*template)
-    config = BackboneConfig(
-        vocab_size=own.size,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=24,
-        max_position_embeddings=20,
-        model_type="xlm-roberta",
-        layer_norm_eps=1e-5,
-    )
-    return PairScorer(Encoder.from_scratch(config, own), **options).eval()
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 20,
+    "layer_norm_eps": 1e-5,
+}
+
+
+def scorer(**options):
+    return PairScorer(
+        tiny_encoder(vocabulary(*XLMR), model_type="xlm-roberta", **SIZES), **options
+    ).eval()
 
 
 def sides(own):
@@ -85,15 +85,10 @@ def test_it_is_the_classification_model_of_transformers():
     model = scorer()
     config = transformers.XLMRobertaConfig(
         vocab_size=model.encoder.backbone.config.vocab_size,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=24,
-        max_position_embeddings=20,
         type_vocab_size=1,
-        layer_norm_eps=1e-5,
         pad_token_id=0,
         num_labels=1,
+        **SIZES,
     )
     peer = transformers.XLMRobertaForSequenceClassification(config).eval()
     weights = to_huggingface_names(
