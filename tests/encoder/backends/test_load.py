@@ -26,18 +26,9 @@ from interlingua.errors import CheckpointError, ConfigError
         ({"pooling": "sum"}, "pooling 'sum'"),
         ({"device": "toaster"}, "device 'toaster'"),
         ({"device": "cuda:77"}, "device 'cuda:77'"),
-        (
-            {"pooling": "cls", "backend": "sentence-transformers"},
-            "sentence-transformers .* own pooling",
-        ),
-        (
-            {"dtype": "float16", "backend": "function"},
-            "function .* own dtype",
-        ),
-        (
-            {"device": "cpu", "backend": "vectors"},
-            "vectors .* own device",
-        ),
+        ({"pooling": "cls", "backend": "sentence-transformers"}, "transformers .* own pooling"),
+        ({"dtype": "float16", "backend": "function"}, "function .* own dtype"),
+        ({"device": "cpu", "backend": "vectors"}, "vectors .* own device"),
         ({"dim": 8, "backend": "onnx"}, "onnx .* own dim"),
         ({"options": {"threads": 2}}, "--set interlingua: unknown key 'threads'"),
     ],
@@ -83,37 +74,27 @@ def test_the_run_that_made_the_model_is_known(prompted, tmp_path):
         '{"kind": "final", "step": 9, "exposure": {"deu_Latn-eng_Latn": 90}}\n'
     )
     training = load_encoder(str(run / "best"))[1].training
-    assert {key: training[key] for key in ("method", "seed", "step", "pairs")} == {
-        "method": "ems",
-        "seed": 4,
-        "step": 9,
-        "pairs": 90,
-    }
+    expected = {"method": "ems", "seed": 4, "step": 9, "pairs": 90}
+    assert {key: training[key] for key in expected} == expected
     assert load_encoder(prompted)[1].training is None
 
 
-PLAIN = {
-    "backend": "interlingua",
-    "dtype": None,
-    "device": "cpu",
-    "settings": (),
-    "prompt": None,
-    "batch_tokens": 100,
-}
+PLAIN = {"backend": "interlingua", "dtype": None, "device": "cpu", "settings": ()}
+PLAIN |= {"prompt": None, "batch_tokens": 100}
 
 
 def test_vectors_and_what_tells_the_model(prompted):
     texts = ["de1 de2", "en3"]
-    encode, identity = encode_and_identity(str(prompted), **PLAIN)
+    encode, identity = encode_and_identity(prompted, **PLAIN)
     expected = Encoder.load(prompted).encode(texts)
     np.testing.assert_array_equal(encode(texts), expected)
-    assert identity != encode_and_identity(str(prompted), **PLAIN | {"prompt": "ru1 "})[1]
-    assert identity != encode_and_identity(str(prompted), **PLAIN | {"dtype": "bfloat16"})[1]
-    encode, nothing = encode_and_identity(str(prompted), **PLAIN, identified=False)
+    assert identity != encode_and_identity(prompted, **PLAIN | {"prompt": "ru1 "})[1]
+    assert identity != encode_and_identity(prompted, **PLAIN | {"dtype": "bfloat16"})[1]
+    encode, nothing = encode_and_identity(prompted, **PLAIN, identified=False)
     np.testing.assert_array_equal(encode(texts), expected)
     assert nothing == ""
     with pytest.raises(ConfigError, match=r"--set a\.b=1: expected BACKEND\.OPTION=VALUE"):
-        encode_and_identity(str(prompted), **PLAIN | {"settings": ["a.b=1"]})
+        encode_and_identity(prompted, **PLAIN | {"settings": ["a.b=1"]})
 
 
 def test_a_model_that_goes_by_its_name_is_loaded_once_where_it_works(prompted, monkeypatch):
@@ -124,14 +105,14 @@ def test_a_model_that_goes_by_its_name_is_loaded_once_where_it_works(prompted, m
     monkeypatch.chdir(Path(prompted).parent)
     load._kept.cache_clear()
     encode, identity = encode_and_identity(Path(prompted).name, **PLAIN, elsewhere=True)
-    assert identity == encode_and_identity(str(prompted), **PLAIN)[1]
+    assert identity == encode_and_identity(prompted, **PLAIN)[1]
     monkeypatch.chdir("/")  # another machine's working directory
     sent = pickle.loads(pickle.dumps(encode))
     for _ in range(2):
         np.testing.assert_array_equal(sent(texts), Encoder.load(prompted).encode(texts))
-    assert loaded == [(str(prompted),)]
+    assert loaded == [(prompted,)]
     np.testing.assert_array_equal(
-        encode_by_name(texts, model=str(prompted), device="cpu", normalize=False),
+        encode_by_name(texts, model=prompted, device="cpu", normalize=False),
         Encoder.load(prompted).encode(texts, normalize=False),
     )
     load._kept.cache_clear()

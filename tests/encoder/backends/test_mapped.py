@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,45 +37,48 @@ def test_vectors_are_scaled_mapped_and_scaled(language_map):
 
 
 def test_identity_tells_maps_of_one_encoder_apart(language_map):
-    base = FunctionEncoder(counts, name="counts", identity="counts 1")
-    project = MappedEncoder(base, fit_language_map(language_map), name="m").info.identity
-    center = MappedEncoder(base, fit_language_map(language_map, "center"), name="m").info.identity
+    identities = []
+    for identity, kind in (("counts 1", "project"), ("counts 1", "center"), (None, "project")):
+        base = FunctionEncoder(counts, name="counts", identity=identity)
+        mapped = MappedEncoder(base, fit_language_map(language_map, kind), name="m")
+        identities.append(mapped.info.identity)
+    project, center, unknown = identities
     assert project != center
-    assert (
-        MappedEncoder(
-            FunctionEncoder(counts), fit_language_map(language_map), name="m"
-        ).info.identity
-        is None
-    )
+    assert unknown is None
 
 
-def test_damaged_folder_or_shift_is_refused(language_map, tmp_path, monkeypatch):
+@pytest.fixture
+def write_folder(tmp_path, monkeypatch):
+    """Writes a mapped encoder of a function whose module leaves a file where it is imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "stranger", raising=False)
+
+    def write(language_map, backend="function"):
+        Path("stranger.py").write_text(
+            "__import__('pathlib').Path('ran').touch()\n"
+            "def embed(texts): return [[1.0, 0.0, 0.0] for _ in texts]\n"
+        )
+        described = {"model": "stranger:embed", "backend": backend, "options": {}}
+        Path(MAPPED_FILE).write_text(json.dumps(described))
+        write_map(language_map, MAP_FILE)
+
+    return write
+
+
+def test_damaged_folder_or_shift_is_refused(language_map, tmp_path, write_folder):
     with pytest.raises(CheckpointError, match=MAPPED_FILE):
         load_encoder(str(tmp_path), backend="mapped")
-    (tmp_path / "counting.py").write_text(
-        "def embed(texts): return [[1.0, 0.0, 0.0] for _ in texts]\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    described = {"model": "counting:embed", "backend": "function", "options": {}}
-    (tmp_path / MAPPED_FILE).write_text(json.dumps(described))
-    write_map(fit_language_map(language_map, "shift"), tmp_path / MAP_FILE)
+    write_folder(fit_language_map(language_map, "shift"))
     with pytest.raises(ConfigError, match="language of every"):
         load_encoder(str(tmp_path), backend="mapped", options={"trust": True})
 
 
 @pytest.mark.parametrize("backend", ["function", "openai"])
 def test_code_that_a_folder_names_runs_only_if_it_is_trusted(
-    language_map, tmp_path, monkeypatch, backend
+    language_map, tmp_path, write_folder, backend
 ):
     """The folder may be a stranger's, and any importable module may be named in it."""
-    (tmp_path / "stranger.py").write_text(
-        "__import__('pathlib').Path('ran').touch()\ndef embed(texts): return [[1.0, 0.0, 0.0] for"
-        " _ in texts]\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    described = {"model": "stranger:embed", "backend": backend, "options": {}}
-    (tmp_path / MAPPED_FILE).write_text(json.dumps(described))
-    write_map(fit_language_map(language_map), tmp_path / MAP_FILE)
+    write_folder(fit_language_map(language_map), backend)
     with pytest.raises(
         ConfigError, match=r"'stranger:embed' of the backend .* --set mapped\.trust=true"
     ):

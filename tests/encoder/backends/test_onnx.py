@@ -18,27 +18,42 @@ pytest.importorskip("onnxruntime")
 TEXTS = ["de1 de2", "en7 en8 en9 de3", "", "de5", "ru1 " * 130]
 
 
+helper, kind = onnx.helper, onnx.TensorProto
+
+
+def info_of(name, shape, of=kind.FLOAT):
+    return helper.make_tensor_value_info(name, of, shape)
+
+
+def save_graph(path, nodes, outputs, *, inputs=("input_ids",), **constants):
+    """A graph of texts: ``nodes`` are the arguments of ``make_node``."""
+    made = [helper.make_node(*arguments, **options) for *arguments, options in nodes]
+    puts = [info_of(name, ["b", "t"], kind.INT64) for name in inputs]
+    weights = [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(made, "graph", puts, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, path)
+
+
 def write_graph(path, table, *, pooled=None, inputs=("input_ids", "attention_mask"), width=None):
     """A graph that gives as token states rows of a table.
 
     ``pooled`` names a second output, the mean over all positions.
     """
-    helper, kind = onnx.helper, onnx.TensorProto
-    weights = onnx.numpy_helper.from_array(table, "table")
-    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])]
-    outputs = [helper.make_tensor_value_info("last_hidden_state", kind.FLOAT, ["b", "t", width])]
+    states = "last_hidden_state"
+    nodes = [("Gather", ["table", "input_ids"], [states], {})]
+    outputs = [info_of(states, ["b", "t", width])]
     if pooled:
-        nodes.append(
-            helper.make_node("ReduceMean", ["last_hidden_state"], [pooled], axes=[1], keepdims=0)
-        )
-        outputs.append(helper.make_tensor_value_info(pooled, kind.FLOAT, ["b", width]))
+        nodes.append(("ReduceMean", [states], [pooled], {"axes": [1], "keepdims": 0}))
+        outputs.append(info_of(pooled, ["b", width]))
     if len(inputs) > 1:  # every declared input is to be used
-        nodes.append(helper.make_node("Cast", [inputs[1]], ["unused"], to=kind.FLOAT))
-    puts = [helper.make_tensor_value_info(name, kind.INT64, ["b", "t"]) for name in inputs]
-    graph = helper.make_graph(nodes, "states", puts, outputs, [weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    onnx.save(model, path)
+        nodes.append(("Cast", [inputs[1]], ["unused"], {"to": kind.FLOAT}))
+    save_graph(path, nodes, outputs, inputs=inputs, table=table)
+
+
+def load(folder, **options):
+    return load_encoder(str(folder), backend="onnx", **options)
 
 
 @pytest.fixture
@@ -66,15 +81,13 @@ def by_hand(vocabulary, table, mode):
 
 @pytest.mark.parametrize("pooling", [None, "cls", "max", "mean"])
 def test_token_states_are_pooled_without_padding(folder, word_vocabulary, table, pooling):
-    encoder, info = load_encoder(str(folder), backend="onnx", pooling=pooling)
+    encoder, info = load(folder, pooling=pooling)
     report = EncodeReport()
     found = encoder.encode(TEXTS, batch_tokens=130, report=report)
     assert np.allclose(found, by_hand(word_vocabulary, table, pooling or "mean"), atol=1e-6)
     assert (list(report.cut_rows), report.texts, report.max_tokens) == ([4], 5, 120)
-    assert (info.pooling, info.pooling_from) == (
-        pooling or "mean",
-        "requested" if pooling else "model",
-    )
+    assert info.pooling == (pooling or "mean")
+    assert info.pooling_from == ("requested" if pooling else "model")
     assert (info.max_tokens, info.normalized, info.device) == (120, True, "cpu")
     assert set(encoder.poolings(TEXTS)) == {"cls", "mean", "max"}
     assert np.allclose(
@@ -85,38 +98,34 @@ def test_token_states_are_pooled_without_padding(folder, word_vocabulary, table,
 
 def test_a_directory_that_says_nothing_is_pooled_by_the_mean(folder):
     (folder / "modules.json").unlink()
-    info = load_encoder(str(folder), backend="onnx")[1]
+    info = load(folder)[1]
     assert (info.pooling, info.pooling_from, info.normalized) == ("mean", "assumed", False)
 
 
 def test_a_graph_that_pools_is_taken_at_its_word(folder, table):
     write_graph(folder / "model.onnx", table, pooled="sentence_embedding", width=6)
-    encoder, info = load_encoder(str(folder), backend="onnx")
+    encoder, info = load(folder)
     assert (info.pooling, info.pooling_from, info.dim) == ("in the graph", "model", 6)
     ids = encoder._vocabulary.encode(["de1 de2"])[0]
     expected = table[ids].mean(0)
     assert np.allclose(encoder.encode(["de1 de2"]), expected / np.linalg.norm(expected), atol=1e-6)
     assert encoder.poolings(["de1"]) == {}
-    assert load_encoder(str(folder), backend="onnx", pooling="max")[1].pooling == "max"
+    assert load(folder, pooling="max")[1].pooling == "max"
 
 
 def test_berts_pooler_is_no_sentence_vector(folder, table):
     write_graph(folder / "model.onnx", table, pooled="pooler_output")
-    assert load_encoder(str(folder), backend="onnx")[1].pooling == "mean"
+    assert load(folder)[1].pooling == "mean"
 
 
 def test_the_file_and_the_digest(folder, table):
     write_graph(folder / "onnx" / "small.onnx", table / 2)
-    info = load_encoder(str(folder), backend="onnx", options={"file": "onnx/small.onnx"})[1]
-    first = load_encoder(str(folder), backend="onnx")[1]
+    info = load(folder, options={"file": "onnx/small.onnx"})[1]
+    first = load(folder)[1]
     assert info.overrides == ("onnx.file=onnx/small.onnx",)
-    assert (
-        info.digest
-        != first.digest
-        == load_encoder(str(folder), backend="onnx", pooling="cls")[1].digest
-    )
+    assert info.digest != first.digest == load(folder, pooling="cls")[1].digest
     (folder / "onnx" / "model.onnx_data").write_bytes(b"weights")
-    assert load_encoder(str(folder), backend="onnx")[1].digest != first.digest
+    assert load(folder)[1].digest != first.digest
 
 
 def test_limits_without_a_config(folder):
@@ -124,29 +133,20 @@ def test_limits_without_a_config(folder):
         (folder / name).unlink()
     said = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps({**said, "model_max_length": 7}))
-    assert load_encoder(str(folder), backend="onnx")[1].max_tokens == 7
+    assert load(folder)[1].max_tokens == 7
     (folder / "tokenizer_config.json").unlink()
-    assert load_encoder(str(folder), backend="onnx")[1].max_tokens == 512
+    assert load(folder)[1].max_tokens == 512
 
 
 def test_a_graph_with_only_vectors_cant_be_pooled_otherwise(folder, table):
-    helper, kind = onnx.helper, onnx.TensorProto
     nodes = [
-        helper.make_node("Gather", ["table", "input_ids"], ["states"]),
-        helper.make_node("ReduceMean", ["states"], ["vector"], axes=[1], keepdims=0),
+        ("Gather", ["table", "input_ids"], ["states"], {}),
+        ("ReduceMean", ["states"], ["vector"], {"axes": [1], "keepdims": 0}),
     ]
-    puts = [helper.make_tensor_value_info("input_ids", kind.INT64, ["b", "t"])]
-    outputs = [helper.make_tensor_value_info("vector", kind.FLOAT, ["b", 6])]
-    graph = helper.make_graph(
-        nodes, "g", puts, outputs, [onnx.numpy_helper.from_array(table, "table")]
-    )
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
-        folder / "model.onnx",
-    )
-    assert load_encoder(str(folder), backend="onnx")[1].pooling == "in the graph"
+    save_graph(folder / "model.onnx", nodes, [info_of("vector", ["b", 6])], table=table)
+    assert load(folder)[1].pooling == "in the graph"
     with pytest.raises(ConfigError, match="pools by itself"):
-        load_encoder(str(folder), backend="onnx", pooling="cls")
+        load(folder, pooling="cls")
 
 
 @pytest.mark.parametrize(
@@ -169,45 +169,37 @@ def test_a_graph_with_only_vectors_cant_be_pooled_otherwise(folder, table):
 def test_graphs_that_cant_be_used_are_one_line(folder, table, spoil, message):
     spoil(folder, table)
     with pytest.raises(CheckpointError, match=message) as error:
-        load_encoder(str(folder), backend="onnx")
+        load(folder)
     assert "\n" not in str(error.value)
 
 
 def test_no_onnxruntime(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[onnx\]'"):
-        load_encoder(str(folder), backend="onnx")
+        load(folder)
 
 
 WILD = {
-    "shape that fails": ("Reshape", [7, 777]),
-    "fewer vectors than texts": ("Reshape", [1, -1]),
-    "a memory of terabytes": ("ConstantOfShape", [4, 1 << 40]),
-    "no numbers": ("Cast", None),
+    "shape that fails": ("Reshape", ["numbers", "shape"], [7, 777]),
+    "fewer vectors than texts": ("Reshape", ["numbers", "shape"], [1, -1]),
+    "a memory of terabytes": ("ConstantOfShape", ["shape"], [4, 1 << 40]),
+    "no numbers": ("Cast", ["numbers"], [1]),
 }
 
 
 @pytest.mark.parametrize("name", list(WILD))
 def test_a_graph_that_gives_something_else_is_one_line(name, folder):
-    helper, kind = onnx.helper, onnx.TensorProto
-    operator, shape = WILD[name]
-    constants = [] if shape is None else [onnx.numpy_helper.from_array(np.array(shape), "shape")]
-    given = {"Reshape": ["numbers", "shape"], "ConstantOfShape": ["shape"], "Cast": ["numbers"]}[
-        operator
-    ]
-    options = {"to": kind.STRING} if operator == "Cast" else {}
+    operator, given, shape = WILD[name]
+    options, type_of_output = {}, kind.FLOAT
+    if operator == "Cast":
+        options, type_of_output = {"to": kind.STRING}, kind.STRING
     nodes = [
-        helper.make_node("Cast", ["input_ids"], ["numbers"], to=kind.FLOAT),
-        helper.make_node(operator, given, ["sentence_embedding"], **options),
+        ("Cast", ["input_ids"], ["numbers"], {"to": kind.FLOAT}),
+        (operator, given, ["sentence_embedding"], options),
     ]
-    put = helper.make_tensor_value_info("input_ids", kind.INT64, ["b", "t"])
-    out = helper.make_tensor_value_info(
-        "sentence_embedding", kind.STRING if options else kind.FLOAT, ["b", "d"]
-    )
-    graph = helper.make_graph(nodes, "wild", [put], [out], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    onnx.save(model, folder / "onnx" / "model.onnx")
-    encoder, _ = load_encoder(str(folder), backend="onnx")
+    output = info_of("sentence_embedding", ["b", "d"], type_of_output)
+    save_graph(folder / "onnx" / "model.onnx", nodes, [output], shape=np.array(shape))
+    encoder, _ = load(folder)
     with pytest.raises(TaskError, match=r"model\.onnx: ") as caught:
         encoder.encode(["de1 de2", "en7 en8"])
     assert "\n" not in str(caught.value)

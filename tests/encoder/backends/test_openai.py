@@ -33,18 +33,17 @@ class Endpoint:
             return self.failures.pop(0)
         if self.answer is not None:
             return 200, {}, self.answer
-        rows = [vector(text, asked.get("dimensions", 4)) for text in asked["input"]]
-        as_base64 = asked["encoding_format"] == "base64"
-        data = [
-            {
-                "index": i,
-                "embedding": base64.b64encode(row.tobytes()).decode()
-                if as_base64
-                else row.tolist(),
-            }
-            for i, row in enumerate(rows)
-        ]
+        data = []
+        for index, text in enumerate(asked["input"]):
+            row = vector(text, asked.get("dimensions", 4))
+            embedding = row.tolist()
+            if asked["encoding_format"] == "base64":
+                embedding = base64.b64encode(row.tobytes()).decode()
+            data.append({"index": index, "embedding": embedding})
         return 200, {}, json.dumps({"object": "list", "data": data[::-1]})
+
+    def encoder(self, **options):
+        return OpenAIEncoder("m", options=OpenAIOptions(**{"base_url": self.url, **options}))
 
 
 @pytest.fixture
@@ -123,7 +122,7 @@ def test_key_width_prompt_and_empty_texts(endpoint, monkeypatch):
 
 def test_what_may_pass_is_tried_again(endpoint, pauses):
     endpoint.failures = [(429, {"Retry-After": "7"}, "{}"), (503, {}, "busy"), (500, {}, "")]
-    encoder = OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url))
+    encoder = endpoint.encoder()
     assert np.array_equal(encoder.encode(["a"]), vector("a")[None])
     assert len(endpoint.requests) == 4
     assert pauses[0] == 7
@@ -146,27 +145,19 @@ def test_what_cant_pass_is_one_line_at_once(endpoint, pauses, monkeypatch, failu
     monkeypatch.setenv("OPENAI_API_KEY", "k-77")
     endpoint.failures = [failure]
     with pytest.raises(TaskError, match=message):
-        OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url)).encode(["a"])
+        endpoint.encoder().encode(["a"])
     assert (len(endpoint.requests), pauses) == (1, [])
-
-
-def test_it_gives_up_in_the_end(endpoint, pauses):
-    endpoint.failures = [(503, {}, '{"error": "loading"}')] * 9
-    options = OpenAIOptions(base_url=endpoint.url, retries=2)
-    with pytest.raises(TaskError, match=r"3 tries \(loading\)"):
-        OpenAIEncoder("m", options=options).encode(["a"])
-    assert len(pauses) == 2
 
 
 def test_what_never_answered_is_not_waited_for_again(endpoint, pauses):
     """But what did is: a suite may outlast an endpoint's restart."""
-    endpoint.failures = [(503, {}, "loading")] * 2
-    dead = OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url, retries=1))
+    endpoint.failures = [(503, {}, '{"error": "loading"}')] * 3
+    dead = endpoint.encoder(retries=2)
     for _ in range(2):
-        with pytest.raises(TaskError, match=r"2 tries \(loading\)"):
+        with pytest.raises(TaskError, match=r"3 tries \(loading\)"):
             dead.encode(["a"])
-    assert (len(endpoint.requests), len(pauses)) == (2, 1)
-    alive = OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url, retries=1))
+    assert (len(endpoint.requests), len(pauses)) == (3, 2)
+    alive = endpoint.encoder(retries=1)
     alive.encode(["a"])
     endpoint.failures = [(503, {}, "loading")] * 2
     with pytest.raises(TaskError, match="in 2 tries"):
@@ -174,17 +165,21 @@ def test_what_never_answered_is_not_waited_for_again(endpoint, pauses):
     assert alive.encode(["b"]).shape == (1, 4)
 
 
-def test_too_slow_and_not_there(endpoint, pauses):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"retries": 0, "timeout_seconds": 0.05}, r"1 tries \(.*timed out\)"),
+        ({"retries": 1, "base_url": "http://127.0.0.1:9"}, r"in 2 tries \(.*refused"),
+        ({"base_url": "/v2"}, r"answered 404: .*base_url"),
+    ],
+)
+@pytest.mark.usefixtures("pauses")
+def test_too_slow_and_not_there(endpoint, options, message):
     endpoint.failures = [(200, {"slow": 0.5}, "{}")]
-    options = OpenAIOptions(base_url=endpoint.url, retries=0, timeout_seconds=0.05)
-    with pytest.raises(TaskError, match=r"1 tries \(.*timed out\)"):
-        OpenAIEncoder("m", options=options).encode(["a"])
-    with pytest.raises(TaskError, match=r"in 2 tries \(.*refused"):
-        OpenAIEncoder("m", options=OpenAIOptions(base_url="http://127.0.0.1:9", retries=1)).encode(
-            ["a"]
-        )
-    with pytest.raises(TaskError, match=r"answered 404: .*base_url"):
-        OpenAIEncoder("m", options=OpenAIOptions(base_url=f"{endpoint.url}/v2")).encode(["a"])
+    if options.get("base_url") == "/v2":
+        options = {"base_url": f"{endpoint.url}/v2"}
+    with pytest.raises(TaskError, match=message):
+        endpoint.encoder(**options).encode(["a"])
 
 
 @pytest.mark.parametrize(
@@ -201,7 +196,7 @@ def test_too_slow_and_not_there(endpoint, pauses):
 def test_an_answer_of_another_kind(endpoint, answer):
     endpoint.answer = answer
     with pytest.raises(TaskError, match="answered something else"):
-        OpenAIEncoder("m", options=OpenAIOptions(base_url=endpoint.url)).encode(["a"])
+        endpoint.encoder().encode(["a"])
 
 
 @pytest.mark.parametrize(
@@ -209,10 +204,7 @@ def test_an_answer_of_another_kind(endpoint, answer):
     [
         ({"base_url": "localhost:80"}, "base_url 'localhost:80'.* expected e.g. http"),
         ({"base_url": "file:///etc"}, "base_url"),
-        (
-            {"base_url": "http://me:pw@host/v1"},
-            r"password; .*\$OPENAI_API_KEY",
-        ),
+        ({"base_url": "http://me:pw@host/v1"}, r"password; .*\$OPENAI_API_KEY"),
         ({"batch_texts": 0}, "--set openai: batch_texts .* 1, got 0"),
         ({"encoding": "hex"}, "--set openai: encoding: 'hex' .*base64, float"),
     ],
@@ -224,8 +216,5 @@ def test_options_that_cant_be(options, message):
 
 def test_an_address_is_no_model_s_name():
     """What is to go to one's own endpoint would go to OpenAI's."""
-    with pytest.raises(
-        ConfigError,
-        match=r"openai\.base_url or \$OPENAI_BASE_URL",
-    ):
+    with pytest.raises(ConfigError, match=r"openai\.base_url or \$OPENAI_BASE_URL"):
         load_encoder("http://localhost:8080/v1", backend="openai")

@@ -71,24 +71,12 @@ def test_one_array_has_the_name_of_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (
-            lambda f: (f / "deu.txt").write_text("eins\n"),
-            r"deu.npy: 2 rows, but deu.txt has 1 lines",
-        ),
-        (
-            lambda f: (f / "deu.txt").write_text("1\n2\n3\n"),
-            r"deu.npy: 2 rows, but deu.txt has 3 lines",
-        ),
+        (lambda f: (f / "deu.txt").write_text("eins\n"), "deu.npy: 2 rows, but deu.txt has 1"),
+        (lambda f: (f / "deu.txt").write_text("1\n2\n3\n"), "deu.npy: 2 rows, but deu.txt has 3"),
         (lambda f: (f / "eng.txt").unlink(), "no eng.txt .*of eng"),
-        (
-            lambda f: np.save(f / "deu.npy", VECTORS[0]),
-            r"deu.npy: float32 of shape \(3,\)",
-        ),
+        (lambda f: np.save(f / "deu.npy", VECTORS[0]), r"deu.npy: float32 of shape \(3,\)"),
         (lambda f: np.save(f / "deu.npy", np.ones((2, 3), int)), "deu.npy: int64 of shape"),
-        (
-            lambda f: np.save(f / "deu.npy", np.ones((2, 4))),
-            "rest.npz: .*width 3, .*have 4",
-        ),
+        (lambda f: np.save(f / "deu.npy", np.ones((2, 4))), "rest.npz: .*width 3, .*have 4"),
         (lambda f: (f / "deu.npy").write_bytes(b"nonsense"), "deu.npy: not an array"),
         (lambda f: [path.unlink() for path in f.glob("*.np?")], "no .npy or .npz file here"),
     ],
