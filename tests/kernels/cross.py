@@ -23,16 +23,17 @@ NOT_HERE = 77
 """Exit status of a program with instructions that the processor lacks."""
 
 
-def flags_by_processor():
-    """What the build gives the compiler for each variant."""
+def build_script():
+    """The module that compiles the kernels of a wheel."""
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["hatch_build"] = module
     spec.loader.exec_module(module)
-    return module.VARIANTS
+    return module
 
 
-FLAGS = flags_by_processor()
+FLAGS = build_script().VARIANTS
+"""What the build gives the compiler, by processor and variant."""
 
 
 def find_emulator(machine):

@@ -51,21 +51,28 @@ def test_as_many_threads_as_pay(monkeypatch):
 
 @pytest.mark.skipif(library("training") is None, reason="needs the compiled kernel")
 def test_what_it_is_available_for():
-    kinds = {
-        dtype: available(torch.ones(1, dtype=dtype))
-        for dtype in (torch.float32, torch.bfloat16, torch.float64)
-    }
-    assert list(kinds.values()) == [True, True, False]
+    for dtype, expected in ((torch.float32, True), (torch.bfloat16, True), (torch.float64, False)):
+        assert available(torch.ones(1, dtype=dtype)) == expected
     assert not available(torch.ones(1, device="meta"))
 
 
-def test_want_of_memory_is_an_error(monkeypatch):
-    class Kernel:
-        @staticmethod
-        def attention(*arguments):
-            return 1
+@pytest.fixture
+def kernel(monkeypatch):
+    """Functions that do nothing; what they return is the kernel's attribute ``status``."""
 
-    monkeypatch.setattr(calls, "library", lambda name: Kernel)
+    class Kernel:
+        status = 0
+
+        def __getattr__(self, name):
+            return lambda *arguments: self.status
+
+    made = Kernel()
+    monkeypatch.setattr(calls, "library", lambda name: made)
+    return made
+
+
+def test_want_of_memory_is_an_error(kernel):
+    kernel.status = 1
     x = torch.ones(1)
     with pytest.raises(MemoryError, match="memory for attention"):
         call("attention", x, 3, 0, 1, x, x, x, x)
@@ -77,13 +84,10 @@ def kinds_in_c(name):
     See ``calls.FUNCTIONS``.
     """
     source = Path(calls.__file__).with_name("training.c").read_text(encoding="utf-8")
-    arguments = re.search(rf"^int {name}\(int64_t type, ([^)]*)\) {{", source, re.MULTILINE)[
-        1
-    ].split(",")
-    types = [
-        re.sub(r"const |\w+$", "", argument.strip()).replace(" ", "") for argument in arguments
-    ]
-    return "".join({"void*": "a", "float*": "f", "int64_t*": "i"}.get(kind, ".") for kind in types)
+    [arguments] = re.findall(rf"^int {name}\(int64_t type, ([^)]*)\) {{", source, re.MULTILINE)
+    letters = {"void*": "a", "float*": "f", "int64_t*": "i"}
+    types = [re.sub(r"const |\w+$| ", "", argument.strip()) for argument in arguments.split(",")]
+    return "".join(letters.get(kind, ".") for kind in types)
 
 
 @pytest.mark.parametrize("name", calls.FUNCTIONS)
@@ -101,13 +105,8 @@ def test_what_is_checked_is_what_the_c_source_says(name):
         None,
     ],
 )
-def test_no_address_of_another_type_or_place_goes_to_c(monkeypatch, bad):
-    class Kernel:
-        @staticmethod
-        def activation(*arguments):
-            return 0
-
-    monkeypatch.setattr(calls, "library", lambda name: Kernel)
+@pytest.mark.usefixtures("kernel")
+def test_no_address_of_another_type_or_place_goes_to_c(bad):
     x = torch.ones(4)
     call("activation", x, 1, 1, 4, x, x, x)
     for place in range(3):
@@ -117,38 +116,23 @@ def test_no_address_of_another_type_or_place_goes_to_c(monkeypatch, bad):
             call("activation", x, 1, 1, 4, *tensors)
 
 
-WIDE, NARROW, TALL = torch.ones(3, 16), torch.ones(16), torch.ones(3)
+WIDE, NARROW, TALL, WHOLE = torch.ones(3, 16), torch.ones(16), torch.ones(3), torch.ones(3).long()
+TENSORS = {"n": WIDE, "w": NARROW, "r": TALL, "i": WHOLE, ".": None}
 TAKEN = {
-    "residual_norm": [3, 16, WIDE, WIDE, NARROW, None, NARROW, NARROW, None, WIDE, WIDE, TALL],
-    "residual_norm_back": [
-        3,
-        16,
-        WIDE,
-        WIDE,
-        TALL,
-        None,
-        NARROW,
-        WIDE,
-        WIDE,
-        NARROW,
-        NARROW,
-        NARROW,
-    ],
-    "activation": [1, 3, 16, WIDE, NARROW, WIDE],
-    "activation_back": [1, 3, 16, WIDE, WIDE, NARROW, WIDE, NARROW],
-    "observe": [3, 16, WIDE, NARROW, TALL.long(), TALL, TALL, TALL],
-    "slopes_of": [3, 16, WIDE, NARROW, TALL.long(), TALL, TALL, WIDE, NARROW],
+    "residual_norm": [3, 16, *"nnw.ww.nnr"],
+    "residual_norm_back": [3, 16, *"nnr.wnnwww"],
+    "activation": [1, 3, 16, *"nwn"],
+    "activation_back": [1, 3, 16, *"nnwnw"],
+    "observe": [3, 16, *"nwirrr"],
+    "slopes_of": [3, 16, *"nwirrnw"],
 }
+"""What each function takes, by the letters of ``TENSORS``."""
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_no_tensor_that_is_too_small_goes_to_c(monkeypatch, name):
-    class Kernel:
-        def __getattr__(self, name):
-            return lambda *arguments: 0
-
-    monkeypatch.setattr(calls, "library", lambda name: Kernel())
-    good = TAKEN[name]
+@pytest.mark.usefixtures("kernel")
+def test_no_tensor_that_is_too_small_goes_to_c(name):
+    good = [TENSORS.get(value, value) for value in TAKEN[name]]
     call(name, WIDE, *good)
     places = [place for place, value in enumerate(good) if isinstance(value, torch.Tensor)]
     for place in places:

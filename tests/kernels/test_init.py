@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -14,44 +13,59 @@ from interlingua import kernels
 from interlingua.encoder import compiled, quantize
 from interlingua.errors import ConfigError
 from interlingua.search.topk.kernel_scanner import GROUP, ROOM
+from tests.kernels import cross
 
-ROOT = Path(__file__).parents[2]
+NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
 
 @pytest.fixture(autouse=True)
-def ask_again():
-    kernels.find.cache_clear()
-    kernels.find_unmeasured.cache_clear()
-    yield
-    kernels.find.cache_clear()
-    kernels.find_unmeasured.cache_clear()
+def choose(monkeypatch):
+    """A function that sets the variable and forgets what was found before."""
+
+    def ask_again():
+        kernels.find.cache_clear()
+        kernels.find_unmeasured.cache_clear()
+
+    def set_variable(value):
+        monkeypatch.setenv("INTERLINGUA_KERNELS", value)
+        ask_again()
+
+    ask_again()
+    yield set_variable
+    ask_again()
 
 
-def build_script():
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["hatch_build"] = module
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def sources(tmp_path):
+    """A folder with a copy of all sources and headers."""
+    for path in Path(kernels.__file__).parent.glob("*.[ch]"):
+        shutil.copy(path, tmp_path)
+    return tmp_path
 
 
-def test_it_can_be_switched_off(monkeypatch):
-    monkeypatch.setenv("INTERLINGUA_KERNELS", "0")
+@pytest.fixture
+def source(tmp_path):
+    """A small source of the name of a kernel."""
+    path = tmp_path / "neighbors.c"
+    path.write_text("int supported(void) { return 1; }")
+    return path
+
+
+def test_it_can_be_switched_off(choose):
+    choose("0")
     assert kernels.library("neighbors") is None
 
 
-def test_a_variant_can_be_named(monkeypatch):
+def test_a_variant_can_be_named(choose):
     for name in kernels.VARIANTS:
-        monkeypatch.setenv("INTERLINGUA_KERNELS", name)
-        kernels.find.cache_clear()
+        choose(name)
         assert kernels.variant("layers") in (name, None)
-    monkeypatch.setenv("INTERLINGUA_KERNELS", "avx3")
-    kernels.find.cache_clear()
+    choose("avx3")
     with pytest.raises(ConfigError, match="INTERLINGUA_KERNELS: no variant 'avx3'"):
         kernels.variant("layers")
 
 
-def test_the_first_variant_that_runs_is_taken(monkeypatch):
+def test_the_first_variant_that_runs_is_taken(monkeypatch, choose):
     """As on a processor without AVX-512, where the library says that it does not run."""
 
     class Library:
@@ -68,28 +82,25 @@ def test_the_first_variant_that_runs_is_taken(monkeypatch):
     monkeypatch.setattr(kernels.ctypes, "CDLL", Library)
     monkeypatch.setattr(Path, "is_file", lambda path: True)
     assert kernels.variant("layers") == "avxvnni"
-    monkeypatch.setenv("INTERLINGUA_KERNELS", "avx512")
-    kernels.find.cache_clear()
+    choose("avx512")
     assert kernels.variant("layers") is None
 
 
-def test_a_variant_that_was_not_timed_is_taken_by_name_alone(monkeypatch):
+def test_a_variant_that_was_not_timed_is_taken_by_name_alone(monkeypatch, choose):
     monkeypatch.setattr(kernels, "_load", lambda source, variant: variant)
     assert kernels.variant("neighbors") == "avx512"
     assert kernels.variant("layers") == "amx"
-    monkeypatch.setenv("INTERLINGUA_KERNELS", "amx")
-    kernels.find.cache_clear()
+    choose("amx")
     assert kernels.variant("neighbors") == "amx"
 
 
-def test_i8mm_is_passed_over_until_it_is_named(monkeypatch):
+def test_i8mm_is_passed_over_until_it_is_named(monkeypatch, choose):
     def on_neoverse(source, variant):
         return variant if variant in ("i8mm", "dotprod", "neon") else None
 
     monkeypatch.setattr(kernels, "_load", on_neoverse)
     assert {kernels.variant(name) for name in kernels.SOURCES} == {"dotprod"}
-    monkeypatch.setenv("INTERLINGUA_KERNELS", "i8mm")
-    kernels.find.cache_clear()
+    choose("i8mm")
     assert {kernels.variant(name) for name in kernels.SOURCES} == {"i8mm"}
 
 
@@ -97,9 +108,9 @@ def test_i8mm_is_passed_over_until_it_is_named(monkeypatch):
     ("value", "expected"),
     [("", "i8mm"), ("1", "i8mm"), ("0", None), ("dotprod", None), ("i8mm", None)],
 )
-def test_a_trial_gets_an_untimed_variant_unless_one_is_named(monkeypatch, value, expected):
+def test_a_trial_gets_an_untimed_variant_unless_one_is_named(monkeypatch, choose, value, expected):
     monkeypatch.setattr(kernels, "_load", lambda source, variant: variant)
-    monkeypatch.setenv("INTERLINGUA_KERNELS", value)
+    choose(value)
     assert kernels.find_unmeasured("layers", "i8mm") == expected
     assert kernels.find_unmeasured("layers", "dotprod") is None
 
@@ -116,7 +127,7 @@ def test_what_was_not_built_is_not_there(monkeypatch, tmp_path):
 
 def built_here(source):
     """The libraries of a source, of all variants that this compiler knows."""
-    libraries = build_script().compile_kernel(source)
+    libraries = cross.build_script().compile_kernel(source)
     assert all(library.is_file() for library in libraries)
     return libraries
 
@@ -154,13 +165,11 @@ def test_a_cut_or_foreign_library_is_left_out_with_a_line(tmp_path, monkeypatch,
     assert left_out(tmp_path, bytes(head), monkeypatch, capfd)
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_a_library_of_an_older_source_is_not_taken(tmp_path, monkeypatch):
-    for path in Path(kernels.__file__).parent.glob("*.[ch]"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    source = tmp_path / "neighbors.c"
+@NEEDS_COMPILER
+def test_a_library_of_an_older_source_is_not_taken(sources, monkeypatch):
+    source = sources / "neighbors.c"
     runs_here = any(ctypes.CDLL(str(library)).supported() for library in built_here(source))
-    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(kernels, "__file__", str(sources / "__init__.py"))
     assert (kernels.library("neighbors") is not None) == runs_here
     source.write_text(source.read_text() + "\n")
     kernels.find.cache_clear()
@@ -181,40 +190,31 @@ def test_every_source_is_known_and_the_sizes_are_those_of_python():
 def test_headers_count_for_what_is_older(tmp_path):
     (tmp_path / "sums.c").write_text('#include <stdint.h>\n#include "sums.h"\n')
     (tmp_path / "sums.h").write_text("one")
-    first = kernels.digest(tmp_path / "sums.c")
-    assert build_script().digest(tmp_path / "sums.c") == first
+    script, first = cross.build_script(), kernels.digest(tmp_path / "sums.c")
+    assert script.digest(tmp_path / "sums.c") == first
     (tmp_path / "sums.h").write_text("another")
-    assert (
-        build_script().digest(tmp_path / "sums.c") == kernels.digest(tmp_path / "sums.c") != first
-    )
+    assert script.digest(tmp_path / "sums.c") == kernels.digest(tmp_path / "sums.c") != first
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_the_build_compiles_each_source_without_a_warning(tmp_path, monkeypatch):
-    script = build_script()
+@NEEDS_COMPILER
+def test_the_build_compiles_each_source_without_a_warning(sources, monkeypatch):
+    script = cross.build_script()
     monkeypatch.setattr(script, "FLAGS", (*script.FLAGS, "-Wall", "-Wextra", "-Werror"))
-    for path in Path(kernels.__file__).parent.glob("*.[ch]"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
     for name in kernels.SOURCES:
-        source = tmp_path / f"{name}.c"
-        libraries = script.compile_kernel(source)
+        libraries = script.compile_kernel(sources / f"{name}.c")
         assert len(libraries) == len(script.VARIANTS[script.processor(script.compiler())])
         for library in libraries:
             assert ctypes.CDLL(str(library)).supported() in (0, 1)
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_a_variant_that_the_compiler_does_not_know_costs_no_other(tmp_path, monkeypatch):
-    script = build_script()
-    assert (
-        tuple(name for variants in script.VARIANTS.values() for name in variants)
-        == kernels.VARIANTS
-    )
+@NEEDS_COMPILER
+def test_a_variant_that_the_compiler_does_not_know_costs_no_other(source, monkeypatch):
+    script = cross.build_script()
+    known = tuple(name for variants in script.VARIANTS.values() for name in variants)
+    assert known == kernels.VARIANTS
     variants = script.VARIANTS[script.processor(script.compiler())]
     unknown, *others = variants
     monkeypatch.setitem(variants, unknown, ("-mno-such-instructions",))
-    source = tmp_path / "neighbors.c"
-    source.write_text("int supported(void) { return 1; }")
     built = [library.name for library in script.compile_kernel(source)]
     assert built == [f"neighbors.{name}.so" for name in others]
 
@@ -241,17 +241,14 @@ def test_no_instruction_of_avx512_is_in_other_variants(variant):
         pytest.skip("not built")
 
 
-def test_the_build_goes_on_without_a_compiler(tmp_path, monkeypatch):
-    script = build_script()
+def test_the_build_goes_on_without_a_compiler(source, monkeypatch):
+    script = cross.build_script()
     monkeypatch.setattr(script.shutil, "which", lambda name: None)
-    source = tmp_path / "neighbors.c"
-    source.write_text("int supported(void) { return 1; }")
     assert not script.compile_kernel(source)
-    assert not list(tmp_path.glob("*.so"))
+    assert not list(source.parent.glob("*.so"))
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_the_build_goes_on_where_a_source_does_not_compile(tmp_path):
-    source = tmp_path / "neighbors.c"
+@NEEDS_COMPILER
+def test_the_build_goes_on_where_a_source_does_not_compile(source):
     source.write_text("not C")
-    assert not build_script().compile_kernel(source)
+    assert not cross.build_script().compile_kernel(source)
