@@ -249,26 +249,17 @@ class EmbedJob:
         return lines
 
 
+@dataclass(frozen=True, slots=True)
 class _Work:
     """Embeds files, one after the other or several at once, and writes their vectors."""
 
-    def __init__(
-        self,
-        encode: Encode,
-        scratch: Path,
-        report: EncodeReport,
-        count: _Count,
-        workers: OnRay | OnDevices | None,
-        sentences: Callable[[PathLike], Iterator[str]],
-        bad: BadLines,
-    ) -> None:
-        self.sentences = sentences
-        self.bad = bad
-        self.encode = encode
-        self.scratch = scratch
-        self.report = report
-        self.count = count
-        self.workers = workers
+    encode: Encode
+    scratch: Path
+    report: EncodeReport
+    count: _Count
+    workers: OnRay | OnDevices | None
+    sentences: Callable[[PathLike], Iterator[str]]
+    bad: BadLines
 
     def files(self, names: Sequence[str], targets: dict[str, str]) -> Iterator[tuple[str, Made]]:
         """Every file when its vectors are there."""

@@ -216,16 +216,14 @@ class Encoder(nn.Module):
             if self.settings.include_special:
                 kept = torch.ones_like(special)
             means = self.backbone.means(batch.input_ids, batch.cu_seqlens, kept)
-            return self._after_pooling(means)[:, : self.dim]
+            vectors: Tensor = self.post_pooling(means)
+            return vectors[:, : self.dim]
         hidden = HiddenStates(self._states(batch, word_embeddings), batch.cu_seqlens, special)
         return self.pool(hidden)[:, : self.dim]
 
     def pool(self, hidden: HiddenStates) -> Float[Tensor, "b d"]:
         """Sentence vectors from token states, as ``forward`` has them before it cuts to ``dim``."""
         pooled = hidden.pool(self.pooling, include_special=self.settings.include_special)
-        return self._after_pooling(pooled)
-
-    def _after_pooling(self, pooled: Float[Tensor, "b h"]) -> Float[Tensor, "b d"]:
         vectors: Tensor = self.post_pooling(pooled)
         return vectors
 
@@ -450,8 +448,8 @@ def load(path_or_id: PathLike = DEFAULT_MODEL, *, device: str | torch.device = "
     """
     # torch.device("cpu") == "auto" is False, so that a device passes as well as its name.
     if device == "auto":
-        return Encoder.load(path_or_id, device=choose_device())
-    return Encoder.load(path_or_id, device=choose_device(str(device)))
+        device = choose_device()
+    return Encoder.load(path_or_id, device=device)
 
 
 def choose_device(name: str | None = None) -> torch.device:

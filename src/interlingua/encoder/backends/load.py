@@ -142,16 +142,14 @@ def encode_by_name(
         settings: see ``encode_function``.
         how: what the encoder's ``encode`` takes.
     """
-    found: Float32[ndarray, "n d"] = _kept(model, backend, dtype, device, settings)(texts, **how)
-    return found
+    encode = _kept_encode_function(
+        model, backend=backend, dtype=dtype, device=device, settings=settings
+    )
+    return encode(texts, **how)
 
 
 # One model at a time, so that a worker which serves one job after another does not fill its memory.
-@functools.lru_cache(maxsize=1)
-def _kept(
-    model: str, backend: str, dtype: Dtype | None, device: str | None, settings: tuple[str, ...]
-) -> Any:
-    return encode_function(model, backend=backend, dtype=dtype, device=device, settings=settings)
+_kept_encode_function = functools.lru_cache(maxsize=1)(encode_function)
 
 
 def encode_and_identity(
