@@ -8,29 +8,74 @@ import math
 import torch
 from torch.nn import functional as F
 
-from interlingua.encoder.alibi import alibi_slopes
+from interlingua.encoder.layer_weights import ACTIVATIONS
+
+
+def papers_slopes(heads):
+    """Press et al. 2022, section 3: a geometric sequence that starts at 2^(-8/n), with that ratio.
+
+    For other numbers than powers of two as in their code: those of the power below, then every
+    other one of twice as many.
+    """
+    if math.log2(heads).is_integer():
+        start = 2 ** (-8 / heads)
+        return [start * start**head for head in range(heads)]
+    power = 2 ** math.floor(math.log2(heads))
+    return papers_slopes(power) + papers_slopes(2 * power)[0::2][: heads - power]
+
+
+def rotated(row, position, base):
+    """One head's vector, pair by pair, as complex numbers; no base: as it is."""
+    if base is None:
+        return row
+    half = len(row) // 2
+    turned = row.clone()
+    for i in range(half):
+        angle = torch.tensor(position * base ** (-2 * i / len(row)))
+        number = torch.complex(row[i], row[half + i]) * torch.complex(angle.cos(), angle.sin())
+        turned[i], turned[half + i] = number.real, number.imag
+    return turned
 
 
 def naive_layer(layer, x, *, context=None, shown=None):
-    """Post-LN layer on one sentence (L, D): queries from ``x``, keys and values from ``context``,
-    of those shown."""
-    context = x if context is None else context
-    count, width = len(x), x.shape[1] // layer.spec.heads
-    shown = torch.ones(count, count, dtype=torch.bool) if shown is None else shown
-    q, k, v = layer.query(x), layer.key(context), layer.value(context)
+    """One sentence (L, D), written out from the description of each choice.
+
+    Queries come from ``x``, keys and values from ``context``, of the tokens that are shown.
+    """
+    spec = layer.spec
+    places = range(len(x))
+    slopes = papers_slopes(spec.heads)
+    asks, answers = x, x if context is None else context
+    if spec.norm_first and spec.attention_norm:
+        asks, answers = layer.attention_norm(asks), layer.attention_norm(answers)
+    q, k, v = layer.query(asks), layer.key(answers), layer.value(answers)
+    if spec.query_key_norm:
+        q, k = layer.query_norm(q), layer.key_norm(k)
     rows = []
-    for i in range(count):
+    for i in places:
         heads = []
-        for head in range(layer.spec.heads):
-            at = slice(head * width, (head + 1) * width)
-            seen = [j for j in range(count) if shown[i, j]]
-            slope = alibi_slopes(layer.spec.heads)[head] if layer.spec.alibi else 0.0
-            scores = [q[i, at] @ k[j, at] / math.sqrt(width) - slope * abs(i - j) for j in seen]
-            weights = torch.softmax(torch.stack(scores), 0)
-            heads.append(sum(weight * v[j, at] for weight, j in zip(weights, seen, strict=True)))
+        near = [j for j in places if spec.window is None or abs(i - j) <= spec.window]
+        seen = [j for j in near if shown is None or shown[i, j]]
+        for head in range(spec.heads):
+            at = slice(head * spec.head_width, (head + 1) * spec.head_width)
+            query = rotated(q[i, at], i, spec.rotary_base)
+            keys = torch.stack([rotated(k[j, at], j, spec.rotary_base) for j in seen])
+            scores = keys @ query / math.sqrt(spec.head_width)
+            if spec.alibi:
+                scores = scores - slopes[head] * torch.tensor([abs(i - j) for j in seen])
+            heads.append(scores.softmax(0) @ v[seen, at])
         rows.append(torch.cat(heads))
-    x = layer.attention_norm(x + layer.attention_output(torch.stack(rows)))
-    return layer.output_norm(x + layer.output(layer.activation(layer.intermediate(x))))
+    attended = x + layer.attention_output(torch.stack(rows))
+    if not spec.norm_first:
+        attended = layer.attention_norm(attended)
+    if spec.adds_input_twice:
+        attended = layer.second_attention_norm(x + attended)
+    inner = layer.intermediate(layer.output_norm(attended) if spec.norm_first else attended)
+    gate = 1
+    if spec.gated:
+        inner, gate = inner.chunk(2, dim=1)
+    attended = attended + layer.output(ACTIVATIONS[spec.activation](inner) * gate)
+    return attended if spec.norm_first else layer.output_norm(attended)
 
 
 def naive_embed(backbone, ids, positions, *, words=None):

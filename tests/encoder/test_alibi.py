@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 
@@ -12,23 +10,10 @@ from interlingua.encoder.alibi import alibi_bias, alibi_slopes
 from interlingua.encoder.layer import Layer
 from interlingua.encoder.layer_weights import LayerSpec
 from interlingua.encoder.visible import VisibleLayer, causal
-from tests.encoder.naive import naive_layer
-from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, layout_of, states_of, tiny_backbone
+from tests.encoder.naive import naive_layer, papers_slopes
+from tests.encoder.shapes import JINA_BERT, layout_of, tiny_backbone
 
 LENGTHS = [3, 1, 8, 3, 12]
-
-
-def papers_slopes(heads):
-    """Press et al. 2022, section 3: a geometric sequence that starts at 2^(-8/n), with that ratio.
-
-    For other numbers than powers of two as in their code: those of the power below, then every
-    other one of twice as many.
-    """
-    if math.log2(heads).is_integer():
-        start = 2 ** (-8 / heads)
-        return [start * start**head for head in range(heads)]
-    power = 2 ** math.floor(math.log2(heads))
-    return papers_slopes(power) + papers_slopes(2 * power)[0::2][: heads - power]
 
 
 @pytest.mark.parametrize("heads", range(1, 41))
@@ -85,8 +70,8 @@ def test_what_is_shown_is_penalized_too(grad):
     torch.testing.assert_close(found, torch.cat(expected))
 
 
-def tiny(shape=JINA_BERT):
-    return tiny_backbone(hidden_size=24, num_attention_heads=3, vocab_size=60, **shape)
+def tiny():
+    return tiny_backbone(hidden_size=24, num_attention_heads=3, vocab_size=60, **JINA_BERT)
 
 
 @pytest.mark.parametrize("grad", [True, False])
@@ -109,16 +94,6 @@ def test_given_positions_decide_the_distance(grad):
         torch.testing.assert_close(turned, found[[2, 1, 0]])
         others = backbone(ids[[2, 1, 0]], bounds)
     assert (others - found[[2, 1, 0]]).abs().max() > 1e-3
-
-
-@pytest.mark.parametrize("shape", [JINA_BERT, JINA_BERT_QK_NORM], ids=["plain", "norms"])
-def test_what_a_sentence_becomes_depends_on_no_other(shape, random_batch):
-    backbone = tiny(shape)
-    batch = random_batch(LENGTHS, high=60)
-    together = states_of(backbone, batch).split(LENGTHS)
-    for ids, states in zip(batch.input_ids.split(LENGTHS), together, strict=True):
-        alone = backbone(ids, torch.tensor([0, len(ids)], dtype=torch.int32))
-        torch.testing.assert_close(alone, states, atol=1e-6, rtol=1e-5)
 
 
 def test_order_of_tokens_matters():

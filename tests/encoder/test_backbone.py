@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import pairwise
 
 import pytest
 import torch
@@ -10,7 +9,13 @@ from transformers.activations import ACT2FN
 
 from interlingua.encoder.backbone import ACTIVATIONS, PRESETS, Backbone, BackboneConfig
 from interlingua.errors import ConfigError
-from tests.encoder.shapes import states_of, tiny_backbone
+from tests.encoder.shapes import (
+    JINA_BERT,
+    JINA_BERT_QK_NORM,
+    MODERNBERT,
+    states_of,
+    tiny_backbone,
+)
 
 
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
@@ -19,16 +24,14 @@ def test_activations_are_those_of_hugging_face(activation):
     assert torch.allclose(ACTIVATIONS[activation](x), ACT2FN[activation](x), atol=1e-6)
 
 
-def test_a_sentence_does_not_see_its_neighbors(encoder, random_batch):
-    backbone = encoder.backbone
+@pytest.mark.parametrize("shape", [{}, MODERNBERT, JINA_BERT, JINA_BERT_QK_NORM])
+def test_a_sentence_does_not_see_its_neighbors(shape, random_batch):
+    backbone = tiny_backbone(**shape)
     batch = random_batch([6, 2, 6, 31, 1])
-    together = states_of(backbone, batch)
-    bounds = batch.cu_seqlens.tolist()
-    for start, end in pairwise(bounds):
-        alone = backbone(
-            batch.input_ids[start:end], torch.tensor([0, end - start], dtype=torch.int32)
-        )
-        assert torch.allclose(together[start:end], alone, atol=1e-5)
+    together = states_of(backbone, batch).split([6, 2, 6, 31, 1])
+    for ids, states in zip(batch.input_ids.split([6, 2, 6, 31, 1]), together, strict=True):
+        alone = backbone(ids, torch.tensor([0, len(ids)], dtype=torch.int32))
+        torch.testing.assert_close(alone, states, atol=1e-5, rtol=1e-5)
 
 
 def test_given_word_embeddings_take_the_place_of_the_table(encoder, random_batch):
@@ -133,9 +136,11 @@ def test_states_of_a_lower_layer(encoder, random_batch):
     assert torch.equal(states_of(encoder.backbone, batch), first)
 
 
-@pytest.mark.parametrize("autocast", [False, True])
-def test_recomputed_activations_give_the_same_gradients_and_are_not_kept(random_batch, autocast):
-    backbone = tiny_backbone(hidden_dropout_prob=0.2).train()
+@pytest.mark.parametrize(("shape", "autocast"), [({}, False), ({}, True), (MODERNBERT, False)])
+def test_recomputed_activations_give_the_same_gradients_and_are_not_kept(
+    random_batch, shape, autocast
+):
+    backbone = tiny_backbone(hidden_dropout_prob=0.2, **shape).train()
     batch = random_batch([7, 3, 12])
     found, kept = [], []
     for recomputes in (False, True):

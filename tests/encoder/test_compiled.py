@@ -44,20 +44,11 @@ def sized(width, heads, inner, **changes):
 
 
 @needs_kernel
-@both_shapes
-@pytest.mark.parametrize("activation", list(ACTIVATIONS))
-def test_float32_is_the_backbone_for_every_activation(activation, shape, variant, random_batch):
-    backbone = backbone_with(hidden_act=activation, **shape)
-    batch = random_batch([1, 17, 4, 4, 90, 64, 65])
-    states = states_of(CompiledBackbone(backbone, torch.float32), batch)
-    bound = PAIRS_ERROR if variant == "amx" and shape else 1e-5
-    assert (states - states_of(backbone, batch)).abs().max() < bound
-
-
-@needs_kernel
 @pytest.mark.parametrize(
     "shape",
     [
+        *({"hidden_act": activation} for activation in ACTIVATIONS),
+        *({"hidden_act": activation, **TILED} for activation in ACTIVATIONS),
         sized(64, 1, 16),
         sized(80, 5, 208),
         sized(192, 4, 64),
@@ -73,8 +64,9 @@ def test_float32_is_the_backbone_for_every_activation(activation, shape, variant
         {"model_type": "bert", "type_vocab_size": 2, "num_hidden_layers": 1},
     ],
 )
-def test_shapes_of_every_kind(shape, variant, random_batch):
-    backbone, batch = backbone_with(**shape), random_batch([3, 130, 1, 16, 15])
+def test_float32_is_the_backbone_for_every_activation_and_shape(shape, variant, random_batch):
+    lengths = [1, 17, 4, 4, 90, 64, 65, 130, 16, 15]
+    backbone, batch = backbone_with(**shape), random_batch(lengths)
     states = states_of(CompiledBackbone(backbone, torch.float32), batch)
     bound = PAIRS_ERROR if variant == "amx" and fits_tiles(backbone.config) else 1e-5
     assert (states - states_of(backbone, batch)).abs().max() < bound

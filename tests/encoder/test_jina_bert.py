@@ -17,8 +17,8 @@ from interlingua.encoder.attention_weights import first_token_attention
 from interlingua.encoder.directory import EncodingSettings, read_directory, write_directory
 from interlingua.encoder.executors import EXECUTORS
 from interlingua.errors import CheckpointError
+from tests.encoder.naive import papers_slopes
 from tests.encoder.shapes import loaded, states_of
-from tests.encoder.test_alibi import papers_slopes
 
 CODE = "jinaai/jina-bert-implementation"
 QK_CODE = "jinaai/jina-bert-v2-qk-post-norm"

@@ -9,7 +9,8 @@ from interlingua.encoder.attention import attend, rotate, window_mask
 from interlingua.encoder.compiled import CompiledBackbone
 from interlingua.encoder.eager import EagerSteps
 from interlingua.encoder.layer import Layer
-from interlingua.encoder.layer_weights import ACTIVATIONS, LayerSpec, run_layer
+from interlingua.encoder.layer_weights import LayerSpec, run_layer
+from tests.encoder.naive import naive_layer
 from tests.encoder.shapes import MODERNBERT, layout_of, tiny_backbone
 
 PLAIN = LayerSpec(width=32, heads=2, inner=48)
@@ -39,58 +40,6 @@ def made(**changes):
     return layer
 
 
-def naive_rotated(row, position, base):
-    """One head's vector, pair by pair, as complex numbers."""
-    half = len(row) // 2
-    turned = row.clone()
-    for i in range(half):
-        angle = torch.tensor(position * base ** (-2 * i / len(row)))
-        number = torch.complex(row[i], row[half + i]) * torch.complex(angle.cos(), angle.sin())
-        turned[i], turned[half + i] = number.real, number.imag
-    return turned
-
-
-def naive_layer_of(layer, x):
-    """One sentence (L, D), written out from the description of each choice."""
-    spec = layer.spec
-    width = spec.head_width
-    normed = layer.attention_norm(x) if spec.norm_first and spec.attention_norm else x
-    q, k, v = layer.query(normed), layer.key(normed), layer.value(normed)
-    if spec.query_key_norm:
-        q, k = layer.query_norm(q), layer.key_norm(k)
-    rows = []
-    for i in range(len(x)):
-        heads = []
-        for head in range(spec.heads):
-            at = slice(head * width, (head + 1) * width)
-            seen = [j for j in range(len(x)) if spec.window is None or abs(i - j) <= spec.window]
-
-            def turn(row, place):
-                if spec.rotary_base is None:
-                    return row
-                return naive_rotated(row, place, spec.rotary_base)
-
-            query = turn(q[i, at], i)
-            scores = torch.stack([query @ turn(k[j, at], j) / width**0.5 for j in seen])
-            if spec.alibi:
-                slope = 2 ** (-8 * (head + 1) / spec.heads)
-                scores = scores - slope * torch.tensor([abs(i - j) for j in seen])
-            heads.append(sum(w * v[j, at] for w, j in zip(scores.softmax(0), seen, strict=True)))
-        rows.append(torch.cat(heads))
-    before = x
-    x = x + layer.attention_output(torch.stack(rows))
-    x = x if spec.norm_first else layer.attention_norm(x)
-    if spec.adds_input_twice:
-        x = layer.second_attention_norm(before + x)
-    inner = layer.intermediate(layer.output_norm(x) if spec.norm_first else x)
-    if spec.gated:
-        inner = ACTIVATIONS[spec.activation](inner[:, : spec.inner]) * inner[:, spec.inner :]
-    else:
-        inner = ACTIVATIONS[spec.activation](inner)
-    x = x + layer.output(inner)
-    return x if spec.norm_first else layer.output_norm(x)
-
-
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize(
     "changes",
@@ -107,7 +56,7 @@ def test_each_choice_is_the_layer_written_out(changes, grad):
     layout = layout_of(LENGTHS)
     with torch.set_grad_enabled(grad):
         found = layout.restore(layer(layout.arrange(x), layout))
-        expected = torch.cat([naive_layer_of(layer, one) for one in x.split(LENGTHS)])
+        expected = torch.cat([naive_layer(layer, one) for one in x.split(LENGTHS)])
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)  # angles are float32
 
 
@@ -181,17 +130,3 @@ def test_a_window_is_a_band_and_nothing_for_short_sentences():
         [1, 1, 1, 1],
         [0, 1, 1, 1],
     ]
-
-
-def test_recomputed_layers_have_the_same_gradients():
-    gradients = []
-    for recomputes in (False, True):
-        layer = made(rotary_base=10.0, window=2, gated=True, norm_first=True)
-        layer.recomputes = recomputes
-        layout = layout_of(LENGTHS)
-        torch.manual_seed(1)
-        x = torch.randn(sum(LENGTHS), 32, dtype=torch.float64, requires_grad=True)
-        layer(x, layout).square().sum().backward()
-        gradients.append([x.grad, *[parameter.grad for parameter in layer.parameters()]])
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other)
