@@ -74,7 +74,7 @@ def naive_layer(layer, x, *, context=None, shown=None):
     gate = 1
     if spec.gated:
         inner, gate = inner.chunk(2, dim=1)
-    attended = attended + layer.output(ACTIVATIONS[spec.activation](inner) * gate)
+    attended = attended + layer.output(ACTIVATIONS[spec.activation].function(inner) * gate)
     return attended if spec.norm_first else layer.output_norm(attended)
 
 

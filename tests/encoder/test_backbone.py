@@ -21,7 +21,7 @@ from tests.encoder.shapes import (
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 def test_activations_are_those_of_hugging_face(activation):
     x = torch.linspace(-6, 6, 1001)
-    assert torch.allclose(ACTIVATIONS[activation](x), ACT2FN[activation](x), atol=1e-6)
+    assert torch.allclose(ACTIVATIONS[activation].function(x), ACT2FN[activation](x), atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [{}, MODERNBERT, JINA_BERT, JINA_BERT_QK_NORM])

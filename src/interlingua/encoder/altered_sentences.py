@@ -16,7 +16,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from interlingua.batches.seeds import stream_key
-from interlingua.batches.sentences import sentence_keys
+from interlingua.batches.sentences import sentence_keys, take
 from interlingua.batches.tokens import TokenBatch
 from interlingua.corpus.hard_negatives import Alterer, check_request
 from interlingua.encoder.vocabulary import Vocabulary
@@ -116,10 +116,7 @@ class AlteredSentences:
         kept = self._new_rows(made, batch, is_known)
         if not kept:
             return None
-        kept_sequences = [sequences[i] for i in kept]
-        kept_languages = [made.languages[i] for i in kept]
-        sentences = TokenBatch.from_lists(kept_sequences, kept_languages)
-        return AlteredBatch(sentences, torch.tensor([owners[i] for i in kept]))
+        return AlteredBatch(take(made, kept), torch.tensor([owners[row] for row in kept]))
 
     @staticmethod
     def _new_rows(

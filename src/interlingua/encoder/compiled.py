@@ -21,8 +21,9 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.fused import ACTIVATIONS, LANES, fields_of
+from interlingua.encoder.fused import LANES, fields_of
 from interlingua.encoder.layer import Layer
+from interlingua.encoder.layer_weights import ACTIVATIONS
 from interlingua.encoder.quantize import layer_dtypes, mixed, quantize
 from interlingua.kernels import find_unmeasured, library
 from interlingua.portions import ceil_div
@@ -151,6 +152,9 @@ class CompiledBackbone:
         dtype: float32, bfloat16 or int8.
     """
 
+    widens_bfloats = False
+    """Whether what would be bfloat16 is float32, also where the kernel multiplies bfloats."""
+
     def __init__(self, backbone: Backbone, dtype: torch.dtype) -> None:
         config = backbone.config
         self.config = config
@@ -158,7 +162,9 @@ class CompiledBackbone:
         # What the pointers point to: without a reference here Python would free it.
         self._kept: list[Any] = []
         self._kernel = self._library()
-        self._layout = self._layout_of(self._kernel)
+        self._layout = layout_of(self._kernel)
+        if self.widens_bfloats:
+            self._layout = self._layout._replace(bfloats=False)
         self._by_tiles = self._layout.tiles and fits_tiles(config)
         layers = [layer for layer in backbone.layers if isinstance(layer, Layer)]
         self._between = self._layout.between(dtype)
@@ -171,7 +177,7 @@ class CompiledBackbone:
             inner=config.intermediate_size,
             layers=len(layers),
             type=self._type(self._between),
-            activation=ACTIVATIONS[config.hidden_act],
+            activation=ACTIVATIONS[config.hidden_act].kernel,
             first=config.first_position,
             by_tiles=int(self._by_tiles),
             eps=config.layer_norm_eps,
@@ -185,11 +191,6 @@ class CompiledBackbone:
     def _library() -> ctypes.CDLL | None:
         """The compiled source that computes."""
         return library("layers")
-
-    @staticmethod
-    def _layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
-        """How the weights are laid out for it."""
-        return layout_of(kernel)
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:
@@ -345,9 +346,7 @@ class FloatBackbone(CompiledBackbone):
     activations are float32. Vectors are nearer to those in float32.
     """
 
-    @staticmethod
-    def _layout_of(kernel: ctypes.CDLL | None) -> WeightLayout:
-        return layout_of(kernel)._replace(bfloats=False)
+    widens_bfloats = True
 
     @classmethod
     def refusal(cls, backbone: Backbone, dtype: torch.dtype) -> str | None:

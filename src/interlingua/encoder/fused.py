@@ -21,25 +21,15 @@ from torch.nn import functional as F
 
 from interlingua.encoder.dropout import random_bytes, threshold_and_scale, whole_words
 from interlingua.encoder.eager import EagerSteps
+from interlingua.encoder.layer_weights import ACTIVATIONS, LayerWeights
 from interlingua.kernels.calls import available, call, even_parts, in_threads, threads_for
 
 if TYPE_CHECKING:
     from interlingua.batches.packing import LengthGroups
     from interlingua.encoder.attention import Layout
-    from interlingua.encoder.layer_weights import LayerWeights
 
 # The kernel has no code for what is left of a row after whole vectors of so many floats.
 LANES = 16
-ACTIVATIONS = {
-    "gelu": 1,
-    "gelu_new": 2,
-    "gelu_pytorch_tanh": 2,
-    "relu": 3,
-    "silu": 4,
-    "swish": 4,
-    "tanh": 5,
-}
-"""As in kernels/training.c and kernels/layers.c."""
 
 
 def takes(layer: LayerWeights, x: Float[Tensor, "t d"], layout: Layout) -> bool:
@@ -79,7 +69,7 @@ class FusedSteps(EagerSteps):
     def activated(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t i"]:
         """See ``LayerSteps``."""
         linear = self.layer.intermediate
-        kind = ACTIVATIONS[self.layer.spec.activation]
+        kind = ACTIVATIONS[self.layer.spec.activation].kernel
         inner: Tensor = _Activation.apply(F.linear(x, linear.weight), linear.bias, kind)  # type: ignore[no-untyped-call]
         return inner
 

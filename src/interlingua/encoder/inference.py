@@ -36,16 +36,6 @@ LEAST_STEP = 8
 STEPS_OF_OCTAVE = 16
 """Between a power of two and the next one there are so many sizes of a batch, at least
 ``LEAST_STEP`` tokens apart."""
-# oneDNN's name, and which formula where it has two.
-FUSED_ACTIVATIONS = {
-    "gelu": ("gelu", "none"),
-    "gelu_new": ("gelu", "tanh"),
-    "gelu_pytorch_tanh": ("gelu", "tanh"),
-    "relu": ("relu", ""),
-    "silu": ("swish", ""),
-    "swish": ("swish", ""),
-    "tanh": ("tanh", ""),
-}
 
 
 class FrozenBackbone:
@@ -272,7 +262,7 @@ class _PackedLinear:
         # What oneDNN does after the product, and by which formula.
         self.after = ("none", "")
         if activation:
-            self.after = FUSED_ACTIVATIONS[activation]
+            self.after = ACTIVATIONS[activation].onednn
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
         y: Tensor
@@ -310,7 +300,7 @@ def _finished(y: Tensor, plus: Tensor | None, activation: str | None) -> Tensor:
     if plus is not None:
         return y + plus
     if activation:
-        return ACTIVATIONS[activation](y)
+        return ACTIVATIONS[activation].function(y)
     return y
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -25,15 +25,30 @@ from torch.nn import functional as F
 from interlingua.encoder.attention import flash_available
 
 T = TypeVar("T")
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu,
-    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
-    "relu": F.relu,
-    "silu": F.silu,
-    "swish": F.silu,
-    "tanh": torch.tanh,
+
+
+class Activation(NamedTuple):
+    """An activation, as each executor calls it."""
+
+    function: Callable[[Tensor], Tensor]
+    onednn: tuple[str, str]
+    """Its name, and which formula where there are two."""
+    kernel: int
+    """Its number in kernels/training.c and kernels/layers.c."""
+
+
+_TANH_GELU = Activation(functools.partial(F.gelu, approximate="tanh"), ("gelu", "tanh"), 2)
+_SILU = Activation(F.silu, ("swish", ""), 4)
+ACTIVATIONS = {
+    "gelu": Activation(F.gelu, ("gelu", "none"), 1),
+    "gelu_new": _TANH_GELU,
+    "gelu_pytorch_tanh": _TANH_GELU,
+    "relu": Activation(F.relu, ("relu", ""), 3),
+    "silu": _SILU,
+    "swish": _SILU,
+    "tanh": Activation(torch.tanh, ("tanh", ""), 5),
 }
+"""By the names that Hugging Face's ``config.json`` uses."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,27 +176,24 @@ class LayerWeights(nn.Module):
         width = spec.width
         self.spec = spec
         self.attention_dropout = spec.attention_dropout_rate
-        self.activation = ACTIVATIONS[spec.activation]
+        self.activation = ACTIVATIONS[spec.activation].function
         self.query, self.key, self.value = (
             nn.Linear(width, width, bias=spec.attention_bias) for _ in range(3)
         )
         self.attention_output = nn.Linear(width, width, bias=spec.attention_bias)
-        self.attention_norm: nn.LayerNorm | None = None
-        if spec.attention_norm:
-            self.attention_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
-        self.query_norm: nn.LayerNorm | None = None
-        self.key_norm: nn.LayerNorm | None = None
-        if spec.query_key_norm:
-            self.query_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
-            self.key_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
-        self.second_attention_norm: nn.LayerNorm | None = None
-        if spec.adds_input_twice:
-            self.second_attention_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
+
+        def norm() -> nn.LayerNorm:
+            return nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
+
+        self.attention_norm = norm() if spec.attention_norm else None
+        self.query_norm = norm() if spec.query_key_norm else None
+        self.key_norm = norm() if spec.query_key_norm else None
+        self.second_attention_norm = norm() if spec.adds_input_twice else None
         # With a gate the first product has two halves: what is activated, and its factors.
         first_width = (1 + spec.gated) * spec.inner
         self.intermediate = nn.Linear(width, first_width, bias=spec.intermediate_bias)
         self.output = nn.Linear(spec.inner, width, bias=spec.output_bias)
-        self.output_norm = nn.LayerNorm(width, spec.norm_eps, bias=spec.norm_bias)
+        self.output_norm = norm()
 
     def before_attention(self, x: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
         """What queries, keys and values are made from."""

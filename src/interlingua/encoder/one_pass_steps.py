@@ -55,11 +55,12 @@ def normed(
 @one_pass
 def activated(inner: Float[Tensor, "t i"], activation: str, *, gated: bool) -> Float[Tensor, "t i"]:
     """The activation of the first feed-forward product, and its gate."""
+    function = ACTIVATIONS[activation].function
     if not gated:
-        return ACTIVATIONS[activation](inner)
+        return function(inner)
     # Both are halves of one product: what is activated, then its factors.
     half, gate = inner.chunk(2, dim=-1)
-    return ACTIVATIONS[activation](half) * gate
+    return function(half) * gate
 
 
 @one_pass

@@ -76,23 +76,19 @@ class OwnEncoder:
         self.dim = dim or encoder.dim
         self.whole_dim = encoder.dim
         self.settings = encoder.settings
+        dtype = dtype or "float32"
         self.info = dataclasses.replace(
-            describe(encoder, name=name),
-            dim=self.dim,
-            dtype=dtype or "float32",
-            pooling_from=pooling_from,
+            describe(encoder, name=name), dim=self.dim, dtype=dtype, pooling_from=pooling_from
         )
-        self.encode = functools.partial(encoder.encode, dtype=dtype or "float32", dim=dim)
+        self.encode = functools.partial(encoder.encode, dtype=dtype, dim=dim)
         if questions is not None:
             if dim is not None:
                 raise ConfigError(
                     "a model with two towers is measured in its whole width; drop the dim option"
                 )
             towers = DualEncoder(encoder, questions)
-            self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype or "float32")
-            self.encode_passages = functools.partial(
-                towers.encode_passages, dtype=dtype or "float32"
-            )
+            self.encode_queries = functools.partial(towers.encode_queries, dtype=dtype)
+            self.encode_passages = functools.partial(towers.encode_passages, dtype=dtype)
             # Vectors of either tower alone would be kept under the same name.
             both = f"{encoder.digest()} {questions.digest()}".encode()
             self.info = dataclasses.replace(self.info, digest=hashlib.sha256(both).hexdigest())
