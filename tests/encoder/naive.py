@@ -37,35 +37,41 @@ def rotated(row, position, base):
     return turned
 
 
+def naive_attention(q, k, v, heads, *, window=None, shown=None, base=None, alibi=False):
+    """Of one sentence (L, D), token by token and head by head."""
+    width = q.shape[1] // heads
+    slopes = papers_slopes(heads)
+    rows = []
+    for i in range(len(q)):
+        near = [j for j in range(len(q)) if window is None or abs(i - j) <= window]
+        seen = [j for j in near if shown is None or shown[i, j]]
+        contexts = []
+        for head in range(heads):
+            at = slice(head * width, (head + 1) * width)
+            query = rotated(q[i, at], i, base)
+            keys = torch.stack([rotated(k[j, at], j, base) for j in seen])
+            scores = keys @ query / math.sqrt(width)
+            if alibi:
+                scores = scores - slopes[head] * torch.tensor([abs(i - j) for j in seen])
+            contexts.append(scores.softmax(0) @ v[seen, at])
+        rows.append(torch.cat(contexts))
+    return torch.stack(rows)
+
+
 def naive_layer(layer, x, *, context=None, shown=None):
     """One sentence (L, D), written out from the description of each choice.
 
     Queries come from ``x``, keys and values from ``context``, of the tokens that are shown.
     """
     spec = layer.spec
-    places = range(len(x))
-    slopes = papers_slopes(spec.heads)
     asks, answers = x, x if context is None else context
     if spec.norm_first and spec.attention_norm:
         asks, answers = layer.attention_norm(asks), layer.attention_norm(answers)
     q, k, v = layer.query(asks), layer.key(answers), layer.value(answers)
     if spec.query_key_norm:
         q, k = layer.query_norm(q), layer.key_norm(k)
-    rows = []
-    for i in places:
-        heads = []
-        near = [j for j in places if spec.window is None or abs(i - j) <= spec.window]
-        seen = [j for j in near if shown is None or shown[i, j]]
-        for head in range(spec.heads):
-            at = slice(head * spec.head_width, (head + 1) * spec.head_width)
-            query = rotated(q[i, at], i, spec.rotary_base)
-            keys = torch.stack([rotated(k[j, at], j, spec.rotary_base) for j in seen])
-            scores = keys @ query / math.sqrt(spec.head_width)
-            if spec.alibi:
-                scores = scores - slopes[head] * torch.tensor([abs(i - j) for j in seen])
-            heads.append(scores.softmax(0) @ v[seen, at])
-        rows.append(torch.cat(heads))
-    attended = x + layer.attention_output(torch.stack(rows))
+    sees = {"window": spec.window, "shown": shown, "base": spec.rotary_base, "alibi": spec.alibi}
+    attended = x + layer.attention_output(naive_attention(q, k, v, spec.heads, **sees))
     if not spec.norm_first:
         attended = layer.attention_norm(attended)
     if spec.adds_input_twice:

@@ -21,6 +21,11 @@ def batch(vocabulary, texts=TEXTS):
     return TokenBatch.from_lists(vocabulary.encode(texts), ["eng_Latn"] * len(texts))
 
 
+def decoded(sentences):
+    ids = sentences.input_ids.split(sentences.lengths.tolist())
+    return [byte_vocabulary().decode(one.tolist()) for one in ids]
+
+
 def made(*, kinds=("number", "negation"), most=2, seed=1, step=0, max_tokens=200, **more):
     vocabulary = byte_vocabulary()
     alter = AlteredSentences(
@@ -29,10 +34,7 @@ def made(*, kinds=("number", "negation"), most=2, seed=1, step=0, max_tokens=200
     found = alter(batch(vocabulary), seed=seed, step=step, **more)
     if found is None:
         return None
-    ids = found.sentences.input_ids.split(found.sentences.lengths.tolist())
-    return list(
-        zip(found.owners.tolist(), [vocabulary.decode(one.tolist()) for one in ids], strict=True)
-    )
+    return list(zip(found.owners.tolist(), decoded(found.sentences), strict=True))
 
 
 def test_each_form_belongs_to_its_sentence_and_differs_from_it():
@@ -71,9 +73,9 @@ def test_names_come_from_the_sentences_that_are_learned():
         [f"We saw {name} again in {name}." for name in ("Madrid", "Paris", "Berlin", "Dublin")]
     )
     found = alter(batch(vocabulary, ["They went to Berlin by train."]), seed=1, step=0)
-    ids = found.sentences.input_ids.split(found.sentences.lengths.tolist())
-    texts = {vocabulary.decode(one.tolist()) for one in ids}
-    assert texts == {f"They went to {name} by train." for name in ("Madrid", "Paris", "Dublin")}
+    assert set(decoded(found.sentences)) == {
+        f"They went to {name} by train." for name in ("Madrid", "Paris", "Dublin")
+    }
 
 
 def test_forms_are_cut_to_what_the_encoder_takes():

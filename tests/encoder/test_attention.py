@@ -1,36 +1,18 @@
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 
 from interlingua.encoder import efficient
-from interlingua.encoder.attention import Layout, attend, flash_available
+from interlingua.encoder.attention import attend, flash_available
+from tests.encoder.naive import naive_attention
+from tests.encoder.shapes import layout_of
 
 LENGTHS = [3, 1, 5, 3, 2, 5]
-BOUNDS = torch.tensor([0, *LENGTHS]).cumsum(0).int()
-
-
-def naive_attention(qkv, heads):
-    """Softmax attention of each sentence, by loops."""
-    width = qkv.shape[1] // 3
-    size = width // heads
-    out = torch.zeros(len(qkv), width, dtype=qkv.dtype)
-    for start, end in zip(BOUNDS.tolist(), BOUNDS.tolist()[1:], strict=False):
-        for head in range(heads):
-            q, k, v = (qkv[start:end, part * width + head * size :][:, :size] for part in range(3))
-            for i in range(end - start):
-                weights = [
-                    math.exp(float(q[i] @ k[j]) / math.sqrt(size)) for j in range(end - start)
-                ]
-                row = sum(w * v[j] for j, w in enumerate(weights)) / sum(weights)
-                out[start + i, head * size : (head + 1) * size] = row
-    return out
 
 
 def test_layout_groups_equal_lengths():
-    layout = Layout.of(BOUNDS)
+    layout = layout_of(LENGTHS)
     assert [group[1:] for group in layout.by_length.groups] == [(1, 1), (1, 2), (2, 3), (2, 5)]
     assert layout.positions.tolist() == [0, 0, 1, 0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4]
     assert layout.arrange(torch.arange(19)).tolist()[:9] == [3, 12, 13, 0, 1, 2, 9, 10, 11]
@@ -38,7 +20,7 @@ def test_layout_groups_equal_lengths():
 
 
 def test_restore_undoes_arrange_and_their_gradients_too():
-    layout = Layout.of(BOUNDS)
+    layout = layout_of(LENGTHS)
     x = torch.randn(19, 2, dtype=torch.float64, requires_grad=True)
     assert torch.equal(layout.restore(layout.arrange(x)), x)
     assert torch.autograd.gradcheck(layout.arrange, (x,))
@@ -49,38 +31,41 @@ def test_restore_undoes_arrange_and_their_gradients_too():
 def test_attention_is_the_naive_one(gradients):
     torch.manual_seed(0)
     qkv = torch.randn(19, 24, dtype=torch.float64)
-    layout = Layout.of(BOUNDS)
+    layout = layout_of(LENGTHS)
     with torch.set_grad_enabled(gradients):
         context = layout.restore(attend(layout.arrange(qkv), layout, heads=2))
-    assert torch.allclose(context, naive_attention(qkv, heads=2), atol=1e-12)
+    expected = [naive_attention(*part.chunk(3, dim=1), heads=2) for part in qkv.split(LENGTHS)]
+    assert torch.allclose(context, torch.cat(expected), atol=1e-12)
 
 
 def test_attention_gradients():
     qkv = torch.randn(19, 12, dtype=torch.float64, requires_grad=True)
-    layout = Layout.of(BOUNDS)
+    layout = layout_of(LENGTHS)
     assert torch.autograd.gradcheck(lambda x: attend(layout.arrange(x), layout, heads=2), (qkv,))
 
 
 def test_attention_dropout_keeps_the_expectation():
     torch.manual_seed(0)
-    qkv = torch.cat(
-        [torch.zeros(400, 8), torch.ones(400, 4)], dim=1
-    ).requires_grad_()  # all values 1
-    layout = Layout.of(torch.tensor([0, 400]))
+    qkv = torch.cat([torch.zeros(400, 8), torch.ones(400, 4)], dim=1)  # all values 1
+    qkv.requires_grad_()
+    layout = layout_of([400])
     context = attend(qkv, layout, heads=1, dropout_rate=0.5)
     assert context.std() > 0.01
     assert context.mean().item() == pytest.approx(1, abs=0.01)
 
 
 def test_flash_needs_cuda_and_half_precision():
-    assert not flash_available(torch.device("cpu"), torch.bfloat16, 64)
-    assert not flash_available(torch.device("cuda"), torch.float32, 64)
-    assert not flash_available(torch.device("cuda"), torch.bfloat16, 20)
-    assert not flash_available(torch.device("cuda"), torch.bfloat16, 512)
+    for device, dtype, width in [
+        ("cpu", torch.bfloat16, 64),
+        ("cuda", torch.float32, 64),
+        ("cuda", torch.bfloat16, 20),
+        ("cuda", torch.bfloat16, 512),
+    ]:
+        assert not flash_available(torch.device(device), dtype, width)
 
 
 def test_flash_layout_keeps_the_batch_in_order():
-    layout = Layout.of(BOUNDS, flash=True)
+    layout = layout_of(LENGTHS, flash=True)
     assert layout.positions.tolist()[:9] == [0, 1, 2, 0, 0, 1, 2, 3, 4]
     assert layout.max_seqlen == 5
     assert layout.cu_seqlens.dtype == torch.int32
@@ -92,15 +77,8 @@ def test_the_installed_torch_has_the_kernel_as_it_is_called():
     schema = torch.ops.aten._flash_attention_forward.default._schema
     names = [argument.name for argument in schema.arguments]
     bounds = ["cum_seq_q", "cum_seq_k", "max_q", "max_k"]
-    assert names[:10] == [
-        "query",
-        "key",
-        "value",
-        *bounds,
-        "dropout_p",
-        "is_causal",
-        "return_debug_mask",
-    ]
+    rest = ["dropout_p", "is_causal", "return_debug_mask"]
+    assert names[:10] == ["query", "key", "value", *bounds, *rest]
     assert {"window_size_left", "window_size_right"} <= set(names)
     assert schema.returns[0].name == "output"
 

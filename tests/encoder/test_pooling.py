@@ -21,23 +21,17 @@ def hidden():
 def sentences(hidden, *, include_special):
     bounds = hidden.cu_seqlens.tolist()
     for start, end in pairwise(bounds):
-        kept = (
-            torch.ones(end - start, dtype=torch.bool)
-            if include_special
-            else ~hidden.special[start:end]
-        )
+        kept = include_special | ~hidden.special[start:end]
         yield hidden.states[start:end][kept]
 
 
 @pytest.mark.parametrize("include_special", [True, False])
 def test_pooling_is_the_naive_one(hidden, include_special):
     parts = list(sentences(hidden, include_special=include_special))
-    assert torch.allclose(
-        hidden.mean(include_special=include_special), torch.stack([p.mean(0) for p in parts])
-    )
-    assert torch.allclose(
-        hidden.max(include_special=include_special), torch.stack([p.amax(0) for p in parts])
-    )
+    mean = hidden.mean(include_special=include_special)
+    most = hidden.max(include_special=include_special)
+    assert torch.allclose(mean, torch.stack([part.mean(0) for part in parts]))
+    assert torch.allclose(most, torch.stack([part.amax(0) for part in parts]))
     assert torch.equal(hidden.cls(), hidden.states[[0, 3, 4]])
 
 
@@ -54,11 +48,8 @@ def test_a_sentence_without_tokens_is_a_zero_vector(hidden, mode):
     pooled = gapped.pool(mode)
     assert not pooled[[0, 3]].any()
     assert pooled[[1, 2]].abs().sum() > 0
-    assert (
-        not hidden._replace(states=hidden.states[:0], cu_seqlens=torch.tensor([0, 0]))
-        .pool(mode)
-        .any()
-    )
+    empty = hidden._replace(states=hidden.states[:0], cu_seqlens=torch.tensor([0, 0]))
+    assert not empty.pool(mode).any()
 
 
 @pytest.mark.parametrize("mode", ["cls", "mean", "max"])
