@@ -343,9 +343,7 @@ class Encoder(nn.Module):
             ConfigError: there is no such device here.
         """
         # First of all, so that a wrong device is refused before gigabytes are read.
-        chosen: torch.device | None = None
-        if device is not None:
-            chosen = choose_device(str(device))
+        chosen = choose_device("cpu" if device is None else str(device))
         folder = locate(path_or_id)
         table = static_folder(folder)
         if table is None:
@@ -364,10 +362,7 @@ class Encoder(nn.Module):
         width = post_pooling.output_dim(config.hidden_size)
         check_cut(settings.truncate_dim, width, folder)
         shift = read_shift(folder, width)
-        encoder = cls(backbone, vocabulary, settings, post_pooling, shift).eval()
-        if chosen is None:
-            return encoder
-        return encoder.to(chosen)
+        return cls(backbone, vocabulary, settings, post_pooling, shift).eval().to(chosen)
 
     def save(
         self, folder: PathLike, *, dtype: torch.dtype | None = None, weights: bool = True
