@@ -34,7 +34,7 @@ def test_vectors_come_in_the_order_of_the_texts(
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
 @pytest.mark.parametrize("include_special", [True, False])
 def test_every_pooling_is_the_training_path_s(framed_encoder, sentences, pooling, include_special):
-    """Cut sentences too, whose closing tokens survive the cut."""
+    """Cut sentences too: their closing tokens survive the cut."""
     for limit in (64, 6):
         framed_encoder.settings = EncodingSettings(
             pooling=pooling, include_special=include_special, max_tokens=limit

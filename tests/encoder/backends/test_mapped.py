@@ -49,7 +49,7 @@ def test_identity_tells_maps_of_one_encoder_apart(language_map):
 
 @pytest.fixture
 def write_folder(tmp_path, monkeypatch):
-    """Writes a mapped encoder of a function whose module leaves a file where it is imported."""
+    """Writes a mapped encoder of a function; its module leaves a file where it is imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "stranger", raising=False)
 
