@@ -15,7 +15,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_map_files import read_map
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.graphs import export_graphs
-from interlingua.export.shrink import shrink
+from interlingua.export.shrink import ShrinkOptions, shrink
 from interlingua.verbs.debias import DebiasSettings, debias
 from tests.encoder.conftest import SENTENCES, encoder, plain_vocabulary  # noqa: F401
 
@@ -112,7 +112,7 @@ def test_shift_needs_the_language_when_encoding(model, texts, tmp_path):
 
 @pytest.mark.parametrize("method", ["project", "shift"])
 def test_a_model_of_cut_vectors_is_mapped_as_cut(encoder, texts, tmp_path, method):  # noqa: F811
-    small = shrink(encoder, truncate_dim=8, ranges_of=[texts / "de.txt"])
+    small = shrink(encoder, ShrinkOptions(truncate_dim=8, ranges_of=[texts / "de.txt"]))
     small.save(tmp_path / "small")
     debias(tmp_path / "small", texts, tmp_path / "mapped", sentences=40, method=method)
     mapped = Encoder.load(tmp_path / "mapped")

@@ -4,20 +4,20 @@ import pytest
 
 from interlingua.encoder import schema
 from interlingua.encoder.schema import (
-    Anything,
+    ANYTHING,
+    FLAG,
+    INSIDE,
     Either,
-    Flag,
-    Inside,
     ListOf,
     MapOf,
     Maybe,
-    Number,
     ObjectOf,
     Text,
-    Whole,
     check,
     check_modules,
+    number,
     shown,
+    whole,
 )
 from interlingua.errors import CheckpointError
 
@@ -27,22 +27,22 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("kind", "good", "bad"),
     [
-        (Whole(1, 9), [1, 9], [0, 10, 1.0, True, "1", None, int("9" * 400)]),
-        (Number(0, 1), [0, 1, 0.5], [-0.1, 1.1, NAN, float("inf"), True, "0", None]),
-        (Number(0, below=1), [0, 0.99], [1, 2]),
+        (whole(1, 9), [1, 9], [0, 10, 1.0, True, "1", None, int("9" * 400)]),
+        (number(0, 1), [0, 1, 0.5], [-0.1, 1.1, NAN, float("inf"), True, "0", None]),
+        (number(0, below=1), [0, 0.99], [1, 2]),
         (Text(), ["", "é"], [1, None, "\ud800", ["a"]]),
-        (Inside(), ["", "1_Pooling", "a/b"], ["/etc", "..", "a/../b", "\\x", "a\0", 5, None]),
-        (Flag(), [True, False], [0, 1, "true", None]),
-        (Maybe(Flag()), [True, None], [0]),
-        (Either((Text(), Flag())), ["a", True], [1, None]),
-        (ListOf(Whole(0, 1), longest=2), [[], [0, 1]], [[2], [0, 0, 0], {}, None]),
+        (INSIDE, ["", "1_Pooling", "a/b"], ["/etc", "..", "a/../b", "\\x", "a\0", 5, None]),
+        (FLAG, [True, False], [0, 1, "true", None]),
+        (Maybe(FLAG), [True, None], [0]),
+        (Either((Text(), FLAG)), ["a", True], [1, None]),
+        (ListOf(whole(0, 1), longest=2), [[], [0, 1]], [[2], [0, 0, 0], {}, None]),
         (MapOf(Text()), [{}, {"a": "b"}], [{"a": 1}, [], None]),
         (
-            ObjectOf({"a": Whole(1, 2)}),
+            ObjectOf({"a": whole(1, 2)}),
             [{"a": 1, "other": object()}],
             [{}, {"a": None}, {"a": 3}, []],
         ),
-        (Anything(), [None, [], 5], []),
+        (ANYTHING, [None, [], 5], []),
     ],
 )
 def test_each_kind_takes_what_it_is_and_nothing_else(kind, good, bad):
@@ -54,7 +54,7 @@ def test_each_kind_takes_what_it_is_and_nothing_else(kind, good, bad):
 
 
 def test_the_error_names_file_key_value_and_what_was_expected():
-    kind = ObjectOf({"a": ListOf(ObjectOf({"b": Whole(1, 5)}), longest=3)})
+    kind = ObjectOf({"a": ListOf(ObjectOf({"b": whole(1, 5)}), longest=3)})
     with pytest.raises(CheckpointError, match=r"^x\.json: a\[1\]\.b is -3, .*1 to 5"):
         check({"a": [{"b": 1}, {"b": -3}]}, kind, "x.json")
     with pytest.raises(CheckpointError, match="content is 5"):

@@ -14,10 +14,11 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import HUB_FILES
 from interlingua.encoder.post_pooling import Dense, PostPooling
 from interlingua.errors import ConfigError
-from interlingua.export.compact import FLOAT8, StoredMatrices, rounded_encoder, write_compact
+from interlingua.export.compact import FLOAT8, StoredWeights, rounded_encoder, write_compact
 from interlingua.export.graph_nodes import Graph
 from interlingua.export.graphs import export_graphs
 from interlingua.export.runtimes import OnnxRuntime, StockRuntime
+from interlingua.export.sentence_transformers import ExportSettings
 from interlingua.export.verify import SAMPLES
 from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
 
@@ -102,7 +103,8 @@ def test_all_codes_of_float8_are_looked_up(tmp_path):
     table = torch.arange(256, dtype=torch.uint8).view(FLOAT8)[:, None]
     save_file({"embeddings.word_embeddings.weight": table}, tmp_path / "weights.safetensors")
     graph = Graph()
-    rows = StoredMatrices(tmp_path / "weights.safetensors").rows(graph, "word_embeddings.weight")
+    stored = StoredWeights(tmp_path / "weights.safetensors", "bert")
+    rows = stored.lookup(graph, None, "word_embeddings")
     graph.add("Reshape", rows, graph.constant(np.array([-1, 1])), name="sentence_embedding")
     (tmp_path / "graph.onnx").write_bytes(graph.model(dim=1, metadata={}).SerializeToString())
     session = onnxruntime.InferenceSession(
@@ -132,7 +134,7 @@ def test_weights_too_large_for_float8_are_refused(encoder, tmp_path):
 )
 def test_options_that_would_be_ignored_are_refused(model, tmp_path, kinds, dtype, named):
     with pytest.raises(ConfigError, match=named):
-        export_graphs(model, tmp_path / "out", kinds, dtype=dtype)
+        export_graphs(model, tmp_path / "out", kinds, ExportSettings(dtype=dtype))
     assert not (tmp_path / "out").exists()
 
 

@@ -9,7 +9,7 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.components import in_components
-from interlingua.export.shrink import shrink
+from interlingua.export.shrink import ShrinkOptions, shrink
 
 
 @pytest.fixture
@@ -41,12 +41,8 @@ def test_cut_vectors_keep_cosines_better_than_the_first_elements_do(encoder, tex
 
 def test_the_rotation_comes_before_the_cut_and_the_ranges(encoder, texts, tmp_path):
     (tmp_path / "en.txt").write_text("\n".join(texts) + "\n")
-    small = shrink(
-        encoder,
-        components_of=[tmp_path / "en.txt"],
-        truncate_dim=8,
-        ranges_of=[tmp_path / "en.txt"],
-    )
+    files = [tmp_path / "en.txt"]
+    small = shrink(encoder, ShrinkOptions(components_of=files, truncate_dim=8, ranges_of=files))
     turned = in_components(encoder, texts)
     np.testing.assert_allclose(small.encode(texts), turned.encode(texts, dim=8), atol=1e-5)
     small.save(tmp_path / "small")

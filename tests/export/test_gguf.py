@@ -16,6 +16,7 @@ from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.export.gguf import write_gguf
 from interlingua.export.graphs import export_graphs
 from interlingua.export.runtimes import LlamaCppRuntime
+from interlingua.export.sentence_transformers import ExportSettings
 from interlingua.export.verify import SAMPLES
 from tests.encoder.shapes import JINA_BERT
 
@@ -90,7 +91,9 @@ def test_llama_cpp_gives_the_vectors_of_the_export(tmp_path, dtype, file):
     encoder = encoder_of(unigram(), type_vocab_size=2)
     encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "ask: "})
     encoder.save(tmp_path / "model")
-    found = export_graphs(tmp_path / "model", tmp_path / "out", ("gguf",), dtype=dtype)
+    found = export_graphs(
+        tmp_path / "model", tmp_path / "out", ("gguf",), ExportSettings(dtype=dtype)
+    )
     assert list(found.lowest) == ["llama.cpp"]
     there = LlamaCppRuntime(tmp_path / "out", tmp_path / "out" / f"model-{file}.gguf")
     own = encoder.encode(SHORT, prompt="query")
@@ -135,7 +138,12 @@ def test_matrices_are_stored_in_the_dtype_and_the_rest_in_float32(tmp_path):
 
 def test_the_card_names_the_file(tmp_path):
     encoder_of(unigram()).save(tmp_path / "model")
-    export_graphs(tmp_path / "model", tmp_path / "out", ("gguf",), dtype="float16", check=False)
+    export_graphs(
+        tmp_path / "model",
+        tmp_path / "out",
+        ("gguf",),
+        ExportSettings(dtype="float16", check=False),
+    )
     card = (tmp_path / "out" / "README.md").read_text()
     assert "model-F16.gguf" in card
     assert "library_name: gguf" in card

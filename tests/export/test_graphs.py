@@ -15,6 +15,7 @@ from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import CheckpointError, ConfigError, MissingExtraError
 from interlingua.export import graphs
 from interlingua.export.graphs import export_graphs
+from interlingua.export.sentence_transformers import ExportSettings
 from interlingua.export.shrink import ShrinkOptions
 from interlingua.export.verify import SAMPLES
 from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT
@@ -46,8 +47,7 @@ def test_all_graphs_agree_and_need_no_weights_beside_them(prompted, tmp_path):
         model,
         tmp_path / "out",
         ("onnx", "int8", "openvino"),
-        license="MIT",
-        on_verified=told.append,
+        ExportSettings(license="MIT", on_verified=told.append),
     )
     assert told == [found]
     assert list(found.lowest) == ["onnx", "onnx int8", "openvino"]
@@ -99,7 +99,7 @@ def test_int8_alone_is_found_by_evaluation(model, encoder, tmp_path):
 
 @pytest.mark.parametrize("kinds", [("openvino",), ("onnx", "openvino")])
 def test_openvino_leaves_no_other_graph_than_asked_for(model, tmp_path, kinds):
-    found = export_graphs(model, tmp_path / "out", kinds, dtype="float16")
+    found = export_graphs(model, tmp_path / "out", kinds, ExportSettings(dtype="float16"))
     assert found.tolerances["openvino"] == 1e-4
     assert 1 - 1e-4 < found.minimum < 1 - 1e-9
     assert (tmp_path / "out" / "onnx").exists() == ("onnx" in kinds)
@@ -132,10 +132,10 @@ def test_a_graph_that_differs_is_refused_by_language_and_text_and_leaves_nothing
         CheckpointError,
         match=r"/out: onnx .* '.*' \(\w+_\w{4}, cosine 0\.\d+",
     ):
-        export_graphs(model, tmp_path / "out", ("onnx",), on_verified=told.append)
+        export_graphs(model, tmp_path / "out", ("onnx",), ExportSettings(on_verified=told.append))
     assert "!" in "".join(told[0].table())
     assert not (tmp_path / "out").exists()
-    assert export_graphs(model, tmp_path / "out", ("onnx",), check=False) is None
+    assert export_graphs(model, tmp_path / "out", ("onnx",), ExportSettings(check=False)) is None
 
 
 def test_static_vectors_have_graphs_too(static_encoder, tmp_path):
@@ -148,7 +148,7 @@ def test_static_vectors_have_graphs_too(static_encoder, tmp_path):
 
 def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match=r"'bfloat16': .*float32 or float16"):
-        export_graphs(model, tmp_path / "out", ("onnx",), dtype="bfloat16")
+        export_graphs(model, tmp_path / "out", ("onnx",), ExportSettings(dtype="bfloat16"))
     monkeypatch.setitem(sys.modules, "openvino", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'interlingua\[openvino\]'"):
         export_graphs(model, tmp_path / "out", ("openvino",))
@@ -164,7 +164,10 @@ def test_what_a_graph_cannot_do_is_refused(encoder, model, tmp_path, monkeypatch
 
 def test_graphs_give_vectors_that_are_cut(encoder, model, tmp_path):
     found = export_graphs(
-        model, tmp_path / "out", ("onnx", "int8", "openvino"), smaller=ShrinkOptions(truncate_dim=8)
+        model,
+        tmp_path / "out",
+        ("onnx", "int8", "openvino"),
+        ExportSettings(smaller=ShrinkOptions(truncate_dim=8)),
     )
     assert min(low.cosine for low in found.lowest["onnx"].values()) > 1 - 1e-6
     there = OnnxEncoder(str(tmp_path / "out"), Choices(name="m"))

@@ -13,7 +13,7 @@ from interlingua.encoder.vocabulary_training import train_vocabulary
 from interlingua.errors import CheckpointError, ConfigError, DataError
 from interlingua.export.graphs import export_graphs
 from interlingua.export.runtimes import StockRuntime
-from interlingua.export.sentence_transformers import export, find_model
+from interlingua.export.sentence_transformers import ExportSettings, export, find_model
 from interlingua.export.shrink import ShrinkOptions
 from interlingua.export.verify import SAMPLES
 from tests.encoder.shapes import JINA_BERT
@@ -25,7 +25,7 @@ pytest.importorskip("sentence_transformers")
     ("dtype", "closeness"), [("float32", 1e-5), ("float16", 1e-4), ("bfloat16", 1e-2)]
 )
 def test_export_is_a_checked_directory_with_a_card(encoder, model, tmp_path, dtype, closeness):
-    verification = export(model, tmp_path / "out", dtype=dtype)
+    verification = export(model, tmp_path / "out", ExportSettings(dtype=dtype))
     assert verification.minimum > 1 - closeness
     card = (tmp_path / "out" / "README.md").read_text()
     assert "# out" in card
@@ -76,14 +76,14 @@ def test_a_failed_check_leaves_nothing(model, tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match="hidden states differ"):
         export(model, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    assert export(model, tmp_path / "out", check=False) is None
+    assert export(model, tmp_path / "out", ExportSettings(check=False)) is None
 
 
 def test_an_existing_directory_is_kept_unless_asked(model, tmp_path):
-    export(model, tmp_path / "out", check=False)
+    export(model, tmp_path / "out", ExportSettings(check=False))
     with pytest.raises(DataError, match="already there"):
-        export(model, tmp_path / "out", check=False)
-    export(model, tmp_path / "out", check=False, overwrite=True)
+        export(model, tmp_path / "out", ExportSettings(check=False))
+    export(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
 
 
 def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
@@ -99,7 +99,7 @@ def test_what_stock_modules_cannot_express_is_refused(encoder, tmp_path):
     encoder.save(tmp_path / "m")
     with pytest.raises(CheckpointError, match="segments words"):
         export(tmp_path / "m", tmp_path / "out")
-    export(tmp_path / "m", tmp_path / "out", check=False)
+    export(tmp_path / "m", tmp_path / "out", ExportSettings(check=False))
 
 
 def test_alibi_needs_code_of_the_hub_and_the_card_says_so(framed, tmp_path):
@@ -111,7 +111,7 @@ def test_alibi_needs_code_of_the_hub_and_the_card_says_so(framed, tmp_path):
     with pytest.raises(CheckpointError, match="ALiBi"):
         export_graphs(tmp_path / "m", tmp_path / "out", ("compact",))
     assert not (tmp_path / "out").exists()
-    export(tmp_path / "m", tmp_path / "out", check=False)
+    export(tmp_path / "m", tmp_path / "out", ExportSettings(check=False))
     card = (tmp_path / "out" / "README.md").read_text()
     assert 'SentenceTransformer("out", trust_remote_code=True)' in card
     again = Encoder.load(tmp_path / "out")
@@ -120,7 +120,7 @@ def test_alibi_needs_code_of_the_hub_and_the_card_says_so(framed, tmp_path):
 
 def test_an_unknown_dtype_is_named(model, tmp_path):
     with pytest.raises(ConfigError, match="dtype 'int4' is unknown"):
-        export(model, tmp_path / "out", dtype="int4")
+        export(model, tmp_path / "out", ExportSettings(dtype="int4"))
 
 
 def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
@@ -128,7 +128,7 @@ def test_what_is_no_model_of_ours_is_kept(model, tmp_path):
     mine.parent.mkdir()
     mine.write_text("{}")
     with pytest.raises(ConfigError, match="out holds other"):
-        export(model, tmp_path / "out", check=False, overwrite=True)
+        export(model, tmp_path / "out", ExportSettings(check=False, overwrite=True))
     with pytest.raises(ConfigError, match="out holds other"):
         Encoder.load(model).save(tmp_path / "out")
     assert mine.read_text() == "{}"
@@ -139,7 +139,10 @@ def test_token_vectors_are_exported_in_int8_and_transformers_are_not(
 ):
     static_encoder.save(tmp_path / "static")
     for dtype, closeness in (("float32", 1e-6), ("float16", 1e-5), ("int8", 1e-3)):
-        assert export(tmp_path / "static", tmp_path / dtype, dtype=dtype).minimum > 1 - closeness
+        assert (
+            export(tmp_path / "static", tmp_path / dtype, ExportSettings(dtype=dtype)).minimum
+            > 1 - closeness
+        )
     sizes = [
         (tmp_path / dtype / "model.safetensors").stat().st_size
         for dtype in ("float32", "float16", "int8")
@@ -153,18 +156,22 @@ def test_token_vectors_are_exported_in_int8_and_transformers_are_not(
         ConfigError,
         match=r"int8 .* --int8",
     ):
-        export(model, tmp_path / "out", dtype="int8")
+        export(model, tmp_path / "out", ExportSettings(dtype="int8"))
 
 
 def test_more_texts_can_be_compared(model, tmp_path):
     told = []
-    export(model, tmp_path / "out", samples={"nob_Latn": ["Ja."]}, on_verified=told.append)
+    export(
+        model,
+        tmp_path / "out",
+        ExportSettings(samples={"nob_Latn": ["Ja."]}, on_verified=told.append),
+    )
     assert told[0].texts == 1
     assert list(told[0].worst) == ["nob_Latn"]
 
 
 def test_cut_vectors_are_those_of_sentence_transformers(encoder, model, tmp_path):
-    found = export(model, tmp_path / "out", smaller=ShrinkOptions(truncate_dim=8))
+    found = export(model, tmp_path / "out", ExportSettings(smaller=ShrinkOptions(truncate_dim=8)))
     assert found.minimum > 1 - 1e-5
     stock = StockRuntime(tmp_path / "out").model
     assert stock.truncate_dim == 8
@@ -182,7 +189,9 @@ def test_the_card_names_the_widths_it_was_trained_for(encoder, tmp_path):
     encoder.settings = dataclasses.replace(encoder.settings, matryoshka_dims=(32, 16, 8))
     encoder.save(tmp_path / "nested")
     export(
-        tmp_path / "nested", tmp_path / "out", smaller=ShrinkOptions(truncate_dim=16), check=False
+        tmp_path / "nested",
+        tmp_path / "out",
+        ExportSettings(smaller=ShrinkOptions(truncate_dim=16), check=False),
     )
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| dimensions | 16 |" in card

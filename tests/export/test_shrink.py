@@ -7,7 +7,7 @@ import torch
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError, DataError
-from interlingua.export.shrink import first_layers, shrink
+from interlingua.export.shrink import WHOLE, ShrinkOptions, first_layers, shrink
 from interlingua.export.verify import SAMPLES
 
 
@@ -23,22 +23,22 @@ def texts(tmp_path):
 
 def test_vectors_of_the_texts_stay(encoder, texts):
     files, kept = texts
-    small = shrink(encoder, texts=files)
+    small = shrink(encoder, ShrinkOptions(texts=files))
     assert small.vocabulary.size < encoder.vocabulary.size
     assert small.backbone.word_embeddings.weight.shape[0] == small.vocabulary.size
     np.testing.assert_allclose(small.encode(kept), encoder.encode(kept), atol=1e-6)
     assert encoder.backbone.word_embeddings.weight.shape[0] == encoder.vocabulary.size
-    by_pattern = shrink(encoder, texts=[files[0].parent / "*.t[xs][tv]"])
+    by_pattern = shrink(encoder, ShrinkOptions(texts=[files[0].parent / "*.t[xs][tv]"]))
     assert by_pattern.digest() == small.digest()
 
 
 def test_a_pattern_of_nothing(encoder, tmp_path):
     with pytest.raises(DataError, match="no file matches"):
-        shrink(encoder, texts=[tmp_path / "*.tsv"])
+        shrink(encoder, ShrinkOptions(texts=[tmp_path / "*.tsv"]))
 
 
 def test_the_first_layers_compute_what_they_did(encoder, texts):
-    small = shrink(encoder, layers=1)
+    small = shrink(encoder, ShrinkOptions(layers=1))
     assert len(small.backbone.layers) == 1
     assert small.vocabulary is encoder.vocabulary
     for name, weight in small.backbone.state_dict().items():
@@ -49,7 +49,7 @@ def test_the_first_layers_compute_what_they_did(encoder, texts):
 
 
 def test_nothing_asked_is_the_same_encoder(encoder):
-    assert shrink(encoder) is encoder
+    assert shrink(encoder, WHOLE) is encoder
 
 
 @pytest.mark.parametrize("layers", [0, 9])
@@ -61,7 +61,7 @@ def test_layers_that_are_not_there(encoder, layers):
 def test_shorter_vectors_and_ranges_leave_the_encoder_as_it_was(encoder, texts):
     files, kept = texts
     before = encoder.settings
-    small = shrink(encoder, truncate_dim=8, ranges_of=files)
+    small = shrink(encoder, ShrinkOptions(truncate_dim=8, ranges_of=files))
     assert encoder.settings == before
     assert small.dim == 8
     found = small.settings.int8_ranges[8]
@@ -76,7 +76,7 @@ def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
     mapped = Encoder(
         encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Normalize(), dense])
     ).eval()
-    small = shrink(mapped, truncate_dim=8, ranges_of=files)
+    small = shrink(mapped, ShrinkOptions(truncate_dim=8, ranges_of=files))
     np.testing.assert_allclose(small.encode(kept), mapped.encode(kept, dim=8), atol=1e-6)
     assert np.abs(small.encode(kept) - encoder.encode(kept, dim=8)).max() > 0.1
 
@@ -84,4 +84,4 @@ def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
 @pytest.mark.parametrize("dim", [0, 33])
 def test_elements_that_are_not_there(encoder, dim):
     with pytest.raises(ConfigError, match=f"truncate_dim is {dim}, .* 32"):
-        shrink(encoder, truncate_dim=dim)
+        shrink(encoder, ShrinkOptions(truncate_dim=dim))

@@ -16,7 +16,7 @@ here, as far as a family of ``encoder/families.py`` and its modules are supporte
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -318,15 +318,11 @@ def read_settings(folder: Path, max_tokens: int) -> EncodingSettings:
         pooling = read_json(folder / modules["Pooling"] / "config.json", schema=POOLING)
     limits = read_json(folder / "sentence_bert_config.json", missing={}, schema=LIMITS)
     limit = limits.get("max_seq_length")
-    prompts = read_json(folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS)
     return EncodingSettings(
         pooling=_pooling_mode(pooling, folder),
-        include_special=(prompts.get("interlingua") or {}).get("include_special", True),
         normalize=listed[-1][1] == "Normalize",
         max_tokens=min(limit or max_tokens, max_tokens),
-        prompts={name: text for name, text in (prompts.get("prompts") or {}).items() if text},
-        default_prompt=prompts.get("default_prompt_name"),
-        **read_vector_settings(folder, prompts),
+        **read_described_settings(folder, include_special=True),
     )
 
 
@@ -357,26 +353,31 @@ def modules_after_pooling(folder: Path) -> list[tuple[str, str]]:
     return [module for module in listed_modules(folder) if module[1] in AFTER_POOLING]
 
 
-def read_vector_settings(folder: Path, described: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a model directory that say how vectors are cut and kept.
-
-    They come by their names in EncodingSettings.
+def read_described_settings(folder: Path, *, include_special: bool) -> dict[str, Any]:
+    """Prompts, and how vectors are pooled, cut and kept, by their names in EncodingSettings.
 
     Args:
         folder: the model directory.
-        described: its config_sentence_transformers.json.
+        include_special: where no file says it.
 
     Raises:
         CheckpointError: a file is broken.
     """
+    path = folder / "config_sentence_transformers.json"
+    described = read_json(path, missing={}, schema=PROMPTS)
+    own = described.get("interlingua") or {}
     try:
         ranges = ranges_by_width(read_json(folder / RANGES_FILE, missing={}, schema=RANGES))
     except ValueError as error:
         raise CheckpointError(
             f"{folder / RANGES_FILE}: no file of ranges ({error}); export it again"
         ) from error
+    prompts = described.get("prompts") or {}
     return {
-        "matryoshka_dims": tuple((described.get("interlingua") or {}).get("matryoshka_dims") or ()),
+        "include_special": own.get("include_special", include_special),
+        "prompts": {name: text for name, text in prompts.items() if text},
+        "default_prompt": described.get("default_prompt_name"),
+        "matryoshka_dims": tuple(own.get("matryoshka_dims") or ()),
         "truncate_dim": described.get("truncate_dim"),
         "int8_ranges": ranges,
     }

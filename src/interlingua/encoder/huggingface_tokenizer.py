@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua.encoder.locate import hub_hint, hub_name, hub_snapshot
-from interlingua.encoder.schema import ROLES, TOKENIZER
+from interlingua.encoder.schema import ROLES, TOKENIZER, fault
 from interlingua.errors import CheckpointError, DataError
 from interlingua.files import PathLike
 from interlingua.json_text import parse_json, read_json_text
@@ -98,13 +98,8 @@ def _special_tokens(folder: Path) -> dict[str, str]:
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         if (folder / name).is_file():
             settings = _read_object(folder / name)
-            problem = TOKENIZER.problem(settings, "")
-            if problem is not None:
-                key, there, expected = problem
-                raise DataError(
-                    f"{key} is {there}, expected {expected}; fetch the model again",
-                    path=folder / name,
-                )
+            if problem := fault(settings, TOKENIZER):
+                raise DataError(f"{problem}; fetch the model again", path=folder / name)
             for role in ROLES:
                 token = settings.get(role)
                 # Written as a text, or as a token with its options.

@@ -3,14 +3,14 @@
 Model folders come from strangers, and their numbers become sizes of buffers, indices into tables
 and lengths of loops, in compiled code too. So each file is checked once, as a whole, when it is
 read, and all later code can rely on it. Keys that this library does not read are ignored. A schema
-is a small tree of kinds: ``Whole(1, 1000)`` is a whole number in that range, ``ObjectOf`` an object
+is a small tree of kinds: ``whole(1, 1000)`` is a whole number in that range, ``ObjectOf`` an object
 with known keys, ``Maybe`` lets ``null`` and a missing key pass.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,37 +30,63 @@ class Kind(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A whole number."""
+class Plain:
+    """A value that passes a test of its own."""
 
-    low: int
-    high: int
+    accepts: Callable[[Any], bool]
+    expected: str
 
     def problem(self, value: Any, key: str) -> Problem | None:
         """See ``Kind``."""
-        # Not isinstance: True is an int, too.
-        if type(value) is int and self.low <= value <= self.high:
+        if self.accepts(value):
             return None
-        return key, shown(value), f"a whole number from {self.low} to {self.high}"
+        return key, shown(value), self.expected
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+def whole(low: int, high: int) -> Plain:
+    """A whole number."""
+    # Not isinstance: True is an int, too.
+    return Plain(
+        lambda value: type(value) is int and low <= value <= high,
+        f"a whole number from {low} to {high}",
+    )
+
+
+def number(low: float, high: float = math.inf, *, below: float = math.inf) -> Plain:
     """A number, whole or not; ``below`` is not in the range."""
 
-    low: float
-    high: float = math.inf
-    below: float = math.inf
-
-    def problem(self, value: Any, key: str) -> Problem | None:
-        """See ``Kind``."""
+    def accepts(value: Any) -> bool:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and self.low <= value <= self.high and value < self.below:
-            return None
-        end = f"to {self.high:g}"
-        if self.below < math.inf:
-            end = f"to below {self.below:g}"
-        return key, shown(value), f"a number from {self.low:g} {end}"
+        return is_number and low <= value <= high and value < below
+
+    end = f"to {high:g}"
+    if below < math.inf:
+        end = f"to below {below:g}"
+    return Plain(accepts, f"a number from {low:g} {end}")
+
+
+def one_of(*texts: str) -> Plain:
+    """One of a few texts."""
+    return Plain(lambda value: isinstance(value, str) and value in texts, " or ".join(texts))
+
+
+def _is_inside(value: Any) -> bool:
+    # Neither absolute nor upwards, by the rules of any system: a backslash is Windows' slash, and a
+    # path ends at a zero byte.
+    return (
+        isinstance(value, str)
+        and not value.startswith("/")
+        and "\\" not in value
+        and "\0" not in value
+        and ".." not in value.split("/")
+    )
+
+
+INSIDE = Plain(_is_inside, "a path inside of the model folder")
+"""The path of a file or folder below the model folder; empty for the folder itself."""
+FLAG = Plain(lambda value: isinstance(value, bool), "true or false")
+ANYTHING = Plain(lambda value: True, "anything")
+"""Any JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,49 +102,6 @@ class Text:
         except ValueError as error:
             return key, str(error), "a text"
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """The path of a file or folder below the model folder; empty for the folder itself."""
-
-    def problem(self, value: Any, key: str) -> Problem | None:
-        """See ``Kind``."""
-        # Neither absolute nor upwards, by the rules of any system: a backslash is Windows' slash,
-        # and a path ends at a zero byte.
-        inside = (
-            isinstance(value, str)
-            and not value.startswith("/")
-            and "\\" not in value
-            and "\0" not in value
-        )
-        if inside and ".." not in value.split("/"):
-            return None
-        return key, shown(value), "a path inside of the model folder"
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """True or false."""
-
-    def problem(self, value: Any, key: str) -> Problem | None:
-        """See ``Kind``."""
-        if isinstance(value, bool):
-            return None
-        return key, shown(value), "true or false"
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """One of a few texts."""
-
-    texts: tuple[str, ...]
-
-    def problem(self, value: Any, key: str) -> Problem | None:
-        """See ``Kind``."""
-        if isinstance(value, str) and value in self.texts:
-            return None
-        return key, shown(value), " or ".join(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,18 +201,23 @@ def shown(value: Any) -> str:
     return text
 
 
+def fault(value: Any, kind: Kind) -> str | None:
+    """What is wrong with the content of a file: the key, what stands there, what was expected."""
+    problem = kind.problem(value, "")
+    if problem is None:
+        return None
+    key, found, expected = problem
+    return f"{key or 'the content'} is {found}, expected {expected}"
+
+
 def check(value: Any, kind: Kind, path: Any) -> None:
     """Refuses a file with content of another kind.
 
     Raises:
-        CheckpointError: it is not; the key, what stands there, and what was expected.
+        CheckpointError: see ``fault``.
     """
-    problem = kind.problem(value, "")
-    if problem is not None:
-        key, found, expected = problem
-        raise CheckpointError(
-            f"{path}: {key or 'the content'} is {found}, expected {expected}; fetch the model again"
-        )
+    if found := fault(value, kind):
+        raise CheckpointError(f"{path}: {found}; fetch the model again")
 
 
 def check_modules(modules: Sequence[tuple[str, str]], before: Sequence[str], folder: Any) -> None:
@@ -277,30 +265,20 @@ def _below(key: str, name: str) -> str:
     return f"{key}.{bare_name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Anything:
-    """Any JSON."""
-
-    def problem(self, value: Any, key: str) -> Problem | None:
-        """See ``Kind``."""
-        return None
-
-
-ANYTHING = Anything()
 OBJECT = ObjectOf({})
 # The upper ends are far above any model's: they bound what a stranger's file makes us allocate.
 SIZES: dict[str, Kind] = {
-    "vocab_size": Whole(1, 10_000_000),
-    "hidden_size": Whole(1, 65_536),
-    "num_hidden_layers": Whole(0, 1_000),
-    "num_attention_heads": Whole(1, 1_024),
-    "intermediate_size": Whole(0, 1_048_576),
-    "hidden_dropout_prob": Number(0, below=1),
-    "attention_probs_dropout_prob": Number(0, below=1),
-    "max_position_embeddings": Whole(1, 10_000_000),
-    "type_vocab_size": Whole(0, 1_000),
-    "layer_norm_eps": Number(1e-30, 1),
-    "pad_token_id": Whole(0, 10_000_000),
+    "vocab_size": whole(1, 10_000_000),
+    "hidden_size": whole(1, 65_536),
+    "num_hidden_layers": whole(0, 1_000),
+    "num_attention_heads": whole(1, 1_024),
+    "intermediate_size": whole(0, 1_048_576),
+    "hidden_dropout_prob": number(0, below=1),
+    "attention_probs_dropout_prob": number(0, below=1),
+    "max_position_embeddings": whole(1, 10_000_000),
+    "type_vocab_size": whole(0, 1_000),
+    "layer_norm_eps": number(1e-30, 1),
+    "pad_token_id": whole(0, 10_000_000),
 }
 """Of a backbone, wherever its shape comes from."""
 BACKBONE = ObjectOf(
@@ -309,30 +287,30 @@ BACKBONE = ObjectOf(
         "model_type": Maybe(Text()),
         "hidden_act": Maybe(Text()),
         "position_embedding_type": Maybe(Text()),
-        "is_decoder": Maybe(Flag()),
-        "normalize": Maybe(Flag()),
+        "is_decoder": Maybe(FLAG),
+        "normalize": Maybe(FLAG),
     }
 )
 """``config.json`` of the backbone, or of a table of token vectors."""
-_BASE = Maybe(Number(1, 1e12))
-_ROTARY = Maybe(ObjectOf({"rope_theta": _BASE, "rope_type": Maybe(OneOf(("default",)))}))
+_BASE = Maybe(number(1, 1e12))
+_ROTARY = Maybe(ObjectOf({"rope_theta": _BASE, "rope_type": Maybe(one_of("default"))}))
 # Null or nothing: scaled positions, which change the angles, are not supported.
-_ABSENT = Maybe(OneOf(()))
+_ABSENT = Maybe(one_of())
 ROTARY = ObjectOf({"rope_parameters": _ROTARY, "rope_scaling": _ABSENT})
 """Of families with rotary positions, besides what all have."""
-JINA_BERT = ObjectOf({"feed_forward_type": Maybe(OneOf(("geglu", "reglu", "original")))})
+JINA_BERT = ObjectOf({"feed_forward_type": Maybe(one_of("geglu", "reglu", "original"))})
 """Of JinaBERT, besides what BERT has."""
-JINA_BERT_QK_NORM = ObjectOf({"feed_forward_type": Maybe(OneOf(("geglu", "reglu")))})
+JINA_BERT_QK_NORM = ObjectOf({"feed_forward_type": Maybe(one_of("geglu", "reglu"))})
 """The same of its form with norms of queries and keys."""
 MODERNBERT = ObjectOf(
     {
-        **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias"), Maybe(Flag())),
+        **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias"), Maybe(FLAG)),
         **dict.fromkeys(("mlp_dropout", "attention_dropout"), Maybe(SIZES["hidden_dropout_prob"])),
         "hidden_activation": Maybe(Text()),
         "norm_eps": Maybe(SIZES["layer_norm_eps"]),
-        "layer_types": Maybe(ListOf(OneOf(("full_attention", "sliding_attention")), longest=1_000)),
-        "global_attn_every_n_layers": Maybe(Whole(1, 1_000)),
-        "local_attention": Maybe(Whole(2, 20_000_000)),
+        "layer_types": Maybe(ListOf(one_of("full_attention", "sliding_attention"), longest=1_000)),
+        "global_attn_every_n_layers": Maybe(whole(1, 1_000)),
+        "local_attention": Maybe(whole(2, 20_000_000)),
         "global_rope_theta": _BASE,
         "local_rope_theta": _BASE,
         "rope_parameters": Maybe(
@@ -356,10 +334,10 @@ DISTILBERT = ObjectOf(
 ELECTRA = ObjectOf({"embedding_size": Maybe(SIZES["hidden_size"])})
 """Of ELECTRA-shaped models, besides what all have."""
 ANY_CONFIG = ObjectOf(
-    {"model_type": Maybe(Text()), "max_position_embeddings": Maybe(Whole(1, 2**40))}
+    {"model_type": Maybe(Text()), "max_position_embeddings": Maybe(whole(1, 2**40))}
 )
 """``config.json`` of a model that is a graph, of whatever architecture."""
-MODULES = ListOf(ObjectOf({"type": Text(), "path": Inside()}), longest=100)
+MODULES = ListOf(ObjectOf({"type": Text(), "path": INSIDE}), longest=100)
 """``modules.json``."""
 BEFORE_POOLING = ("Transformer", "Pooling")
 AFTER_POOLING = ("Dense", "Normalize")
@@ -369,41 +347,41 @@ MAX_FEATURES = 1 << 20
 """A wider layer than this is taken for a damaged file."""
 DENSE = ObjectOf(
     {
-        "in_features": Whole(1, MAX_FEATURES),
-        "out_features": Whole(1, MAX_FEATURES),
-        "bias": Maybe(Flag()),
+        "in_features": whole(1, MAX_FEATURES),
+        "out_features": whole(1, MAX_FEATURES),
+        "bias": Maybe(FLAG),
         "activation_function": Maybe(Text()),
-        "use_residual": Maybe(Flag()),
+        "use_residual": Maybe(FLAG),
         "module_input_name": Maybe(Text()),
     }
 )
 """``config.json`` of a ``Dense`` module."""
 RANGES = MapOf(
-    ObjectOf(dict.fromkeys(("minimum", "maximum"), ListOf(Number(-1e30, 1e30), longest=65_536)))
+    ObjectOf(dict.fromkeys(("minimum", "maximum"), ListOf(number(-1e30, 1e30), longest=65_536)))
 )
 """``int8_ranges.json``."""
 POOLING = ObjectOf(
     {
         "pooling_mode": Maybe(Either((Text(), ListOf(Text(), longest=20)))),
-        "include_prompt": Maybe(Flag()),
-        "word_embedding_dimension": Maybe(Whole(1, 65_536)),
-        "embedding_dimension": Maybe(Whole(1, 65_536)),
+        "include_prompt": Maybe(FLAG),
+        "word_embedding_dimension": Maybe(whole(1, 65_536)),
+        "embedding_dimension": Maybe(whole(1, 65_536)),
     }
 )
 """``1_Pooling/config.json``."""
-LIMITS = ObjectOf({"max_seq_length": Maybe(Whole(1, 10_000_000))})
+LIMITS = ObjectOf({"max_seq_length": Maybe(whole(1, 10_000_000))})
 """``sentence_bert_config.json``."""
 PROMPTS = ObjectOf(
     {
         "prompts": Maybe(MapOf(Maybe(Text()))),
         "default_prompt_name": Maybe(Text()),
-        "truncate_dim": Maybe(Whole(1, 65_536)),
+        "truncate_dim": Maybe(whole(1, 65_536)),
         "__version__": Maybe(OBJECT),
         "interlingua": Maybe(
             ObjectOf(
                 {
-                    "include_special": Maybe(Flag()),
-                    "matryoshka_dims": Maybe(ListOf(Whole(1, 65_536), longest=1_000)),
+                    "include_special": Maybe(FLAG),
+                    "matryoshka_dims": Maybe(ListOf(whole(1, 65_536), longest=1_000)),
                 }
             )
         ),
@@ -414,7 +392,7 @@ ROLES = ("pad_token", "unk_token", "mask_token", "cls_token", "sep_token", "bos_
 _TOKEN = Maybe(Either((Text(), ObjectOf({"content": Text()}))))
 TOKENIZER = ObjectOf(
     {
-        "model_max_length": Maybe(Number(1, 1e40)),
+        "model_max_length": Maybe(number(1, 1e40)),
         **dict.fromkeys(ROLES, _TOKEN),
     }
 )
@@ -428,5 +406,5 @@ VOCABULARY = ObjectOf(
     }
 )
 """``vocabulary.json``."""
-SHARDS = ObjectOf({"weight_map": MapOf(Inside())})
+SHARDS = ObjectOf({"weight_map": MapOf(INSIDE)})
 """``model.safetensors.index.json``."""

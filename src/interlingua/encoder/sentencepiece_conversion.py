@@ -90,18 +90,17 @@ def read_model(model: bytes) -> SentencePieceModel:
     return SentencePieceModel(tuple(pieces), algorithm, _message(normalizer, 2))
 
 
-def tokenizer_definition(
-    model: SentencePieceModel, *, special_tokens: Sequence[str]
-) -> dict[str, Any]:
-    """The content of the ``tokenizer.json`` that segments as the model does.
+def tokenizer_json(model_file: bytes, *, special_tokens: Sequence[str]) -> str:
+    """The content of the ``tokenizer.json`` that segments as a SentencePiece model does.
 
     Args:
-        model: the SentencePiece model.
+        model_file: the SentencePiece model.
         special_tokens: pieces to declare as special tokens. Like in every Hugging Face tokenizer, a
             text that spells one yields its id, unless ``encode_special_tokens`` is set, which no
             ``tokenizer.json`` can say. ``Vocabulary`` sets it. Control symbols that are not
             declared can't be spelled.
     """
+    model = read_model(model_file)
     ids = {piece.text: index for index, piece in enumerate(model.pieces)}
     metaspace = {
         "type": "Metaspace",
@@ -109,15 +108,10 @@ def tokenizer_definition(
         "prepend_scheme": "always",
         "split": True,
     }
-    flags = {
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": True,
-    }
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    flags["special"] = True
     segmenter = _unigram(model) if model.algorithm == "unigram" else _bpe(model, ids)
-    return {
+    definition = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
@@ -128,11 +122,6 @@ def tokenizer_definition(
         "decoder": _decoder(model, metaspace),
         "model": segmenter,
     }
-
-
-def tokenizer_json(model: bytes, *, special_tokens: Sequence[str]) -> str:
-    """``tokenizer_definition`` of a model file, as JSON text."""
-    definition = tokenizer_definition(read_model(model), special_tokens=special_tokens)
     return json.dumps(definition, ensure_ascii=False)
 
 
@@ -215,15 +204,13 @@ def _decoder(model: SentencePieceModel, metaspace: dict[str, Any]) -> dict[str, 
 
 
 def _piece_type(processor: Any, index: int) -> PieceType:
-    if processor.is_unknown(index):
-        return PieceType.UNKNOWN
-    if processor.is_control(index):
-        return PieceType.CONTROL
-    if processor.is_byte(index):
-        return PieceType.BYTE
-    if processor.is_unused(index):
-        return PieceType.UNUSED
-    return PieceType.NORMAL
+    tests = {
+        PieceType.UNKNOWN: processor.is_unknown,
+        PieceType.CONTROL: processor.is_control,
+        PieceType.BYTE: processor.is_byte,
+        PieceType.UNUSED: processor.is_unused,
+    }
+    return next((kind for kind, is_kind in tests.items() if is_kind(index)), PieceType.NORMAL)
 
 
 def _message(message: bytes, number: int) -> bytes:

@@ -18,13 +18,13 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.directory import (
     EncodingSettings,
     listed_modules,
+    read_described_settings,
     read_json,
-    read_vector_settings,
     write_json,
     write_modules,
     write_tokenizer_config,
 )
-from interlingua.encoder.schema import ANY_CONFIG, BACKBONE, MODULES, PROMPTS
+from interlingua.encoder.schema import ANY_CONFIG, BACKBONE, MODULES
 from interlingua.encoder.static import MAX_TOKENS, static_config
 from interlingua.encoder.weights import read_weights
 from interlingua.errors import CheckpointError, ConfigError
@@ -35,8 +35,8 @@ TABLES = ("embedding.weight", "embeddings")
 """What a table is called by sentence-transformers and by Model2Vec; the first reads the second's
 name too."""
 MODEL_TYPE = "model2vec"
-# Of a signed byte, on both sides of zero.
 LARGEST = 127
+"""Of a signed byte, on both sides of zero."""
 
 
 def static_folder(folder: Path) -> Path | None:
@@ -130,21 +130,15 @@ def static_settings(folder: Path) -> EncodingSettings:
         CheckpointError: a file is broken, or it has modules that are not supported.
     """
     kinds = [kind for _, kind in listed_modules(folder, (MODULE,))]
-    prompts_file = read_json(
-        folder / "config_sentence_transformers.json", missing={}, schema=PROMPTS
-    )
     # By the last module; Model2Vec, which has no list of modules, says it in its config.
     if kinds:
         normalize = kinds[-1] == "Normalize"
     else:
         normalize = read_json(folder / "config.json", schema=BACKBONE).get("normalize", False)
     return EncodingSettings(
-        include_special=(prompts_file.get("interlingua") or {}).get("include_special", False),
         normalize=bool(normalize),
         max_tokens=MAX_TOKENS,
-        prompts={name: text for name, text in (prompts_file.get("prompts") or {}).items() if text},
-        default_prompt=prompts_file.get("default_prompt_name"),
-        **read_vector_settings(folder, prompts_file),
+        **read_described_settings(folder, include_special=False),
     )
 
 

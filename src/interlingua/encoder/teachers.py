@@ -113,13 +113,7 @@ class ModelTeacher:
         if self._rereads:
             texts = [self._prompt + self._student.decode(ids) for ids in sentences]
             return own.encode(texts, language=language, max_tokens=limit)
-        shortened = []
-        for ids in sentences:
-            if len(ids) > limit:
-                shortened.append(truncate(ids, limit, closing_tokens=own.closing_tokens))
-            else:
-                shortened.append(list(ids))
-        return shortened
+        return [truncate(ids, limit, closing_tokens=own.closing_tokens) for ids in sentences]
 
 
 class VectorTeacher:

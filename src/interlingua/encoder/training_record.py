@@ -81,10 +81,8 @@ def _cost(final: dict[str, Any]) -> dict[str, Any]:
     rate = final.get("pairs_per_second")
     tokens = final.get("tokens")
     # Where no count was kept, from the rates.
-    if not tokens:
-        tokens = None
-        if rate:
-            tokens = round(pairs * final["tokens_per_second"] / rate)
+    if not tokens and rate:
+        tokens = round(pairs * final["tokens_per_second"] / rate)
     found = {name: final.get(name) for name in ("step", "seconds", "cpu_seconds", "peak_rss_bytes")}
     found["pairs"] = pairs
     found["tokens"] = tokens

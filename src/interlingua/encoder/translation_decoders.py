@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
+from interlingua.batches.sentences import Tails
 from interlingua.devices import on_device
 from interlingua.encoder.attention import Layout
 from interlingua.encoder.backbone import BackboneConfig
@@ -81,17 +82,15 @@ class LstmDecoder(nn.Module):
         # first. So token j of the sentence of rank r gets the key j * B + r, and is sorted by it.
         lengths = cu_seqlens.diff().long()
         longest_first = lengths.argsort(descending=True, stable=True)
-        sentences = torch.arange(len(lengths), device=lengths.device)
-        rank = torch.empty_like(longest_first).scatter_(0, longest_first, sentences)
-        rows = torch.repeat_interleave(sentences, lengths)
-        positions = torch.arange(len(rows), device=rows.device) - cu_seqlens[:-1].long()[rows]
-        order = (positions * len(lengths) + rank[rows]).argsort()
+        rank = longest_first.argsort()
+        tokens = Tails.of(cu_seqlens, skip=0)
+        order = (tokens.positions * len(lengths) + rank[tokens.rows]).argsort()
         # Sentences that are left in each step; PackedSequence has them on the host.
-        sizes = positions.bincount().cpu()
+        sizes = tokens.positions.bincount().cpu()
         device = condition.device
         back = on_device(order.argsort(), device)
         inputs = on_device(inputs, device)
-        rows = on_device(rows, device)
+        rows = on_device(tokens.rows, device)
         order = on_device(order, device)
         longest_first = on_device(longest_first, device)
         x = torch.cat([self.dropout(self.tokens(inputs)), condition[rows]], dim=1)[order]
@@ -167,8 +166,7 @@ class TransformerDecoder(nn.Module):
     ) -> Float[Tensor, "t w"]:
         """As of ``LstmDecoder``."""
         layout = Layout.of(cu_seqlens, device=condition.device)
-        sentences = torch.arange(len(condition), device=cu_seqlens.device)
-        rows = on_device(torch.repeat_interleave(sentences, cu_seqlens.diff()), condition.device)
+        rows = on_device(Tails.of(cu_seqlens, skip=0).rows, condition.device)
         x = self.positions(layout.positions)
         # Without tokens there is nothing to hide: each position sees all others.
         visible: Visible | None = None

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int, Int64
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from interlingua.batches.sentences import chained
+from interlingua.batches.sentences import Tails, chained
 from interlingua.devices import on_device
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
@@ -103,9 +103,9 @@ class UnmaskingHead(nn.Module):
         one_each = torch.arange(len(cu_seqlens), device=cu_seqlens.device, dtype=cu_seqlens.dtype)
         # S takes the place of the first token's state: that one goes out first.
         if self.replaces_first:
-            behind = on_device(_behind_the_first(cu_seqlens, len(states)), device)
-            states = states.index_select(0, behind)
-            cu_seqlens = cu_seqlens - one_each
+            behind = Tails.of(cu_seqlens, skip=1)
+            states = states.index_select(0, on_device(behind.kept, device))
+            cu_seqlens = behind.cu_seqlens
         order, boundaries = chained(one_each, cu_seqlens)
         x = torch.cat([vectors.to(states.dtype), states]).index_select(0, on_device(order, device))
         layout = layout_for(self.layers, boundaries, device)
@@ -117,11 +117,4 @@ class UnmaskingHead(nn.Module):
         # taken out again.
         if self.replaces_first:
             return x
-        return x.index_select(0, on_device(_behind_the_first(boundaries, len(x)), device))
-
-
-def _behind_the_first(cu_seqlens: Int[Tensor, " b+1"], tokens: int) -> Int64[Tensor, " n"]:
-    """The tokens that don't begin a sentence."""
-    behind = torch.ones(tokens, dtype=torch.bool, device=cu_seqlens.device)
-    behind[cu_seqlens[:-1].long()] = False
-    return behind.nonzero()[:, 0]
+        return x.index_select(0, on_device(Tails.of(boundaries, skip=1).kept, device))

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from interlingua.corpus.segmentation import PreTokenizer, segment
 from interlingua.encoder.locate import best_of_run, installed_model
-from interlingua.encoder.schema import VOCABULARY
+from interlingua.encoder.schema import VOCABULARY, fault
 from interlingua.encoder.tokenizer_checks import check_definition
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, atomic_write
@@ -99,20 +99,14 @@ class Vocabulary:
         """
         path = Path(folder) / "vocabulary.json"
         settings = _read_json(path)
-        # A file of another format need not hold what this one expects.
-        problem = None
-        if settings.get("format") == FORMAT:
-            problem = VOCABULARY.problem(settings, "")
-        if problem is not None:
-            key, there, expected = problem
-            raise DataError(
-                f"{key} is {there}, expected {expected}; save the vocabulary again", path=path
-            )
-        if settings.get("format") != FORMAT:
-            found = settings.get("format")
+        # First: a file of another format need not hold what this one expects.
+        found = settings.get("format")
+        if found != FORMAT:
             raise DataError(
                 f"format {found!r} where {FORMAT!r} is read; train or save it again", path=path
             )
+        if problem := fault(settings, VOCABULARY):
+            raise DataError(f"{problem}; save the vocabulary again", path=path)
         model = Path(folder) / "sentencepiece.model"
         sentencepiece: bytes | None = None
         if model.is_file():
@@ -299,10 +293,14 @@ class Vocabulary:
         """``Unigram``, ``BPE``, ``WordPiece`` or ``WordLevel``."""
         return type(self.tokenizer.model).__name__
 
-    @property
-    def tag_names(self) -> dict[str, str]:
-        """The tag token of each language, ``{"deu_Latn": "<2de>"}``."""
-        return dict(self._tags)
+    def with_definition(self, definition: dict[str, Any]) -> Vocabulary:
+        """Another tokenizer with the same names of special tokens and tags."""
+        return Vocabulary(
+            json.dumps(definition, ensure_ascii=False),
+            special_tokens=self.special_tokens,
+            language_tags=self._tags,
+            pre_tokenizer=self.pre_tokenizer,
+        )
 
     def _ids(
         self, texts: list[str], language: str | None, max_tokens: int | None
@@ -415,7 +413,9 @@ def _refuse_broken(texts: list[str]) -> None:
 
 
 def truncate(ids: Sequence[int], max_tokens: int, *, closing_tokens: int) -> list[int]:
-    """Cuts a sequence to ``max_tokens``, its last ``closing_tokens`` kept."""
+    """Cuts a longer sequence to ``max_tokens``, its last ``closing_tokens`` kept."""
+    if len(ids) <= max_tokens:
+        return list(ids)
     closing = min(closing_tokens, max_tokens)
     return [*ids[: max_tokens - closing], *ids[len(ids) - closing :]]
 

@@ -151,7 +151,8 @@ def grow_vocabulary(
     if kind == "BPE":
         # A later merge may need any earlier one, so those that would touch kept text are never
         # made.
-        forbidden = neighbors(words_of(spelled, keep))
+        kept_words = words_of(spelled, keep)
+        forbidden = {pair for word in kept_words for pair in itertools.pairwise(word)}
         merges = learn_merges(words, most=pieces, min_count=min_count, forbidden=forbidden)
         found |= piece_names(spelled, (merge.run for merge in merges))
         joined = {name: run for name, run in found.items() if name not in characters}
@@ -171,16 +172,10 @@ def grow_vocabulary(
         found = _harmless(vocabulary, spelled, found, keep)
         grown = _grown(vocabulary, spelled, found)
     # New ids begin behind the old ones, in the order of the pieces.
-    runs = {}
-    for new_id, run in enumerate(found.values(), start=vocabulary.size):
-        runs[new_id] = _in_old_ids(run, vocabulary)
+    new_ids = enumerate(found.values(), start=vocabulary.size)
+    runs = {new_id: _in_old_ids(run, vocabulary) for new_id, run in new_ids}
     changed = _changed(vocabulary, grown, keep)
     return GrownVocabulary(grown, runs, len(changed))
-
-
-def neighbors(words: Mapping[Run, int]) -> set[tuple[int, int]]:
-    """Pairs of tokens that stand next to each other in a word."""
-    return {pair for word in words for pair in itertools.pairwise(word)}
 
 
 def runs_in(words: Mapping[Run, int], *, longest: int) -> set[Run]:
@@ -211,10 +206,9 @@ def _useful(
     for encoding in encodings(grown, texts, language=language):
         uses.update(encoding.tokens)
     # A use of a piece saves all tokens of its run but one.
-    saved = {}
-    for name, run in longer.items():
-        if uses[name] >= min_count:
-            saved[name] = uses[name] * (len(run) - 1)
+    saved = {
+        name: uses[name] * (len(run) - 1) for name, run in longer.items() if uses[name] >= min_count
+    }
     # Among equals by name, so that the result does not depend on the order they were learned in.
     best = sorted(saved, key=lambda name: (-saved[name], name))[:pieces]
     kept = {*best, *(found.keys() - longer.keys())}
@@ -257,12 +251,8 @@ def _grown(vocabulary: Vocabulary, spelled: Vocabulary, found: Mapping[str, Run]
 
 def _in_old_ids(run: Run, vocabulary: Vocabulary) -> Run:
     """A run of ids that may be new characters'; these were unknown before."""
-    old_ids = []
-    for token in run:
-        if token >= vocabulary.size:
-            token = vocabulary.unk_id
-        old_ids.append(token)
-    return tuple(old_ids)
+    known = range(vocabulary.size)
+    return tuple(token if token in known else vocabulary.unk_id for token in run)
 
 
 def _changed(before: Vocabulary, after: Vocabulary, texts: Sequence[str]) -> list[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import json
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -119,7 +118,8 @@ def learn_merges(
         the merges in the order in which they were made: most frequent pair first, the smaller ids
         among equals.
     """
-    spelled = [_single(word) for word in words]
+    # Each word as runs of one token, which grow.
+    spelled = [list(zip(word, strict=True)) for word in words]
     weights = list(words.values())
     counts: Counter[Merge] = Counter()
     places: dict[Merge, set[int]] = {}
@@ -150,9 +150,10 @@ def learn_merges(
         for number in sorted(places.pop(merge)):
             before = _pairs(spelled[number])
             spelled[number] = _joined(spelled[number], merge)
-            after = _pairs(spelled[number])
-            for pair, difference in _differences(before, after).items():
-                if (pair.left[-1], pair.right[0]) in forbidden:
+            changes = _pairs(spelled[number])
+            changes.subtract(before)
+            for pair, difference in sorted(changes.items()):
+                if difference == 0 or (pair.left[-1], pair.right[0]) in forbidden:
                     continue
                 counts[pair] += difference * weights[number]
                 if difference > 0:
@@ -164,17 +165,8 @@ def learn_merges(
     return merges
 
 
-def _single(word: Run) -> list[Run]:
-    return [(token,) for token in word]
-
-
 def _pairs(word: Sequence[Run]) -> Counter[Merge]:
     return Counter(Merge(left, right) for left, right in itertools.pairwise(word))
-
-
-def _differences(before: Counter[Merge], after: Counter[Merge]) -> dict[Merge, int]:
-    pairs = sorted(before.keys() | after.keys())
-    return {pair: after[pair] - before[pair] for pair in pairs if after[pair] != before[pair]}
 
 
 def _joined(word: Sequence[Run], merge: Merge) -> list[Run]:
@@ -265,12 +257,7 @@ def with_pieces(
         for merge in new_merges:
             sides = [names[merge.left], names[merge.right]]
             model["merges"].append(" ".join(sides) if as_text else sides)
-    return Vocabulary(
-        json.dumps(definition, ensure_ascii=False),
-        special_tokens=vocabulary.special_tokens,
-        language_tags=vocabulary.tag_names,
-        pre_tokenizer=vocabulary.pre_tokenizer,
-    )
+    return vocabulary.with_definition(definition)
 
 
 def _add_to_unigram(

@@ -85,7 +85,13 @@ def train_vocabulary(
             character_coverage=character_coverage,
             num_threads=threads or os.cpu_count() or 1,
         )
-    vocabulary = _converted(model, tags, pre_tokenizer)
+    vocabulary = Vocabulary(
+        tokenizer_json(model, special_tokens=list(SPECIAL_TOKENS.values())),
+        special_tokens=SPECIAL_TOKENS,
+        language_tags=tags,
+        pre_tokenizer=pre_tokenizer,
+        sentencepiece=model,
+    )
     if vocabulary.size < size:
         log.warning(
             "vocabulary: %s pieces were requested, the text yields %s",
@@ -199,16 +205,6 @@ def _train_sentencepiece(texts: Iterator[str], **options: Any) -> bytes:
             f"SentencePiece can't train on this text: {str(error).splitlines()[0]}"
         ) from error
     return model.getvalue()
-
-
-def _converted(model: bytes, tags: dict[str, str], pre_tokenizer: PreTokenizer) -> Vocabulary:
-    return Vocabulary(
-        tokenizer_json(model, special_tokens=list(SPECIAL_TOKENS.values())),
-        special_tokens=SPECIAL_TOKENS,
-        language_tags=tags,
-        pre_tokenizer=pre_tokenizer,
-        sentencepiece=model,
-    )
 
 
 @contextlib.contextmanager

@@ -133,12 +133,7 @@ def trim_vocabulary(
     for token in definition["added_tokens"]:
         token["id"] = new_ids[token["id"]]
     _renumber(definition["post_processor"], new_ids)
-    trimmed = Vocabulary(
-        json.dumps(definition, ensure_ascii=False),
-        special_tokens=vocabulary.special_tokens,
-        language_tags=vocabulary.tag_names,
-        pre_tokenizer=vocabulary.pre_tokenizer,
-    )
+    trimmed = vocabulary.with_definition(definition)
     return trimmed, kept_ids
 
 

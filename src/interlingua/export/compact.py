@@ -31,6 +31,7 @@ from interlingua.encoder.directory import read_json, write_json
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.families import FAMILIES
 from interlingua.encoder.static import StaticBackbone
+from interlingua.encoder.static_directory import LARGEST
 from interlingua.encoder.weights import huggingface_name, to_huggingface_names
 from interlingua.errors import ConfigError
 from interlingua.export.graph import build_graph
@@ -38,7 +39,6 @@ from interlingua.export.graph_nodes import Graph
 from interlingua.export.graph_weights import (
     FINER,
     FLOAT,
-    LARGEST,
     SMALLEST,
     FloatWeights,
     Int8Weights,
@@ -78,10 +78,11 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
             "--compact is for transformers; store token vectors in eight bits with --dtype int8"
         )
     # A graph refers to whole tensors of the weight file, so each of our matrices must be one.
-    family = FAMILIES[encoder.backbone.config.model_type]
+    family_name = encoder.backbone.config.model_type
+    family = FAMILIES[family_name]
     if any(len(stack.ours) != len(stack.theirs) or stack.swaps_halves for stack in family.layer):
         raise ConfigError(
-            f"--compact: a {encoder.backbone.config.model_type} model keeps matrices in another"
+            f"--compact: a {family_name} model keeps matrices in another"
             " form, which the graphs can't read from its weight file; export without --compact"
         )
     # The rounded values are what all runtimes see, so the graphs are built from them too.
@@ -90,13 +91,20 @@ def write_compact(encoder: Encoder, folder: Path) -> None:
     graphs.mkdir(exist_ok=True)
     weights = graphs / WEIGHTS_FILE
     tensors = to_huggingface_names(rounded.backbone.state_dict(), rounded.backbone.config)
-    _write_weights(tensors, weights)
-    _write_index(tensors, folder / INDEX_FILE, f"{graphs.name}/{WEIGHTS_FILE}")
-    stored = StoredMatrices(weights, encoder.backbone.config.model_type)
+    stored = {
+        name: tensor.to(FLOAT8 if _is_matrix(tensor) else torch.float32)
+        for name, tensor in tensors.items()
+    }
+    # The entry by which transformers recognizes weights of PyTorch.
+    write_safetensors(weights, stored, {"format": "pt"})
+    # The index by which transformers loads several weight files; here it names one.
+    size = sum(tensor.nbytes for tensor in stored.values())
+    weight_map = dict.fromkeys(sorted(stored), f"{graphs.name}/{WEIGHTS_FILE}")
+    write_json(folder / INDEX_FILE, {"metadata": {"total_size": size}, "weight_map": weight_map})
     # One object for both graphs: the second finds the matrices that the first has put there.
     exact = SharedFloats(graphs / EXACT_FILE)
-    for kind, keep in (("onnx", Float8Weights(stored)), ("onnx int8", Float8AsInt8Weights(stored))):
-        graph = build_graph(rounded, keep, exact=exact)
+    for kind, keeps in (("onnx", Float8Weights), ("onnx int8", Float8AsInt8Weights)):
+        graph = build_graph(rounded, keeps(weights, family_name), exact=exact)
         (folder / ONNX_FILES[kind]).write_bytes(graph.SerializeToString())
     exact.write()
     described = read_json(folder / "config.json")
@@ -139,27 +147,10 @@ def _is_matrix(tensor: Tensor) -> bool:
     return tensor.ndim == 2 and len(tensor) > 2
 
 
-def _write_weights(tensors: dict[str, Tensor], path: Path) -> None:
-    stored = {name: tensor.to(_stored_dtype(tensor)) for name, tensor in tensors.items()}
-    # The entry by which transformers recognizes weights of PyTorch.
-    write_safetensors(path, stored, {"format": "pt"})
-
-
-def _write_index(tensors: dict[str, Tensor], path: Path, file: str) -> None:
-    """Writes the index by which transformers loads several weight files; here it names one."""
-    size = sum(tensor.numel() * _stored_dtype(tensor).itemsize for tensor in tensors.values())
-    weight_map = dict.fromkeys(sorted(tensors), file)
-    write_json(path, {"metadata": {"total_size": size}, "weight_map": weight_map})
-
-
-def _stored_dtype(tensor: Tensor) -> torch.dtype:
-    if _is_matrix(tensor):
-        return FLOAT8
-    return torch.float32
-
-
-class StoredMatrices:
+class StoredWeights:
     """The float8 matrices of a weight file, as tensors of a graph in the same folder.
+
+    They are read from the file, which other graphs share.
 
     Args:
         path: a safetensors file: 8 bytes that give the length of the header, the header as JSON,
@@ -167,7 +158,9 @@ class StoredMatrices:
         model_type: of the encoder, which decides what its parameters are called there.
     """
 
-    def __init__(self, path: Path, model_type: str = "bert") -> None:
+    name = NAME
+
+    def __init__(self, path: Path, model_type: str) -> None:
         self.model_type = model_type
         self.file = path.name
         # The data's offsets in the header count from its end.
@@ -190,28 +183,30 @@ class StoredMatrices:
             name, kind, described["shape"], self.file, self._data_start + start, end - start
         )
 
-    def floats(self, graph: Graph, name: str) -> str:
-        """A matrix in a graph, widened to float32."""
+    def widened(self, graph: Graph, name: str) -> str:
+        """A matrix in a graph, in float32."""
         return graph.add("Cast", self.tensor(graph, name, ONNX_FLOAT8), to=FLOAT)
 
-    def rows(self, graph: Graph, name: str) -> str:
-        """The rows of a table that ``input_ids`` name, in float32.
+    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
+        """See ``Weights``."""
+        return self.widened(graph, f"{name}.weight")
 
-        The table itself stays in eight bits.
+    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
+        """See ``Weights``; the table itself stays in eight bits.
 
         onnxruntime gathers no rows of float8, so their bytes are looked up in a table of the 256
         values.
         """
         # Two of the bytes mean NaN; no weight is stored as one of them.
         values = torch.arange(256, dtype=torch.uint8).view(FLOAT8).float().nan_to_num().numpy()
-        codes = graph.add("Gather", self.tensor(graph, name, UINT8), "input_ids")
-        table = graph.constant(values, "float8_values")
+        codes = graph.add("Gather", self.tensor(graph, f"{name}.weight", UINT8), "input_ids")
+        constant = graph.constant(values, "float8_values")
         # Gather takes no indices of eight bits.
-        return graph.add("Gather", table, graph.add("Cast", codes, to=INT32))
+        return graph.add("Gather", constant, graph.add("Cast", codes, to=INT32))
 
     def matrix(self, graph: Graph, matrix: Matrix, name: str) -> str:
         """A matrix of several parts, scaled, in float32."""
-        parts = [self.floats(graph, part) for part in matrix.parts]
+        parts = [self.widened(graph, part) for part in matrix.parts]
         stacked = parts[0]
         if len(parts) > 1:
             stacked = graph.add("Concat", *parts, axis=0)
@@ -221,35 +216,18 @@ class StoredMatrices:
         return graph.add("Mul", stacked, scales)
 
 
-class StoredTables:
-    """Tables in float8, which are read from a file that other graphs share."""
-
-    name = NAME
-
-    def __init__(self, stored: StoredMatrices) -> None:
-        self._stored = stored
-
-    def floats(self, graph: Graph, values: Float32[ndarray, ...], name: str) -> str:
-        """See ``Weights``."""
-        return self._stored.floats(graph, f"{name}.weight")
-
-    def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
-        """See ``Weights``."""
-        return self._stored.rows(graph, f"{name}.weight")
-
-
-class Float8Weights(StoredTables):
+class Float8Weights(StoredWeights):
     """float8 in a file that other graphs share; computed with in float32."""
 
     def linear(
         self, graph: Graph, x: str, matrix: Matrix, bias: Float32[ndarray, " out"] | None, name: str
     ) -> str:
         """See ``Weights``."""
-        weight = graph.add("Transpose", self._stored.matrix(graph, matrix, name), perm=[1, 0])
+        weight = graph.add("Transpose", self.matrix(graph, matrix, name), perm=[1, 0])
         return biased(graph, graph.add("MatMul", x, weight), bias, name)
 
 
-class Float8AsInt8Weights(StoredTables, Int8Weights):
+class Float8AsInt8Weights(StoredWeights, Int8Weights):
     """The same file; rounded to int8 rows when a session starts, for products of integers."""
 
     def rounded(self, graph: Graph, matrix: Matrix, name: str) -> tuple[str, str, str]:
@@ -257,7 +235,7 @@ class Float8AsInt8Weights(StoredTables, Int8Weights):
 
         All of it depends on constants alone, so onnxruntime computes it when a session starts.
         """
-        values = self._stored.matrix(graph, matrix, name)
+        values = self.matrix(graph, matrix, name)
         magnitudes = graph.add("Abs", values)
         # The largest number of each row, (out, 1).
         largest = graph.add("ReduceMax", magnitudes, graph.constant(np.array([1])), keepdims=1)

@@ -194,9 +194,10 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
         scores = [score for _, score in model["vocab"]]
         writer.add_add_space_prefix(True)
         writer.add_remove_extra_whitespaces(True)
-        charsmap = _charsmap(vocabulary)
-        if charsmap is not None:
-            writer.add_precompiled_charsmap(charsmap)
+        for step in _normalizers(vocabulary):
+            if step["type"] == "Precompiled":
+                writer.add_precompiled_charsmap(base64.b64decode(step["precompiled_charsmap"]))
+                break
     else:
         writer.add_tokenizer_model("bert")
         writer.add_tokenizer_pre("default")
@@ -214,7 +215,9 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
     pieces += [vocabulary.tokenizer.id_to_token(number) for number in added]
     scores += [0.0] * len(added)
     unknown = vocabulary.unk_id
-    kinds = [_kind(number, unknown, special) for number in range(len(pieces))]
+    kinds = [CONTROL if number in special else NORMAL for number in range(len(pieces))]
+    # Last, as the unknown token is one of the special ones too.
+    kinds[unknown] = UNKNOWN
     writer.add_token_list([piece.encode("utf-8") for piece in pieces])
     writer.add_token_scores(scores)
     writer.add_token_types(kinds)
@@ -227,15 +230,6 @@ def _add_tokenizer(writer: Any, vocabulary: Vocabulary) -> None:
     writer.add_pad_token_id(vocabulary.pad_id)
     writer.add_add_bos_token(True)
     writer.add_add_eos_token(True)
-
-
-def _kind(number: int, unknown: int, special: set[int]) -> int:
-    # First, as the unknown token is one of the special ones too.
-    if number == unknown:
-        return UNKNOWN
-    if number in special:
-        return CONTROL
-    return NORMAL
 
 
 def _phantom_space(piece: str) -> str:
@@ -252,14 +246,6 @@ def _normalizers(vocabulary: Vocabulary) -> list[dict[str, Any]]:
         return []
     steps: list[dict[str, Any]] = normalizer.get("normalizers", [normalizer])
     return steps
-
-
-def _charsmap(vocabulary: Vocabulary) -> bytes | None:
-    """SentencePiece's compiled normalization, if the tokenizer has one."""
-    for step in _normalizers(vocabulary):
-        if step["type"] == "Precompiled":
-            return base64.b64decode(step["precompiled_charsmap"])
-    return None
 
 
 def _tensors(backbone: Backbone, vocabulary_size: int) -> dict[str, Any]:

@@ -9,12 +9,11 @@ attention, positions and pooling.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float32
-from numpy import ndarray
 from torch import Tensor, nn
 
 from interlingua.arrays import SMALLEST_LENGTH
@@ -147,53 +146,50 @@ class _Sentences:
         self.graph = graph
         self.places = places
         self.max_tokens = config.max_tokens
-        self.head_width = config.hidden_size // config.num_attention_heads
+        self.heads = config.num_attention_heads
+        self.head_width = config.hidden_size // self.heads
         # 0 for tokens and MASKED for padding, (batch, 1, 1, length): for all heads and queries.
         hidden = graph.add("Sub", graph.constant(np.float32(1)), mask)
         hidden = graph.add("Mul", hidden, graph.constant(np.float32(MASKED)))
         self.padding = graph.add("Unsqueeze", hidden, graph.constant(np.array([1, 2])))
         # (batch, length, heads, w).
         shape = graph.add("Shape", "input_ids")
-        by_head = graph.constant(np.array([config.num_attention_heads, self.head_width]))
+        by_head = graph.constant(np.array([self.heads, self.head_width]))
         self.by_head = graph.add("Concat", shape, by_head, axis=0)
         # Made once for all layers that share a window, or the base of a rotation.
         self._biases: dict[int | None, str] = {None: self.padding}
         self._rotations: dict[float, tuple[str, str]] = {}
-        self._distance = ""
-        self._penalties = ""
 
     def bias(self, window: int | None) -> str:
         """What is added to the scores: 0 where a token sees another, and ``MASKED`` elsewhere."""
         if window is not None and window not in self._biases:
             graph = self.graph
-            is_far = graph.add("Greater", self.distance(), graph.constant(np.int64(window)))
+            is_far = graph.add("Greater", self.distance, graph.constant(np.int64(window)))
             is_far = graph.add("Cast", is_far, to=FLOAT)
             outside = graph.add("Mul", is_far, graph.constant(np.float32(MASKED)))
             self._biases[window] = graph.add("Add", self.padding, outside)
         return self._biases[window]
 
-    def penalties(self, heads: int) -> str:
+    @functools.cached_property
+    def penalties(self) -> str:
         """What ALiBi adds to the scores, (heads, length, length)."""
-        if not self._penalties:
-            graph = self.graph
-            slopes = -np.array(alibi_slopes(heads), dtype=np.float32)
-            slopes_constant = graph.constant(slopes[:, None, None], "alibi_slopes")
-            distance = graph.add("Cast", self.distance(), to=FLOAT)
-            self._penalties = graph.add("Mul", slopes_constant, distance)
-        return self._penalties
+        graph = self.graph
+        slopes = -np.array(alibi_slopes(self.heads), dtype=np.float32)
+        slopes_constant = graph.constant(slopes[:, None, None], "alibi_slopes")
+        distance = graph.add("Cast", self.distance, to=FLOAT)
+        return graph.add("Mul", slopes_constant, distance)
 
+    @functools.cached_property
     def distance(self) -> str:
         """How far two tokens of a text are apart, (length, length)."""
-        if not self._distance:
-            graph = self.graph
-            shape = graph.add("Shape", "input_ids")
-            length = graph.add("Gather", shape, graph.constant(np.int64(1)))
-            zero = graph.constant(np.int64(0))
-            order = graph.add("Range", zero, length, graph.constant(np.int64(1)))
-            column = graph.add("Unsqueeze", order, graph.constant(np.array([1])))
-            # Places may count padding, as only differences matter.
-            self._distance = graph.add("Abs", graph.add("Sub", column, order))
-        return self._distance
+        graph = self.graph
+        shape = graph.add("Shape", "input_ids")
+        length = graph.add("Gather", shape, graph.constant(np.int64(1)))
+        zero = graph.constant(np.int64(0))
+        order = graph.add("Range", zero, length, graph.constant(np.int64(1)))
+        column = graph.add("Unsqueeze", order, graph.constant(np.array([1])))
+        # Places may count padding, as only differences matter.
+        return graph.add("Abs", graph.add("Sub", column, order))
 
     def rotated(self, x: str, base: float) -> str:
         """Queries or keys (batch, length, heads, w) turned by their positions.
@@ -282,7 +278,7 @@ class _GraphSteps:
         scores = graph.add("MatMul", query, key)
         scores = graph.add("Add", scores, sentences.bias(spec.window))
         if spec.alibi:
-            scores = graph.add("Add", scores, sentences.penalties(spec.heads))
+            scores = graph.add("Add", scores, sentences.penalties)
         attention = graph.add("Softmax", scores, axis=-1)
         context = graph.add("MatMul", attention, value)
         context = graph.add("Transpose", context, perm=[0, 2, 1, 3])
@@ -312,16 +308,10 @@ class _GraphSteps:
 
 def _linear(graph: Graph, weights: Weights, x: str, linear: nn.Linear, name: str) -> str:
     matrix = Matrix({f"{name}.weight": _array(linear.weight)})
-    return weights.linear(graph, x, matrix, _bias_of(linear), name)
-
-
-def _bias_of(linear: nn.Linear) -> Float32[ndarray, " out"] | None:
-    """A layer's bias, if it has one; torch's own types say that it always has."""
+    # torch's own types say that a layer always has a bias.
     bias: Tensor | None = linear.bias
-    if bias is None:
-        return None
-    values: Float32[ndarray, " out"] = _array(bias)
-    return values
+    values = None if bias is None else _array(bias)
+    return weights.linear(graph, x, matrix, values, name)
 
 
 def _norm(graph: Graph, x: str, norm: nn.LayerNorm, name: str) -> str:
@@ -337,7 +327,7 @@ def _activation(graph: Graph, x: str, name: str) -> str:
     # Of the gelus only the plain one is exact, gelu_new and its like are the formula with tanh.
     if name.startswith("gelu"):
         return graph.add("Gelu", x, approximate="none" if name == "gelu" else "tanh")
-    return graph.add({"relu": "Relu", "tanh": "Tanh"}[name], x)
+    return graph.add({"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}[name], x)
 
 
 def _without_special(graph: Graph, encoder: Encoder, mask: str) -> str:
@@ -378,12 +368,9 @@ def _after_pooling(
     """
     if not isinstance(layer, Dense):
         return _normalized(graph, vectors)
-    matrix = Matrix({f"{name}.weight": _array(layer.linear.weight)})
-    transformed = exact.linear(graph, vectors, matrix, _bias_of(layer.linear), name)
+    transformed = _linear(graph, exact, vectors, layer.linear, name)
     if layer.activation == "identity":
         return transformed
-    if layer.activation == "sigmoid":
-        return graph.add("Sigmoid", transformed)
     return _activation(graph, transformed, layer.activation)
 
 

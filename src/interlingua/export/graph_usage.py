@@ -28,12 +28,25 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32
     graphs = {"onnx": ONNX_FILES["onnx"], "int8": ONNX_FILES["onnx int8"]}
     files = [file for kind, file in graphs.items() if kind in kinds or "compact" in kinds]
     if files:
-        parts += ["`pip install onnxruntime tokenizers`", _block(_onnx(encoder, files[0]))]
+        lines = _graph(
+            encoder,
+            "onnxruntime",
+            f'session = onnxruntime.InferenceSession("{files[0]}")',
+            '(vectors,) = session.run(["sentence_embedding"], feed)',
+        )
+        parts += ["`pip install onnxruntime tokenizers`", _block(lines)]
     if len(files) > 1:
         parts.append(f"The same with `{files[1]}`, which has int8 products.")
     if "openvino" in kinds:
+        hint = '{"INFERENCE_PRECISION_HINT": "f32"}'
+        lines = _graph(
+            encoder,
+            "openvino",
+            f'model = openvino.compile_model("{OPENVINO_FILE}", "CPU", {hint})',
+            'vectors = model(feed)["sentence_embedding"]',
+        )
         precision = "OpenVINO computes in bfloat16 where the processor can; the hint keeps float32."
-        parts += ["`pip install openvino tokenizers`", _block(_openvino(encoder)), precision]
+        parts += ["`pip install openvino tokenizers`", _block(lines), precision]
     if "gguf" in kinds:
         served = f"llama.cpp's own server: `llama-server -m {gguf_file(dtype)} --embedding`."
         parts += ["`pip install xllamacpp`", _block(_gguf(encoder, dtype)), served]
@@ -42,38 +55,22 @@ def graph_usage(encoder: Encoder, kinds: Sequence[str], *, dtype: str = "float32
     return "\n\n".join(parts)
 
 
-def _onnx(encoder: Encoder, file: str) -> list[str]:
+def _graph(encoder: Encoder, library: str, session: str, run: str) -> list[str]:
+    """Lines that run a graph: what makes the session, and what gives vectors of ``feed``."""
     return [
-        "import numpy as np, onnxruntime",
+        f"import numpy as np, {library}",
         "from tokenizers import Tokenizer",
         "",
         *_tokenized(encoder),
-        f'session = onnxruntime.InferenceSession("{file}")',
+        session,
         'feed = {"input_ids": np.array([t.ids for t in tokens]),'
         ' "attention_mask": np.array([t.attention_mask for t in tokens])}',
-        '(vectors,) = session.run(["sentence_embedding"], feed)',
-        "print(vectors @ vectors.T)",
-    ]
-
-
-def _openvino(encoder: Encoder) -> list[str]:
-    return [
-        "import numpy as np, openvino",
-        "from tokenizers import Tokenizer",
-        "",
-        *_tokenized(encoder),
-        f'model = openvino.compile_model("{OPENVINO_FILE}", "CPU", {{"INFERENCE_PRECISION_HINT":'
-        f' "f32"}})',
-        'feed = {"input_ids": np.array([t.ids for t in tokens]),'
-        ' "attention_mask": np.array([t.attention_mask for t in tokens])}',
-        'vectors = model(feed)["sentence_embedding"]',
+        run,
         "print(vectors @ vectors.T)",
     ]
 
 
 def _gguf(encoder: Encoder, dtype: str) -> list[str]:
-    before = next(iter(encoder.settings.prompts.values()), "")
-    texts = json.dumps([before + text for text in TEXTS])
     return [
         "import numpy as np, xllamacpp",
         "",
@@ -81,22 +78,20 @@ def _gguf(encoder: Encoder, dtype: str) -> list[str]:
         f'options.model.path = "{gguf_file(dtype)}"',
         "options.embedding = True",
         "server = xllamacpp.Server(options)",
-        f'answer = server.handle_embeddings({{"input": {texts}, "model": ""}})',
+        f'answer = server.handle_embeddings({{"input": {_texts(encoder)}, "model": ""}})',
         'vectors = np.array([item["embedding"] for item in answer["data"]])',
         "print(vectors @ vectors.T)",
     ]
 
 
 def _tokenized(encoder: Encoder) -> list[str]:
-    """Lines that make tokens of two texts, with the first of the model's prompts."""
+    """Lines that make tokens of the texts."""
     vocabulary = encoder.vocabulary
     # Any id will do for padding, as the mask hides it, so long as the table has a row for it.
     pad_token = vocabulary.special_tokens.get("pad_token")
     pad_id = 0
     if pad_token:
         pad_id = vocabulary.pad_id
-    before = next(iter(encoder.settings.prompts.values()), "")
-    texts = json.dumps([before + text for text in TEXTS])
     lines = ['tokenizer = Tokenizer.from_file("tokenizer.json")']
     # tokenizer.json has no place for this setting.
     if vocabulary.spells_special_tokens:
@@ -105,8 +100,14 @@ def _tokenized(encoder: Encoder) -> list[str]:
         *lines,
         f"tokenizer.enable_truncation({encoder.max_tokens})",
         f"tokenizer.enable_padding(pad_id={pad_id}, pad_token={json.dumps(pad_token or '[PAD]')})",
-        f"tokens = tokenizer.encode_batch({texts})",
+        f"tokens = tokenizer.encode_batch({_texts(encoder)})",
     ]
+
+
+def _texts(encoder: Encoder) -> str:
+    """Two texts as code, with the first of the model's prompts."""
+    before = next(iter(encoder.settings.prompts.values()), "")
+    return json.dumps([before + text for text in TEXTS])
 
 
 def _block(lines: Sequence[str]) -> str:

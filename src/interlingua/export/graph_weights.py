@@ -9,18 +9,18 @@ products of integers, which processors do several times as fast as those of floa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+import torch
 from jaxtyping import Float32, Int8
 from numpy import ndarray
 
+from interlingua.encoder.static_directory import int8_rows
 from interlingua.export.graph_nodes import Graph
 
 FLOAT = 1
 """ONNX's number of float32."""
-LARGEST = 127
-"""The integers of weights go from -127 to 127."""
 LARGEST_STATE = 63
 ZERO = 64
 """Those of states from -63 to 63, kept without sign: 64 stands for 0. More would overflow where
@@ -185,11 +185,6 @@ def biased(graph: Graph, x: str, bias: Float32[ndarray, " out"] | None, name: st
 def rounded_rows(
     rows: Float32[ndarray, "n d"],
 ) -> tuple[Int8[ndarray, "n d"], Float32[ndarray, "n 1"]]:
-    """int8 values and a scale a row, so that their product is nearest to the row.
-
-    Rows of zeros have scale 1.
-    """
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    scales = np.where(largest > 0, largest / LARGEST, 1).astype(np.float32)
-    rounded: Any = np.rint(rows / scales).astype(np.int8)
-    return rounded, scales
+    """See ``int8_rows``; the scales as a column."""
+    codes, scales = int8_rows(torch.from_numpy(rows))
+    return codes.numpy(), scales.numpy()[:, None]

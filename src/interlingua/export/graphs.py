@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
-from interlingua.encoder.directory import is_ours
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, import_extra
-from interlingua.export.card import LIBRARY, Provenance, model_card, read_provenance, stock_usage
+from interlingua.export.card import LIBRARY, Provenance, model_card, stock_usage
 from interlingua.export.compact import write_compact
 from interlingua.export.gguf import gguf_file, write_gguf
 from interlingua.export.graph import build_graph
@@ -20,17 +16,19 @@ from interlingua.export.graph_usage import graph_usage
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.runtimes import ONNX_FILES, OPENVINO_FILE, RECORDED
 from interlingua.export.sentence_transformers import (
+    DEFAULTS,
+    ExportSettings,
     find_model,
     refuse_inexpressible,
     refuse_segmentation,
+    write_checked,
 )
-from interlingua.export.shrink import WHOLE, ShrinkOptions
-from interlingua.export.verify import SAMPLES, Verification, check_model, verify
-from interlingua.files import PathLike, atomic_directory
+from interlingua.export.shrink import shrink
+from interlingua.export.verify import Verification
+from interlingua.files import PathLike
 
-log = logging.getLogger("interlingua")
 Kind = Literal["onnx", "int8", "openvino", "compact", "gguf"]
-DTYPES = {"float32": torch.float32, "float16": torch.float16}
+DTYPES = ("float32", "float16")
 LARGEST_FILE_BYTES = 1 << 30
 """Beyond this the weights lie in a file next to the graph; protobuf can't hold more than twice as
 much."""
@@ -40,16 +38,7 @@ def export_graphs(
     source: PathLike,
     out: PathLike,
     kinds: Sequence[Kind],
-    *,
-    dtype: str = "float32",
-    name: str | None = None,
-    license: str | None = None,
-    results: Iterable[PathLike] = (),
-    check: bool = True,
-    overwrite: bool = False,
-    smaller: ShrinkOptions = WHOLE,
-    samples: Mapping[str, Sequence[str]] = SAMPLES,
-    on_verified: Callable[[Verification], None] = lambda _: None,
+    settings: ExportSettings = DEFAULTS,
 ) -> Verification | None:
     """Writes graphs of a model, with pooling and normalization inside.
 
@@ -60,16 +49,8 @@ def export_graphs(
         out: the new directory.
         kinds: onnx; int8, ONNX with int8 products; openvino; compact, see ``export.compact``; gguf,
             for llama.cpp.
-        dtype: of the stored weights, float32 or float16, for gguf alone also int8; graphs compute
-            in float32.
-        name: in the card and in a GGUF file; default: the name of ``out``.
-        license: SPDX identifier for the card.
-        results: result files or folders, of which the card shows the model's own.
-        check: run every graph and compare its vectors with ours.
-        overwrite: replace ``out`` if one of our models is in it.
-        smaller: what is taken out of the model first.
-        samples: texts to compare vectors of, by language.
-        on_verified: called with what was compared, also where vectors differ.
+        settings: the dtype is float32 or float16, for gguf alone also int8; graphs compute in
+            float32.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -79,45 +60,27 @@ def export_graphs(
         ConfigError: weights can't be kept in this dtype.
         MissingExtraError: a library is not installed.
     """
+    dtype = settings.dtype
     _check_kinds(dtype, kinds)
     model, run = find_model(source)
-    encoder = smaller.applied_to(Encoder.load(model))
+    encoder = shrink(Encoder.load(model), settings.smaller)
     # A graph pools as the encoder does; a compact directory is loaded by stock modules too, which
     # can do less.
-    if check and "compact" in kinds:
+    if settings.check and "compact" in kinds:
         refuse_inexpressible(encoder, model)
-    elif check:
+    elif settings.check:
         refuse_segmentation(encoder, model)
-    check_model(encoder, DTYPES.get(dtype))
-    title = name or Path(out).name
-    provenance = read_provenance(
-        run,
-        name=title,
-        digest=encoder.digest(),
-        license=license,
-        results=[Path(path) for path in results],
-    )
-    with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
-        _fill(folder, encoder, kinds, dtype, provenance)
-        if not check:
-            return None
-        prompts = (None, *encoder.settings.prompts)
-        return verify(
-            encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified
-        )
 
+    def fill(folder: Path, provenance: Provenance) -> None:
+        encoder.save(folder, weights=False)
+        write_graphs(encoder, folder, kinds, dtype, name=provenance.name)
+        usage = graph_usage(encoder, kinds, dtype=dtype)
+        if "compact" in kinds:
+            usage = f"{stock_usage(encoder, provenance.name)}\n\n{usage}"
+        card = model_card(encoder, provenance, usage=usage, library=_library(kinds))
+        (folder / "README.md").write_text(card, encoding="utf-8")
 
-def _fill(
-    folder: Path, encoder: Encoder, kinds: Sequence[Kind], dtype: str, provenance: Provenance
-) -> None:
-    """Writes all files of the directory."""
-    encoder.save(folder, weights=False)
-    write_graphs(encoder, folder, kinds, dtype, name=provenance.name)
-    usage = graph_usage(encoder, kinds, dtype=dtype)
-    if "compact" in kinds:
-        usage = f"{stock_usage(encoder, provenance.name)}\n\n{usage}"
-    card = model_card(encoder, provenance, usage=usage, library=_library(kinds))
-    (folder / "README.md").write_text(card, encoding="utf-8")
+    return write_checked(encoder, run, out, settings, fill)
 
 
 def _check_kinds(dtype: str, kinds: Sequence[Kind]) -> None:

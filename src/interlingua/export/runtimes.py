@@ -6,8 +6,9 @@ that a comparison of the vectors shows whatever is missing in the files.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -153,15 +154,10 @@ class OnnxRuntime(GraphRuntime):
         # Errors, no warnings.
         options.log_severity_level = 3
         graph = folder / ONNX_FILES[name]
-        try:
+        with _reported(f"{graph}: onnxruntime can't run it"):
             self.session: Any = onnxruntime.InferenceSession(
                 str(graph), options, providers=["CPUExecutionProvider"]
             )
-        # The library's exceptions share no base.
-        except Exception as error:
-            raise CheckpointError(
-                f"{graph}: onnxruntime can't run it ({_short(error)}); export it again"
-            ) from error
         self.weights = self.session.get_modelmeta().custom_metadata_map.get("weights", "float32")
 
     def run(self, ids: Int64[ndarray, "b l"], mask: Int64[ndarray, "b l"]) -> Vectors:
@@ -191,16 +187,11 @@ class OpenVinoRuntime(GraphRuntime):
         super().__init__(folder)
         openvino = import_extra("openvino", extra="openvino")
         graph = folder / OPENVINO_FILE
-        try:
+        with _reported(f"{graph}: openvino can't run it"):
             model = openvino.Core().read_model(graph)
             self.model: Any = openvino.compile_model(
                 model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
             )
-        # RuntimeError, and exceptions of its own.
-        except Exception as error:
-            raise CheckpointError(
-                f"{graph}: openvino can't run it ({_short(error)}); export it again"
-            ) from error
         self.weights = "float32"
         if model.has_rt_info(RECORDED):
             record = model.get_rt_info(RECORDED)
@@ -241,12 +232,8 @@ class LlamaCppRuntime(TokenizedRuntime):
         options.verbosity = -1
         # A text is computed as a whole, so the longest one has to fit into a batch.
         options.n_ctx = options.n_batch = options.n_ubatch = self.settings.max_tokens
-        try:
+        with _reported(f"{file}: llama.cpp can't load it"):
             self.server: Any = xllamacpp.Server(options)
-        except RuntimeError as error:
-            raise CheckpointError(
-                f"{file}: llama.cpp can't load it ({_short(error)}); export it again"
-            ) from error
 
     def encode(self, texts: Sequence[str], *, prompt: str | None) -> Vectors:
         """See ``Runtime``."""
@@ -296,5 +283,11 @@ def runtimes(folder: Path) -> list[Runtime]:
     return found
 
 
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:150]
+@contextlib.contextmanager
+def _reported(problem: str) -> Iterator[None]:
+    """Reports whatever a library raises; their exceptions share no base."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split())[:150]
+        raise CheckpointError(f"{problem} ({reason}); export it again") from error

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import torch
 
@@ -14,27 +14,41 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import RUN_CONFIG, model_of_run
 from interlingua.encoder.static import StaticBackbone
 from interlingua.errors import CheckpointError, ConfigError
-from interlingua.export.card import model_card, read_provenance
-from interlingua.export.shrink import WHOLE, ShrinkOptions
+from interlingua.export.card import Provenance, model_card, read_provenance
+from interlingua.export.shrink import WHOLE, ShrinkOptions, shrink
 from interlingua.export.verify import SAMPLES, Verification, check_model, verify
 from interlingua.files import PathLike, atomic_directory
 
-Stored = Literal["float32", "bfloat16", "float16", "int8"]
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportSettings:
+    """How a model is written and checked, whatever it is written as."""
+
+    dtype: str = "float32"
+    """Of the stored weights."""
+    name: str | None = None
+    """In the card and in a GGUF file; default: the name of the directory."""
+    license: str | None = None
+    """SPDX identifier for the card."""
+    results: Iterable[PathLike] = ()
+    """Result files or folders, of which the card shows the model's own."""
+    check: bool = True
+    """Refuse what can't be expressed there, run what was written, and compare the vectors."""
+    overwrite: bool = False
+    """Replace the directory if one of our models is in it."""
+    smaller: ShrinkOptions = WHOLE
+    """What is taken out of the model first."""
+    samples: Mapping[str, Sequence[str]] = field(default_factory=lambda: SAMPLES)
+    """Texts to compare vectors of, by language."""
+    on_verified: Callable[[Verification], None] = lambda _: None
+    """Called with what was compared, also where vectors differ."""
+
+
+DEFAULTS = ExportSettings()
 
 
 def export(
-    source: PathLike,
-    out: PathLike,
-    *,
-    dtype: Stored = "float32",
-    name: str | None = None,
-    license: str | None = None,
-    results: Iterable[PathLike] = (),
-    check: bool = True,
-    overwrite: bool = False,
-    smaller: ShrinkOptions = WHOLE,
-    samples: Mapping[str, Sequence[str]] = SAMPLES,
-    on_verified: Callable[[Verification], None] = lambda _: None,
+    source: PathLike, out: PathLike, settings: ExportSettings = DEFAULTS
 ) -> Verification | None:
     """Writes a model for use elsewhere. Nothing appears at ``out`` unless the round trip succeeds.
 
@@ -42,16 +56,7 @@ def export(
         source: a model directory, ``hf:owner/name``, or a run's folder, of which the best model is
             taken or the last.
         out: the new directory.
-        dtype: of the stored weights; int8 for token vectors alone.
-        name: in the card; default: the name of ``out``.
-        license: SPDX identifier for the card.
-        results: result files or folders, of which the card shows the model's own.
-        check: refuse what stock modules can't express, and compare vectors with
-            sentence-transformers'.
-        overwrite: replace ``out`` if one of our models is in it.
-        smaller: what is taken out of the model first.
-        samples: texts to compare vectors of, by language.
-        on_verified: called with what was compared, also where vectors differ.
+        settings: the dtype int8 is for token vectors alone.
 
     Returns:
         how close the vectors are, or None if not checked.
@@ -60,36 +65,66 @@ def export(
         CheckpointError: there is no model at ``source``, or sentence-transformers has no module for
             a part of it. Also where its vectors contain NaN, or differ after export.
     """
+    dtype = settings.dtype
     if dtype != "int8" and dtype not in DTYPES:
         raise ConfigError(
             f"dtype {dtype!r} is unknown; there are: {', '.join(DTYPES)}, and int8 for token"
             " vectors"
         )
     model, run = find_model(source)
-    encoder = smaller.applied_to(Encoder.load(model))
+    encoder = shrink(Encoder.load(model), settings.smaller)
     # transformers has no layers of int8; a table of vectors needs none.
     if dtype == "int8" and not isinstance(encoder.backbone, StaticBackbone):
         raise ConfigError(
             f"{model}: int8 weights are for token vectors; of a transformer make a graph: --int8"
         )
-    if check:
+    if settings.check:
         refuse_inexpressible(encoder, model)
-    check_model(encoder, DTYPES.get(dtype))
-    files = [Path(path) for path in results]
-    title = name or Path(out).name
-    provenance = read_provenance(
-        run, name=title, digest=encoder.digest(), license=license, results=files
-    )
-    stored = torch.int8 if dtype == "int8" else DTYPES[dtype]
-    # An error in verify leaves no directory behind.
-    with atomic_directory(out, overwrite=overwrite, ours=is_ours) as folder:
-        encoder.save(folder, dtype=stored)
+
+    def fill(folder: Path, provenance: Provenance) -> None:
+        encoder.save(folder, dtype=DTYPES.get(dtype, torch.int8))
         (folder / "README.md").write_text(model_card(encoder, provenance), encoding="utf-8")
-        if not check:
+
+    return write_checked(encoder, run, out, settings, fill)
+
+
+def write_checked(
+    encoder: Encoder,
+    run: Path | None,
+    out: PathLike,
+    settings: ExportSettings,
+    fill: Callable[[Path, Provenance], None],
+) -> Verification | None:
+    """Writes a directory, which appears only if all that can run it gives the encoder's vectors.
+
+    Args:
+        encoder: the model.
+        run: the folder of its training run, if it is known.
+        out: the new directory.
+        settings: see ``ExportSettings``.
+        fill: writes the files into a temporary folder, with what the card says of the model.
+
+    Returns:
+        how close the vectors are, or None if not checked.
+
+    Raises:
+        CheckpointError: the model's vectors contain NaN, or differ after export.
+    """
+    check_model(encoder, DTYPES.get(settings.dtype))
+    provenance = read_provenance(
+        run,
+        name=settings.name or Path(out).name,
+        digest=encoder.digest(),
+        license=settings.license,
+        results=[Path(path) for path in settings.results],
+    )
+    # An error in verify leaves no directory behind.
+    with atomic_directory(out, overwrite=settings.overwrite, ours=is_ours) as folder:
+        fill(folder, provenance)
+        if not settings.check:
             return None
-        prompts = (None, *encoder.settings.prompts)
         return verify(
-            encoder, folder, samples, prompts=prompts, called=out, on_verified=on_verified
+            encoder, folder, settings.samples, called=out, on_verified=settings.on_verified
         )
 
 

@@ -23,38 +23,27 @@ from interlingua.files import PathLike, stem_and_suffix
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShrinkOptions:
-    """What ``shrink`` is given, for those that pass it on; each is described there."""
+    """What is taken out of an encoder; nothing by default.
+
+    Files may be globs: ``.txt`` of one sentence a line, or pairs in any known format, both sides.
+    """
 
     texts: Iterable[PathLike] = ()
+    """Files with the tokens to keep; without any the vocabulary stays whole."""
     layers: int | None = None
+    """How many to keep, from the first."""
     components_of: Iterable[PathLike] = ()
+    """Files: the vectors are rotated onto the principal components of theirs."""
     truncate_dim: int | None = None
+    """Elements of each vector to keep, from the first."""
     ranges_of: Iterable[PathLike] = ()
-
-    def applied_to(self, encoder: Encoder) -> Encoder:
-        """The smaller encoder."""
-        return shrink(
-            encoder,
-            texts=self.texts,
-            layers=self.layers,
-            components_of=self.components_of,
-            truncate_dim=self.truncate_dim,
-            ranges_of=self.ranges_of,
-        )
+    """Files on which the ranges of int8 vectors are measured."""
 
 
 WHOLE = ShrinkOptions()
 
 
-def shrink(
-    encoder: Encoder,
-    *,
-    texts: Iterable[PathLike] = (),
-    layers: int | None = None,
-    components_of: Iterable[PathLike] = (),
-    truncate_dim: int | None = None,
-    ranges_of: Iterable[PathLike] = (),
-) -> Encoder:
+def shrink(encoder: Encoder, options: ShrinkOptions) -> Encoder:
     """Takes out of an encoder what is not needed: word embeddings, layers, elements of vectors.
 
     Without ``layers`` the vectors of these texts stay what they are. Other texts may contain pieces
@@ -62,30 +51,25 @@ def shrink(
 
     Args:
         encoder: stays as it is.
-        texts: files with the tokens to keep, or globs: ``.txt`` of one sentence a line, or pairs in
-            any known format, both sides. Without any the vocabulary stays whole.
-        layers: how many to keep, from the first.
-        components_of: files or globs, as ``texts``: the vectors are rotated onto the principal
-            components of theirs.
-        truncate_dim: elements of each vector to keep, from the first.
-        ranges_of: files or globs, as ``texts``, on which the ranges of int8 vectors are measured.
+        options: what goes.
 
     Raises:
         ConfigError: the encoder has fewer layers or elements, or none are to be kept.
         DataError: a file is missing or broken.
     """
     # Vocabulary and layers go first, as they decide the vectors that all the rest is about.
-    kept_texts = _all_matching(texts)
+    kept_texts = _all_matching(options.texts)
     if kept_texts:
         encoder = encoder.trim(ids_in_use(encoder.vocabulary, _sentences(kept_texts)))
-    if layers is not None:
-        encoder = first_layers(encoder, layers)
+    if options.layers is not None:
+        encoder = first_layers(encoder, options.layers)
     # Then the rotation, which sorts the elements before the last of them are cut.
-    component_texts = _all_matching(components_of)
+    component_texts = _all_matching(options.components_of)
     if component_texts:
         encoder = in_components(encoder, _sentences(component_texts))
-    range_texts = _all_matching(ranges_of)
+    range_texts = _all_matching(options.ranges_of)
     settings = encoder.settings
+    truncate_dim = options.truncate_dim
     if truncate_dim is not None:
         if not 1 <= truncate_dim <= encoder.dim:
             raise ConfigError(

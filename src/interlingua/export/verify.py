@@ -130,17 +130,17 @@ def verify(
     folder: Path,
     samples: Mapping[str, Sequence[str]] = SAMPLES,
     *,
-    prompts: Sequence[str | None] = (None,),
     called: PathLike | None = None,
     on_verified: Callable[[Verification], None] = lambda _: None,
 ) -> Verification:
     """Compares the encoder's vectors with those of all that can run an exported directory.
 
+    That is done for texts without a prompt's name, and with each of the model's prompts.
+
     Args:
         encoder: in the precision it was trained in.
         folder: the exported directory.
         samples: texts by language code.
-        prompts: names of the model's prompts to check too; None = as without asking for any.
         called: what errors call the directory; default: its path.
         on_verified: called with what was measured, also where it is too much.
 
@@ -151,7 +151,7 @@ def verify(
         MissingExtraError: a runtime's library is not installed.
     """
     run_by = runtimes(folder)
-    found = measure(encoder, run_by, samples, prompts)
+    found = measure(encoder, run_by, samples, (None, *encoder.settings.prompts))
     # Before any error, so that the user sees the whole table and not the first fault alone.
     on_verified(found)
     for name, language, low in found.failures():
@@ -309,7 +309,9 @@ def difference(
             f"it cuts texts at {stock.max_seq_length} tokens, the encoder at {encoder.max_tokens}"
         )
     if ids != theirs:
-        place = _first_difference(ids, theirs)
+        # The end of the shorter one, where that is the beginning of the longer.
+        shorter = min(len(ids), len(theirs))
+        place = next((i for i in range(shorter) if ids[i] != theirs[i]), shorter)
         return (
             f"the tokens differ, from place {place}: ids {ids[place : place + 3]} and"
             f" {theirs[place : place + 3]}"
@@ -331,14 +333,6 @@ def difference(
         "tokens and hidden states agree; pooling or normalization differ (the encoder pools by"
         f" {encoder.pooling})"
     )
-
-
-def _first_difference(ids: list[int], theirs: list[int]) -> int:
-    """The first place at which two lists differ, or the end of the shorter one."""
-    for place, (own, other) in enumerate(zip(ids, theirs, strict=False)):
-        if own != other:
-            return place
-    return min(len(ids), len(theirs))
 
 
 def _static_difference(encoder: Encoder, stock: Any, text: str, language: str) -> str:

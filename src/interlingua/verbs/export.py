@@ -148,6 +148,8 @@ def run_export(
         ConfigError: options do not go together.
         CheckpointError: there is no model, or its vectors differ after the export.
     """
+    from interlingua.export.sentence_transformers import ExportSettings
+    from interlingua.export.sentence_transformers import export as export_directory
     from interlingua.export.shrink import ShrinkOptions
     from interlingua.export.verify import with_texts_of
 
@@ -168,17 +170,17 @@ def run_export(
         truncate_dim=options.truncate_dim,
         ranges_of=options.ranges_of or (),
     )
-    how: dict[str, Any] = {
-        "dtype": options.dtype,
-        "name": options.name,
-        "license": options.license,
-        "results": options.results or (),
-        "check": options.verify,
-        "overwrite": options.overwrite,
-        "smaller": smaller,
-        "samples": samples,
-        "on_verified": on_verified,
-    }
+    settings = ExportSettings(
+        dtype=options.dtype,
+        name=options.name,
+        license=options.license,
+        results=options.results or (),
+        check=options.verify,
+        overwrite=options.overwrite,
+        smaller=smaller,
+        samples=samples,
+        on_verified=on_verified,
+    )
     # One of three: token vectors, graphs, or a directory for sentence-transformers.
     if options.static:
         from interlingua.verbs.export_static import export_static
@@ -186,16 +188,14 @@ def run_export(
         corpus = Path(options.corpus or "")
         overrides = list(options.settings or ())
         done, lines = export_static(
-            model, output, corpus, dim=options.dim, overrides=overrides, **how
+            model, output, corpus, settings, dim=options.dim, overrides=overrides
         )
         return Exported(output, done, lines)
     if kinds:
         from interlingua.export.graphs import export_graphs
 
-        return Exported(output, export_graphs(model, output, kinds, **how))  # type: ignore[arg-type]
-    from interlingua.export.sentence_transformers import export
-
-    return Exported(output, export(model, output, **how))
+        return Exported(output, export_graphs(model, output, kinds, settings))  # type: ignore[arg-type]
+    return Exported(output, export_directory(model, output, settings))
 
 
 def _verify(
@@ -207,8 +207,7 @@ def _verify(
     from interlingua.export.verify import verify
 
     encoder = Encoder.load(find_model(model)[0])
-    prompts = (None, *encoder.settings.prompts)  # None is the model's default
-    return verify(encoder, output, samples, prompts=prompts, on_verified=on_verified)
+    return verify(encoder, output, samples, on_verified=on_verified)
 
 
 def _refuse(options: ExportOptions, kinds: list[str]) -> None:

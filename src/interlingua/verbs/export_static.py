@@ -14,16 +14,17 @@ from interlingua.errors import InterlinguaError
 
 if TYPE_CHECKING:
     from interlingua.evaluation.validation import Evaluator
+    from interlingua.export.sentence_transformers import ExportSettings
 
 
 def export_static(
     model: str,
     output: Path,
     corpus: Path,
+    settings: ExportSettings,
     *,
     dim: int | None,
     overrides: Sequence[str],
-    **options: Any,
 ) -> tuple[Any, list[str]]:
     """Trains a vector for each token and writes them.
 
@@ -33,9 +34,9 @@ def export_static(
         model: the teacher.
         output: the new directory.
         corpus: folder that ``interlingua prepare`` wrote.
+        settings: of the directory.
         dim: width of the vectors; the teacher's by default.
         overrides: keys of the training run.
-        options: of ``export.sentence_transformers.export``.
 
     Returns:
         How close the written vectors are, if that was checked, and the report in lines.
@@ -66,7 +67,7 @@ def export_static(
         )
     best = result.best or result.model
     assert best is not None
-    done = export(best, output, **options)
+    done = export(best, output, settings)
     lines = []
     # Held-out pairs rather than those by which the best model was chosen.
     folders = (corpus / "heldout", corpus / "valid_text")
