@@ -10,6 +10,7 @@ from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
+from tests.encoder.builders import static_of
 from tests.encoder.shapes import tiny_encoder
 
 SENTENCES = [
@@ -26,8 +27,8 @@ ROLES = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
 FRAME = {"cls_token": "<s>", "sep_token": "</s>", "bos_token": "<s>", "eos_token": "</s>"}
 
 
-def tiny_vocabulary(*, frame: bool) -> Vocabulary:
-    """A BPE of the sentences above.
+def tiny_vocabulary(*, frame: bool, texts=SENTENCES, size=160) -> Vocabulary:
+    """A BPE of some texts.
 
     With ``frame`` it puts <s> and </s> around each text, as XLM-R's.
     """
@@ -35,8 +36,8 @@ def tiny_vocabulary(*, frame: bool) -> Vocabulary:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.normalizer = normalizers.NFKC()
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.BpeTrainer(vocab_size=160, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(SENTENCES, trainer)
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator(texts, trainer)
     if frame:
         ids = [(token, tokenizer.token_to_id(token)) for token in ("<s>", "</s>")]
         tokenizer.post_processor = processors.TemplateProcessing(
@@ -76,6 +77,12 @@ def set_threads():
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def static(framed_vocabulary):
+    """Random vectors for the tokens of a vocabulary that puts <s> and </s> around texts."""
+    return static_of(framed_vocabulary, 12)
 
 
 @pytest.fixture

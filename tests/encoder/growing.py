@@ -1,8 +1,8 @@
-"""Tiny tokenizers of each kind, from a list of pieces."""
+"""Tiny tokenizers of each kind, from a list of pieces or from texts."""
 
 from __future__ import annotations
 
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from interlingua.encoder.vocabulary import Vocabulary
 
@@ -43,3 +43,18 @@ def bpe(pieces, *, merges=(), added=()):
     tokenizer = Tokenizer(models.BPE(ids, list(merges), unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     return _vocabulary(tokenizer, added)
+
+
+def trained_wordpiece(texts, size, *, lowercase=True):
+    """As BERT's, with [CLS] and [SEP] around each text."""
+    roles = ("pad", "unk", "cls", "sep", "mask")
+    special = {f"{role}_token": f"[{role.upper()}]" for role in roles}
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size, special_tokens=list(special.values()), show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return Vocabulary(tokenizer.to_str(), special_tokens=special)

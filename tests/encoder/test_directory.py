@@ -7,16 +7,13 @@ import pytest
 from interlingua.encoder.directory import EncodingSettings, read_directory
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import CheckpointError, ConfigError
+from tests.encoder.builders import add_module, edit_json
 
 
 @pytest.fixture
 def folder(encoder, tmp_path):
     encoder.save(tmp_path / "model")
     return tmp_path / "model"
-
-
-def edit(path, **changes):
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
 def test_settings_are_read_back(encoder, tmp_path):
@@ -40,16 +37,12 @@ def test_a_prompt_is_a_name_or_a_text_that_ends_as_one():
     assert settings.prompt_text("query") == settings.prompt_text(None) == "Frage: "
     for text in ("", "passage: ", "passage:", "为这个句子生成表示：", "Find this:\n"):
         assert settings.prompt_text(text) == text
-    with pytest.raises(
-        ConfigError,
-        match="prompt called 'passage', only query;",
-    ):
+    with pytest.raises(ConfigError, match="prompt called 'passage', only query;"):
         settings.prompt_text("passage")
     with pytest.raises(ConfigError, match="prompt called 'query', nor"):
         EncodingSettings().prompt_text("query")
-    assert (
-        EncodingSettings(default_prompt="document").prompt_text(None) == ""
-    )  # its text is empty and not kept
+    # Its text is empty and not kept.
+    assert EncodingSettings(default_prompt="document").prompt_text(None) == ""
 
 
 def test_pooling_is_written_under_new_and_old_keys(folder):
@@ -91,11 +84,7 @@ def test_other_poolings_are_refused_not_guessed(stored, folder):
 
 
 def test_other_modules_are_refused(folder):
-    modules = json.loads((folder / "modules.json").read_text())
-    modules.append(
-        {"idx": 3, "name": "3", "path": "3_LSTM", "type": "sentence_transformers.models.LSTM"}
-    )
-    (folder / "modules.json").write_text(json.dumps(modules))
+    add_module(folder, "LSTM")
     with pytest.raises(CheckpointError, match="module LSTM"):
         read_directory(folder)
 
@@ -118,7 +107,7 @@ def test_a_plain_hugging_face_folder_pools_by_mean_and_keeps_lengths(folder):
     ],
 )
 def test_other_architectures_are_refused(changes, message, folder):
-    edit(folder / "config.json", **changes)
+    edit_json(folder / "config.json", **changes)
     with pytest.raises(CheckpointError, match=message):
         read_directory(folder)
 

@@ -9,10 +9,9 @@ from interlingua.encoder.huggingface_tokenizer import read_tokenizer
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import DataError
 
+from .builders import edit_json
+from .conftest import FRAME, ROLES
 from .multilingual import AWKWARD, TEXTS
-
-ROLES = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
-FRAME = {"cls_token": "<s>", "sep_token": "</s>", "bos_token": "<s>", "eos_token": "</s>"}
 
 
 @pytest.fixture
@@ -22,14 +21,8 @@ def folder(framed_vocabulary, tmp_path):
         tokenizer_object=framed_vocabulary.tokenizer, **ROLES, **FRAME
     )
     tokenizer.save_pretrained(tmp_path / "model")
-    definition = json.loads((tmp_path / "model" / "tokenizer.json").read_text())
-    definition["truncation"] = {
-        "direction": "Right",
-        "max_length": 8,
-        "strategy": "LongestFirst",
-        "stride": 0,
-    }
-    (tmp_path / "model" / "tokenizer.json").write_text(json.dumps(definition))
+    cut = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
+    edit_json(tmp_path / "model" / "tokenizer.json", truncation=cut)
     return tmp_path / "model"
 
 
@@ -37,20 +30,16 @@ def test_ids_are_those_of_transformers(folder):
     vocabulary = Vocabulary.from_huggingface(folder)
     reference = AutoTokenizer.from_pretrained(str(folder))
     assert vocabulary.encode(TEXTS + AWKWARD) == reference(TEXTS + AWKWARD)["input_ids"]
-    assert (
-        vocabulary.encode(TEXTS, max_tokens=8)
-        == reference(TEXTS, truncation=True, max_length=8)["input_ids"]
-    )
+    cut = reference(TEXTS, truncation=True, max_length=8)["input_ids"]
+    assert vocabulary.encode(TEXTS, max_tokens=8) == cut
 
 
 def test_roles_come_from_the_configuration(folder):
     vocabulary = Vocabulary.from_huggingface(folder)
     assert vocabulary.special_tokens == {**ROLES, **FRAME}
     reference = AutoTokenizer.from_pretrained(str(folder))
-    assert (vocabulary.pad_id, vocabulary.mask_id) == (
-        reference.pad_token_id,
-        reference.mask_token_id,
-    )
+    assert vocabulary.pad_id == reference.pad_token_id
+    assert vocabulary.mask_id == reference.mask_token_id
     assert vocabulary.special_ids == tuple(sorted(set(reference.all_special_ids)))
     assert vocabulary.closing_tokens == 1
     assert vocabulary.language_tags == {}
@@ -64,10 +53,8 @@ def test_a_lone_tokenizer_file_has_the_usual_names(folder, tmp_path):
 
 
 def test_tokens_written_as_objects_and_null_are_read(folder):
-    config = json.loads((folder / "tokenizer_config.json").read_text())
-    config["pad_token"] = {"content": "<s>", "special": True}
-    config["bos_token"] = None
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    written = {"pad_token": {"content": "<s>", "special": True}, "bos_token": None}
+    edit_json(folder / "tokenizer_config.json", **written)
     _, special_tokens = read_tokenizer(folder)
     assert special_tokens["pad_token"] == "<s>"
     assert "bos_token" not in special_tokens
@@ -112,15 +99,12 @@ def test_the_hub_is_asked_once_and_for_the_tokenizer_alone(folder, monkeypatch):
         raise OSError("no connection")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert (
-        Vocabulary.of_model("hf:owner/model").digest()
-        == Vocabulary.from_huggingface(folder).digest()
-    )
+    found = Vocabulary.of_model("hf:owner/model")
+    assert found.digest() == Vocabulary.from_huggingface(folder).digest()
     with pytest.raises(DataError, match=r"^hf:nowhere/x: the hub"):
         Vocabulary.of_model("hf:nowhere/x")
-    assert asked == [
-        (name, ["*.json", "*.model", "*.txt"]) for name in ("owner/model", "nowhere/x")
-    ]
+    files = ["*.json", "*.model", "*.txt"]
+    assert asked == [("owner/model", files), ("nowhere/x", files)]
 
 
 @pytest.mark.parametrize("kind", ["bert", "own"])
@@ -130,18 +114,11 @@ def test_code_of_a_tokenizer_is_never_run(tmp_path, monkeypatch, kind):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
     code = f"from pathlib import Path\nPath({str(ran)!r}).write_text('x')\nclass T:\n    pass\n"
     (tmp_path / "tokenization_own.py").write_text(code)
-    named = {
-        "tokenizer_class": "T",
-        "auto_map": {"AutoTokenizer": ["tokenization_own.T", "tokenization_own.T"]},
-    }
+    code_of = {"AutoTokenizer": ["tokenization_own.T", "tokenization_own.T"]}
+    named = {"tokenizer_class": "T", "auto_map": code_of}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(named))
     asked = []
-
-    def ask(*question):
-        asked.append(question)
-        return "y"
-
-    monkeypatch.setattr("builtins.input", ask)
+    monkeypatch.setattr("builtins.input", lambda *question: asked.append(question) or "y")
     with pytest.raises(DataError, match="no tokenizer here"):
         Vocabulary.from_huggingface(tmp_path)
     assert not asked

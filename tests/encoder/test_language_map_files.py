@@ -23,14 +23,10 @@ def test_map_read_back_gives_the_same_vectors(statistics, method, tmp_path):
     vectors, languages = np.random.default_rng(1).normal(size=(3, 6)), ["a", "b", "c"]
     for place in (tmp_path, tmp_path / MAP_FILE):
         found = read_map(place)
-        assert (found.method, found.rank, found.languages) == (
-            method,
-            language_map.rank,
-            ("a", "b", "c"),
-        )
-        np.testing.assert_allclose(
-            found.apply(vectors, languages), language_map.apply(vectors, languages), atol=1e-6
-        )
+        assert (found.method, found.rank) == (method, language_map.rank)
+        assert found.languages == ("a", "b", "c")
+        expected = language_map.apply(vectors, languages)
+        np.testing.assert_allclose(found.apply(vectors, languages), expected, atol=1e-6)
 
 
 def test_missing_or_damaged_map_is_refused(statistics, tmp_path):
@@ -54,20 +50,19 @@ def test_parts_of_another_kind_are_refused(statistics, tmp_path):
     parts = load_file(path)
     described = {"method": "project", "rank": "1", "languages": '["a", "b", "c"]'}
     wrong_parts = (
-        {"bias": np.zeros((6, 2), "f4")},
-        {"bias": np.zeros((), "f4")},
-        {"weight": parts["weight"] * np.nan},
+        ("bias", np.zeros((6, 2), "f4")),
+        ("bias", np.zeros((), "f4")),
+        ("weight", parts["weight"] * np.nan),
     )
-    for wrong in wrong_parts:
-        save_file({**parts, **wrong}, path, metadata=described)
-        with pytest.raises(CheckpointError, match="damaged"):
-            read_map(path)
-    for wrong in (
-        {"languages": '{"a": 1}'},
-        {"languages": "[" * 100_000},
-        {"rank": "x"},
-        {"rank": "9" * 5000},
-    ):
-        save_file(parts, path, metadata={**described, **wrong})
+    wrong_words = (
+        ("languages", '{"a": 1}'),
+        ("languages", "[" * 100_000),
+        ("rank", "x"),
+        ("rank", "9" * 5000),
+    )
+    files = [({**parts, name: part}, described) for name, part in wrong_parts]
+    files += [(parts, {**described, name: word}) for name, word in wrong_words]
+    for tensors, metadata in files:
+        save_file(tensors, path, metadata=metadata)
         with pytest.raises(CheckpointError, match="damaged"):
             read_map(path)

@@ -34,34 +34,24 @@ def test_statistics_streamed_equal_statistics_at_once(labeled):
     means = np.stack([labeled[name].mean(axis=0) for name in LANGUAGES])
     np.testing.assert_allclose(found.means, means)
     center = means.mean(axis=0)
-    covariance = np.mean(
-        [
-            (labeled[name] - center).T @ (labeled[name] - center) / len(labeled[name])
-            for name in LANGUAGES
-        ],
-        axis=0,
-    )
-    np.testing.assert_allclose(found.covariance, covariance, atol=1e-9)
+    covariances = [(rows - center).T @ (rows - center) / len(rows) for rows in labeled.values()]
+    np.testing.assert_allclose(found.covariance, np.mean(covariances, axis=0), atol=1e-9)
     assert found.counts == (50, 60, 70, 80)
 
 
-def test_center_of_two_points_by_hand():
-    found = language_statistics(
-        [("a", np.array([[1.0, 0.0]])), ("b", np.array([[3.0, 4.0], [3.0, 4.0]]))]
-    )
-    mapped = fit_language_map(found, "center").apply(
-        np.array([[2.0, 2.0], [3.0, 2.0]]), normalize=False
-    )
-    np.testing.assert_allclose(mapped, [[0, 0], [1, 0]], atol=1e-7)
-
-
-def test_project_of_two_points_by_hand():
-    found = language_statistics([("a", np.array([[0.0, 0.0]])), ("b", np.array([[2.0, 0.0]]))])
-    language_map = fit_language_map(found, "project")
-    assert language_map.rank == 1
-    np.testing.assert_allclose(
-        language_map.apply(np.array([[5.0, 7.0]]), normalize=False), [[0, 7]], atol=1e-7
-    )
+@pytest.mark.parametrize(
+    ("method", "rank", "points", "vectors", "expected"),
+    [
+        ("center", 0, ([[1, 0]], [[3, 4], [3, 4]]), [[2, 2], [3, 2]], [[0, 0], [1, 0]]),
+        ("project", 1, ([[0, 0]], [[2, 0]]), [[5, 7]], [[0, 7]]),
+    ],
+)
+def test_two_languages_by_hand(method, rank, points, vectors, expected):
+    found = language_statistics(zip(("a", "b"), map(np.array, points), strict=True))
+    language_map = fit_language_map(found, method)
+    assert language_map.rank == rank
+    mapped = language_map.apply(np.array(vectors), normalize=False)
+    np.testing.assert_allclose(mapped, expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("method", ["project", "erase"])
@@ -91,9 +81,8 @@ def test_erase_matches_the_formula_of_the_paper(labeled):
     sigma_xz = (centered * weights[:, None]).T @ (z - weights @ z)
     values, vectors = np.linalg.eigh(sigma_xx)
     w = np.linalg.pinv((vectors * np.sqrt(values)) @ vectors.T)
-    p = (w @ sigma_xz) @ np.linalg.pinv(
-        w @ sigma_xz, rcond=1e-9
-    )  # one of the four columns is redundant
+    # One of the four columns is redundant.
+    p = (w @ sigma_xz) @ np.linalg.pinv(w @ sigma_xz, rcond=1e-9)
     expected = np.eye(WIDTH) - np.linalg.pinv(w) @ p @ w
     found = fit_language_map(language_statistics(blocks(labeled)), "erase")
     np.testing.assert_allclose(found.weight, expected, atol=1e-8)
@@ -125,10 +114,8 @@ def test_lower_rank_removes_the_largest_difference_first():
 
 def test_rank_zero_of_project_is_center(labeled):
     statistics = language_statistics(blocks(labeled))
-    none, center = (
-        fit_language_map(statistics, "project", rank=0),
-        fit_language_map(statistics, "center"),
-    )
+    none = fit_language_map(statistics, "project", rank=0)
+    center = fit_language_map(statistics, "center")
     np.testing.assert_allclose(none.weight, center.weight, atol=1e-12)
     np.testing.assert_allclose(none.bias, center.bias, atol=1e-12)
 

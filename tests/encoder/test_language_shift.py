@@ -6,9 +6,10 @@ import torch
 
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_shift import SHIFT_FILE, LanguageShift
-from interlingua.encoder.post_pooling import Normalize, PostPooling
+from interlingua.encoder.post_pooling import Normalize
 from interlingua.errors import CheckpointError, ConfigError
 from interlingua.export.sentence_transformers import export
+from tests.encoder.builders import with_layers
 
 TEXTS = ["The cat sits on the mat.", "Yes."]
 
@@ -17,8 +18,7 @@ TEXTS = ["The cat sits on the mat.", "Yes."]
 def shifted(encoder):
     torch.manual_seed(1)
     shift = LanguageShift(["deu_Latn", "eng_Latn"], torch.randn(2, encoder.dim) / 10)
-    layers = PostPooling([Normalize()])
-    return Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, layers, shift).eval()
+    return with_layers(encoder, Normalize(), shift=shift)
 
 
 def test_encode_subtracts_the_mean_of_the_language(shifted, encoder):

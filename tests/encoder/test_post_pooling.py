@@ -9,6 +9,7 @@ from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.errors import ConfigError
 from interlingua.methods.dap import DAP, DAPConfig
 from interlingua.methods.retromae import RetroMAE, RetroMAEConfig
+from tests.encoder.builders import with_layers
 
 
 def test_dense_is_weight_bias_and_activation():
@@ -37,8 +38,8 @@ def test_widths_that_do_not_fit_are_refused(encoder):
 
 def test_encoder_applies_layers_then_normalizes(encoder):
     torch.manual_seed(1)
-    layers = PostPooling([Normalize(), Dense(encoder.hidden_size, 5, activation="tanh")])
-    deep = Encoder(encoder.backbone, encoder.vocabulary, encoder.settings, layers).eval()
+    layers = Normalize(), Dense(encoder.hidden_size, 5, activation="tanh")
+    deep = with_layers(encoder, *layers)
     texts = ["ru1 ru2", "de5", ""]
     unit = torch.from_numpy(encoder.encode(texts))
     expected = torch.tanh(layers[1].linear(unit)).detach()
@@ -51,9 +52,7 @@ def test_encoder_applies_layers_then_normalizes(encoder):
 
 
 def test_clone_and_digest_include_the_layers(encoder):
-    deep = Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)])
-    )
+    deep = with_layers(encoder, Dense(encoder.dim, 4))
     copy = deep.clone()
     assert copy.digest() == deep.digest() != encoder.digest()
     copy.post_pooling[0].linear.bias.data.add_(1)
@@ -64,9 +63,7 @@ def test_clone_and_digest_include_the_layers(encoder):
 
 
 def test_layers_receive_gradients(encoder):
-    deep = Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)])
-    ).train()
+    deep = with_layers(encoder, Dense(encoder.dim, 4)).train()
     from interlingua.batches.tokens import TokenBatch
 
     batch = TokenBatch.from_lists(encoder.vocabulary.encode(["ru1", "de2 de3"]), ("", ""))
@@ -78,9 +75,7 @@ def test_layers_receive_gradients(encoder):
 
 
 def test_methods_that_mix_widths_refuse_a_narrow_layer(encoder):
-    narrow = Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Dense(encoder.dim, 4)])
-    )
+    narrow = with_layers(encoder, Dense(encoder.dim, 4))
     encoder.require_equal_widths()
     for method, config in ((RetroMAE, RetroMAEConfig()), (DAP, DAPConfig())):
         with pytest.raises(ConfigError, match="4 numbers"):

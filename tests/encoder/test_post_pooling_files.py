@@ -1,24 +1,17 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.post_pooling import FUNCTIONS, Dense, Normalize, PostPooling
+from interlingua.encoder.post_pooling import FUNCTIONS, Dense, Normalize
 from interlingua.encoder.post_pooling_files import ACTIVATION_CLASSES
 from interlingua.errors import CheckpointError
+from tests.encoder.builders import edit_json, with_layers
 
 TEXTS = ["ru1 ru2", "de5 de6 de7", "en9"]
-
-
-def with_layers(encoder, *layers):
-    return Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling(layers)
-    ).eval()
 
 
 @pytest.fixture
@@ -77,8 +70,7 @@ def test_every_activation_goes_round(encoder, tmp_path):
     ],
 )
 def test_unsupported_options_are_refused(folder, change, match):
-    path = folder / "3_Dense" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    edit_json(folder / "3_Dense" / "config.json", **change)
     with pytest.raises(CheckpointError, match=match):
         Encoder.load(folder)
 

@@ -47,11 +47,8 @@ def test_what_stands_out_is_spread():
 
 def test_rounding_by_hand():
     numbers, scales = quantize.quantize(torch.tensor([[5.0, -1.0], [3.0, 0.0], [0.0, 0.0]]))
-    assert numbers.tolist() == [
-        [85, 127],
-        [127, 127],
-        [0, 0],
-    ]  # sum and difference: 4 and 6, 3 and 3
+    # Sum and difference: 4 and 6, 3 and 3.
+    assert numbers.tolist() == [[85, 127], [127, 127], [0, 0]]
     assert scales[:, 0].tolist() == pytest.approx([6 / 2**0.5 / 127, 3 / 2**0.5 / 127, 0], abs=1e-9)
 
 

@@ -18,13 +18,8 @@ JINA = SimpleNamespace(settings=EncodingSettings(prompts={"document": "doc: "}))
     ("encoder", "role", "given", "prompt", "expected"),
     [
         (E5, "query", {}, None, "query"),
-        (
-            E5,
-            "passage",
-            {},
-            "query: ",
-            "passage",
-        ),  # what the model calls for comes before the prompt for everything
+        # What the model calls for comes before the prompt for everything.
+        (E5, "passage", {}, "query: ", "passage"),
         (E5, "passage", {"passage": ""}, "query: ", ""),
         (JINA, "passage", {}, None, "document"),
         (JINA, "query", {}, None, None),

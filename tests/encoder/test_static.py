@@ -9,11 +9,9 @@ from torch.nn import functional as F
 
 from interlingua.batches.tokens import TokenBatch
 from interlingua.encoder.backbone import Backbone, BackboneConfig
-from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encode import EncodeReport
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import (
-    MAX_TOKENS,
     StaticBackbone,
     make_backbone,
     static_config,
@@ -28,18 +26,6 @@ TEXTS = [
     "猫がマットの上に座っている。",
     "the the the " * 300,
 ]
-
-
-@pytest.fixture
-def static(framed_vocabulary):
-    """Random vectors for the tokens of a vocabulary that puts <s> and </s> around texts."""
-    torch.manual_seed(0)
-    backbone = StaticBackbone(
-        static_config(framed_vocabulary.size, 12, pad_token_id=framed_vocabulary.pad_id)
-    )
-    return Encoder(
-        backbone, framed_vocabulary, EncodingSettings(include_special=False, max_tokens=MAX_TOKENS)
-    ).eval()
 
 
 def means(encoder, texts):

@@ -14,7 +14,8 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
 from interlingua.encoder.static_directory import int8_rows, static_folder
 from interlingua.errors import CheckpointError
-from tests.encoder.test_static import TEXTS, static  # noqa: F401
+from tests.encoder.builders import add_module
+from tests.encoder.test_static import TEXTS
 
 
 @pytest.mark.parametrize(
@@ -22,10 +23,7 @@ from tests.encoder.test_static import TEXTS, static  # noqa: F401
     [(None, 0), (torch.float16, 1e-6), (torch.bfloat16, 1e-4), (torch.int8, 1e-4)],
 )
 def test_what_is_saved_is_read_back_and_sentence_transformers_reads_the_same(
-    static,  # noqa: F811
-    tmp_path,
-    dtype,
-    closeness,
+    static, tmp_path, dtype, closeness
 ):
     stock = pytest.importorskip("sentence_transformers")
     static.settings = dataclasses.replace(static.settings, prompts={"query": "ask: "})
@@ -43,7 +41,7 @@ def test_what_is_saved_is_read_back_and_sentence_transformers_reads_the_same(
     np.testing.assert_allclose(theirs.encode(TEXTS), back.encode(TEXTS), atol=1e-5)
 
 
-def test_the_directory_is_ours_and_light(static, tmp_path):  # noqa: F811
+def test_the_directory_is_ours_and_light(static, tmp_path):
     static.save(tmp_path / "m")
     static.save(tmp_path / "m", dtype=torch.int8)
     assert is_ours(tmp_path / "m")
@@ -57,7 +55,7 @@ def test_the_directory_is_ours_and_light(static, tmp_path):  # noqa: F811
     assert static_folder(tmp_path / "empty") == tmp_path / "empty"
 
 
-def test_other_makers_tables(static, tmp_path):  # noqa: F811
+def test_other_makers_tables(static, tmp_path):
     stock = pytest.importorskip("sentence_transformers")
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
@@ -72,9 +70,8 @@ def test_other_makers_tables(static, tmp_path):  # noqa: F811
     )
     folder = tmp_path / "model2vec"
     folder.mkdir()
-    shutil.copy(tmp_path / "theirs" / "0_StaticEmbedding" / "tokenizer.json", folder) if (
-        tmp_path / "theirs" / "0_StaticEmbedding"
-    ).is_dir() else shutil.copy(tmp_path / "theirs" / "tokenizer.json", folder)
+    (definition,) = (tmp_path / "theirs").rglob("tokenizer.json")
+    shutil.copy(definition, folder)
     (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": True}))
     shared = {
         "embeddings": torch.cat([table, table[:1]]).half(),
@@ -87,17 +84,13 @@ def test_other_makers_tables(static, tmp_path):  # noqa: F811
     np.testing.assert_allclose(found.encode(TEXTS), static.encode(TEXTS), atol=2e-3)
 
 
-def test_what_is_broken_is_named(static, tmp_path):  # noqa: F811
+def test_what_is_broken_is_named(static, tmp_path):
     static.save(tmp_path / "m")
     save_file({"other": torch.zeros(2, 2)}, tmp_path / "m" / "model.safetensors")
     with pytest.raises(CheckpointError, match=r"1 tensors is embedding\.weight"):
         Encoder.load(tmp_path / "m")
     static.save(tmp_path / "m")
-    listed = json.loads((tmp_path / "m" / "modules.json").read_text())
-    listed.append(
-        {"idx": 2, "name": "2", "path": "2_LSTM", "type": "sentence_transformers.models.LSTM"}
-    )
-    (tmp_path / "m" / "modules.json").write_text(json.dumps(listed))
+    add_module(tmp_path / "m", "LSTM")
     with pytest.raises(CheckpointError, match="module LSTM"):
         Encoder.load(tmp_path / "m")
 

@@ -28,9 +28,8 @@ def test_a_model_of_the_student_s_vocabulary_reads_its_tokens():
         found, [alone(encoder, ids) for ids in SENTENCES], rtol=1e-4, atol=1e-5
     )
     assert teacher.width == 16
-    assert teacher.in_own_tokens([list(range(6, 40))], "eng_Latn") == [
-        list(range(6, 22))
-    ]  # it takes 16 tokens
+    # It takes 16 tokens.
+    assert teacher.in_own_tokens([list(range(6, 40))], "eng_Latn") == [list(range(6, 22))]
 
 
 def test_a_model_of_another_vocabulary_reads_the_text_behind_its_prompt():
@@ -63,15 +62,15 @@ def test_tokens_that_lose_the_text_are_refused():
     assert PROBE
 
 
-def ready(tmp_path, lines=("w0 w1 w2", "w3 w4"), rows=None):
-    vectors = np.arange(3 * len(lines) if rows is None else 3 * rows, dtype=np.float32).reshape(
-        -1, 3
-    )
+def opened(tmp_path, student):
+    return VectorTeacher(str(tmp_path / "muse.npy"), student, pivot="eng_Latn", max_tokens=16)
+
+
+def ready(tmp_path, lines=("w0 w1 w2", "w3 w4"), rows=None, student=None):
+    vectors = np.arange(3 * (rows or len(lines)), dtype=np.float32).reshape(-1, 3)
     np.save(tmp_path / "muse.npy", vectors)
     (tmp_path / "muse.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return VectorTeacher(
-        str(tmp_path / "muse.npy"), tiny_vocabulary(), pivot="eng_Latn", max_tokens=16
-    )
+    return opened(tmp_path, student or tiny_vocabulary())
 
 
 def test_ready_vectors_are_found_by_their_sentence(tmp_path):
@@ -89,21 +88,17 @@ def test_ready_vectors_are_found_by_the_text_of_a_sentence_that_is_read_again_in
 ):
     # Byte pairs make "ab" one token; a sentence that was cut, or comes from another tokenizer, may
     # have two.
-    np.save(tmp_path / "muse.npy", np.asarray([[1.0, 2.0]], dtype=np.float32))
-    (tmp_path / "muse.txt").write_text("the cats\n", encoding="utf-8")
     student = byte_vocabulary()
-    teacher = VectorTeacher(str(tmp_path / "muse.npy"), student, pivot="eng_Latn", max_tokens=16)
+    teacher = ready(tmp_path, ("the cats",), student=student)
     (whole,) = student.encode(["the cats"])
     opening, closing = student.opening_tokens, student.closing_tokens
-    characters = [
-        id
-        for c in "the cats"
-        for id in student.encode([c])[0][opening : len(student.encode([c])[0]) - closing]
-    ]
+    characters = []
+    for ids in student.encode("the cats"):
+        characters += ids[opening : len(ids) - closing]
     pieces = [*whole[:opening], *characters, *whole[len(whole) - closing :]]
     assert pieces != whole
     assert teacher.missing([pieces]) == []
-    assert teacher.embed([pieces], "eng_Latn").tolist() == [[1.0, 2.0]]
+    assert teacher.embed([pieces], "eng_Latn").tolist() == [[0, 1, 2]]
 
 
 def test_other_vectors_have_another_digest(tmp_path):
@@ -117,6 +112,4 @@ def test_vectors_and_lines_that_do_not_belong_together_are_refused(tmp_path):
         ready(tmp_path, rows=3)
     (tmp_path / "muse.npy").write_bytes(b"nothing")
     with pytest.raises(DataError, match="matrix"):
-        VectorTeacher(
-            str(tmp_path / "muse.npy"), tiny_vocabulary(), pivot="eng_Latn", max_tokens=16
-        )
+        opened(tmp_path, tiny_vocabulary())

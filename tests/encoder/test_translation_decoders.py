@@ -17,9 +17,8 @@ SIZES = {"token_dim": 3, "language_dim": 2, "layers": 2, "dropout": 0.0}
 def example(dtype=torch.float32):
     generator = torch.Generator().manual_seed(0)
     inputs = torch.randint(0, 11, (12,), generator=generator)
-    return inputs, torch.randn(
-        4, 7, generator=generator, dtype=dtype
-    )  # vectors of 5, languages of 2
+    # Vectors of 5, languages of 2.
+    return inputs, torch.randn(4, 7, generator=generator, dtype=dtype)
 
 
 def lstm(**changes):
@@ -65,11 +64,8 @@ class Recorder(torch.nn.Module):
 def test_dropout_is_on_tokens_states_and_outputs_and_between_layers():
     inputs, told = example()
     decoder = lstm(dropout=0.3)
-    assert (decoder.dropout.p, decoder.lstm.dropout, lstm(dropout=0.3, layers=1).lstm.dropout) == (
-        0.3,
-        0.3,
-        0.0,
-    )
+    assert (decoder.dropout.p, decoder.lstm.dropout) == (0.3, 0.3)
+    assert lstm(dropout=0.3, layers=1).lstm.dropout == 0
     decoder.dropout = Recorder()
     decoder(inputs, CU, told)
     assert decoder.dropout.widths == [3, 6, 4]

@@ -27,22 +27,18 @@ def torch_layers(head):
             batch_first=True,
         )
         weight, bias = layer.joint_projection()
-        pairs = [
-            (copy.self_attn.in_proj_weight, weight),
-            (copy.self_attn.in_proj_bias, bias),
-            *zip(
-                copy.self_attn.out_proj.parameters(),
-                layer.attention_output.parameters(),
-                strict=True,
-            ),
-            *zip(copy.norm1.parameters(), layer.attention_norm.parameters(), strict=True),
-            *zip(copy.linear1.parameters(), layer.intermediate.parameters(), strict=True),
-            *zip(copy.linear2.parameters(), layer.output.parameters(), strict=True),
-            *zip(copy.norm2.parameters(), layer.output_norm.parameters(), strict=True),
+        modules = [
+            (copy.self_attn.out_proj, layer.attention_output),
+            (copy.norm1, layer.attention_norm),
+            (copy.linear1, layer.intermediate),
+            (copy.linear2, layer.output),
+            (copy.norm2, layer.output_norm),
         ]
         with torch.no_grad():
-            for target, source in pairs:
-                target.copy_(source)
+            copy.self_attn.in_proj_weight.copy_(weight)
+            copy.self_attn.in_proj_bias.copy_(bias)
+        for theirs, ours in modules:
+            theirs.load_state_dict(ours.state_dict())
         copies.append(copy.to(weight.dtype))
     return copies
 

@@ -34,14 +34,8 @@ def test_int8_steps_by_hand():
         np.array([[-3.0], [0.9], [1.0], [254.9], [255.0], [300.0]], np.float32), "int8", ranges
     )
     assert found[:, 0].tolist() == [-128, -128, -127, 126, 127, 127]
-    assert dequantize_vectors(found, 1, ranges)[:, 0].tolist() == [
-        0.0,
-        0.0,
-        1.0,
-        254.0,
-        255.0,
-        255.0,
-    ]
+    restored = dequantize_vectors(found, 1, ranges)
+    assert restored[:, 0].tolist() == [0, 0, 1, 254, 255, 255]
 
 
 def test_a_dimension_that_is_the_same_everywhere_stays():
@@ -83,12 +77,9 @@ def test_ranges_of_parts_join_to_those_of_all():
 
 @pytest.mark.parametrize("normalize", [True, False])
 def test_cut_vectors_are_scaled_anew(normalize):
-    cut = first_elements(
-        np.array([[3.0, 4.0, 12.0], [0.0, 0.0, 1.0]], np.float32), 2, normalize=normalize
-    )
-    assert cut.tolist() == (
-        [[np.float32(0.6), np.float32(0.8)], [0, 0]] if normalize else [[3, 4], [0, 0]]
-    )
+    vectors = np.array([[3.0, 4.0, 12.0], [0.0, 0.0, 1.0]], np.float32)
+    expected = np.array([[0.6, 0.8], [0, 0]] if normalize else [[3, 4], [0, 0]], np.float32)
+    assert np.array_equal(first_elements(vectors, 2, normalize=normalize), expected)
 
 
 def test_encode_cuts_and_codes(encoder, sentences):
@@ -140,11 +131,8 @@ def test_a_broken_file_of_ranges_is_named(encoder, tmp_path):
 )
 def test_what_can_t_be_is_refused(options, message):
     with pytest.raises(ConfigError, match=message):
-        VectorFormat.of(
-            EncodingSettings(),
-            20,
-            **{"dim": None, "normalize": True, "precision": "float32", **options},
-        )(VECTORS)
+        options = {"dim": None, "normalize": True, "precision": "float32", **options}
+        VectorFormat.of(EncodingSettings(), 20, **options)(VECTORS)
 
 
 @pytest.mark.parametrize(
@@ -165,11 +153,8 @@ def test_int8_without_ranges_is_refused():
 def test_stored_ranges_are_for_their_width():
     stored = {"2": {"minimum": [0, -1], "maximum": [0, 0.5]}}
     assert ranges_by_width(stored) == {2: Int8Ranges((0.0, -1.0), (0.0, 0.5))}
-    for wrong in (
-        {"3": stored["2"]},
-        {"2": {"minimum": [0], "maximum": [0, 1]}},
-        {"02": stored["2"]},
-    ):
+    uneven = {"minimum": [0], "maximum": [0, 1]}
+    for wrong in ({"3": stored["2"]}, {"2": uneven}, {"02": stored["2"]}):
         with pytest.raises(ValueError, match="ranges for"):
             ranges_by_width(wrong)
     with pytest.raises(ValueError, match="below its start"):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.encoder.vocabulary_training import train_vocabulary
@@ -16,35 +16,16 @@ from interlingua.encoder.vocabulary_trimming import (
 )
 from interlingua.errors import ConfigError
 
+from .growing import trained_wordpiece
 from .multilingual import AWKWARD, LINES, SENTENCES, TEXTS
 
 KEPT = [text for language in ("eng_Latn", "deu_Latn") for text in SENTENCES[language]]
-ROLES = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "mask_token": "[MASK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-}
 
 
 def sentencepiece(**settings) -> Vocabulary:
     return train_vocabulary(
         LINES, languages=["deu_Latn", "eng_Latn"], threads=1, **{"size": 800} | settings
     )
-
-
-def word_piece() -> Vocabulary:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=700, special_tokens=list(ROLES.values()), show_progress=False
-    )
-    tokenizer.train_from_iterator(TEXTS, trainer)
-    ids = [(token, tokenizer.token_to_id(token)) for token in ("[SEP]", "[CLS]")]
-    tokenizer.post_processor = processors.BertProcessing(*ids)
-    return Vocabulary(tokenizer.to_str(), special_tokens=ROLES)
 
 
 def byte_level() -> Vocabulary:
@@ -81,7 +62,7 @@ KINDS = {
     "unigram": lambda: sentencepiece(model_type="unigram"),
     "unigram, bytes": lambda: sentencepiece(model_type="unigram", byte_fallback=True, size=900),
     "xlm-r": xlm_r,
-    "wordpiece": word_piece,
+    "wordpiece": lambda: trained_wordpiece(TEXTS, 700),
     "byte-level": byte_level,
 }
 

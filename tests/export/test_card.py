@@ -13,32 +13,18 @@ from interlingua.export.card import Provenance, model_card, read_provenance
 @pytest.fixture
 def run(tmp_path):
     """A run's folder and the corpus it points to."""
-    pair = LanguagePairRecord(
-        source="nob_Latn", target="eng_Latn", train=900, valid=50, heldout=50, dropped={}
-    )
+    counts = {"train": 900, "valid": 50, "heldout": 50, "dropped": {}}
+    pair = LanguagePairRecord(source="nob_Latn", target="eng_Latn", **counts)
     source = SourceRecord(
-        name="django",
-        license="BSD-3-Clause",
-        files=(),
-        read=1000,
-        skipped={},
-        dropped={},
-        train=900,
-        valid=50,
-        heldout=50,
+        name="django", license="BSD-3-Clause", files=(), read=1000, skipped={}, **counts
     )
     unused = dataclasses.replace(source, name="nothing", train=0)
+    others = ("versions", "config", "dropped", "decontaminated", "vocabulary", "tokens", "seconds")
     manifest = Manifest(
         created="2026-01-01T00:00:00Z",
-        versions={},
-        config={},
         sources=(source, unused),
         language_pairs=(pair,),
-        dropped={},
-        decontaminated={},
-        vocabulary={},
-        tokens={},
-        seconds={},
+        **{name: {} for name in others},
     )
     (tmp_path / "corpus").mkdir()
     manifest.save(tmp_path / "corpus")
@@ -70,18 +56,15 @@ def results(tmp_path, encoder):
 
 
 def test_results_of_other_models_are_left_out_and_settings_are_shown(encoder, results, caplog):
-    options = {
-        "changed": ["languages", "compare"],
-        "overrides": ["prompt='query: '"],
-        "scores": (1.0, 0.5),
-    }
-    write_result(results / "model" / "rev-1" / "Tatoeba.json", encoder.digest(), **options)
+    write_result(
+        results / "model" / "rev-1" / "Tatoeba.json",
+        encoder.digest(),
+        changed=["languages", "compare"],
+        overrides=["prompt='query: '"],
+        scores=(1.0, 0.5),
+    )
     write_result(results / "other" / "rev" / "Tatoeba.json", "f" * 64, scores=(0.9, 0.9))
-    theirs = {
-        "task_name": "Tatoeba",
-        "scores": {"test": [{"main_score": 0.9}]},
-        "mteb_version": "2",
-    }
+    theirs = {"task_name": "Tatoeba", "scores": {"test": [{"main_score": 0.9}]}}
     (results / "theirs.json").write_text(json.dumps(theirs))
     card = model_card(
         encoder, read_provenance(None, name="m", digest=encoder.digest(), results=[results])
@@ -102,13 +85,8 @@ def test_licenses_have_the_hubs_names(encoder, spdx, hub):
 
 
 def test_a_card_says_what_is_on_record(encoder, run, results):
-    known = {
-        "name": "owner/tiny",
-        "digest": encoder.digest(),
-        "license": "Apache-2.0",
-        "results": [results],
-    }
-    card = model_card(encoder, read_provenance(run, **known))
+    known = {"digest": encoder.digest(), "license": "Apache-2.0", "results": [results]}
+    card = model_card(encoder, read_provenance(run, name="owner/tiny", **known))
     front, body = card.split("---\n")[1:]
     assert front.splitlines() == [
         "language:",

@@ -12,21 +12,18 @@ from safetensors.torch import load_file
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.locate import HUB_FILES
-from interlingua.encoder.post_pooling import Dense, PostPooling
+from interlingua.encoder.post_pooling import Dense
 from interlingua.errors import ConfigError
 from interlingua.export.compact import FLOAT8, StoredWeights, rounded_encoder, write_compact
 from interlingua.export.graph_nodes import Graph
 from interlingua.export.graphs import export_graphs
-from interlingua.export.runtimes import OnnxRuntime, StockRuntime
+from interlingua.export.runtimes import OnnxRuntime, runtimes
 from interlingua.export.sentence_transformers import ExportSettings
 from interlingua.export.verify import SAMPLES
+from tests.encoder.builders import closeness, with_layers
 from tests.encoder.shapes import JINA_BERT_QK_NORM, MODERNBERT
 
 TEXTS = [text for texts in SAMPLES.values() for text in texts]
-
-
-def closeness(found, expected):
-    return float((found * expected).sum(axis=1).min())
 
 
 @pytest.fixture
@@ -39,11 +36,10 @@ def compact(encoder, model, tmp_path):
 def test_every_runtime_computes_with_the_same_rounded_weights(encoder, compact):
     expected = Encoder.load(compact).encode(TEXTS)
     assert np.array_equal(expected, rounded_encoder(encoder).encode(TEXTS))
-    assert closeness(StockRuntime(compact).encode(TEXTS, prompt=None), expected) > 1 - 1e-6
-    assert closeness(OnnxRuntime(compact, "onnx").encode(TEXTS, prompt=None), expected) > 1 - 1e-6
-    assert (
-        closeness(OnnxRuntime(compact, "onnx int8").encode(TEXTS, prompt=None), expected) > 1 - 5e-3
-    )
+    far = {"sentence-transformers": 1e-6, "onnx": 1e-6, "onnx int8": 5e-3}
+    found = {runtime.name: runtime.encode(TEXTS, prompt=None) for runtime in runtimes(compact)}
+    assert found.keys() == far.keys()
+    assert all(closeness(found[name], expected) > 1 - most for name, most in far.items())
 
 
 def test_rounding_changes_matrices_alone_and_little(encoder):
@@ -54,9 +50,8 @@ def test_rounding_changes_matrices_alone_and_little(encoder):
         if tensor.ndim == 1:
             assert torch.equal(after[name], tensor)
         else:
-            half_step = torch.maximum(
-                tensor.abs() / 16, torch.tensor(2.0**-10)
-            )  # 3 bits; the smallest step is 2^-9
+            # 3 bits; the smallest step is 2^-9.
+            half_step = (tensor.abs() / 16).clamp(min=2.0**-10)
             assert ((after[name] - tensor).abs() <= half_step).all()
     assert closeness(rounded_encoder(encoder).encode(TEXTS), encoder.encode(TEXTS)) < 1 - 1e-9
 
@@ -69,9 +64,8 @@ def test_each_matrix_lies_in_the_directory_once(encoder, compact):
     weights = [path for path in files if path.stat().st_size >= matrices]
     assert [path.name for path in weights] == ["weights.safetensors"]
     for name, tensor in load_file(weights[0]).items():
-        assert tensor.dtype == (
-            FLOAT8 if tensor.ndim == 2 and len(tensor) > 2 else torch.float32
-        ), name
+        is_matrix = tensor.ndim == 2 and len(tensor) > 2
+        assert tensor.dtype == (FLOAT8 if is_matrix else torch.float32), name
     for graph in ("model.onnx", "model_quantized.onnx"):
         onnx.checker.check_model(compact / "onnx" / graph)
         held = onnx.load(compact / "onnx" / graph, load_external_data=False).graph.initializer
@@ -80,20 +74,15 @@ def test_each_matrix_lies_in_the_directory_once(encoder, compact):
 
 def test_a_map_after_pooling_is_kept_exactly_and_once(encoder, tmp_path):
     layer = Dense(encoder.dim, encoder.dim)
-    deep = Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([layer])
-    ).eval()
-    deep.save(tmp_path / "mapped")
+    with_layers(encoder, layer).save(tmp_path / "mapped")
     export_graphs(tmp_path / "mapped", tmp_path / "out", ("compact",))
     stored = np.fromfile(tmp_path / "out" / "onnx" / "dense.bin", dtype="<f4")
     assert np.array_equal(
         stored.reshape(encoder.dim, encoder.dim), layer.linear.weight.detach().numpy().T
     )
     expected = Encoder.load(tmp_path / "out").encode(TEXTS)
-    assert (
-        closeness(OnnxRuntime(tmp_path / "out", "onnx").encode(TEXTS, prompt=None), expected)
-        > 1 - 1e-6
-    )
+    found = OnnxRuntime(tmp_path / "out", "onnx").encode(TEXTS, prompt=None)
+    assert closeness(found, expected) > 1 - 1e-6
 
 
 def test_all_codes_of_float8_are_looked_up(tmp_path):

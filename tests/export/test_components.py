@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
+from interlingua.encoder.post_pooling import Dense, Normalize
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.components import in_components
 from interlingua.export.shrink import ShrinkOptions, shrink
+from tests.encoder.builders import with_layers
 
 
 @pytest.fixture
@@ -51,37 +52,22 @@ def test_the_rotation_comes_before_the_cut_and_the_ranges(encoder, texts, tmp_pa
     assert loaded.encode(texts, precision="int8").dtype == np.int8
 
 
-def test_layers_that_are_there_come_first(encoder, texts):
-    dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.zeros(32))
-    layered = Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([dense])
-    ).eval()
+@pytest.mark.parametrize(
+    ("last", "kinds"),
+    [
+        (Dense.of(np.diag(np.linspace(1, 3, 32)), np.zeros(32)), ("Dense",)),
+        (Dense(32, 32, bias=False), ("Dense",)),
+        (Dense(32, 32, activation="tanh"), ("Dense", "Dense")),
+        (Normalize(), ("Normalize", "Dense")),
+    ],
+    ids=["affine", "without a bias", "with an activation", "a scaling"],
+)
+def test_a_rotation_comes_last_and_joins_an_affine_layer(encoder, texts, last, kinds):
+    layered = with_layers(encoder, last)
     turned = in_components(layered, texts)
     before, after = layered.encode(texts), turned.encode(texts)
     np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
-    assert turned.post_pooling.kinds == ("Dense",)  # one affine layer in place of two
-
-
-@pytest.mark.parametrize("last", [Dense(32, 32, activation="tanh"), Normalize()])
-def test_what_a_rotation_cannot_be_a_part_of_stays(encoder, texts, last):
-    layered = Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([last])
-    ).eval()
-    turned = in_components(layered, texts)
-    before, after = layered.encode(texts), turned.encode(texts)
-    np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
-    assert turned.post_pooling.kinds == (type(last).__name__, "Dense")
-
-
-def test_a_layer_without_a_bias_is_turned(encoder, texts):
-    layered = Encoder(
-        encoder.backbone,
-        encoder.vocabulary,
-        encoder.settings,
-        PostPooling([Dense(32, 32, bias=False)]),
-    )
-    before, after = layered.eval().encode(texts), in_components(layered, texts).encode(texts)
-    np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
+    assert turned.post_pooling.kinds == kinds
 
 
 def test_too_few_texts_and_cut_vectors_are_refused(encoder, texts):

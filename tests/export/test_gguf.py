@@ -8,9 +8,8 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.directory import EncodingSettings
 from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.post_pooling import Dense, PostPooling
+from interlingua.encoder.post_pooling import Dense
 from interlingua.encoder.vocabulary import Vocabulary
 from interlingua.errors import ConfigError, MissingExtraError
 from interlingua.export.gguf import write_gguf
@@ -18,6 +17,9 @@ from interlingua.export.graphs import export_graphs
 from interlingua.export.runtimes import LlamaCppRuntime
 from interlingua.export.sentence_transformers import ExportSettings
 from interlingua.export.verify import SAMPLES
+from tests.encoder.builders import closeness, with_layers
+from tests.encoder.conftest import FRAME, ROLES
+from tests.encoder.growing import trained_wordpiece
 from tests.encoder.shapes import JINA_BERT
 
 gguf = pytest.importorskip("gguf")
@@ -41,27 +43,11 @@ def unigram(normalizer=None):
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    roles = {
-        "cls_token": "<s>",
-        "pad_token": "<pad>",
-        "sep_token": "</s>",
-        "unk_token": "<unk>",
-        "mask_token": "<mask>",
-    }
-    return Vocabulary(tokenizer.to_str(), special_tokens=roles)
+    return Vocabulary(tokenizer.to_str(), special_tokens={**ROLES, **FRAME})
 
 
-def word_piece(*, lowercase=True):
-    """As BERT's."""
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=names, show_progress=False)
-    tokenizer.train_from_iterator(TEXTS, trainer)
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    return Vocabulary(tokenizer.to_str(), special_tokens=dict(zip(roles, names, strict=True)))
+def word_piece(**options):
+    return trained_wordpiece(TEXTS, 400, **options)
 
 
 def encoder_of(vocabulary, pooling="mean", **shape):
@@ -91,13 +77,12 @@ def test_llama_cpp_gives_the_vectors_of_the_export(tmp_path, dtype, file):
     encoder = encoder_of(unigram(), type_vocab_size=2)
     encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "ask: "})
     encoder.save(tmp_path / "model")
-    found = export_graphs(
-        tmp_path / "model", tmp_path / "out", ("gguf",), ExportSettings(dtype=dtype)
-    )
+    settings = ExportSettings(dtype=dtype)
+    found = export_graphs(tmp_path / "model", tmp_path / "out", ("gguf",), settings)
     assert list(found.lowest) == ["llama.cpp"]
     there = LlamaCppRuntime(tmp_path / "out", tmp_path / "out" / f"model-{file}.gguf")
     own = encoder.encode(SHORT, prompt="query")
-    assert (there.encode(SHORT, prompt="query") * own).sum(axis=1).min() > 1 - there.tolerance
+    assert closeness(there.encode(SHORT, prompt="query"), own) > 1 - there.tolerance
     others = there.encode([*SHORT[1:], SHORT[0]], prompt="query")
     assert (others * own).sum(axis=1).max() < 0.999
 
@@ -115,7 +100,7 @@ def test_tokenizers_and_poolings_of_llama_cpp(tmp_path, make, pooling):
     # takes apart.
     codes = [code for code in SAMPLES if make is unigram or code.endswith(("Latn", "Cyrl", "Grek"))]
     texts = [text for code in codes for text in SAMPLES[code]]
-    assert (there.encode(texts, prompt=None) * encoder.encode(texts)).sum(axis=1).min() > 1 - 1e-3
+    assert closeness(there.encode(texts, prompt=None), encoder.encode(texts)) > 1 - 1e-3
 
 
 def test_matrices_are_stored_in_the_dtype_and_the_rest_in_float32(tmp_path):
@@ -124,12 +109,8 @@ def test_matrices_are_stored_in_the_dtype_and_the_rest_in_float32(tmp_path):
     reader = gguf.GGUFReader(tmp_path / "m.gguf")
     kinds = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
     assert kinds["blk.1.attn_q.weight"] == kinds["token_embd.weight"] == "F16"
-    assert (
-        kinds["blk.1.attn_q.bias"]
-        == kinds["token_types.weight"]
-        == kinds["token_embd_norm.weight"]
-        == "F32"
-    )
+    others = ("blk.1.attn_q.bias", "token_types.weight", "token_embd_norm.weight")
+    assert {kinds[name] for name in others} == {"F32"}
     assert len(kinds) == len(encoder.backbone.state_dict()) + 1  # token types
     tensors = {tensor.name: tensor.data for tensor in reader.tensors}
     query = encoder.backbone.layers[1].query.weight.detach().numpy()
@@ -138,12 +119,8 @@ def test_matrices_are_stored_in_the_dtype_and_the_rest_in_float32(tmp_path):
 
 def test_the_card_names_the_file(tmp_path):
     encoder_of(unigram()).save(tmp_path / "model")
-    export_graphs(
-        tmp_path / "model",
-        tmp_path / "out",
-        ("gguf",),
-        ExportSettings(dtype="float16", check=False),
-    )
+    settings = ExportSettings(dtype="float16", check=False)
+    export_graphs(tmp_path / "model", tmp_path / "out", ("gguf",), settings)
     card = (tmp_path / "out" / "README.md").read_text()
     assert "model-F16.gguf" in card
     assert "library_name: gguf" in card
@@ -165,15 +142,11 @@ def test_settings_that_llama_cpp_lacks_are_refused(tmp_path, change, named):
 
 
 def test_shapes_that_llama_cpp_lacks_are_refused(encoder, static_encoder, tmp_path):
-    deep = encoder_of(unigram())
-    deep = Encoder(
-        deep.backbone, deep.vocabulary, EncodingSettings(), PostPooling([Dense(64, 64)])
-    ).eval()
     refused = {
         "token vectors": static_encoder,
         "jina_bert model": encoder_of(unigram(), **JINA_BERT),
         "gelu": encoder,
-        "layers after pooling": deep,
+        "layers after pooling": with_layers(encoder_of(unigram()), Dense(64, 64)),
         "keeps case": encoder_of(word_piece(lowercase=False)),
         "NFKC": encoder_of(unigram(normalizers.NFKC())),
     }

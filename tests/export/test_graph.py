@@ -11,13 +11,14 @@ import torch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.families import FAMILIES
-from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
+from interlingua.encoder.post_pooling import Dense, Normalize
 from interlingua.errors import MissingExtraError
 from interlingua.export.graph import build_graph
-from interlingua.export.graph_nodes import INPUTS
+from interlingua.export.graph_nodes import INPUTS, OPSET
 from interlingua.export.graph_weights import FloatWeights, Int8Weights
 from interlingua.export.verify import SAMPLES
-from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT
+from tests.encoder.builders import with_layers
+from tests.encoder.shapes import JINA_BERT, JINA_BERT_QK_NORM, MODERNBERT, SIZES
 
 TEXTS = [text for texts in SAMPLES.values() for text in texts if len(text) < 100]
 
@@ -26,17 +27,10 @@ def encoder_of(vocabulary, **settings):
     """Three layers; by default XLM-R's shape: its padding id moves the positions, with token
     types."""
     torch.manual_seed(0)
+    sizes = {**SIZES, "num_hidden_layers": 3, "max_position_embeddings": 130}
+    sizes["hidden_act"] = settings.pop("hidden_act", "gelu")
     shape = {"model_type": "xlm-roberta", "type_vocab_size": 1} | settings.pop("shape", {})
-    config = BackboneConfig(
-        vocab_size=vocabulary.size,
-        hidden_size=32,
-        num_hidden_layers=3,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=130,
-        hidden_act=settings.pop("hidden_act", "gelu"),
-        **shape,
-    )
+    config = BackboneConfig(vocab_size=vocabulary.size, **sizes, **shape)
     encoder = Encoder.from_scratch(config, vocabulary).eval()
     encoder.settings = dataclasses.replace(encoder.settings, **settings)
     return encoder
@@ -68,17 +62,15 @@ def run(encoder, feed, weights=None):
 @pytest.mark.parametrize("left", [False, True])
 def test_graph_gives_the_encoders_vectors(framed, pooling, include_special, left):
     encoder = encoder_of(framed, pooling=pooling, include_special=include_special)
-    np.testing.assert_allclose(
-        run(encoder, padded(encoder, TEXTS, left=left)), encoder.encode(TEXTS), atol=2e-6
-    )
+    found = run(encoder, padded(encoder, TEXTS, left=left))
+    np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=2e-6)
 
 
 @pytest.mark.parametrize("hidden_act", ["gelu_new", "relu", "silu", "tanh"])
 def test_every_activation(framed, hidden_act):
     encoder = encoder_of(framed, hidden_act=hidden_act)
-    np.testing.assert_allclose(
-        run(encoder, padded(encoder, TEXTS)), encoder.encode(TEXTS), atol=2e-6
-    )
+    found = run(encoder, padded(encoder, TEXTS))
+    np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=2e-6)
 
 
 OTHER_SHAPES = {
@@ -107,9 +99,8 @@ OTHER_SHAPES = {
 def test_other_shapes_give_the_encoders_vectors(framed, shape, left):
     encoder = encoder_of(framed, shape=shape)
     texts = [*TEXTS, " ".join(TEXTS)[:120]]
-    np.testing.assert_allclose(
-        run(encoder, padded(encoder, texts, left=left)), encoder.encode(texts), atol=3e-6
-    )
+    found = run(encoder, padded(encoder, texts, left=left))
+    np.testing.assert_allclose(found, encoder.encode(texts), atol=3e-6)
 
 
 @pytest.mark.parametrize(
@@ -137,11 +128,8 @@ def test_normalization_is_as_the_settings_say(framed):
 
 
 def test_layers_after_pooling_are_in_the_graph(framed):
-    encoder = encoder_of(framed)
     layers = [Normalize(), Dense(32, 32, activation="sigmoid"), Dense(32, 16, bias=False)]
-    deep = Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling(layers)
-    ).eval()
+    deep = with_layers(encoder_of(framed), *layers)
     for weights in (None, Int8Weights()):
         found = run(deep, padded(deep, TEXTS), weights)
         assert found.shape == (len(TEXTS), 16)
@@ -163,6 +151,7 @@ def test_inputs_output_and_facts(encoder):
         dim.dim_param or dim.dim_value for dim in model.graph.output[0].type.tensor_type.shape.dim
     ]
     assert shape == ["batch", encoder.dim]
+    assert [opset.version for opset in model.opset_import] == [OPSET]
     facts = {prop.key: prop.value for prop in model.metadata_props}
     assert facts["digest"] == encoder.digest()
     assert facts["weights"] == "float32"

@@ -19,6 +19,7 @@ from interlingua.export.runtimes import (
     StockRuntime,
     runtimes,
 )
+from tests.encoder.builders import closeness
 
 TEXTS = ["The cat sits on the mat.", "", "猫", "a " * 300, "<mask> <pad>"] * 5
 
@@ -41,10 +42,9 @@ def test_what_is_there_is_run(encoder, folder):
     for name, runtime in found.items():
         assert runtime.tolerance == ROUNDING[runtime.weights]
         for prompt in (None, "query"):
-            closeness = (
-                runtime.encode(TEXTS, prompt=prompt) * encoder.encode(TEXTS, prompt=prompt)
-            ).sum(axis=1)
-            assert closeness.min() > 1 - (5e-3 if name == "onnx int8" else 1e-6), name
+            vectors = runtime.encode(TEXTS, prompt=prompt)
+            close = closeness(vectors, encoder.encode(TEXTS, prompt=prompt))
+            assert close > 1 - (5e-3 if name == "onnx int8" else 1e-6), name
 
 
 def test_padding_and_batches_change_nothing(folder):
@@ -65,21 +65,17 @@ def test_stored_dtypes_decide_the_tolerance(encoder, static_encoder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("package", "kind", "extra"),
+    ("package", "extra", "make"),
     [
-        ("onnxruntime", "onnx", "onnx"),
-        ("openvino", "openvino", "openvino"),
-        ("sentence_transformers", "", "sentence"),
+        ("onnxruntime", "onnx", lambda folder: OnnxRuntime(folder, "onnx")),
+        ("openvino", "openvino", OpenVinoRuntime),
+        ("sentence_transformers", "sentence-transformers", StockRuntime),
     ],
 )
-def test_missing_packages_are_named(folder, monkeypatch, package, kind, extra):
+def test_missing_packages_are_named(folder, monkeypatch, package, extra, make):
     monkeypatch.setitem(sys.modules, package, None)
-    makers = {
-        "onnx": lambda: OnnxRuntime(folder, "onnx"),
-        "openvino": lambda: OpenVinoRuntime(folder),
-    }
-    with pytest.raises(MissingExtraError, match=rf"pip install 'interlingua\[{extra}"):
-        makers.get(kind, lambda: StockRuntime(folder))()
+    with pytest.raises(MissingExtraError, match=rf"pip install 'interlingua\[{extra}\]'"):
+        make(folder)
 
 
 def test_broken_graphs_and_empty_folders(folder, tmp_path):

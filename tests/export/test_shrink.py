@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.encoder.encoder import Encoder
-from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
+from interlingua.encoder.post_pooling import Dense, Normalize
 from interlingua.errors import ConfigError, DataError
 from interlingua.export.shrink import WHOLE, ShrinkOptions, first_layers, shrink
 from interlingua.export.verify import SAMPLES
+from tests.encoder.builders import with_layers
 
 
 @pytest.fixture
@@ -73,9 +73,7 @@ def test_shorter_vectors_and_ranges_leave_the_encoder_as_it_was(encoder, texts):
 def test_layers_after_pooling_stay_in_shorter_vectors(encoder, texts):
     files, kept = texts
     dense = Dense.of(np.diag(np.linspace(1, 3, 32)), np.linspace(-1, 1, 32))
-    mapped = Encoder(
-        encoder.backbone, encoder.vocabulary, encoder.settings, PostPooling([Normalize(), dense])
-    ).eval()
+    mapped = with_layers(encoder, Normalize(), dense)
     small = shrink(mapped, ShrinkOptions(truncate_dim=8, ranges_of=files))
     np.testing.assert_allclose(small.encode(kept), mapped.encode(kept, dim=8), atol=1e-6)
     assert np.abs(small.encode(kept) - encoder.encode(kept, dim=8)).max() > 0.1

@@ -280,15 +280,13 @@ class Anchors(nn.Module):
 
     def _reader(self, teacher: Encoder, number: int, dtype: Dtype = "float32") -> ModelTeacher:
         # The copy of the student has no name.
-        name = ""
-        if self.teachers:
-            name = self.teachers[number]
+        names = self.teachers or ("",)
         return ModelTeacher(
             teacher,
             self._vocabulary,
             pivot=self.pivot,
             prompt=self.prompts[number],
-            name=name,
+            name=names[number],
             dtype=dtype,
         )
 

@@ -386,11 +386,7 @@ def read_described_settings(folder: Path, *, include_special: bool) -> dict[str,
 def _pooling_mode(values: dict[str, Any], folder: Path) -> PoolingMode:
     """The only pooling of a Pooling module, which may list several to be joined."""
     chosen = values.get("pooling_mode")
-    modes: list[str] = []
-    if isinstance(chosen, str):
-        modes = [chosen]
-    elif chosen:
-        modes = list(chosen)
+    modes = [chosen] if isinstance(chosen, str) else list(chosen or ())
     # The new key comes first; an old boolean of a kind that is unknown here is refused by its name.
     if not modes:
         old = [key for key in values if key.startswith("pooling_mode_") and values[key] is True]

@@ -24,9 +24,16 @@ def ids_in_use(
     Besides the ids of the segmentation these are, for WordPiece, the pieces that were matched in
     words that became unknown in the end: without them a shorter match might spell the word.
     """
+    model = vocabulary.definition["model"]
     used: set[int] = set()
     for chunk in portions(texts, CHUNK_TEXTS):
-        used |= _ids_of(vocabulary, chunk, language)
+        encoded = vocabulary.encode(chunk, language=language)
+        used.update(*encoded)
+        if model["type"] != "WordPiece" or vocabulary.unk_id not in used:
+            continue
+        for text, ids in zip(chunk, encoded, strict=True):
+            if vocabulary.unk_id in ids:
+                used |= _matched_in_unknown_words(vocabulary, model, text)
     return used
 
 
@@ -140,19 +147,6 @@ def trim_vocabulary(
 def _added_ids(definition: dict[str, Any]) -> list[int]:
     """Ids of the tokens that are outside of the model."""
     return [token["id"] for token in definition["added_tokens"]]
-
-
-def _ids_of(vocabulary: Vocabulary, texts: list[str], language: str | None) -> set[int]:
-    """Ids that one chunk of texts needs, see ``ids_in_use``."""
-    encoded = vocabulary.encode(texts, language=language)
-    used = set().union(*encoded)
-    if vocabulary.model_type != "WordPiece" or vocabulary.unk_id not in used:
-        return used
-    model = vocabulary.definition["model"]
-    for text, ids in zip(texts, encoded, strict=True):
-        if vocabulary.unk_id in ids:
-            used |= _matched_in_unknown_words(vocabulary, model, text)
-    return used
 
 
 def _matched_in_unknown_words(vocabulary: Vocabulary, model: dict[str, Any], text: str) -> set[int]:

@@ -133,7 +133,9 @@ def _front_matter(provenance: Provenance, library: str) -> str:
     if languages:
         lines += ["language:", *(f"- {json.dumps(code)}" for code in languages)]
     if provenance.license:
-        lines.append(f"license: {json.dumps(_hub_license(provenance.license))}")
+        # The hub's identifier: Apache-2.0 is apache-2.0, GPL-3.0-or-later gpl-3.0.
+        identifier = re.sub(r"-(only|or-later)$", "", provenance.license.lower())
+        lines.append(f"license: {json.dumps(identifier)}")
     lines += [f"library_name: {library}", "pipeline_tag: sentence-similarity", "tags:"]
     return "\n".join([*lines, *(f"- {tag}" for tag in (library, *TAGS)), "---"])
 
@@ -215,11 +217,6 @@ def _corpus_manifest(corpus: str | None) -> Manifest | None:
         return Manifest.load(corpus)
     except DataError:
         return None
-
-
-def _hub_license(spdx: str) -> str:
-    """The hub's identifier: ``Apache-2.0`` is ``apache-2.0``, ``GPL-3.0-or-later`` ``gpl-3.0``."""
-    return re.sub(r"-(only|or-later)$", "", spdx.lower())
 
 
 def _main_scores(paths: Iterable[Path], digest: str) -> tuple[tuple[str, str, str, float], ...]:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int8
+from jaxtyping import Float32
 from numpy import ndarray
 
 from interlingua.encoder.static_directory import int8_rows
@@ -123,11 +123,12 @@ class Int8Weights:
 
     def lookup(self, graph: Graph, table: Float32[ndarray, "v d"], name: str) -> str:
         """See ``Weights``."""
-        codes, scales = rounded_rows(table)
+        codes, scales = int8_rows(torch.from_numpy(table))
         # Looked up first and widened then: few rows of the table are in a batch.
-        rows = graph.add("Gather", graph.constant(codes, name), "input_ids")
+        rows = graph.add("Gather", graph.constant(codes.numpy(), name), "input_ids")
         rows = graph.add("Cast", rows, to=FLOAT)
-        row_scales = graph.add("Gather", graph.constant(scales, f"{name}.scale"), "input_ids")
+        column = graph.constant(scales[:, None].numpy(), f"{name}.scale")
+        row_scales = graph.add("Gather", column, "input_ids")
         return graph.add("Mul", rows, row_scales)
 
     def linear(
@@ -166,10 +167,10 @@ class Int8Weights:
 
         They are what products with the first and with the second rounding are multiplied by.
         """
-        codes, scales = rounded_rows(matrix.values)
-        row = scales[:, 0]
+        codes, scales = int8_rows(torch.from_numpy(matrix.values))
+        row = scales.numpy()
         return (
-            graph.constant(np.ascontiguousarray(codes.T), f"{name}.weight"),
+            graph.constant(codes.T.contiguous().numpy(), f"{name}.weight"),
             graph.constant(row, f"{name}.scale"),
             graph.constant(row / np.float32(FINER), f"{name}.finer_scale"),
         )
@@ -180,11 +181,3 @@ def biased(graph: Graph, x: str, bias: Float32[ndarray, " out"] | None, name: st
     if bias is None:
         return x
     return graph.add("Add", x, graph.constant(bias, f"{name}.bias"))
-
-
-def rounded_rows(
-    rows: Float32[ndarray, "n d"],
-) -> tuple[Int8[ndarray, "n d"], Float32[ndarray, "n 1"]]:
-    """See ``int8_rows``; the scales as a column."""
-    codes, scales = int8_rows(torch.from_numpy(rows))
-    return codes.numpy(), scales.numpy()[:, None]
