@@ -37,10 +37,8 @@ def test_without_a_name_the_teacher_is_a_copy_of_the_student():
 def test_a_reading_has_the_sides_that_are_asked_for():
     found, pairs = anchors(), tiny_pairs()
     both = found.reading(pairs, translations=True, originals=True)
-    assert [side.input_ids.tolist() for side in both.sides] == [
-        pairs.a.input_ids.tolist(),
-        pairs.b.input_ids.tolist(),
-    ]
+    for side, expected in zip(both.sides, (pairs.a, pairs.b), strict=True):
+        assert torch.equal(side.input_ids, expected.input_ids)
     assert all(torch.equal(target, both.anchors) for target in both.targets)
     assert both.altered is None
     one = found.reading(pairs, translations=False, originals=True)
@@ -58,12 +56,8 @@ def test_a_pair_may_be_stored_either_way_round():
 
 def test_negatives_repeat_for_each_side():
     found, pairs = anchors(), tiny_pairs(languages=("deu_Latn", "fra_Latn"))
-    once, twice = (
-        found.negatives(
-            pairs, found.reading(pairs, translations=True, originals=both), lambda rows: rows
-        )
-        for both in (False, True)
-    )
+    one, both = (found.reading(pairs, translations=True, originals=o) for o in (False, True))
+    once, twice = (found.negatives(pairs, read, lambda rows: rows) for read in (one, both))
     assert twice.same_sentence.tolist() == [*once.same_sentence.tolist()] * 2
     assert twice.pairs.tolist() == once.pairs.repeat(2, 2).tolist()
     assert torch.equal(twice.vectors, once.vectors)

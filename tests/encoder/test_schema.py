@@ -79,12 +79,8 @@ def test_sizes_of_known_models_are_in_range():
         "hidden_act": "gelu",
     }
     assert schema.BACKBONE.problem(large, "") is None
-    assert (
-        schema.TOKENIZER.problem(
-            {"model_max_length": int(1e30), "pad_token": {"content": "<pad>"}}, ""
-        )
-        is None
-    )
+    tokenizer = {"model_max_length": int(1e30), "pad_token": {"content": "<pad>"}}
+    assert schema.TOKENIZER.problem(tokenizer, "") is None
 
 
 def modules(*kinds):

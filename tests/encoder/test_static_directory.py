@@ -46,10 +46,8 @@ def test_the_directory_is_ours_and_light(static, tmp_path):
     static.save(tmp_path / "m", dtype=torch.int8)
     assert is_ours(tmp_path / "m")
     stored = load_file(tmp_path / "m" / "model.safetensors")
-    assert {name: tensor.dtype for name, tensor in stored.items()} == {
-        "embeddings": torch.int8,
-        "weights": torch.float32,
-    }
+    dtypes = {name: tensor.dtype for name, tensor in stored.items()}
+    assert dtypes == {"embeddings": torch.int8, "weights": torch.float32}
     static.save(tmp_path / "empty", weights=False)
     assert not (tmp_path / "empty" / "model.safetensors").exists()
     assert static_folder(tmp_path / "empty") == tmp_path / "empty"
@@ -60,10 +58,8 @@ def test_other_makers_tables(static, tmp_path):
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
     table = static.backbone.word_embeddings.weight.detach()
-    theirs = stock.SentenceTransformer(
-        modules=[StaticEmbedding(static.vocabulary.tokenizer, embedding_weights=table)],
-        device="cpu",
-    )
+    module = StaticEmbedding(static.vocabulary.tokenizer, embedding_weights=table)
+    theirs = stock.SentenceTransformer(modules=[module], device="cpu")
     theirs.save(str(tmp_path / "theirs"))
     np.testing.assert_allclose(
         Encoder.load(tmp_path / "theirs").encode(TEXTS), static.encode(TEXTS), atol=1e-6

@@ -49,12 +49,10 @@ def translation(encoder, batch, *, layers=1, skip=1, language=None, hidden=None)
         for t, b in ((read.states, source), (states, target), (labels, target))
     ]
     for row, (x, y, told) in enumerate(zip(*parts, strict=True)):
-        masks = [
-            (head.backbone.word_embeddings.weight[2] + (0 if language is None else language[row]))
-            if label != IGNORED
-            else y[place]
-            for place, label in enumerate(told.tolist())
-        ]
+        mask = head.backbone.word_embeddings.weight[2]
+        if language is not None:
+            mask = mask + language[row]
+        masks = [y[i] if label == IGNORED else mask for i, label in enumerate(told.tolist())]
         words = torch.cat([x[skip:], torch.stack(masks[skip:])])
         places = [*range(skip, len(x)), *range(skip, len(y))]
         out = naive_backbone(head.backbone, [0] * len(words), places, words=words)[len(x) - skip :]

@@ -31,11 +31,8 @@ def template(single, ids):
     processor = processors.TemplateProcessing(single="[X] $A", special_tokens=[("[X]", 2)])
     made = definition(post_processor=processor)
     made["post_processor"]["single"] = single
-    made["post_processor"]["special_tokens"]["[X]"] = {
-        "id": "[X]",
-        "ids": [2] * ids,
-        "tokens": ["[X]"] * ids,
-    }
+    token = {"id": "[X]", "ids": [2] * ids, "tokens": ["[X]"] * ids}
+    made["post_processor"]["special_tokens"]["[X]"] = token
     return made
 
 
@@ -85,11 +82,13 @@ def charsmap(text="b", *, units=None, cut=0):
     return base64.b64encode(content[: len(content) - cut]).decode()
 
 
+def with_map(content):
+    normalizer = {"type": "Precompiled", "precompiled_charsmap": content}
+    return {**definition(), "normalizer": normalizer}
+
+
 def mapping(**options):
-    return {
-        **definition(),
-        "normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap(**options)},
-    }
+    return with_map(charsmap(**options))
 
 
 def test_a_whole_map_passes_and_maps():
@@ -123,9 +122,8 @@ def test_a_damaged_map_is_refused(name):
 
 @pytest.mark.parametrize("content", ["", "!", "AAAA", "AAAAAA=="])
 def test_what_is_no_map_is_refused_before_the_library_sees_it(content):
-    made = {**definition(), "normalizer": {"type": "Precompiled", "precompiled_charsmap": content}}
     with pytest.raises(DataError, match="precompiled_charsmap"):
-        Vocabulary(json.dumps(made), special_tokens={})
+        Vocabulary(json.dumps(with_map(content)), special_tokens={})
 
 
 def test_random_maps_never_end_inside_of_the_library():

@@ -61,10 +61,8 @@ def test_measured_counts_come_before_computed_ones(tmp_path):
 def test_runs_of_one_arm_differ_in_nothing_that_decides_a_number_but_the_seed(
     tmp_path, changes, same
 ):
-    first, second = (
-        training_record(make_run(tmp_path / name, **options))
-        for name, options in (("a", {}), ("b", changes))
-    )
+    first = training_record(make_run(tmp_path / "a"))
+    second = training_record(make_run(tmp_path / "b", **changes))
     assert (first["arm"] == second["arm"]) == same
 
 

@@ -72,12 +72,8 @@ def case(encoder, lengths=(5, 2, 9, 5, 3)):
     for parameter in head.parameters():  # norms away from 1 and 0
         parameter.data += 0.05 * torch.randn_like(parameter)
     cu_seqlens = torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32)
-    return (
-        head,
-        torch.randn(sum(lengths), encoder.dim),
-        cu_seqlens,
-        torch.randn(len(lengths), encoder.dim),
-    )
+    states = torch.randn(sum(lengths), encoder.dim)
+    return head, states, cu_seqlens, torch.randn(len(lengths), encoder.dim)
 
 
 def test_it_is_torchs_padded_transformer(one):

@@ -50,13 +50,10 @@ def test_the_most_frequent_pair_is_joined_first():
     words = {(1, 2, 3): 5, (2, 3): 2, (1, 2): 3}
     # (1, 2) stands in 8 words, (2, 3) in 7; once (1, 2) is joined, (2, 3) is left in 2 and (12, 3)
     # in 5.
-    assert learn_merges(words, most=9, min_count=1) == [
-        Merge((1,), (2,)),
-        Merge((1, 2), (3,)),
-        Merge((2,), (3,)),
-    ]
-    assert learn_merges(words, most=9, min_count=3) == [Merge((1,), (2,)), Merge((1, 2), (3,))]
-    assert learn_merges(words, most=1, min_count=1) == [Merge((1,), (2,))]
+    merges = [Merge((1,), (2,)), Merge((1, 2), (3,)), Merge((2,), (3,))]
+    assert learn_merges(words, most=9, min_count=1) == merges
+    assert learn_merges(words, most=9, min_count=3) == merges[:2]
+    assert learn_merges(words, most=1, min_count=1) == merges[:1]
 
 
 def test_forbidden_neighbors_are_never_joined():
@@ -127,7 +124,5 @@ def test_merges_written_as_strings_stay_strings():
 def test_a_vocabulary_without_unknown_token_has_no_unknown_characters():
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel()
-    assert (
-        unknown_characters(Vocabulary(tokenizer.to_str(), special_tokens={}), ["x"], min_count=1)
-        == []
-    )
+    vocabulary = Vocabulary(tokenizer.to_str(), special_tokens={})
+    assert unknown_characters(vocabulary, ["x"], min_count=1) == []

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
@@ -46,14 +44,11 @@ def byte_level() -> Vocabulary:
 
 def xlm_r() -> Vocabulary:
     """Unigram with <s> ... </s> from a template, as XLM-R's."""
-    definition = sentencepiece(model_type="unigram").definition
-    definition["post_processor"] = json.loads(
-        processors.TemplateProcessing(
-            single="<MASK> $A <2de>", special_tokens=[("<MASK>", 2), ("<2de>", 3)]
-        ).__getstate__()
+    plain = sentencepiece(model_type="unigram")
+    plain.tokenizer.post_processor = processors.TemplateProcessing(
+        single="<MASK> $A <2de>", special_tokens=[("<MASK>", 2), ("<2de>", 3)]
     )
-    roles = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<MASK>"}
-    return Vocabulary(json.dumps(definition), special_tokens=roles)
+    return Vocabulary(plain.tokenizer.to_str(), special_tokens=plain.special_tokens)
 
 
 KINDS = {
@@ -77,7 +72,7 @@ def full(request):
 )
 def test_kept_text_is_segmented_exactly_as_before(full, texts):
     trimmed, kept_ids = trim_vocabulary(full, ids_in_use(full, texts))
-    back = [[int(kept_ids[index]) for index in ids] for ids in trimmed.encode(texts)]
+    back = [kept_ids[ids].tolist() for ids in trimmed.encode(texts)]
     assert back == full.encode(texts)
 
 
@@ -128,11 +123,8 @@ def test_unknown_words_stay_unknown_in_wordpiece():
     texts = ["abc d a", "abd"]
     used = ids_in_use(full, texts) | {4}
     trimmed, kept_ids = trim_vocabulary(full, used)
-    assert (
-        [[int(kept_ids[i]) for i in ids] for ids in trimmed.encode(texts)]
-        == full.encode(texts)
-        == [[1, 5, 2], [1]]
-    )
+    assert [kept_ids[ids].tolist() for ids in trimmed.encode(texts)] == [[1, 5, 2], [1]]
+    assert full.encode(texts) == [[1, 5, 2], [1]]
 
 
 def test_other_models_are_refused():

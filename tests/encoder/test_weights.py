@@ -57,15 +57,11 @@ def test_missing_token_types_become_a_row_of_zeros(stored):
 
 
 def test_prefixes_old_names_and_other_heads_are_understood(weights, stored, tmp_path):
-    old = {
-        f"bert.{name}".replace("Norm.weight", "Norm.gamma").replace(
-            "Norm.bias", "Norm.beta"
-        ): tensor
-        for name, tensor in stored.items()
-    }
-    back, _ = from_huggingface_names(
-        {**old, "cls.predictions.bias": torch.zeros(20)}, CONFIG, tmp_path
-    )
+    old = {"cls.predictions.bias": torch.zeros(20)}
+    for name, tensor in stored.items():
+        older = name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
+        old[f"bert.{older}"] = tensor
+    back, _ = from_huggingface_names(old, CONFIG, tmp_path)
     assert all(torch.equal(back[name], weights[name]) for name in weights)
 
 
@@ -162,17 +158,14 @@ def test_tensors_of_other_kinds_in_a_pickle_are_refused(change, stored, tmp_path
 )
 def test_another_number_of_layers_is_named(layers, message, stored, tmp_path):
     with pytest.raises(CheckpointError, match=message):
-        from_huggingface_names(
-            stored, dataclasses.replace(CONFIG, num_hidden_layers=layers), tmp_path
-        )
+        config = dataclasses.replace(CONFIG, num_hidden_layers=layers)
+        from_huggingface_names(stored, config, tmp_path)
 
 
 def test_two_models_in_one_file_are_refused(stored, tmp_path):
-    both = {
-        f"{prefix}.{name}": tensor
-        for prefix in ("question", "passage")
-        for name, tensor in stored.items()
-    }
+    both = {}
+    for prefix in ("question", "passage"):
+        both |= {f"{prefix}.{name}": tensor for name, tensor in stored.items()}
     with pytest.raises(CheckpointError, match=r"2 models, passage\..*question\."):
         from_huggingface_names(both, CONFIG, tmp_path)
 

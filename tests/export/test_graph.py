@@ -39,10 +39,8 @@ def encoder_of(vocabulary, **settings):
 def padded(encoder, texts, *, left=False):
     ids = encoder.vocabulary.encode(texts, max_tokens=encoder.max_tokens)
     longest = max(map(len, ids))
-    table, mask = (
-        np.full((len(ids), longest), value, dtype=np.int64)
-        for value in (encoder.vocabulary.pad_id, 0)
-    )
+    table = np.full((len(ids), longest), encoder.vocabulary.pad_id, dtype=np.int64)
+    mask = np.zeros_like(table)
     for row, found in enumerate(ids):
         place = slice(longest - len(found), longest) if left else slice(0, len(found))
         table[row, place], mask[row, place] = found, 1
@@ -75,22 +73,14 @@ def test_every_activation(framed, hidden_act):
 
 OTHER_SHAPES = {
     "modernbert": {**MODERNBERT, "type_vocab_size": 0},
-    "nomic_bert": {
-        **FAMILIES["nomic_bert"].fixed,
-        "model_type": "nomic_bert",
-        "type_vocab_size": 2,
-    },
+    "nomic_bert": FAMILIES["nomic_bert"].fixed | {"model_type": "nomic_bert", "type_vocab_size": 2},
     "gte": {**FAMILIES["gte"].fixed, "model_type": "gte", "rotary_base": 500.0},
     "distilbert": {"model_type": "distilbert", "type_vocab_size": 0},
     "jina_bert": {**JINA_BERT, "type_vocab_size": 2},
     "jina_bert_qk_norm": {**JINA_BERT_QK_NORM, "type_vocab_size": 2},
     "alibi_bert": FAMILIES["alibi_bert"].fixed,
-    "with all biases": {
-        **MODERNBERT,
-        "norm_bias": True,
-        "attention_bias": True,
-        "output_bias": True,
-    },
+    "with all biases": MODERNBERT
+    | dict.fromkeys(("norm_bias", "attention_bias", "output_bias"), True),
 }
 
 

@@ -19,12 +19,8 @@ def test_the_lines_of_the_card_run_without_torch_and_give_our_vectors(
     encoder.settings = dataclasses.replace(encoder.settings, prompts={"query": "ask: "})
     encoder.save(tmp_path / "model")
     export_graphs(tmp_path / "model", tmp_path / "out", ("onnx", "openvino"))
-    code = (
-        (tmp_path / "out" / "README.md")
-        .read_text()
-        .split("```python\n")[1 + number]
-        .split("```")[0]
-    )
+    card = (tmp_path / "out" / "README.md").read_text()
+    code = card.split("```python\n")[1 + number].split("```")[0]
     assert kind in code
     assert len([line for line in code.splitlines() if line]) <= 10
     done = subprocess.run(
