@@ -119,7 +119,7 @@ def learn_merges(
         among equals.
     """
     # Each word as runs of one token, which grow.
-    spelled = [list(zip(word, strict=True)) for word in words]
+    spelled: list[list[Run]] = [list(zip(word, strict=True)) for word in words]
     weights = list(words.values())
     counts: Counter[Merge] = Counter()
     places: dict[Merge, set[int]] = {}
