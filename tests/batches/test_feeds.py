@@ -22,6 +22,7 @@ def test_rows_are_counted_once_a_feed():
 
 
 def test_places():
+    assert PAIRS.place("b") == Place(seed=9, step=4, side="b", first_row=2)
     assert LABELED.place("a") == Place(seed=9, step=4, side="a", first_row=3)
     assert SentenceBatch(SHORT, step=1, first_row=5, seed=2).place() == Place(
         seed=2, step=1, side="a", first_row=5

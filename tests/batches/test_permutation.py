@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.batches.permutation import keys, mix, permute
-
-WORD = 2**64
+from interlingua.batches.permutation import keys, permute
 
 
 def order(size: int, key: int) -> np.ndarray:
@@ -64,11 +61,3 @@ def test_neighbors_are_not_kept_together():
     ranks = order(10_000, 3)
     correlation = np.corrcoef(ranks[:-1], ranks[1:])[0, 1]
     assert abs(correlation) < 0.05
-
-
-@pytest.mark.parametrize("value", [0, 1, 2**63, WORD - 1])
-def test_the_hash_is_splitmix64(value):
-    z = (value + 0x9E3779B97F4A7C15) % WORD
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % WORD
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % WORD
-    assert int(mix(np.asarray([value], dtype=np.uint64))[0]) == z ^ (z >> 31)

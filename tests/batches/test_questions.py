@@ -5,7 +5,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import torch
 
 from interlingua.batches.questions import QuestionPlan, QuestionRows
 from interlingua.batches.table import TokenColumn
@@ -130,7 +129,3 @@ def test_what_is_said_about_a_plan():
 def test_the_digest_sees_everything(changes):
     assert rows().digest == rows().digest
     assert dataclasses.replace(rows(), **changes).digest != rows().digest
-
-
-def test_batches_are_tensors_of_int64():
-    assert plan().batch_at(0).passages.input_ids.dtype == torch.int64

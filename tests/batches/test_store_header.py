@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from interlingua.batches.records import TokenStore, TokenStoreWriter
+from interlingua.batches.records import TokenStore
 from interlingua.errors import DataError
-from interlingua.json_text import checksum_of
+
+from .conftest import rewrite_header
 
 PAIR = {"source": "deu_Latn", "target": "eng_Latn", "rows": 2}
 FILES = {"tokens.bin": 16, "offsets.bin": 40}
@@ -45,26 +44,17 @@ WILD = [
 
 
 @pytest.mark.parametrize(("key", "value"), WILD)
-def test_a_wild_header_with_a_right_checksum_is_refused(tmp_path, key, value):
-    with TokenStoreWriter(tmp_path / "s", vocabulary_size=300) as writer:
-        writer.append(("deu_Latn", "eng_Latn"), [[1, 2, 3], [6]], [[4, 5], [7, 8]])
-    path = tmp_path / "s" / "header.json"
-    header = json.loads(path.read_text()) | {key: value}
-    path.write_text(json.dumps(header | {"checksum": checksum_of(header)}))
+def test_a_wild_header_with_a_right_checksum_is_refused(damaged, key, value):
+    rewrite_header(damaged, lambda header: header.update({key: value}))
     named = "dtype" if value == 100_000 else key
     with pytest.raises(DataError, match=rf"header\.json: .*{named}"):
-        TokenStore.open(tmp_path / "s")
+        TokenStore.open(damaged)
 
 
 @pytest.mark.parametrize(
     "key", ["vocabulary_size", "closing_tokens", "language_pairs", "bytes", "sha256", "dtype"]
 )
-def test_a_header_without_a_key_is_refused(tmp_path, key):
-    with TokenStoreWriter(tmp_path / "s", vocabulary_size=300) as writer:
-        writer.append(("deu_Latn", "eng_Latn"), [[1, 2, 3], [6]], [[4, 5], [7, 8]])
-    path = tmp_path / "s" / "header.json"
-    header = json.loads(path.read_text())
-    del header[key]
-    path.write_text(json.dumps(header | {"checksum": checksum_of(header)}))
+def test_a_header_without_a_key_is_refused(damaged, key):
+    rewrite_header(damaged, lambda header: header.pop(key))
     with pytest.raises(DataError, match=r"header\.json: "):
-        TokenStore.open(tmp_path / "s")
+        TokenStore.open(damaged)

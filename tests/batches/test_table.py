@@ -1,8 +1,17 @@
 import numpy as np
 import pytest
 
-from interlingua.batches.table import LabeledPlan, LabeledRows, RowOrder, SentencePlan, TokenColumn
+from interlingua.batches.table import (
+    LabeledPlan,
+    LabeledRows,
+    SentencePlan,
+    ShuffledPlan,
+    TokenColumn,
+)
+from interlingua.batches.tokens import TokenBatch
 from interlingua.errors import ConfigError, DataError
+
+from .conftest import assert_same
 
 IDS = [[row] * (1 + row % 3) for row in range(1, 12)]
 
@@ -13,16 +22,8 @@ def column():
 
 
 def test_rows_come_back_in_the_order_asked(column):
-    batch = column.read(np.asarray([7, 0, 7]))
-    assert [
-        batch.input_ids[a:b].tolist()
-        for a, b in zip(batch.cu_seqlens, batch.cu_seqlens[1:], strict=False)
-    ] == [
-        IDS[7],
-        IDS[0],
-        IDS[7],
-    ]
-    assert batch.languages == ("l7", "l0", "l7")
+    expected = TokenBatch.from_lists([IDS[7], IDS[0], IDS[7]], ["l7", "l0", "l7"])
+    assert_same(column.read(np.asarray([7, 0, 7])), expected)
     assert (len(column), column.longest) == (11, 3)
 
 
@@ -38,28 +39,27 @@ def test_no_sequences_are_an_error(ids):
 
 
 def test_every_pass_has_every_row_once_in_an_order_of_its_own():
-    order = RowOrder(10, global_batch_size=4, seed=3, purpose="test")
-    found = np.concatenate([order.rows_at(step) for step in range(5)])
+    plan = ShuffledPlan(10, global_batch_size=4, seed=3, purpose="test")
+    found, passes = np.concatenate([plan.rows_at(step) for step in range(5)], axis=1)
     assert sorted(found[:10]) == sorted(found[10:]) == list(range(10))
     assert list(found[:10]) != list(found[10:])
-    passes = np.concatenate([order.places_at(step)[1] for step in range(5)])
     assert passes.tolist() == [0] * 10 + [1] * 10
-    other = RowOrder(10, global_batch_size=4, seed=3, purpose="other")
-    assert list(found[:4]) != list(other.rows_at(0))
+    other = ShuffledPlan(10, global_batch_size=4, seed=3, purpose="other")
+    assert list(found[:4]) != list(other.rows_at(0)[0])
 
 
 def test_ranks_share_a_step():
-    order = RowOrder(100, global_batch_size=6, seed=0, purpose="test")
-    parts = [order.rows_at(8, rank=rank, world_size=3) for rank in range(3)]
-    assert np.concatenate(parts).tolist() == order.rows_at(8).tolist()
+    plan = ShuffledPlan(100, global_batch_size=6, seed=0, purpose="test")
+    parts = [plan.rows_at(8, rank=rank, world_size=3)[0] for rank in range(3)]
+    assert np.concatenate(parts).tolist() == plan.rows_at(8)[0].tolist()
     with pytest.raises(ConfigError, match="shared evenly by 4"):
-        order.rows_at(0, world_size=4)
+        plan.rows_at(0, world_size=4)
 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 4), (4, 0)])
 def test_orders_of_nothing_are_errors(count, size):
     with pytest.raises(ConfigError, match="1 or more"):
-        RowOrder(count, global_batch_size=size, seed=0, purpose="test")
+        ShuffledPlan(count, global_batch_size=size, seed=0, purpose="test")
 
 
 def test_labels_stay_with_their_pairs(column):
@@ -69,12 +69,9 @@ def test_labels_stay_with_their_pairs(column):
     for step in range(6):
         for rank in range(2):
             batch = plan.batch_at(step, rank=rank, world_size=2)
-            assert (
-                batch.a.input_ids[batch.a.cu_seqlens[:-1].long()].tolist() == batch.labels.tolist()
-            )
-            assert (
-                batch.b.input_ids[batch.b.cu_seqlens[:-1].long()].tolist() == batch.labels.tolist()
-            )
+            for side in (batch.a, batch.b):
+                first_ids = side.input_ids[side.cu_seqlens[:-1].long()]
+                assert first_ids.tolist() == batch.labels.tolist()
             assert (batch.step, batch.first_row, batch.seed) == (step, 2 * rank, 1)
     assert (plan.epoch_size, len(rows), rows.longest, plan.seen(3)) == (11, 11, 3, {"labeled": 12})
 

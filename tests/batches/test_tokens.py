@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.batches.tokens import ParallelBatch, Place, TokenBatch
+from interlingua.batches.tokens import TokenBatch
 from interlingua.errors import DataError
 
 LISTS = [[5, 6, 7], [8], [9, 10]]
@@ -61,8 +61,3 @@ def test_what_can_not_be_a_batch_is_refused(lists, languages, message):
 def test_lengths_must_sum_to_the_tokens():
     with pytest.raises(DataError, match="3 tokens, but 4"):
         TokenBatch.from_flat(np.arange(4), np.asarray([1, 2]), ["eng_Latn"] * 2)
-
-
-def test_the_place_of_a_side(batch):
-    pairs = ParallelBatch(a=batch, b=batch, step=4, first_row=2, seed=9)
-    assert pairs.place("b") == Place(seed=9, step=4, side="b", first_row=2)

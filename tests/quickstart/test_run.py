@@ -59,7 +59,7 @@ def test_held_out_messages_are_nowhere_in_training(done):
     store = TokenStore.open(output / "corpus" / "train")
     trained = set()
     for index in range(len(store.language_pairs)):
-        for side in store.read(index, range(store.count(index))):
+        for side in store.read(index, range(store.counts[index])):
             trained |= {tuple(ids.tolist()) for ids in side}
     assert len(trained) > 500
     assert not tokens & trained

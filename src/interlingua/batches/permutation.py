@@ -11,23 +11,17 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Int64, UInt64
 
+from interlingua.corpus.keys import splitmix64
+
 ROUNDS = 6
 """Of the network, half of them for each of the two halves."""
-
-
-def mix(values: UInt64[np.ndarray, " *n"]) -> UInt64[np.ndarray, " *n"]:
-    """Scrambles 64-bit integers, one to one (the finalizer of SplitMix64)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(values ^ (values >> np.uint64(31)))
 
 
 def keys(base: int, *parts: Int64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
     """Derives one key an element from a base key and integers, e.g. a language pair and a pass."""
     key = np.full(parts[0].shape, base & (2**64 - 1), dtype=np.uint64)
     for part in parts:
-        key = mix(key ^ mix(part.astype(np.uint64)))
+        key = splitmix64(key ^ splitmix64(part.astype(np.uint64)))
     return key
 
 
@@ -69,6 +63,6 @@ def _feistel(
     right = values & low_mask
     # The turn stands in the top bits of the key, far from the half that is hashed.
     for turn in range(0, ROUNDS, 2):
-        left = left ^ (mix(right ^ key ^ np.uint64(turn << 56)) & high_mask)
-        right = right ^ (mix(left ^ key ^ np.uint64((turn + 1) << 56)) & low_mask)
+        left = left ^ (splitmix64(right ^ key ^ np.uint64(turn << 56)) & high_mask)
+        right = right ^ (splitmix64(left ^ key ^ np.uint64((turn + 1) << 56)) & low_mask)
     return np.asarray((left << low) | right)

@@ -13,9 +13,10 @@ import numpy as np
 from jaxtyping import Int64
 
 from interlingua.batches.feeds import QuestionBatch
-from interlingua.batches.permutation import keys, mix, permute
+from interlingua.batches.permutation import keys, permute
 from interlingua.batches.seeds import seed_for
-from interlingua.batches.table import RowOrder, TokenColumn
+from interlingua.batches.table import ShuffledPlan, TokenColumn
+from interlingua.corpus.keys import splitmix64
 from interlingua.errors import ConfigError
 
 
@@ -56,7 +57,7 @@ class QuestionRows:
         return found.hexdigest()
 
 
-class QuestionPlan:
+class QuestionPlan(ShuffledPlan):
     """Batches of questions, shuffled anew in every pass, each without state.
 
     A question's hard negatives are drawn anew in every pass, without repetition, by (seed, pass,
@@ -79,23 +80,16 @@ class QuestionPlan:
                 f" {len(rows)}; lower data.questions.batch_size"
                 " or run.global_batch_size"
             )
-        self.global_batch_size = global_batch_size
-        self.seed = seed
-        self._rows = rows
-        self._firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
-        self._order = RowOrder(
+        super().__init__(
             len(rows), global_batch_size=global_batch_size, seed=seed, purpose="questions"
         )
+        self._rows = rows
+        self._firsts = np.cumsum(rows.negative_counts) - rows.negative_counts
         self._key = seed_for(seed, "hard negatives")
-
-    @property
-    def epoch_size(self) -> int:
-        """Questions of one pass."""
-        return self._order.count
 
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> QuestionBatch:
         """A rank's consecutive part of a step's questions."""
-        rows, passes = self._order.places_at(step, rank=rank, world_size=world_size)
+        rows, passes = self.rows_at(step, rank=rank, world_size=world_size)
         negatives = self.negatives_at(rows, passes).reshape(-1)
         passages = np.concatenate([self._rows.positives[rows], negatives])
         return QuestionBatch(
@@ -120,13 +114,9 @@ class QuestionPlan:
             nth = permute(np.full(int(own.sum()), place), counts[own], key[own])
             drawn[own, place] = self._rows.negatives[self._firsts[rows[own]] + nth]
             # The others get any passage.
-            others = mix(key[~own] + np.uint64(place)) % np.uint64(len(self._rows.passages))
+            others = splitmix64(key[~own] + np.uint64(place)) % np.uint64(len(self._rows.passages))
             drawn[~own, place] = self._not_the_answer(others.astype(np.int64), rows[~own])
         return drawn
-
-    def seen(self, step: int) -> dict[str, int]:
-        """Questions in the steps before ``step``."""
-        return {"questions": step * self.global_batch_size}
 
     def _not_the_answer(
         self, passages: Int64[np.ndarray, " n"], rows: Int64[np.ndarray, " n"]

@@ -282,10 +282,6 @@ class TokenStore:
     def __len__(self) -> int:
         return int(self._first_rows[-1])
 
-    def count(self, pair_index: int) -> int:
-        """Rows of a language pair."""
-        return self.counts[pair_index]
-
     def token_counts(self) -> Int64[np.ndarray, " v"]:
         """How often each id of the vocabulary is there.
 

@@ -69,16 +69,16 @@ class TokenColumn:
         return hashlib.sha256(self._ids.tobytes() + self._lengths.tobytes()).hexdigest()
 
 
-class RowOrder:
-    """Rows of an endless sequence of passes, each a permutation of its own.
+class ShuffledPlan:
+    """The rows of each step out of an endless sequence of passes, each a permutation of its own.
 
-    A pure function of (seed, place).
+    A pure function of (seed, step), see ``feeds.Plan``; what a batch is made of is its subclasses'.
 
     Args:
         count: rows of a pass.
         global_batch_size: rows of a step, over all ranks.
         seed: decides the order.
-        purpose: kept apart from other orders of the same seed by this name.
+        purpose: the feed; kept apart from other orders of the same seed by this name.
 
     Raises:
         ConfigError: a number is below 1.
@@ -89,22 +89,24 @@ class RowOrder:
             raise ConfigError(
                 f"{purpose}: {count} rows in batches of {global_batch_size}; both must be 1 or more"
             )
-        self.count = count
+        self.epoch_size = count
         self.global_batch_size = global_batch_size
-        self._key = seed_for(seed, "row order", purpose)
+        self.seed = seed
+        self._purpose = purpose
+        self._order_key = seed_for(seed, "row order", purpose)
 
-    def rows_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> Int64[np.ndarray, " n"]:
-        """A rank's consecutive part of a step's rows.
+    def seen(self, step: int) -> dict[str, int]:
+        """Rows in the steps before ``step``, by the feed."""
+        return {self._purpose: step * self.global_batch_size}
+
+    def rows_at(
+        self, step: int, *, rank: int = 0, world_size: int = 1
+    ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+        """A rank's consecutive part of a step's rows, and the pass that each is read in.
 
         Raises:
             ConfigError: the batch can't be shared out evenly.
         """
-        return self.places_at(step, rank=rank, world_size=world_size)[0]
-
-    def places_at(
-        self, step: int, *, rank: int = 0, world_size: int = 1
-    ) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
-        """As ``rows_at``, with the number of the pass that each row is read in."""
         if self.global_batch_size % world_size:
             raise ConfigError(
                 f"a batch of {self.global_batch_size} can't be shared evenly by {world_size} ranks"
@@ -114,9 +116,9 @@ class RowOrder:
         size = self.global_batch_size // world_size
         places = step * self.global_batch_size + rank * size + np.arange(size, dtype=np.int64)
         # A batch may end one pass and begin the next, so each row has a pass of its own.
-        passes, position = np.divmod(places, self.count)
-        rows = permute(position, np.full_like(position, self.count), keys(self._key, passes))
-        return rows, passes
+        passes, position = np.divmod(places, self.epoch_size)
+        sizes = np.full_like(position, self.epoch_size)
+        return permute(position, sizes, keys(self._order_key, passes)), passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class LabeledRows:
         return hashlib.sha256(sides.encode() + self.labels.tobytes()).hexdigest()
 
 
-class LabeledPlan:
+class LabeledPlan(ShuffledPlan):
     """Batches of labeled pairs, shuffled anew in every pass.
 
     Args:
@@ -153,21 +155,14 @@ class LabeledPlan:
     """
 
     def __init__(self, rows: LabeledRows, *, global_batch_size: int, seed: int = 0) -> None:
-        self.global_batch_size = global_batch_size
-        self.seed = seed
-        self._rows = rows
-        self._order = RowOrder(
-            len(rows.labels), global_batch_size=global_batch_size, seed=seed, purpose="labeled"
+        super().__init__(
+            len(rows), global_batch_size=global_batch_size, seed=seed, purpose="labeled"
         )
-
-    @property
-    def epoch_size(self) -> int:
-        """Pairs of one pass."""
-        return self._order.count
+        self._rows = rows
 
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> LabeledBatch:
         """A rank's consecutive part of a step's pairs."""
-        rows = self._order.rows_at(step, rank=rank, world_size=world_size)
+        rows, _ = self.rows_at(step, rank=rank, world_size=world_size)
         labels = torch.from_numpy(self._rows.labels[rows])
         return LabeledBatch(
             self._rows.a.read(rows),
@@ -178,12 +173,8 @@ class LabeledPlan:
             self.seed,
         )
 
-    def seen(self, step: int) -> dict[str, int]:
-        """Pairs in the steps before ``step``."""
-        return {"labeled": step * self.global_batch_size}
 
-
-class SentencePlan:
+class SentencePlan(ShuffledPlan):
     """Batches of sentences without translations, of all languages together.
 
     Shuffled anew in every pass.
@@ -195,23 +186,12 @@ class SentencePlan:
     """
 
     def __init__(self, sentences: TokenColumn, *, global_batch_size: int, seed: int = 0) -> None:
-        self.global_batch_size = global_batch_size
-        self.seed = seed
-        self._sentences = sentences
-        self._order = RowOrder(
+        super().__init__(
             len(sentences), global_batch_size=global_batch_size, seed=seed, purpose="monolingual"
         )
-
-    @property
-    def epoch_size(self) -> int:
-        """Sentences of one pass."""
-        return self._order.count
+        self._sentences = sentences
 
     def batch_at(self, step: int, *, rank: int = 0, world_size: int = 1) -> SentenceBatch:
         """A rank's consecutive part of a step's sentences."""
-        rows = self._order.rows_at(step, rank=rank, world_size=world_size)
+        rows, _ = self.rows_at(step, rank=rank, world_size=world_size)
         return SentenceBatch(self._sentences.read(rows), step, rank * len(rows), self.seed)
-
-    def seen(self, step: int) -> dict[str, int]:
-        """Sentences in the steps before ``step``."""
-        return {"monolingual": step * self.global_batch_size}
