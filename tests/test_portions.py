@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from interlingua.portions import ceil_div, portions
+from interlingua.portions import ceil_div, portions, taken_ahead
 
 
 @pytest.mark.parametrize(("count", "lengths"), [(0, []), (2, [2]), (3, [3]), (7, [3, 3, 1])])
@@ -16,6 +16,14 @@ def test_portions_hold_every_item_in_order(count, lengths):
 
 def test_no_item_is_read_before_its_portion():
     assert next(portions(itertools.count(), 2)) == [0, 1]
+
+
+def test_so_many_items_are_taken_ahead_and_no_more():
+    items = iter(range(10))
+    found = taken_ahead(items, 3)
+    assert next(found) == 0
+    assert next(items) == 3
+    assert list(found) == [1, 2, 4, 5, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize(("n", "m", "quotient"), [(0, 3, 0), (1, 3, 1), (3, 3, 1), (4, 3, 2)])

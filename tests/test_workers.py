@@ -17,7 +17,7 @@ from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError, InterlinguaError, MissingExtraError
 from interlingua.mining.pipeline import MineConfig, mine_files
-from interlingua.workers import Here, connected
+from interlingua.workers import Workers, connected
 from tests.jobs import embed_job
 from tests.mining.cluster import embed_and_die, embed_or_die, kill_one, square_or_fail, two_workers
 from tests.mining.test_pipeline import SMALL, sides
@@ -39,7 +39,7 @@ def cluster():
 
 
 def test_here_is_one_after_the_other():
-    here = Here()
+    here = Workers()
     found = here.run(square_or_fail, ((n, here.share(1)) for n in (3, 13)))
     assert next(found)[0] == 10
     with pytest.raises(DataError, match=r"numbers\.txt:13: thirteen"):

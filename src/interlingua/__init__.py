@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import operator
 from typing import TYPE_CHECKING, Any
 
 # Type checkers see plain imports; at run time __getattr__ below does the same on first use.
@@ -59,40 +58,24 @@ __all__ = [
 ]
 
 # Public names are imported on first use, so that `import interlingua` does not import torch.
-_VERBS = (
-    "align",
-    "analyse",
-    "calibrate",
-    "compare",
-    "debias",
-    "embed",
-    "evaluate",
-    "index",
-    "info",
-    "mine",
-    "score",
-)
 _PACKAGES = ("export", "prepare", "quickstart", "search", "serve", "train")
 """Verbs of which the packages of that name can be called, see ``callable_package``."""
 _HOMES = {
-    "Encoder": "interlingua.encoder.encoder:Encoder",
-    "InterlinguaError": "interlingua.errors:InterlinguaError",
-    "average": "interlingua.verbs.average:average",
-    "extend": "interlingua.verbs.extend:extend",
-    "load": "interlingua.encoder.encoder:load",
-    **{verb: f"interlingua.verbs.{verb}:{verb}" for verb in _VERBS},
+    "Encoder": "interlingua.encoder.encoder",
+    "InterlinguaError": "interlingua.errors",
+    "load": "interlingua.encoder.encoder",
 }
+"""Modules of what is not a verb; a verb has one of its own name in ``interlingua.verbs``."""
 
 
 def __getattr__(name: str) -> Any:
     # Importing such a package is enough: it makes itself callable, see callable_package.
     if name in _PACKAGES:
         return importlib.import_module(f"interlingua.{name}")
-    if name in _HOMES:
-        module, _, attribute = _HOMES[name].partition(":")
-        return operator.attrgetter(attribute)(importlib.import_module(module))
+    if name in __all__:
+        return getattr(importlib.import_module(_HOMES.get(name, f"interlingua.verbs.{name}")), name)
     raise AttributeError(f"module 'interlingua' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES, *_PACKAGES])
+    return sorted({*globals(), *__all__})

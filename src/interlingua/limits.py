@@ -55,11 +55,6 @@ def max_expansion() -> int:
     return _from_environment(EXPANSION_VARIABLE, MAX_EXPANSION)
 
 
-def set_max_line_characters(characters: int) -> None:
-    """Sets the limit for lines, in this process and those that it starts from now on."""
-    os.environ[LINE_VARIABLE] = str(characters)
-
-
 @contextlib.contextmanager
 def line_limit(characters: int) -> Iterator[None]:
     """Another limit for lines while a block runs, here and in processes that it starts.
@@ -69,7 +64,7 @@ def line_limit(characters: int) -> Iterator[None]:
     before = os.environ.get(LINE_VARIABLE)
     # The default stands for "not given", and the user's own variable stays in force.
     if characters != MAX_LINE_CHARACTERS:
-        set_max_line_characters(characters)
+        os.environ[LINE_VARIABLE] = str(characters)
     try:
         yield
     finally:

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlingua.errors import ConfigError, DataError
+from interlingua.files import PathLike
 from interlingua.processes import is_alive
 
-PathLike = str | os.PathLike[str]
 log = logging.getLogger("interlingua")
 NAME = ".interlingua.lock"
 _WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL)
@@ -62,7 +62,9 @@ def exclusive(
     """
     path = folder / name
     is_new = not folder.exists()
-    kind = _flock_kind(shared=shared, wait=wait)
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    if not wait:
+        kind |= fcntl.LOCK_NB
     # Again, until the file that is locked is also the one that has the name.
     while True:
         handle = _open(path)
@@ -108,16 +110,6 @@ def exclusive(
             if is_new:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
-
-
-def _flock_kind(*, shared: bool, wait: bool) -> int:
-    """The bits that ``flock`` takes."""
-    kind = fcntl.LOCK_EX
-    if shared:
-        kind = fcntl.LOCK_SH
-    if not wait:
-        kind |= fcntl.LOCK_NB
-    return kind
 
 
 def _open(path: Path) -> int:

@@ -1,8 +1,9 @@
-"""Work cut into portions."""
+"""Work cut into portions, and taken ahead of its results."""
 
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -18,6 +19,20 @@ def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
     remaining = iter(items)
     while portion := list(itertools.islice(remaining, size)):
         yield portion
+
+
+def taken_ahead(items: Iterable[T], count: int) -> Iterator[T]:
+    """The items in order, each when ``count`` of them from it on have been taken.
+
+    So of tasks that are submitted as they are taken, ``count`` are under way and no more.
+    """
+    waiting: deque[T] = deque()
+    for item in items:
+        waiting.append(item)
+        if len(waiting) == count:
+            yield waiting.popleft()
+    while waiting:
+        yield waiting.popleft()
 
 
 def ceil_div(n: int, m: int) -> int:

@@ -10,11 +10,11 @@ import contextlib
 import itertools
 import os
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from interlingua.errors import ConfigError, InterlinguaError, import_extra
+from interlingua.portions import taken_ahead
 
 LOCAL = "local"
 RETRIES = 3
@@ -22,14 +22,14 @@ RETRIES = 3
 Result = TypeVar("Result")
 
 
-class Workers(Protocol):
-    """Who does tasks.
+class Workers:
+    """Who does tasks: this process, one after the other; ``OnRay`` is for others.
 
     Attributes:
         slots: tasks done at once.
     """
 
-    slots: int
+    slots = 1
 
     def run(
         self,
@@ -47,37 +47,17 @@ class Workers(Protocol):
             tasks: its arguments.
             encodes: whether it is a model at work, which a GPU is for.
         """
-        ...
+        return itertools.starmap(function, tasks)
 
     def share(self, value: Any) -> Any:
         """A value that goes into several tasks, sent to each machine once.
 
         It has to be an argument of its own, not a part of one.
         """
-        ...
-
-
-class Here:
-    """This process."""
-
-    slots = 1
-
-    def run(
-        self,
-        function: Callable[..., Result],
-        tasks: Iterable[tuple[Any, ...]],
-        *,
-        encodes: bool = False,
-    ) -> Iterator[Result]:
-        """See ``Workers``."""
-        return itertools.starmap(function, tasks)
-
-    def share(self, value: Any) -> Any:
-        """See ``Workers``."""
         return value
 
 
-class OnRay:
+class OnRay(Workers):
     """The processes of a Ray cluster that this one is connected to.
 
     Args:
@@ -119,14 +99,8 @@ class OnRay:
         remote = self.ray.remote(**needs, max_retries=RETRIES)(_with_threads)
         # Twice as many, so that a worker has its next task before the caller has taken the
         # result of the last one; not all, as each carries its texts.
-        ahead = 2 * at_once
-        waiting: deque[Any] = deque()
-        for task in tasks:
-            waiting.append(remote.remote(function, self.cores, *task))
-            if len(waiting) >= ahead:
-                yield self._result(waiting.popleft())
-        while waiting:
-            yield self._result(waiting.popleft())
+        sent = (remote.remote(function, self.cores, *task) for task in tasks)
+        yield from map(self._result, taken_ahead(sent, 2 * at_once))
 
     def share(self, value: Any) -> Any:
         """See ``Workers``."""

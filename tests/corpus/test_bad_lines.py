@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from interlingua.corpus.bad_lines import SHOWN, BadLines, has_bad_bytes
+from interlingua.corpus.bad_lines import SHOWN, BadLines
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 
@@ -116,11 +116,6 @@ def test_no_file_stays_of_work_that_failed(tmp_path):
         bad.reject(DataError("broken", path="x", line=1))
         raise KeyError
     assert list(tmp_path.iterdir()) == []
-
-
-def test_bad_bytes_by_hand():
-    assert has_bad_bytes(b"\xe4".decode("utf-8", "surrogateescape"))
-    assert not has_bad_bytes("ä中")
 
 
 def test_a_thousand_open_quotes_are_a_thousand_lines(tmp_path):

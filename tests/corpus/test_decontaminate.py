@@ -90,11 +90,9 @@ def test_markup_of_the_evaluation_set_is_treated_as_the_training_texts(tmp_path)
     assert marked(keys, ["Click here,", "Click <b>here</b>, %(name)s"]).all()
 
 
-def test_sizes_count_sentences_once(tmp_path):
+def test_each_sentence_of_a_set_is_counted_once(tmp_path):
     (tmp_path / "a.txt").write_text("One sentence\none sentence!\nAnother one\n12\n")
-    keys = EvaluationKeys.from_folders([tmp_path, tmp_path / "a.txt"])
-    assert keys.sizes() == {tmp_path.name: 2, "a.txt": 2}
-    assert len(keys) == 4
+    assert len(EvaluationKeys.from_folders([tmp_path, tmp_path / "a.txt"])) == 4
 
 
 def test_two_folders_of_one_name_stay_apart(tmp_path):

@@ -19,8 +19,6 @@ def test_a_set_says_the_same(tmp_path_factory, chunks, run_keys):
     dedup = ExactDeduplicator(tmp_path_factory.mktemp("keys"), run_keys=run_keys)
     found = [dedup.first_seen(np.array(chunk, np.uint64)).tolist() for chunk in chunks]
     assert found == first_seen_by_a_set(chunks)
-    assert dedup.seen == sum(map(len, chunks))
-    assert dedup.duplicates == dedup.seen - len({key for chunk in chunks for key in chunk})
 
 
 def test_many_keys_in_many_runs(tmp_path):
@@ -42,9 +40,8 @@ def test_memory_holds_at_most_one_run(tmp_path):
         lengths = [len(part) for part in dedup._recent]
         assert sum(lengths) < 1 << 12
         assert all(a >= 2 * b for a, b in pairwise(lengths))
-    assert (
-        sum(file.stat().st_size for file in tmp_path.iterdir()) + 8 * sum(lengths) == 8 * dedup.seen
-    )
+    written = sum(file.stat().st_size for file in tmp_path.iterdir())
+    assert written + 8 * sum(lengths) == 8 * 500 * len(range(0, 1 << 16, 500))
 
 
 @pytest.mark.parametrize("known", [[], [5], [0, 2**64 - 1], [3, 7, 9]])

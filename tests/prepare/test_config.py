@@ -34,20 +34,20 @@ def test_toml_round_trip(tmp_path):
         (lambda: SourceConfig(paths=(Path("a"),), weight=0), "weight is 0"),
         (lambda: SourceConfig(paths=(Path("a"),), weight=1.5), "weight is 1.5"),
         (lambda: SourceConfig(paths=(Path("a"),), max_pairs=-1), "max_pairs is -1"),
-        (lambda: SplitConfig(pairs=-1), "must be 0 or more"),
+        (lambda: SplitConfig(pairs=-1), "pairs is -1"),
         (lambda: SplitConfig(max_share=1), "max_share 1"),
         (lambda: PrepareConfig(output=Path("o"), sources=()), "no sources"),
         (
             lambda: PrepareConfig(
                 output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), processes=0
             ),
-            "processes 0",
+            "processes is 0",
         ),
         (
             lambda: PrepareConfig(
                 output=Path("o"), sources=(SourceConfig(paths=(Path("a"),)),), max_tokens=1
             ),
-            "max_tokens 1",
+            "max_tokens is 1",
         ),
         (
             lambda: PrepareConfig(

@@ -5,16 +5,16 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.keys import text_keys
 from interlingua.errors import DataError
 from interlingua.prepare.config import SourceConfig
-from interlingua.prepare.ingest import ingest, ordered_map
+from interlingua.prepare.ingest import ingest
 from interlingua.prepare.progress import Stages
 from interlingua.prepare.sources import Chunk
 
@@ -34,7 +34,7 @@ def test_shards_hold_clean_text_its_keys_and_its_words(tmp_path):
         ],
     )
     config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
-    (shard,), (counts,) = ingest(config, tmp_path, Stages())
+    (shard,), (counts,) = ingest(config, tmp_path, Stages(), BadLines())
     assert list(shard.blocks(np.ones(2, bool))) == [
         (["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])
     ]
@@ -53,7 +53,7 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
         folder = tmp_path / str(processes)
         folder.mkdir()
         config = dataclasses.replace(config_for(tmp_path, corpus), processes=processes)
-        shards, counts = ingest(config, folder, Stages())
+        shards, counts = ingest(config, folder, Stages(), BadLines())
         results.append(
             (
                 [(shard.language_pair, shard.source_index, shard.rows) for shard in shards],
@@ -67,7 +67,7 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
 def test_words_of_a_pair_without_english_are_those_of_the_longer_side(tmp_path):
     write_tsv(tmp_path / "de-fr.a.tsv", [("Ein kleines Haus", "une maisonette")])
     config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
-    assert ingest(config, tmp_path, Stages())[0][0].words.tolist() == [3]
+    assert ingest(config, tmp_path, Stages(), BadLines())[0][0].words.tolist() == [3]
 
 
 def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
@@ -75,26 +75,7 @@ def test_a_broken_file_is_told_with_its_line(tmp_path, corpus):
     path = write_tsv(tmp_path / "de-en.x.tsv", [*rows, ("no tab", "a\tb")])
     config = config_for(tmp_path, corpus, sources=(SourceConfig(paths=(path,)),), processes=2)
     with pytest.raises(DataError, match=r"de-en\.x\.tsv:31: 3 columns, expected 2"):
-        ingest(config, tmp_path, Stages())
-
-
-def test_ordered_map_reads_only_so_far_ahead():
-    read = []
-
-    def items():
-        for item in range(10):
-            read.append(item)
-            yield item
-
-    def submit(function, item):
-        future = Future()
-        future.set_result(function(item))
-        return future
-
-    results = ordered_map(submit, lambda item: -item, items(), ahead=3)
-    assert next(results) == 0
-    assert read == [0, 1, 2]
-    assert list(results) == [-item for item in range(1, 10)]
+        ingest(config, tmp_path, Stages(), BadLines())
 
 
 def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
@@ -107,12 +88,13 @@ def test_a_killed_process_is_told_in_one_line(tmp_path, corpus, monkeypatch):
         lambda *arguments, **options: iter([Chunk(0, Killer(), [], [])]),
     )
     with pytest.raises(DataError, match="process was killed"):
-        ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Stages())
+        ingest(config_for(tmp_path, corpus, processes=2), tmp_path, Stages(), BadLines())
 
 
 PARENT = """
 import sys, time
 from pathlib import Path
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.prepare import ingest
 from interlingua.prepare.progress import Stages
 from tests.prepare.conftest import config_for
@@ -127,7 +109,7 @@ if __name__ == "__main__":
         time.sleep(600)
 
     ingest._chunks = waiting
-    ingest.ingest(config_for(folder, folder / "data", processes=2), folder, Stages())
+    ingest.ingest(config_for(folder, folder / "data", processes=2), folder, Stages(), BadLines())
 """
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from interlingua.corpus.near_duplicates import NearDuplicates
-from interlingua.prepare.near_duplicates import drop_near_duplicates
 from interlingua.prepare.progress import Stages
+from interlingua.prepare.selection import drop_near_duplicates
 from interlingua.prepare.shards import Fate, Shard
 
 

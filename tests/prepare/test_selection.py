@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from interlingua.corpus.bad_lines import BadLines
 from interlingua.prepare.config import (
     DeduplicateConfig,
     SourceConfig,
@@ -11,7 +12,7 @@ from interlingua.prepare.config import (
 )
 from interlingua.prepare.ingest import ingest
 from interlingua.prepare.progress import Stages
-from interlingua.prepare.selection import drop, select
+from interlingua.prepare.selection import select
 from interlingua.prepare.shards import Fate, Shard
 
 from .conftest import config_for, sentences, write_tsv
@@ -21,7 +22,7 @@ def selected(tmp_path, config):
     """The rows of each fate as a list of (source, target), and what decontamination found."""
     folder = tmp_path / "work"
     folder.mkdir(exist_ok=True)
-    shards, _ = ingest(config, folder, Stages())
+    shards, _ = ingest(config, folder, Stages(), BadLines())
     decontaminated = select(shards, config, folder, Stages())
     rows = {
         fate.name: [
@@ -264,8 +265,8 @@ def test_split_options(tmp_path):
 
 def test_an_earlier_rule_has_the_row():
     shard = Shard(None, 0, 0, ("deu_Latn", "eng_Latn"), rows=3, fates=np.zeros(3, np.uint8))
-    drop(shard, np.array([True, True, False]), Fate.duplicate)
-    drop(shard, np.array([False, True, True]), Fate.near_duplicate)
+    shard.drop(np.array([True, True, False]), Fate.duplicate)
+    shard.drop(np.array([False, True, True]), Fate.near_duplicate)
     assert shard.fates.tolist() == [Fate.duplicate, Fate.duplicate, Fate.near_duplicate]
 
 

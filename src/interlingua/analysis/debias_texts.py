@@ -192,7 +192,8 @@ def _of_corpus(folder: Path, sentences: int, seed: int) -> Iterator[Group]:
     store = TokenStore.open(folder / "train")
     vocabulary = Vocabulary.load(folder / "vocabulary")
     for number, (source, target) in enumerate(store.language_pairs):
-        rows = np.array(reservoir(range(store.counts[number]), sentences, seed=seed), dtype=np.int64)
+        drawn = reservoir(range(store.counts[number]), sentences, seed=seed)
+        rows = np.array(drawn, dtype=np.int64)
         # Read in the order of the file, which is on the disk.
         for source_ids, target_ids in zip(*store.read(number, np.sort(rows)), strict=True):
             first = vocabulary.decode(source_ids.tolist())

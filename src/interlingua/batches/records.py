@@ -13,6 +13,7 @@ A store is a folder of three files:
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -20,7 +21,6 @@ import os
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,8 +85,9 @@ class TokenStoreWriter:
         self._lengths: dict[LanguagePair, list[np.ndarray]] = {}
         self._rows: dict[LanguagePair, int] = {}
         self._exit = contextlib.ExitStack()
+        is_ours = functools.partial(has_format, name="header.json", format=FORMAT)
         self._folder = self._exit.enter_context(
-            atomic_directory(path, overwrite=overwrite, ours=_is_ours)
+            atomic_directory(path, overwrite=overwrite, ours=is_ours)
         )
 
     def append(
@@ -135,14 +136,9 @@ class TokenStoreWriter:
     def __enter__(self) -> TokenStoreWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
         if kind is not None:
-            self._exit.__exit__(kind, error, traceback)  # takes the unfinished folder away
+            self._exit.__exit__(kind, *error)  # takes the unfinished folder away
             return
         with self._exit:
             self._finish()
@@ -404,8 +400,3 @@ class _RandomReads:
         # pread has no position of its own, so several threads can share the file
         pieces = [os.pread(self._file, *span) for span in spans]
         return np.frombuffer(b"".join(pieces), dtype=self._dtype)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a folder that is to be replaced is a token store."""
-    return has_format(path, "header.json", FORMAT)

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,7 +118,8 @@ def make_silver(
         pairs=len(found.pairs),
         mean_score=round(float(scores.mean()), 4) if len(scores) else 0.0,
     )
-    with atomic_directory(folder, overwrite=True, ours=_is_ours) as temporary:
+    is_ours = partial(has_format, name="manifest.json", format=FORMAT)
+    with atomic_directory(folder, overwrite=True, ours=is_ours) as temporary:
         with (temporary / PAIRS_FILE).open("w", encoding="utf-8", newline="\n") as file:
             for (a, b), y in zip(found.pairs, scores, strict=True):
                 file.write(f"{_line(a)}\t{_line(b)}\t{y:.4f}\n")
@@ -133,10 +135,6 @@ def make_silver(
         content = json.dumps(record, indent=1, ensure_ascii=False)
         (temporary / "manifest.json").write_text(f"{content}\n", "utf-8")
     return report
-
-
-def _is_ours(folder: Path) -> bool:
-    return has_format(folder, "manifest.json", FORMAT)
 
 
 def nearest_others(vectors: Float32[ndarray, "n d"], k: int) -> Int64[ndarray, "n k"]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from types import TracebackType
-from typing import Literal, TextIO, get_args
+from typing import Any, Literal, TextIO, get_args
 
 from interlingua.errors import ConfigError, DamagedFileError, DataError
 from interlingua.files import PathLike, open_text_writer
@@ -58,14 +57,9 @@ class BadLines:
         self._stack.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
+    def __exit__(self, *error: Any) -> bool | None:
         self._file = None
-        return self._stack.__exit__(kind, error, trace)
+        return self._stack.__exit__(*error)
 
     @property
     def errors(self) -> str:
@@ -116,10 +110,14 @@ class BadLines:
     def is_text(self, line: str, path: PathLike, number: int) -> bool:
         """Whether a line was UTF-8; one that was not is rejected."""
         # The cheap tests first: most lines of most files are ASCII or whole UTF-8.
-        if not self.skips or line.isascii() or not has_bad_bytes(line):
+        if not self.skips or line.isascii():
             return True
-        self.reject(DataError("not UTF-8", path=path, line=number), line)
-        return False
+        try:
+            line.encode("utf-8")
+        except UnicodeEncodeError:  # bytes that were read with surrogateescape
+            self.reject(DataError("not UTF-8", path=path, line=number), line)
+            return False
+        return True
 
     def lines(self) -> list[str]:
         """What there is to tell, in lines."""
@@ -150,12 +148,3 @@ def _with_escapes(text: str) -> str:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:  # a surrogate of JSON, which stands for no byte
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def has_bad_bytes(line: str) -> bool:
-    """Whether a line that was read with ``surrogateescape`` holds bytes that are not UTF-8."""
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False

@@ -18,7 +18,7 @@ are tried (a pair is counted under the first that drops it):
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -33,13 +33,20 @@ from interlingua.corpus.formats import TextPair
 from interlingua.corpus.normalize import Markup, normalize_codes
 from interlingua.corpus.scripts import letter_widths, script_numbers, scripts_of
 from interlingua.errors import ConfigError
-from interlingua.portions import portions
 
 RULES = (
     "empty", "no_letters", "identical", "too_short", "too_long", "length_ratio", "wrong_script",
     "wrong_language",
 )  # fmt: skip
-CHUNK = 10_000  # pairs normalized at a time; bounds memory, no effect on the result
+BOUNDS: dict[str, tuple[float, float]] = {
+    "min_characters": (0, 10**9),
+    "max_characters": (0, 10**9),
+    "max_length_ratio": (0, 1e6),
+    "length_slack": (0, 1e6),
+    "min_script_share": (0, 1),
+    "min_language_confidence": (0, 1),
+    "min_identified_letters": (0, 10**9),
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,35 +81,17 @@ class CleanConfig:
     """Letters; shorter texts are not identified."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_script_share <= 1 or not 0 <= self.min_language_confidence <= 1:
-            raise ConfigError(
-                "min_script_share and min_language_confidence are shares; got"
-                f" {self.min_script_share} and {self.min_language_confidence}; choose numbers from"
-                " 0 to 1"
-            )
-        if not 0 <= self.min_characters <= self.max_characters:
+        check_bounds(self, "clean", BOUNDS)
+        if self.min_characters > self.max_characters:
             raise ConfigError(
                 f"min_characters = {self.min_characters} and max_characters ="
-                f" {self.max_characters} leave no text; choose 0 <= min_characters <="
-                " max_characters"
+                f" {self.max_characters} leave no text; choose min_characters <= max_characters"
             )
-        if self.length_slack < 0 or (self.max_length_ratio and self.max_length_ratio < 1):
+        if 0 < self.max_length_ratio < 1:
             raise ConfigError(
-                f"max_length_ratio = {self.max_length_ratio} with length_slack ="
-                f" {self.length_slack}; choose a ratio of at least 1 (or 0 for no rule) and a"
-                " slack of at least 0"
+                f"max_length_ratio = {self.max_length_ratio}; choose a ratio of at least 1, or 0"
+                " for no rule"
             )
-        check_bounds(
-            self,
-            "clean",
-            {
-                "min_characters": (0, 10**9),
-                "max_characters": (0, 10**9),
-                "max_length_ratio": (0, 1e6),
-                "length_slack": (0, 1e6),
-                "min_identified_letters": (0, 10**9),
-            },
-        )
 
 
 class _SideMeasures(NamedTuple):
@@ -119,16 +108,14 @@ class _SideMeasures(NamedTuple):
 
 
 class Cleaner:
-    """Normalizes pairs and drops the bad ones; `clean_many` is the fast way in.
+    """Normalizes pairs and drops the bad ones.
 
     Attributes:
-        seen: pairs looked at.
         counts: rule name -> pairs it dropped; every rule is there from the start.
     """
 
-    def __init__(self, config: CleanConfig | None = None) -> None:
-        self.config = config or CleanConfig()
-        self.seen = 0
+    def __init__(self, config: CleanConfig) -> None:
+        self.config = config
         self.counts = dict.fromkeys(RULES, 0)
         self._wrong_language: Callable[[str, str], bool] | None = None
         if self.config.identify_languages:
@@ -136,31 +123,10 @@ class Cleaner:
 
             self._wrong_language = LanguageCheck(self.config.min_language_confidence).is_wrong
 
-    @property
-    def kept(self) -> int:
-        """Pairs that passed every rule."""
-        return self.seen - sum(self.counts.values())
-
-    def __call__(self, pair: TextPair) -> TextPair | None:
-        """Cleans one pair; ``None`` where a rule drops it."""
-        cleaned = self.clean_many([pair])
-        if not cleaned:
-            return None
-        return cleaned[0]
-
-    def clean(self, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
-        """Cleans a stream of pairs of any length in bounded memory."""
-        for chunk in portions(pairs, CHUNK):
-            yield from self.clean_many(chunk)
-
-    def clean_many(self, pairs: Sequence[TextPair]) -> list[TextPair]:
+    def clean(self, pairs: Sequence[TextPair]) -> list[TextPair]:
         """Cleans a chunk of pairs; the kept ones, in order."""
-        kept: list[TextPair] = []
-        for first in range(0, len(pairs), CHUNK):
-            kept += self._clean_chunk(pairs[first : first + CHUNK])
-        return kept
-
-    def _clean_chunk(self, pairs: Sequence[TextPair]) -> list[TextPair]:
+        if not pairs:
+            return []
         source_languages = [pair.source_language for pair in pairs]
         target_languages = [pair.target_language for pair in pairs]
         source = self._measure([pair.source for pair in pairs], source_languages)
@@ -170,12 +136,20 @@ class Cleaner:
             # Only what no earlier rule has dropped counts for this one.
             self.counts[rule] += int(np.count_nonzero(good & dropped))
             good &= ~dropped
-        self.seen += len(pairs)
-        normalized = zip(pairs, source.texts, target.texts, strict=True)
-        cleaned = [_with_texts(*parts) for parts in compress(normalized, good)]
+        normalized = zip(
+            source.texts,
+            target.texts,
+            source_languages,
+            target_languages,
+            [pair.score for pair in pairs],
+            strict=True,
+        )
+        cleaned = [TextPair(*values) for values in compress(normalized, good)]
         if self._wrong_language is None:
             return cleaned
-        return self._in_their_language(cleaned)
+        in_their_language = [pair for pair in cleaned if not self._has_foreign_side(pair)]
+        self.counts["wrong_language"] += len(cleaned) - len(in_their_language)
+        return in_their_language
 
     def _measure(self, texts: list[str], text_languages: list[str]) -> _SideMeasures:
         points = normalize_codes(texts, markup=self.config.markup)
@@ -214,16 +188,10 @@ class Cleaner:
             wrong_b = b.in_script < config.min_script_share * b.letters
             yield "wrong_script", wrong_a | wrong_b
 
-    def _in_their_language(self, pairs: list[TextPair]) -> list[TextPair]:
-        good = []
-        for pair in pairs:
-            if self._is_foreign(pair.source, pair.source_language):
-                continue
-            if self._is_foreign(pair.target, pair.target_language):
-                continue
-            good.append(pair)
-        self.counts["wrong_language"] += len(pairs) - len(good)
-        return good
+    def _has_foreign_side(self, pair: TextPair) -> bool:
+        return self._is_foreign(pair.source, pair.source_language) or self._is_foreign(
+            pair.target, pair.target_language
+        )
 
     def _is_foreign(self, text: str, language: str) -> bool:
         # A few words, or a name, say too little of their language.
@@ -232,13 +200,6 @@ class Cleaner:
         return letters >= self.config.min_identified_letters and self._wrong_language(
             text, language
         )
-
-
-def _with_texts(pair: TextPair, source: str, target: str) -> TextPair:
-    """The pair with its normalized texts; the pair itself where they are what it has."""
-    if source == pair.source and target == pair.target:
-        return pair  # a subclass keeps what it carries along, such as the unit of a TMX file
-    return TextPair(source, target, pair.source_language, pair.target_language, pair.score)
 
 
 def _sums(widths: Float32[ndarray, " c"], points: CodePoints) -> Float64[ndarray, " n"]:

@@ -88,10 +88,6 @@ class EvaluationKeys:
         """Distinct sentences over all sets (one that is in two sets counts twice)."""
         return sum(map(len, self._sets))
 
-    def sizes(self) -> dict[str, int]:
-        """Distinct sentences of each set."""
-        return {name: len(keys) for name, keys in zip(self.names, self._sets, strict=True)}
-
     def contaminated_keys(self, *sides: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
         """Marks the rows of which any side's text key is in any set.
 
@@ -143,9 +139,7 @@ def _strings(path: Path, suffix: str) -> Iterator[str]:
         if suffix == ".csv":
             yield from _csv_cells(file, path)
         elif suffix == ".jsonl":
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield from _json_strings(_parsed(line, path, number))
+            yield from _jsonl_strings(file, path)
         else:
             for line in file:
                 yield from line.rstrip("\r\n").split("\t")
@@ -162,13 +156,17 @@ def _csv_cells(file: TextIO, path: Path) -> Iterator[str]:
         ) from error
 
 
-def _parsed(text: str, path: Path, line: int) -> object:
-    try:
-        return parse_json(text)
-    except ValueError as error:
-        raise DataError(
-            f"not valid JSON: {error}; correct or remove it", path=path, line=line
-        ) from error
+def _jsonl_strings(file: TextIO, path: Path) -> Iterator[str]:
+    for number, line in enumerate(file, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = parse_json(line)
+        except ValueError as error:
+            raise DataError(
+                f"not valid JSON: {error}; correct or remove it", path=path, line=number
+            ) from error
+        yield from _json_strings(value)
 
 
 def _json_strings(value: object) -> Iterator[str]:

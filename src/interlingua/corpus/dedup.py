@@ -35,8 +35,6 @@ class ExactDeduplicator:
         self._run_keys = run_keys
         self._runs: list[np.memmap[tuple[int], np.dtype[np.uint64]]] = []
         self._recent: list[UInt64[ndarray, " k"]] = []
-        self.seen = 0
-        self.duplicates = 0
 
     def first_seen(self, keys: UInt64[ndarray, " n"]) -> Bool[ndarray, " n"]:
         """Marks the keys that occur for the first time, and remembers them.
@@ -55,8 +53,6 @@ class ExactDeduplicator:
         first = np.zeros(len(keys), dtype=bool)
         first[places[new]] = True
         self._remember(fresh[new])
-        self.seen += len(keys)
-        self.duplicates += len(keys) - int(np.count_nonzero(new))
         return first
 
     def _remember(self, fresh: UInt64[ndarray, " m"]) -> None:

@@ -21,9 +21,8 @@ from typing import NamedTuple, Protocol, cast
 from interlingua import languages, registry
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.errors import DamagedFileError, DataError
-from interlingua.files import COMPRESSIONS, stem_and_suffix
+from interlingua.files import COMPRESSIONS, PathLike, stem_and_suffix
 
-PathLike = str | os.PathLike[str]
 FORMAT_OF_SUFFIX = {
     ".tsv": "tsv",
     ".txt": "tsv",
@@ -155,12 +154,13 @@ def guess_format(path: PathLike) -> str:
         return "moses"
     if suffix in FORMAT_OF_SUFFIX:
         return FORMAT_OF_SUFFIX[suffix]
-    if suffix and suffix[1:] in _installed_formats():
+    installed = {entry.name for entry in registry.installed(registry.FORMATS.group)}
+    if suffix and suffix[1:] in installed:
         return suffix[1:]
     if not suffix or "," in name:
         return "moses"
     # The suffix of "news.de" is a language, that of the prefix "news.de-en" two.
-    if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _is_prefix(name):
+    if _code_in_name(suffix[1:]) or languages_from_name(suffix[1:]) or _languages_behind(name):
         return "moses"
     known = ", ".join(FORMAT_OF_SUFFIX)
     raise DataError(
@@ -249,6 +249,16 @@ def resolved_code(language: str | None) -> str | None:
     return languages.resolve(language).code
 
 
+def written_codes(pair: TextPair) -> tuple[str, str]:
+    """The languages of a pair as files that name them have it: ``de`` and ``en``."""
+    source = languages.resolve(pair.source_language)
+    target = languages.resolve(pair.target_language)
+    codes = (source.iso1 or source.iso3, target.iso1 or target.iso3)
+    if codes[0] == codes[1]:  # one language in two scripts
+        return source.code, target.code
+    return codes
+
+
 def peek(pairs: Iterable[TextPair]) -> tuple[TextPair | None, Iterator[TextPair]]:
     """The first pair, None where there is none, and all pairs with the first among them."""
     iterator = iter(pairs)
@@ -272,10 +282,6 @@ def _are_two_files(name: str) -> bool:
     return bool(comma) and Path(first.strip()).is_file() and Path(second.strip()).is_file()
 
 
-def _is_prefix(name: str) -> bool:
-    return bool(_languages_behind(name))
-
-
 def _languages_behind(name: str) -> set[str]:
     """The languages of the files that have that name and then a language's."""
     prefix = Path(name).name
@@ -283,11 +289,6 @@ def _languages_behind(name: str) -> set[str]:
     endings = [uncompressed_name(file.name).removeprefix(f"{prefix}.") for file in files]
     codes = map(_code_in_name, endings)
     return {code for code in codes if code is not None}
-
-
-def _installed_formats() -> set[str]:
-    """Names of the formats that installed packages bring."""
-    return {entry.name for entry in registry.installed(registry.FORMATS.group)}
 
 
 _LINE_END = re.compile("[\t\n\r]")
@@ -305,11 +306,10 @@ def _until_damage(
         for pair in pairs:
             read += 1
             yield pair
-    except DamagedFileError as error:
-        bad.damaged(error, f"{read:,} pairs", is_empty=not read)
-        skipped[DAMAGED] += 1
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        damage = DamagedFileError(f"damaged or cut short ({error}); fetch it again", path=path)
+    except (DamagedFileError, EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        damage = error
+        if not isinstance(damage, DamagedFileError):
+            damage = DamagedFileError(f"damaged or cut short ({error}); fetch it again", path=path)
         bad.damaged(damage, f"{read:,} pairs", is_empty=not read)
         skipped[DAMAGED] += 1
 

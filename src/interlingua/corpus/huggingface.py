@@ -11,9 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from interlingua import languages
 from interlingua.corpus.bad_lines import BadLines
-from interlingua.corpus.formats import TextPair, one_language_pair
+from interlingua.corpus.formats import TextPair, one_language_pair, written_codes
 from interlingua.corpus.tabular import pair_of_object
 from interlingua.errors import DataError, import_extra
 from interlingua.files import atomic_write, stem_and_suffix
@@ -70,11 +69,7 @@ class HuggingFace:
                 "there is no pair, so the columns' languages are unknown; nothing was written",
                 path=path,
             )
-        codes = (rows[0].source_language, rows[0].target_language)
-        pair_languages = [languages.resolve(code) for code in codes]
-        names = [language.iso1 or language.iso3 for language in pair_languages]
-        if names[0] == names[1]:  # one language in two scripts
-            names = [language.code for language in pair_languages]
+        names = written_codes(rows[0])
         struct = arrow.struct([(name, arrow.string()) for name in names])
         schema = arrow.schema([("translation", struct)])
         count = 0

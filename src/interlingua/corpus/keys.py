@@ -65,21 +65,15 @@ def text_keys(texts: Sequence[str]) -> UInt64[ndarray, " n"]:
 def combine_keys(
     sources: UInt64[ndarray, " n"],
     targets: UInt64[ndarray, " n"],
-    source_languages: Sequence[str] | str,
-    target_languages: Sequence[str] | str,
+    source_language: str,
+    target_language: str,
 ) -> UInt64[ndarray, " n"]:
-    """64-bit keys of pairs.
+    """64-bit keys of pairs, by the text keys of their sides.
 
     Equal for the same two sentences in the same two languages, whichever side comes first.
-
-    Args:
-        sources: text keys.
-        targets: text keys.
-        source_languages: codes, or one for all rows.
-        target_languages: codes, or one for all rows.
     """
-    left = splitmix64(sources ^ _language_values(source_languages))
-    right = splitmix64(targets ^ _language_values(target_languages))
+    left = splitmix64(sources ^ language_value(source_language))
+    right = splitmix64(targets ^ language_value(target_language))
     # A sum, since it does not change when the sides do.
     return splitmix64(left + right)
 
@@ -102,15 +96,11 @@ def splitmix64(values: UInt64[ndarray, "*s"]) -> UInt64[ndarray, "*s"]:
     return z ^ (z >> np.uint64(31))
 
 
-def _language_values(languages: Sequence[str] | str) -> UInt64[ndarray, " k"]:
-    if isinstance(languages, str):
-        return np.array([_language_value(languages)], np.uint64)
-    return np.fromiter(map(_language_value, languages), np.uint64, len(languages))
-
-
 @functools.cache
-def _language_value(language: str) -> int:
-    return int(splitmix64(np.array([crc32(language.encode())], np.uint64))[0])
+def language_value(language: str) -> np.uint64:
+    """What tells the keys of one language from those of another, by its code."""
+    value: np.uint64 = splitmix64(np.array([crc32(language.encode())], np.uint64))[0]
+    return value
 
 
 @functools.cache

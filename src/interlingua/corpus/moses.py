@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from interlingua.corpus.formats import (
     peek,
     resolved_code,
     uncompressed_name,
+    written_codes,
 )
 from interlingua.errors import DamagedFileError, DataError, InterlinguaError
 from interlingua.files import PathLike, atomic_write, open_text, open_text_writer
@@ -187,26 +188,18 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
             )
         return MosesFiles((first, second), (source, target))
     prefix = _prefix(path)
-    order: tuple[str | None, ...] = (
-        resolved_code(source_language),
-        resolved_code(target_language),
-    )
     sides = _sides(prefix)
-    if not all(order):
-        # "news.de-en" says which is the source; else the files in order of their names.
-        order = languages_from_name(prefix) or tuple(sides)
-    if len(order) != 2 or any(language not in sides for language in order):
+    order = _source_and_target(
+        sides, prefix, resolved_code(source_language), resolved_code(target_language)
+    )
+    if order is None:
         names = ", ".join(sorted(file.name for file in sides.values())) or "none"
         raise DataError(
             f"expected two files {prefix.name}.<source> and {prefix.name}.<target>, found {names};"
             " name both as a,b",
             path=path,
         )
-    first_language = str(order[0])
-    second_language = str(order[1])
-    return MosesFiles(
-        (sides[first_language], sides[second_language]), (first_language, second_language)
-    )
+    return MosesFiles((sides[order[0]], sides[order[1]]), order)
 
 
 def aligned(
@@ -273,13 +266,9 @@ def _members(
             sides.setdefault(prefix, {})[language] = name
     # An archive of OPUS also holds README, LICENSE and a file of ids.
     for prefix, members in sides.items():
-        order = (source_language, target_language)
-        if not all(order):
-            order = languages_from_name(prefix) or tuple(members)  # type: ignore[assignment]
-        if len(order) == 2 and all(language in members for language in order):
-            first = str(order[0])
-            second = str(order[1])
-            return members[first], members[second], first, second
+        order = _source_and_target(members, prefix, source_language, target_language)
+        if order is not None:
+            return members[order[0]], members[order[1]], *order
     names = archive.namelist()
     shown = ", ".join(names[:NAMED_MEMBERS])
     if len(names) > NAMED_MEMBERS:
@@ -293,13 +282,26 @@ def _names(path: str, pair: TextPair) -> tuple[str, str]:
         return first.strip(), second.strip()
     stem = uncompressed_name(path)
     compression = path[len(stem) :]
-    source = languages.resolve(pair.source_language)
-    target = languages.resolve(pair.target_language)
-    pair_languages = (source, target)
-    codes = [language.iso1 or language.iso3 for language in pair_languages]
-    if codes[0] == codes[1]:  # one language in two scripts
-        codes = [language.code for language in pair_languages]
-    return f"{stem}.{codes[0]}{compression}", f"{stem}.{codes[1]}{compression}"
+    source, target = written_codes(pair)
+    return f"{stem}.{source}{compression}", f"{stem}.{target}{compression}"
+
+
+def _source_and_target(
+    present: Collection[str], prefix: PathLike, source: str | None, target: str | None
+) -> tuple[str, str] | None:
+    """Which of the languages that are there is the source and which the target, if that is clear.
+
+    By what is given, or else the name: "news.de-en" says which is the source; or else in their
+    order, if they are two.
+    """
+    order: tuple[str, ...] = tuple(present)
+    if source and target:
+        order = (source, target)
+    elif named := languages_from_name(prefix):
+        order = named
+    if len(order) != 2 or not set(order) <= set(present):
+        return None
+    return order[0], order[1]
 
 
 def _prefix(path: str) -> Path:

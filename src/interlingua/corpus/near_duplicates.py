@@ -18,9 +18,13 @@ from numpy import ndarray
 
 from interlingua.corpus.codepoints import SEPARATOR
 from interlingua.corpus.minhash import band_keys, banding, jaccard, shingle_codes, shingle_hashes
-from interlingua.errors import ConfigError
 from interlingua.portions import ceil_div
 
+SHINGLE_CHARACTERS = 5
+PERMUTATIONS = 64
+"""MinHash values of a text; more find pairs at the threshold with fewer candidates."""
+PARTITION_ROWS = 1 << 21
+"""Texts sorted in memory at a time."""
 _BATCH = 1_000  # texts hashed at a time: their shingles stay in the processor's cache
 _VERIFIED = 2_000  # candidate pairs compared at a time
 
@@ -39,36 +43,18 @@ class NearDuplicates:
 
     Args:
         folder: where the index goes; made where it is missing, its files are written anew.
-        threshold: Jaccard index (0 to 1).
-        shingle_characters: characters of a shingle.
-        permutations: MinHash values of a text; more find pairs at the threshold with fewer
-            candidates.
-        partition_rows: texts sorted in memory at a time.
+        threshold: Jaccard index, above 0 and at most 1.
     """
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        threshold: float = 0.8,
-        shingle_characters: int = 5,
-        permutations: int = 64,
-        partition_rows: int = 1 << 21,
-    ) -> None:
-        if not 0 < threshold <= 1 or shingle_characters < 1 or permutations < 1:
-            raise ConfigError(
-                f"threshold = {threshold}, shingle_characters = {shingle_characters}, permutations"
-                f" = {permutations}; choose a threshold above 0 and at most 1, and at least one"
-                " character and permutation"
-            )
+    def __init__(self, folder: str | os.PathLike[str], *, threshold: float = 0.8) -> None:
         self.threshold = threshold
-        self.bands, self.rows_per_band = banding(threshold, permutations)
-        self._size = shingle_characters
-        self._partition_rows = partition_rows
+        self.bands, self.rows_per_band = banding(threshold, PERMUTATIONS)
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._codes = (folder / "codes.u16").open("w+b")
+        # Where each text ends; before them 0, where the first one starts.
         self._ends = (folder / "ends.i64").open("w+b")
+        self._ends.write(bytes(8))
         self._keys = [(folder / f"band-{band:02d}.u32").open("w+b") for band in range(self.bands)]
         self._count = 0
         self._end = 0
@@ -79,16 +65,12 @@ class NearDuplicates:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __len__(self) -> int:
-        """Texts added."""
-        return self._count
-
     def add(self, texts: Sequence[str]) -> None:
         """Puts texts into the index; row numbers go on from those before."""
         for first in range(0, len(texts), _BATCH):
             batch = texts[first : first + _BATCH]
-            codes, starts = shingle_codes(batch, self._size)
-            hashes = shingle_hashes(codes, starts, self._size)
+            codes, starts = shingle_codes(batch, SHINGLE_CHARACTERS)
+            hashes = shingle_hashes(codes, starts, SHINGLE_CHARACTERS)
             bands = band_keys(hashes, starts, bands=self.bands, rows=self.rows_per_band)
             for file, keys in zip(self._keys, bands, strict=True):
                 keys.tofile(file)
@@ -136,7 +118,7 @@ class NearDuplicates:
         In one array each later row is there once at most.
         """
         # Rows are split by key, so that each partition can be sorted in memory for itself.
-        partitions = ceil_div(self._count, self._partition_rows)
+        partitions = ceil_div(self._count, PARTITION_ROWS)
         for partition in range(partitions):
             order = np.sort(self._partition(band, partition, partitions))  # by key, then by row
             rows = order.astype(np.uint32)
@@ -156,8 +138,8 @@ class NearDuplicates:
     def _partition(self, band: int, partition: int, partitions: int) -> ndarray:
         """Key (high half) and row number (low half) of the rows with keys in the partition."""
         parts = [np.zeros(0, np.uint64)]
-        for first in range(0, self._count, self._partition_rows):
-            count = min(self._partition_rows, self._count - first)
+        for first in range(0, self._count, PARTITION_ROWS):
+            count = min(PARTITION_ROWS, self._count - first)
             packed = os.pread(self._keys[band].fileno(), 4 * count, 4 * first)
             keys = np.frombuffer(packed, np.uint32)
             rows = np.flatnonzero(keys % np.uint32(partitions) == partition)
@@ -169,7 +151,9 @@ class NearDuplicates:
         self, rows: UInt32[ndarray, " k"], partners: UInt32[ndarray, " k"]
     ) -> Bool[ndarray, " k"]:
         sides = [self._read(side) for side in (rows, partners)]
-        hashed = [(shingle_hashes(codes, starts, self._size), starts) for codes, starts in sides]
+        hashed = [
+            (shingle_hashes(codes, starts, SHINGLE_CHARACTERS), starts) for codes, starts in sides
+        ]
         # All empty texts have the same shingles; the first code of one is a separator.
         codes, starts = sides[0]
         empty = codes[starts] == SEPARATOR
@@ -184,13 +168,9 @@ class NearDuplicates:
         """
         texts = []
         for row in rows.tolist():
-            # A text starts where the one before it ends; the first one starts at 0.
-            if row:
-                packed = os.pread(self._ends.fileno(), 16, 8 * row - 8)
-                start, end = np.frombuffer(packed, np.int64).tolist()
-            else:
-                start = 0
-                end = int.from_bytes(os.pread(self._ends.fileno(), 8, 0), "little")
+            # A text starts where the one before it ends.
+            packed = os.pread(self._ends.fileno(), 16, 8 * row)
+            start, end = np.frombuffer(packed, np.int64).tolist()
             texts.append(os.pread(self._codes.fileno(), 2 * (end - start), 2 * start))
         lengths = np.fromiter(map(len, texts), np.int64, len(texts)) // 2
         return np.frombuffer(b"".join(texts), np.uint16), np.cumsum(lengths) - lengths

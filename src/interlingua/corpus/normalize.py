@@ -74,9 +74,7 @@ def normalize_texts(texts: Sequence[str], *, markup: Markup = "keep") -> list[st
 
 def normalize_codes(texts: Sequence[str], *, markup: Markup = "keep") -> CodePoints:
     """`normalize_texts`, as code points."""
-    joined = join_lines(texts)
-    if markup != "keep":
-        joined = replace_markup(joined, markup)
+    joined = replace_markup(join_lines(texts), markup)
     return segment(_collapse_spaces(encode(join_lines(_respell(joined)))))
 
 

@@ -32,24 +32,8 @@ _END = re.compile(
 ORDINAL_DIGITS = 2
 """Digits of a number before a full stop that may make it an ordinal: a day, a century, but not a
 year."""
-ORDINALS = {
-    "deu",
-    "dan",
-    "nob",
-    "nno",
-    "fin",
-    "ces",
-    "slk",
-    "slv",
-    "hrv",
-    "bos",
-    "hun",
-    "pol",
-    "est",
-    "lav",
-    "tur",
-    "isl",
-}
+ORDINALS = "deu dan nob nno fin ces slk slv hrv bos hun pol est lav tur isl"
+"""Languages that write ordinal numbers with a full stop."""
 ABBREVIATIONS = {
     "": "mr mrs ms dr prof st vs etc cf al no vol fig eds ed inc ltd co jr sr gen col lt capt rev"
         " hon e.g i.e p.m a.m u.s u.k approx jan feb mar apr jun jul aug sep sept oct nov dec pp",
@@ -147,7 +131,7 @@ def _ends(before: str, mark: str, after: str, code: str) -> bool:
     if words := before.split():
         word = words[-1].lstrip(OPENING)
     if word.isdigit():
-        return not (code in ORDINALS and len(word) <= ORDINAL_DIGITS)
+        return not (code in ORDINALS.split() and len(word) <= ORDINAL_DIGITS)
     if len(word) == 1 and word.isupper():  # an initial
         return False
     known = f"{ABBREVIATIONS['']} {ABBREVIATIONS.get(code, '')}".split()

@@ -7,14 +7,13 @@ from the sentences can be put back into the table.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from interlingua import languages
 from interlingua.corpus import workbook
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import one_line, resolved_code
-from interlingua.corpus.spreadsheet import csv_rows
+from interlingua.corpus.spreadsheet import csv_rows, folded_name, has_width
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import PathLike, open_text, stem_and_suffix
 
@@ -61,12 +60,7 @@ def read_column(
     header = first[1]
     place = find_column(header, path, column=column, language=language)
     for number, cells in rows:
-        if len(cells) != len(header):
-            problem = (
-                f"{len(cells)} columns, expected {len(header)}; put quotes around a text that"
-                " holds the delimiter"
-            )
-            bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
+        if not has_width(cells, len(header), path, number, bad):
             yield ""  # sentence i stays that of row i
             continue
         yield one_line(cells[place]).strip()
@@ -108,10 +102,10 @@ def find_column(
     Raises:
         DataError: there is none, or several are called so.
     """
-    names = [_folded(cell) for cell in cells]
+    names = [folded_name(cell) for cell in cells]
     shown = ", ".join(cell.strip()[:30] or "(no name)" for cell in cells[:SHOWN])
     if column is not None:
-        found = [number for number, name in enumerate(names) if name == _folded(column)]
+        found = [number for number, name in enumerate(names) if name == folded_name(column)]
         if len(found) != 1:
             count = "no column is"
             if found:
@@ -155,7 +149,3 @@ def _rows(path: PathLike, bad: BadLines) -> Iterator[tuple[int, list[str]]]:
         yield from empty
         empty.clear()
         yield row
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[\s_-]+", " ", name.strip().casefold())

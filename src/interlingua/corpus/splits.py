@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from jaxtyping import Bool, Integer, UInt32, UInt64
 from numpy import ndarray
 
-from interlingua.corpus.dedup import is_in
 from interlingua.corpus.keys import EMPTY_KEY, splitmix64
 
 FREQUENCY_BINS = 1 << 24  # 64 MiB of counters
-
-
-class Split(NamedTuple):
-    """Which rows are held out, which may be trained on.
-
-    The rest share a sentence with a held-out row.
-    """
-
-    held_out: Bool[ndarray, " n"]
-    train: Bool[ndarray, " n"]
-
-    @property
-    def dropped(self) -> int:
-        """Rows that are in neither part."""
-        return int(np.count_nonzero(~(self.held_out | self.train)))
 
 
 def hold_out(
@@ -38,10 +20,10 @@ def hold_out(
     max_share: float = 0.1,
     eligible: Bool[ndarray, " n"] | None = None,
     seed: int = 0,
-) -> Split:
-    """Chooses held-out rows per language pair, and the training rows that go with them.
+) -> Bool[ndarray, " n"]:
+    """Chooses held-out rows per language pair; none of their sentences may be trained on.
 
-    No training row shares a sentence with any held-out row. The choice is drawn by sentence, not by
+    The choice is drawn by sentence, not by
     row: of a row's two sentences the one that more rows have (English, in most corpora) is given a
     random number, and each language pair takes the rows with the smallest ones. So the language
     pairs hold out translations of the same sentences, and far fewer training rows are lost than if
@@ -58,7 +40,7 @@ def hold_out(
         seed: another seed, another choice.
 
     Returns:
-        masks over the rows, decided by the arguments alone.
+        A mask over the rows, decided by the arguments alone.
     """
     allowed = (sources != EMPTY_KEY) & (targets != EMPTY_KEY)
     if eligible is not None:
@@ -80,8 +62,7 @@ def hold_out(
             # The first row of each sentence, still in drawn order.
             drawn = drawn[np.sort(np.unique(side[drawn], return_index=True)[1])]
         held_out[drawn[:limit]] = True
-    forbidden = np.unique(np.concatenate((sources[held_out], targets[held_out])))
-    return Split(held_out, ~(held_out | is_in(forbidden, sources) | is_in(forbidden, targets)))
+    return held_out
 
 
 def _frequencies(*sides: UInt64[ndarray, " n"]) -> UInt32[ndarray, " bins"]:

@@ -33,7 +33,7 @@ NAMES = {
     "source_language": ("source language", "src lang", "source lang"),
     "target_language": ("target language", "tgt lang", "trg lang", "target lang"),
 }
-"""What the columns are called, in small letters, with spaces for ``_`` and ``-``."""
+"""What the columns are called, see ``folded_name``."""
 DELIMITERS = ",;\t"
 LOOKED_AT = 50
 """Lines of a CSV file that tell its delimiter."""
@@ -127,12 +127,7 @@ def pairs_of_rows(
         if not any(map(str.strip, cells)):
             skipped["empty line"] += 1
             continue
-        if len(cells) != width:
-            problem = (
-                f"{len(cells)} columns, expected {width}; put quotes around a text that holds the"
-                " delimiter"
-            )
-            bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
+        if not has_width(cells, width, path, number, bad):
             continue
         try:
             pair = _pair(cells, columns, known_languages)
@@ -140,6 +135,22 @@ def pairs_of_rows(
             bad.reject(DataError(str(error), path=path, line=number), "\t".join(cells))
             continue
         yield pair
+
+
+def has_width(cells: Sequence[str], width: int, path: PathLike, number: int, bad: BadLines) -> bool:
+    """Whether a row has as many cells as the first one; one that has not is rejected."""
+    if len(cells) == width:
+        return True
+    problem = (
+        f"{len(cells)} columns, expected {width}; put quotes around a text that holds the delimiter"
+    )
+    bad.reject(DataError(problem, path=path, line=number), "\t".join(cells))
+    return False
+
+
+def folded_name(cell: str) -> str:
+    """What a column is called, in small letters, with spaces for ``_`` and ``-``."""
+    return re.sub(r"[\s_-]+", " ", cell.strip().casefold())
 
 
 def find_columns(
@@ -157,7 +168,7 @@ def find_columns(
     Raises:
         DataError: it is not a header, and the number of columns does not tell.
     """
-    names = [re.sub(r"[\s_-]+", " ", cell.strip().casefold()) for cell in cells]
+    names = [folded_name(cell) for cell in cells]
     found = {column: _place(names, called) for column, called in NAMES.items()}
     if found["source"] >= 0 and found["target"] >= 0:
         return Columns(header=True, languages=None, **found)

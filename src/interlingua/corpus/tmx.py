@@ -7,8 +7,8 @@ that; other formats write the texts.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 from interlingua import __version__, languages
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, peek
+from interlingua.corpus.tabular import score_of_cell
 from interlingua.corpus.xml_stream import xml_events
 from interlingua.errors import DataError
 from interlingua.files import open_text_writer
@@ -240,12 +241,8 @@ def _source_of(declared: str, requested: str | None, present: list[str]) -> str 
 def _score(unit: Element) -> float | None:
     for prop in unit.findall("prop"):
         if prop.get("type", "").lower().startswith(SCORE):  # score-bicleaner and the like, too
-            try:
-                score = float(prop.text or "")
-            except ValueError:
-                return None
-            if math.isfinite(score):
-                return score
+            with contextlib.suppress(ValueError):
+                return score_of_cell(prop.text or "")
             return None
     return None
 

@@ -63,7 +63,7 @@ from interlingua.search.topk.tiles import (
     search_tiles,
     tiles_for,
 )
-from interlingua.workers import Here, Workers
+from interlingua.workers import Workers
 
 CHOICE_SECONDS = 5e-6
 PAIR_SECONDS = 2e-5
@@ -426,7 +426,7 @@ def some_vectors(
     if 0 in finished(folder):
         return np.array(load_vectors(folder)[:FEW])
     task = (file.encode or no_model, side.texts[:FEW])
-    [vectors] = (workers or Here()).run(encoded, [task], encodes=True)
+    [vectors] = (workers or Workers()).run(encoded, [task], encodes=True)
     # A side without texts was refused before.
     assert vectors is not None
     return vectors

@@ -32,7 +32,7 @@ from interlingua.files import Journal, PathLike
 from interlingua.mining.texts import NumberedTexts
 from interlingua.runtime import Counted, silent
 from interlingua.temporary import sync_folder
-from interlingua.workers import Here, Workers
+from interlingua.workers import Workers
 
 log = logging.getLogger("interlingua")
 PORTION = 2048
@@ -171,7 +171,7 @@ def embed_side(
     tasks = (
         (encode, _without_vector(side, start, start + texts[start], known, last)) for start in left
     )
-    results = (workers or Here()).run(encoded, tasks, encodes=True)
+    results = (workers or Workers()).run(encoded, tasks, encodes=True)
     journal = Journal(folder / f"vectors-{number}of{shards}.journal")
     # No mode of ``open`` alone makes a missing file and leaves what is in one, and other shards may
     # write to it at this moment.

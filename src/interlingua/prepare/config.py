@@ -92,8 +92,6 @@ class SourceConfig:
                 "max_pairs_by is score, but max_pairs and fill_to are 0 and keep all; set one of"
                 " them"
             )
-        if self.max_pairs < 0:
-            raise ConfigError(f"max_pairs is {self.max_pairs}, expected 0 (all) or more")
         codes = known_languages(self.languages or ())
         # "de" and "German" are one language, so the codes are compared and not the names.
         if len(codes) != len(set(codes)):
@@ -139,11 +137,8 @@ class SplitConfig:
     """Whether only language pairs with English give pairs."""
 
     def __post_init__(self) -> None:
-        if self.pairs < 0 or self.short_pairs < 0 or not 0 <= self.max_share < 1:
-            raise ConfigError(
-                f"pairs {self.pairs} and short_pairs {self.short_pairs} must be 0 or more, "
-                f"max_share {self.max_share} in [0, 1)"
-            )
+        if not 0 <= self.max_share < 1:
+            raise ConfigError(f"max_share {self.max_share}, expected a share in [0, 1)")
         check_bounds(
             self, "", {"pairs": (0, MANY), "short_pairs": (0, MANY), "min_words": (0, MANY)}
         )
@@ -246,10 +241,5 @@ class PrepareConfig:
             raise ConfigError(
                 "long_pairs is drop, but lengths in tokens are known only of a vocabulary that is"
                 " taken over; set vocabulary.path, or use cut"
-            )
-        if self.max_tokens < 2 or self.processes < 1:
-            raise ConfigError(
-                f"max_tokens {self.max_tokens} must be 2 or more, processes {self.processes} 1 or"
-                " more"
             )
         check_bounds(self, "", BOUNDS)

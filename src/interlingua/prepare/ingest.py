@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import multiprocessing
 import signal
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import count
 from pathlib import Path
@@ -27,6 +27,7 @@ from interlingua.corpus.clean import CleanConfig, Cleaner
 from interlingua.corpus.keys import text_keys
 from interlingua.corpus.manifest import SourceFile
 from interlingua.errors import DataError
+from interlingua.portions import taken_ahead
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Shard
@@ -89,7 +90,7 @@ class _Worker:
     def clean(cls, chunk: Chunk) -> CleanBlock:
         # The cleaner counts over all chunks; this chunk's counts are the difference.
         before = dict(cls.cleaner.counts)
-        pairs = cls.cleaner.clean_many(chunk.pairs())
+        pairs = cls.cleaner.clean(chunk.pairs())
         sources = [pair.source for pair in pairs]
         targets = [pair.target for pair in pairs]
         dropped = {
@@ -116,7 +117,7 @@ class _Worker:
 
 
 def ingest(
-    config: PrepareConfig, folder: Path, progress: Stages, bad: BadLines | None = None
+    config: PrepareConfig, folder: Path, progress: Stages, bad: BadLines
 ) -> tuple[list[Shard], list[SourceCounts]]:
     """Reads and cleans all sources.
 
@@ -124,7 +125,7 @@ def ingest(
         config: what to read and how to clean.
         folder: where the shards go.
         progress: called after every chunk.
-        bad: what becomes of lines that can't be read; by default the first one stops.
+        bad: what becomes of lines that can't be read.
 
     Returns:
         The shards, in the order of language pair and source, and the counts of every source.
@@ -132,7 +133,7 @@ def ingest(
     counts = [SourceCounts() for _ in config.sources]
     shards: dict[tuple[LanguagePair, int], list[Shard]] = {}
     numbers = count()
-    for block in _cleaned(_chunks(config, counts, progress, bad or BadLines()), config):
+    for block in _cleaned(_chunks(config, counts, progress, bad), config):
         found = counts[block.source_index]
         found.read[block.language_pair] += block.read
         found.dropped.setdefault(block.language_pair, Counter()).update(block.dropped)
@@ -177,35 +178,18 @@ def _cleaned(chunks: Iterable[Chunk], config: PrepareConfig) -> Iterator[CleanBl
         return
     # Not fork: the progress bar's thread may hold a lock at that moment.
     context = multiprocessing.get_context("spawn")
-    ahead = AHEAD * config.processes
     with ProcessPoolExecutor(
         config.processes, mp_context=context, initializer=_Worker.start, initargs=(config.clean,)
     ) as pool:
         try:
-            yield from ordered_map(pool.submit, _Worker.clean, chunks, ahead=ahead)
+            submitted = (pool.submit(_Worker.clean, chunk) for chunk in chunks)
+            for future in taken_ahead(submitted, AHEAD * config.processes):
+                yield future.result()
         except BrokenProcessPool as error:
             raise DataError(
                 "a cleaning process was killed (is the memory full?); try again with --set"
                 " processes=1"
             ) from error
-
-
-def ordered_map(
-    submit: Callable[..., Future[CleanBlock]],
-    function: Callable[[Chunk], CleanBlock],
-    items: Iterable[Chunk],
-    *,
-    ahead: int,
-) -> Iterator[CleanBlock]:
-    """``pool.map`` that reads at most ``ahead`` items beyond the one it yields, in their order."""
-    # ProcessPoolExecutor.map reads all items before it yields anything.
-    waiting: deque[Future[CleanBlock]] = deque()
-    for item in items:
-        waiting.append(submit(function, item))
-        if len(waiting) == ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
 
 
 def _words(

@@ -12,7 +12,7 @@ from interlingua.errors import DataError
 from interlingua.files import open_text_writer
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import Stages
-from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.shards import Fate, Shard, total
 from interlingua.prepare.sources import ENGLISH, LanguagePair
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ def write_store(
 
     tokens: Counter[str] = Counter()
     chosen = [shard for shard in shards if shard.count(fate)]
-    stage = progress.stage(
-        f"tokenizing {path.name}", total=sum(shard.count(fate) for shard in chosen), unit="tokens"
-    )
+    stage = progress.stage(f"tokenizing {path.name}", total=total(chosen, fate), unit="tokens")
     with TokenStoreWriter(
         path,
         vocabulary_size=vocabulary.size,
@@ -105,11 +103,11 @@ def check_not_empty(shards: list[Shard]) -> None:
     Raises:
         DataError: no pair is left to train on, with the rules that took them.
     """
-    if any(shard.count(Fate.train) for shard in shards):
+    if total(shards, Fate.train):
         return
     lost = []
     for fate in Fate:
-        if count := sum(shard.count(fate) for shard in shards):
+        if count := total(shards, fate):
             lost.append(f"{fate.name} {count:,}")
     found = ", ".join(lost) or "cleaning left nothing"
     raise DataError(f"no pair is left to train on ({found}); add sources or relax the rules")

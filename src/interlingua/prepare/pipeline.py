@@ -32,7 +32,7 @@ from interlingua.prepare.output import check_not_empty, write_store, write_texts
 from interlingua.prepare.progress import stage_bars
 from interlingua.prepare.prompt import with_prompt
 from interlingua.prepare.selection import select
-from interlingua.prepare.shards import DROPPED, Fate, Shard
+from interlingua.prepare.shards import DROPPED, Fate, Shard, total
 from interlingua.prepare.sources import check_sources
 from interlingua.prepare.vocabulary import make_vocabulary
 
@@ -167,10 +167,13 @@ def _source_record(
         read=counts.read.total(),
         skipped=dict(counts.skipped),
         dropped=dict(_lost(own, [counts])),
-        train=sum(shard.count(Fate.train) for shard in own),
-        valid=sum(shard.count(Fate.valid) for shard in own),
-        heldout=sum(shard.count(Fate.heldout) for shard in own),
+        **_kept(own),
     )
+
+
+def _kept(shards: list[Shard]) -> dict[str, int]:
+    """Pairs that are in one of the corpus's three sets, by the names of their records."""
+    return {fate.name: total(shards, fate) for fate in (Fate.train, Fate.valid, Fate.heldout)}
 
 
 def _language_pair_records(
@@ -187,10 +190,8 @@ def _language_pair_records(
             LanguagePairRecord(
                 source=language_pair[0],
                 target=language_pair[1],
-                train=sum(shard.count(Fate.train) for shard in own),
-                valid=sum(shard.count(Fate.valid) for shard in own),
-                heldout=sum(shard.count(Fate.heldout) for shard in own),
                 dropped=dict(lost),
+                **_kept(own),
             )
         )
     return tuple(records)

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
 from jaxtyping import Bool, UInt64
 from numpy import ndarray
 
 from interlingua.corpus.dedup import ExactDeduplicator
-from interlingua.corpus.keys import splitmix64
+from interlingua.corpus.keys import language_value, splitmix64
 from interlingua.corpus.sampling import quotas
 from interlingua.prepare.shards import Fate, Shard
 
@@ -87,8 +86,7 @@ def _first_occurrences(shards: list[Shard], folder: Path) -> list[tuple[ndarray,
 
 def _keys(keys: UInt64[ndarray, " n"], language: str) -> UInt64[ndarray, " n"]:
     """The texts' keys, of which the same text has another one in each language."""
-    language_key = splitmix64(np.array([crc32(language.encode())], np.uint64))
-    mixed: UInt64[ndarray, " n"] = keys ^ language_key
+    mixed: UInt64[ndarray, " n"] = keys ^ language_value(language)
     return mixed
 
 

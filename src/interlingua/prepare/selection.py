@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, UInt64
+from jaxtyping import UInt64
 from numpy import ndarray
 
 from interlingua.corpus.decontaminate import EvaluationKeys
 from interlingua.corpus.dedup import ExactDeduplicator
 from interlingua.corpus.keys import combine_keys, splitmix64
+from interlingua.corpus.near_duplicates import NearDuplicates
 from interlingua.prepare.config import PrepareConfig, SourceConfig
 from interlingua.prepare.progress import Stages
-from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.shards import Fate, Shard, total
 from interlingua.prepare.splitting import split
 
 
@@ -52,13 +53,11 @@ def select(
     seen = ExactDeduplicator(folder / "exact")
     for shard in shards:
         shard.fates = np.zeros(shard.rows, np.uint8)
-        drop(shard, ~seen.first_seen(_pair_keys(shard)), Fate.duplicate)
+        shard.drop(~seen.first_seen(_pair_keys(shard)), Fate.duplicate)
         stage.count(shard.rows)
         stage.advance()
     stage.done()
     if config.deduplicate.near:
-        from interlingua.prepare.near_duplicates import drop_near_duplicates
-
         drop_near_duplicates(shards, config.deduplicate.threshold, folder / "near", progress)
     decontaminated = _decontaminate(shards, config, progress)
     if config.long_pairs == "drop":
@@ -69,18 +68,42 @@ def select(
         for source_index, group in groupby(of_pair, key=lambda shard: shard.source_index):
             own = list(group)
             _limit(own, config.sources[source_index], config.seed, earlier)
-            earlier += _training_rows(own)
+            earlier += total(own, Fate.train)
     split(shards, config, progress)
     return decontaminated
 
 
-def drop(shard: Shard, rows: Bool[ndarray, " rows"], fate: Fate) -> None:
-    """Gives the marked rows a fate, unless an earlier rule has."""
-    shard.fates[rows & (shard.fates == Fate.train)] = fate
-
-
 def _pair_keys(shard: Shard) -> UInt64[ndarray, " rows"]:
     return combine_keys(shard.source_keys, shard.target_keys, *shard.language_pair)
+
+
+def drop_near_duplicates(
+    shards: list[Shard], threshold: float, folder: Path, progress: Stages
+) -> None:
+    """Gives ``Fate.near_duplicate`` to the later one of each two near-duplicate pairs.
+
+    Args:
+        shards: in order of preference, exact duplicates already dropped.
+        threshold: Jaccard index of character shingles, 0 to 1.
+        folder: for the index.
+        progress: called after every shard.
+    """
+    stage = progress.stage("near duplicates", total=len(shards), unit="pairs")
+    with NearDuplicates(folder, threshold=threshold) as index:
+        for shard in shards:
+            for sources, targets in shard.blocks(shard.fates == Fate.train):
+                pairs = zip(sources, targets, strict=True)
+                index.add([f"{source}\n{target}" for source, target in pairs])
+                stage.count(len(sources))
+            stage.advance()
+        found = index.duplicates()
+    # The index numbers the training rows of all shards through; ``first`` is a shard's first one.
+    first = 0
+    for shard in shards:
+        rows = np.flatnonzero(shard.fates == Fate.train)
+        shard.fates[rows[found[first : first + len(rows)]]] = Fate.near_duplicate
+        first += len(rows)
+    stage.done()
 
 
 def _decontaminate(shards: list[Shard], config: PrepareConfig, progress: Stages) -> Decontaminated:
@@ -136,17 +159,13 @@ def _limit(shards: list[Shard], source: SourceConfig, seed: int, earlier: int) -
     by_score = source.max_pairs_by == "score"
     if source.only_missing and earlier:
         _keep_first(shards, 0, Fate.in_earlier_source, seed)
-    weighted = round(source.weight * _training_rows(shards))
+    weighted = round(source.weight * total(shards, Fate.train))
     _keep_first(shards, weighted, Fate.over_weight, seed)
     if source.max_pairs:
         _keep_first(shards, source.max_pairs, Fate.over_max_pairs, seed, by_score=by_score)
     if source.fill_to:
         lacking = max(0, source.fill_to - earlier)
         _keep_first(shards, lacking, Fate.over_fill_to, seed, by_score=by_score)
-
-
-def _training_rows(shards: list[Shard]) -> int:
-    return sum(shard.count(Fate.train) for shard in shards)
 
 
 def _keep_first(

@@ -7,7 +7,7 @@ grows, so that a stage reads what it needs: the keys, 8 bytes a side, without th
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from itertools import compress, islice
 from pathlib import Path
@@ -113,6 +113,10 @@ class Shard:
         """Rows of a fate."""
         return int(np.count_nonzero(self.fates == fate))
 
+    def drop(self, rows: Bool[ndarray, " rows"], fate: Fate) -> None:
+        """Gives the marked rows a fate, unless an earlier rule has."""
+        self.fates[rows & (self.fates == Fate.train)] = fate
+
     def blocks(self, mask: Bool[ndarray, " rows"]) -> Iterator[tuple[list[str], list[str]]]:
         """Streams the marked rows as lists of sources and of targets."""
         with self._path("tsv").open(encoding="utf-8", newline="\n") as file:
@@ -128,3 +132,8 @@ class Shard:
 
     def _path(self, kind: str) -> Path:
         return self.folder / f"{self.number:06d}.{kind}"
+
+
+def total(shards: Iterable[Shard], fate: Fate) -> int:
+    """Rows of a fate in all of the shards."""
+    return sum(shard.count(fate) for shard in shards)

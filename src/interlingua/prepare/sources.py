@@ -12,6 +12,7 @@ from pathlib import Path
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.manifest import SourceFile
+from interlingua.corpus.moses import moses_files
 from interlingua.errors import DataError
 from interlingua.files import sha256_file
 from interlingua.prepare.config import PrepareConfig, SourceConfig
@@ -64,7 +65,9 @@ def find_files(source: SourceConfig) -> list[str]:
         if not matches:
             raise DataError("no file matches; check the path", path=path)
         for match in matches:
-            found[_identity(match, source)] = None
+            # A glob finds both files of a Moses pair, which get one name.
+            paths = _moses_paths(match, source)
+            found[",".join(map(str, paths)) or match] = None
     return list(found)
 
 
@@ -89,25 +92,14 @@ def check_sources(config: PrepareConfig) -> None:
     """
     for source in config.sources:
         for path in find_files(source):
-            if not path.startswith("hf:") and not Path(path).is_fifo():
-                _check_file(path, source, config.on_error)
+            if path.startswith("hf:") or Path(path).is_fifo():
+                continue
+            first = next(_pairs(path, source, BadLines(config.on_error)), None)
+            if first is not None and first.score is None and source.needs_scores:
+                raise DataError(NO_SCORE, path=path)
     for folder in config.decontaminate:
         if not folder.exists():
             raise DataError("no such evaluation folder; check the path", path=folder)
-
-
-def _check_file(path: str, source: SourceConfig, on_error: str) -> None:
-    languages = source.languages or (None, None)
-    pairs = read_pairs(
-        path,
-        format=source.format,
-        source_language=languages[0],
-        target_language=languages[1],
-        bad=BadLines(on_error),
-    )
-    first = next(pairs, None)
-    if first is not None and first.score is None and source.needs_scores:
-        raise DataError(NO_SCORE, path=path)
 
 
 def read_chunks(
@@ -132,17 +124,9 @@ def read_chunks(
             ``"other language"``.
         bad: what becomes of lines that can't be read; by default the first one stops.
     """
-    languages = source.languages or (None, None)
     open_chunks: dict[LanguagePair, Chunk] = {}
     bad = bad or BadLines()
-    stream = read_pairs(
-        path,
-        format=source.format,
-        source_language=languages[0],
-        target_language=languages[1],
-        skipped=skipped,
-        bad=bad,
-    )
+    stream = _pairs(path, source, bad, skipped)
     for source_text, target_text, source_language, target_language, score in stream:
         if is_turned(source_language, target_language):
             source_text, target_text = target_text, source_text
@@ -182,22 +166,32 @@ def is_turned(source_language: str, target_language: str) -> bool:
     return source_language == ENGLISH or source_language > target_language
 
 
-def _identity(path: str, source: SourceConfig) -> str:
-    """One text for all names of the same data: a glob finds both files of a Moses pair."""
-    if (source.format or guess_format(path)) != "moses":
-        return path
-    from interlingua.corpus.moses import moses_files
+def _pairs(
+    path: str, source: SourceConfig, bad: BadLines, skipped: Counter[str] | None = None
+) -> Iterator[TextPair]:
+    languages = source.languages or (None, None)
+    return read_pairs(
+        path,
+        format=source.format,
+        source_language=languages[0],
+        target_language=languages[1],
+        skipped=skipped,
+        bad=bad,
+    )
 
-    return ",".join(map(str, moses_files(path, *(source.languages or (None, None))).paths))
+
+def _moses_paths(path: str, source: SourceConfig) -> tuple[Path, ...]:
+    """The two files of a Moses pair; none for other formats."""
+    if (source.format or guess_format(path)) != "moses":
+        return ()
+    return moses_files(path, *(source.languages or (None, None))).paths
 
 
 def _files_of(path: str, source: SourceConfig) -> list[Path]:
     if path.startswith("hf:"):
         return []
-    if (source.format or guess_format(path)) == "moses":
-        from interlingua.corpus.moses import moses_files
-
-        return list(moses_files(path, *(source.languages or (None, None))).paths)
+    if paths := _moses_paths(path, source):
+        return list(paths)
     if Path(path).is_dir():
         return sorted(file for file in Path(path).rglob("*") if file.is_file())
     return [Path(path)]

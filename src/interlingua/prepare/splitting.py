@@ -19,7 +19,7 @@ from interlingua.corpus.keys import splitmix64
 from interlingua.corpus.splits import hold_out
 from interlingua.prepare.config import PrepareConfig, SplitConfig
 from interlingua.prepare.progress import Stages
-from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.shards import Fate, Shard, total
 from interlingua.prepare.sources import ENGLISH
 
 CANDIDATES = 100_000
@@ -67,7 +67,7 @@ def split(shards: list[Shard], config: PrepareConfig, progress: Stages) -> None:
         stage.advance()
     for shard in shards:
         shares = is_in(set_keys, shard.source_keys) | is_in(set_keys, shard.target_keys)
-        shard.fates[shares & (shard.fates == Fate.train)] = Fate.in_heldout_or_valid
+        shard.drop(shares, Fate.in_heldout_or_valid)
         stage.advance()
     stage.done()
 
@@ -89,7 +89,7 @@ def _draw(
         if settings.english_only and ENGLISH not in language_pair:
             continue
         own = list(members)
-        share = _share(sum(shard.count(Fate.train) for shard in own), number, settings.max_share)
+        share = _share(total(own, Fate.train), number, settings.max_share)
         for shard in own:
             allowed = config.sources[shard.source_index].heldout
             words = settings.min_words
@@ -106,7 +106,7 @@ def _draw(
         max_share=settings.max_share,
         eligible=np.concatenate([part.eligible for part in parts]),
         seed=seed,
-    ).held_out
+    )
     ends = np.cumsum([len(part.rows) for part in parts])
     return list(zip(parts, np.split(chosen, ends[:-1]), strict=True))
 

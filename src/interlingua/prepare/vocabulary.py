@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from interlingua.corpus.manifest import TRIMMED_FOLDER
 from interlingua.prepare.config import PrepareConfig
 from interlingua.prepare.progress import StageBar, Stages
 from interlingua.prepare.sampling import balanced_sentences
-from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.shards import Fate, Shard, total
 
 if TYPE_CHECKING:
     from interlingua.encoder.vocabulary import Vocabulary
@@ -66,7 +67,7 @@ def _trimmed(
 
     encoder = Encoder.load(config.vocabulary.path)
     # Both sides of all pairs that are stored as tokens.
-    rows = sum(shard.count(fate) for shard in shards for fate in (Fate.train, Fate.valid))
+    rows = total(shards, Fate.train) + total(shards, Fate.valid)
     stage = progress.stage("vocabulary", total=2 * rows, unit="pieces")
     if config.vocabulary.max_size is None:
         used = _all_ids(shards, config, encoder.vocabulary, stage)
@@ -143,15 +144,10 @@ def _log_lost_tokens(counts: Mapping[str, Any], kept: set[int]) -> None:
 def _prompted(shards: list[Shard], config: PrepareConfig) -> Iterator[tuple[str, list[str]]]:
     """Language and texts of each block, with the prompt in front."""
     prompt = config.prompt or ""
-    for shard in shards:
-        for language, texts in _texts(shard):
-            yield language, [prompt + text for text in texts]
-
-
-def _texts(shard: Shard) -> Iterator[tuple[str, list[str]]]:
-    for fate in (Fate.train, Fate.valid):
+    for shard, fate in product(shards, (Fate.train, Fate.valid)):
         for sides in shard.blocks(shard.fates == fate):
-            yield from zip(shard.language_pair, sides, strict=True)
+            for language, texts in zip(shard.language_pair, sides, strict=True):
+                yield language, [prompt + text for text in texts]
 
 
 def _trained(

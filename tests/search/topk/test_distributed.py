@@ -7,12 +7,12 @@ from interlingua.errors import DataError
 from interlingua.search.topk.bounds import Block, Frame
 from interlingua.search.topk.exact import mutual_topk
 from interlingua.search.topk.tiles import read_neighbors, search_tiles, tile_lists
-from interlingua.workers import Here
+from interlingua.workers import Workers
 from tests.search.topk.scanners import crowded
 from tests.search.topk.test_tiles import assert_same, small_plan
 
 
-class Dying(Here):
+class Dying(Workers):
     """Does some tasks and is then stopped.
 
     What it was given can't be written to, as it comes from afar.
@@ -35,7 +35,9 @@ class Dying(Here):
 def test_tasks_of_tiles_find_what_one_pass_finds(tmp_path):
     x, y = crowded(0, 120, 130, 16)
     plan, told = small_plan(x, y), []
-    search_tiles(x, y, plan, tmp_path / "a", workers=Here(), progress=lambda *at: told.append(at))
+    search_tiles(
+        x, y, plan, tmp_path / "a", workers=Workers(), progress=lambda *at: told.append(at)
+    )
     assert_same(read_neighbors(plan, tmp_path / "a"), mutual_topk(x, y, k=4))
     assert (told[0], told[-1], len(told)) == ((0, 120 * 130), (120 * 130, 120 * 130), 13)
 
@@ -70,4 +72,4 @@ def test_a_broken_vector_is_told_by_its_place(tmp_path):
     x, y = crowded(3, 120, 130, 16)
     y[77, 3] = np.nan
     with pytest.raises(DataError, match="vector 77 "):
-        search_tiles(x, y, small_plan(x, y), tmp_path / "a", workers=Here())
+        search_tiles(x, y, small_plan(x, y), tmp_path / "a", workers=Workers())
