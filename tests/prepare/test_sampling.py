@@ -1,20 +1,11 @@
 from collections import Counter
 
-import numpy as np
 import pytest
 
-from interlingua.corpus.keys import text_keys
 from interlingua.prepare.sampling import balanced_sentences
-from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.shards import Fate
 
-
-def shard_of(folder, number, pair, rows):
-    shard = Shard(folder, number, 0, pair)
-    sources, targets = zip(*rows, strict=True)
-    text = "".join(f"{a}\t{b}\n" for a, b in rows).encode()
-    shard.append(text, text_keys(sources), text_keys(targets), np.zeros(len(rows), np.uint8))
-    shard.fates = np.zeros(len(rows), np.uint8)
-    return shard
+from .conftest import shard_of
 
 
 @pytest.fixture
@@ -23,8 +14,8 @@ def shards(tmp_path):
     czech = [(f"věta {i}", f"sentence {i}") for i in range(200)]
     german = [(f"Satz {i}", f"sentence {i + 100}") for i in range(4000)]
     return [
-        shard_of(tmp_path, 0, ("ces_Latn", "eng_Latn"), czech),
-        shard_of(tmp_path, 1, ("deu_Latn", "eng_Latn"), german),
+        shard_of(tmp_path, 0, czech, pair=("ces_Latn", "eng_Latn")),
+        shard_of(tmp_path, 1, german),
     ]
 
 
@@ -48,9 +39,7 @@ def test_every_sentence_once_where_all_are_wanted(tmp_path, shards):
 
 
 def test_a_text_counts_in_each_of_its_languages(tmp_path):
-    shard = shard_of(
-        tmp_path, 0, ("deu_Latn", "eng_Latn"), [("Paris", "Paris"), ("Paris!", "Rome")]
-    )
+    shard = shard_of(tmp_path, 0, [("Paris", "Paris"), ("Paris!", "Rome")])
     assert sorted(drawn([shard], tmp_path)) == [
         ("deu_Latn", "Paris"),
         ("eng_Latn", "Paris"),

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from interlingua.corpus.bad_lines import BadLines
+from interlingua.corpus.near_duplicates import NearDuplicates
+from interlingua.errors import DataError
 from interlingua.prepare.config import (
     DeduplicateConfig,
     SourceConfig,
@@ -12,27 +14,23 @@ from interlingua.prepare.config import (
 )
 from interlingua.prepare.ingest import ingest
 from interlingua.prepare.progress import Stages
-from interlingua.prepare.selection import select
+from interlingua.prepare.selection import drop_near_duplicates, select
 from interlingua.prepare.shards import Fate, Shard
 
-from .conftest import config_for, sentences, write_tsv
+from .conftest import config_for, sentences, shard_of, write_tsv
 
 
 def selected(tmp_path, config):
     """The rows of each fate as a list of (source, target), and what decontamination found."""
     folder = tmp_path / "work"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     shards, _ = ingest(config, folder, Stages(), BadLines())
     decontaminated = select(shards, config, folder, Stages())
-    rows = {
-        fate.name: [
-            row
-            for s in shards
-            for block in s.blocks(s.fates == fate)
-            for row in zip(*block, strict=True)
-        ]
-        for fate in Fate
-    }
+    rows = {fate.name: [] for fate in Fate}
+    for shard in shards:
+        for fate in Fate:
+            for block in shard.blocks(shard.fates == fate):
+                rows[fate.name] += zip(*block, strict=True)
     return rows, decontaminated
 
 
@@ -57,12 +55,9 @@ def test_exact_duplicates_go_whatever_the_case_and_the_direction(tmp_path):
 
 def scored(tmp_path, count=40):
     rows = sentences(count)
-    lines = [
-        f"{(7 * n) % count}\t{german}\t{english}\n" for n, (english, german, _) in enumerate(rows)
-    ]
-    path = tmp_path / "de-en.news.tsv"
-    path.write_text("".join(lines), encoding="utf-8")
-    return path, {(german, english): (7 * n) % count for n, (english, german, _) in enumerate(rows)}
+    score_of = {(row[1], row[0]): (7 * n) % count for n, row in enumerate(rows)}
+    path = write_tsv(tmp_path / "de-en.news.tsv", [(n, *pair) for pair, n in score_of.items()])
+    return path, score_of
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.5])
@@ -80,17 +75,12 @@ def test_max_pairs_keeps_the_best_scored(tmp_path, weight):
 
 
 def test_equal_scores_are_drawn_by_the_seed(tmp_path):
-    path, _ = scored(tmp_path)
-    path.write_text(
-        "".join(
-            "1" + line[line.index("\t") :] for line in path.read_text().splitlines(keepends=True)
-        )
-    )
+    path, score_of = scored(tmp_path)
+    write_tsv(path, [(1, *pair) for pair in score_of])
     source = SourceConfig(paths=(path,), max_pairs=5, max_pairs_by="score")
     drawn = []
     for seed in (0, 0, 1):
         folder = tmp_path / f"run{len(drawn)}"
-        folder.mkdir()
         config = config_for(tmp_path, tmp_path, sources=(source,), seed=seed, **no_split())
         drawn.append(selected(folder, config)[0]["train"])
     assert drawn[0] == drawn[1] != drawn[2]
@@ -102,20 +92,14 @@ def two_sources(tmp_path, first, **second):
     French in the second only.
     """
     rows = sentences(30)
-    paths = [
-        tmp_path / "de-en.human.tsv",
-        tmp_path / "de-en.mined.tsv",
-        tmp_path / "en-fr.mined.tsv",
-    ]
-    write_tsv(paths[0], [(german, english) for english, german, _ in rows[:first]])
-    paths[1].write_text(
-        "".join(f"{n}\t{row[1]}\t{row[0]}\n" for n, row in enumerate(rows)), encoding="utf-8"
+    path = write_tsv(tmp_path / "de-en.human.tsv", [(row[1], row[0]) for row in rows[:first]])
+    human = SourceConfig(paths=(path,), name="human")
+    scored = list(enumerate(rows))
+    paths = (
+        write_tsv(tmp_path / "de-en.mined.tsv", [(n, row[1], row[0]) for n, row in scored]),
+        write_tsv(tmp_path / "en-fr.mined.tsv", [(n, row[0], row[2]) for n, row in scored]),
     )
-    paths[2].write_text(
-        "".join(f"{n}\t{row[0]}\t{row[2]}\n" for n, row in enumerate(rows)), encoding="utf-8"
-    )
-    human = SourceConfig(paths=(paths[0],), name="human")
-    mined = SourceConfig(paths=tuple(paths[1:]), name="mined", **second)
+    mined = SourceConfig(paths=paths, name="mined", **second)
     return config_for(tmp_path, tmp_path, sources=(human, mined), **no_split()), rows
 
 
@@ -154,20 +138,16 @@ def test_only_missing_is_for_pairs_without_others(tmp_path):
 
 
 def test_near_duplicates_go_where_asked(tmp_path):
-    german, english = (
-        "der alte Mann ging langsam über die lange Brücke nach Hause",
-        "the old man walked home over the long bridge",
-    )
+    german = "der alte Mann ging langsam über die lange Brücke nach Hause"
+    english = "the old man walked home over the long bridge"
     write_tsv(
         tmp_path / "de-en.news.tsv",
         [(german, english), (german + " heim", english), ("ganz anderes", "another thing")],
     )
     write_tsv(tmp_path / "fr-en.talks.tsv", [("une autre chose", "another thing")])
     config = config_for(tmp_path, tmp_path, **no_split())
-    (tmp_path / "a").mkdir()
     assert selected(tmp_path / "a", config)[0]["near_duplicate"] == []
     near = dataclasses.replace(config, deduplicate=DeduplicateConfig(near=True, threshold=0.8))
-    (tmp_path / "b").mkdir()
     rows, _ = selected(tmp_path / "b", near)
     assert rows["near_duplicate"] == [(german + " heim", english)]
     assert len(rows["train"]) == 3
@@ -197,12 +177,7 @@ def test_weights_and_caps_are_per_language_pair_and_exact(tmp_path, corpus):
     rows, _ = selected(tmp_path, config_for(tmp_path, corpus, **no_split(sources=sources)))
     assert len(rows["train"]) == 150 + 40
     assert (len(rows["over_weight"]), len(rows["over_max_pairs"])) == (300, 110)
-    assert (
-        sum(
-            english.startswith("the") and german.endswith("en") for german, english in rows["train"]
-        )
-        == 150
-    )
+    assert sum(german.endswith("en") for german, _ in rows["train"]) == 150
 
 
 def test_no_sentence_of_a_split_is_in_training_on_either_side(tmp_path, corpus):
@@ -224,7 +199,6 @@ def test_the_seed_and_nothing_else_decides(tmp_path, corpus):
     config = config_for(tmp_path, corpus)
     runs = []
     for number, seed in enumerate((0, 0, 1)):
-        (tmp_path / str(number)).mkdir()
         runs.append(selected(tmp_path / str(number), dataclasses.replace(config, seed=seed))[0])
     assert runs[0] == runs[1]
     assert runs[0]["heldout"] != runs[2]["heldout"]
@@ -232,31 +206,21 @@ def test_the_seed_and_nothing_else_decides(tmp_path, corpus):
 
 def test_split_options(tmp_path):
     rows = [(german, english) for english, german, _ in sentences(60)]
-    write_tsv(
-        tmp_path / "de-en.news.tsv",
-        [*rows, *((f"Wort{chr(97 + i)}", f"word{chr(98 + i)}") for i in range(20))],
-    )
-    write_tsv(
-        tmp_path / "de-en.talks.tsv",
-        [(german, english) for english, german, _ in sentences(60, 1, " now")],
-    )
-    write_tsv(
-        tmp_path / "de-fr.talks.tsv", [(german, french) for _, german, french in sentences(60, 2)]
-    )
+    short = [(f"Wort{chr(97 + i)}", f"word{chr(98 + i)}") for i in range(20)]
+    write_tsv(tmp_path / "de-en.news.tsv", [*rows, *short])
+    write_tsv(tmp_path / "de-en.talks.tsv", [(row[1], row[0]) for row in sentences(60, 1, " now")])
+    write_tsv(tmp_path / "de-fr.talks.tsv", [(row[1], row[2]) for row in sentences(60, 2)])
     talks_too = config_for(
         tmp_path, tmp_path, heldout=SplitConfig(pairs=1000, short_pairs=3), validation=SplitConfig()
     )
-    (tmp_path / "a").mkdir()
     found = selected(tmp_path / "a", talks_too)[0]["heldout"]
-    assert (
-        sum(" " in english for _, english in found) == 28
-    )  # max_share of the 140 German-English pairs
+    # max_share of the 140 German-English pairs
+    assert sum(" " in english for _, english in found) == 28
     assert sum(" " not in english for _, english in found) == 3
     assert not any(french.endswith("eau") for _, french in found)
 
     sources = (talks_too.sources[0], dataclasses.replace(talks_too.sources[1], heldout=False))
     all_languages = SplitConfig(pairs=5, english_only=False)
-    (tmp_path / "b").mkdir()
     other = dataclasses.replace(talks_too, sources=sources, heldout=all_languages)
     found = selected(tmp_path / "b", other)[0]["heldout"]
     assert len(found) == 5
@@ -272,31 +236,22 @@ def test_an_earlier_rule_has_the_row():
 
 def test_an_empty_corpus_is_no_crash(tmp_path):
     assert select([], config_for(tmp_path, tmp_path), tmp_path, Stages()) == ({}, ())
-    with pytest.raises(Exception, match="no such evaluation"):
-        select(
-            [],
-            config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",)),
-            tmp_path,
-            Stages(),
-        )
+    absent = config_for(tmp_path, tmp_path, decontaminate=(tmp_path / "none",))
+    with pytest.raises(DataError, match="no such evaluation"):
+        select([], absent, tmp_path, Stages())
 
 
 def test_weights_hold_over_the_shards_of_a_source_together(tmp_path, corpus, monkeypatch):
     sources = (SourceConfig(paths=(corpus / "*.news.tsv",), weight=0.5, max_pairs=40),)
     config = config_for(tmp_path, corpus, **no_split(sources=sources))
-    (tmp_path / "a").mkdir()
     whole, _ = selected(tmp_path / "a", config)
     monkeypatch.setattr("interlingua.prepare.ingest.SHARD_ROWS", 100)
     monkeypatch.setattr("interlingua.prepare.sources.CHUNK_PAIRS", 50)
-    (tmp_path / "b").mkdir()
     parts, _ = selected(tmp_path / "b", config)
     assert len(list((tmp_path / "b" / "work").glob("*.tsv"))) == 3
     assert parts == whole
-    assert [len(parts[name]) for name in ("train", "over_weight", "over_max_pairs")] == [
-        40,
-        150,
-        110,
-    ]
+    names = ("train", "over_weight", "over_max_pairs")
+    assert [len(parts[name]) for name in names] == [40, 150, 110]
 
 
 def test_long_pairs_are_dropped_before_limits_count(tmp_path, word_vocabulary):
@@ -310,12 +265,45 @@ def test_long_pairs_are_dropped_before_limits_count(tmp_path, word_vocabulary):
     config = config_for(
         tmp_path, tmp_path, sources=(source,), vocabulary=vocabulary, max_tokens=9, **no_split()
     )
-    (tmp_path / "cut").mkdir()
     found = selected(tmp_path / "cut", config)[0]
     assert found["over_max_tokens"] == []
     assert long & {english for _, english in found["train"]}
-    (tmp_path / "drop").mkdir()
     found = selected(tmp_path / "drop", dataclasses.replace(config, long_pairs="drop"))[0]
     assert {english for _, english in found["over_max_tokens"]} == long
     assert len(found["train"]) == 8
     assert not long & {english for _, english in found["train"]}
+
+
+def test_the_later_pair_goes_across_shards_and_dropped_rows_count_for_nothing(tmp_path):
+    german = "der alte Mann ging langsam nach Hause"
+    english = "the old man walked home slowly that evening"
+    first = shard_of(tmp_path, 0, [("etwas anderes", "something else"), (german, english)])
+    near = [(german + "!", english + "s"), ("noch etwas", "yet another"), (german, english + "t")]
+    second = shard_of(tmp_path, 1, near)
+    second.fates[0] = Fate.duplicate
+    drop_near_duplicates([first, second], 0.8, tmp_path / "near", Stages())
+    assert first.fates.tolist() == [0, 0]
+    assert second.fates.tolist() == [Fate.duplicate, 0, Fate.near_duplicate]
+    assert list((tmp_path / "near").iterdir()) == []
+
+
+def test_one_equal_side_is_not_enough(tmp_path):
+    english = "the old man walked home slowly that evening"
+    rows = [
+        ("der alte Mann ging an jenem Abend langsam heim", english),
+        ("sehr gemächlich lief der Greis nach Hause", english),
+    ]
+    shard = shard_of(tmp_path, 0, rows)
+    drop_near_duplicates([shard], 0.8, tmp_path / "near", Stages())
+    assert shard.fates.tolist() == [0, 0]
+
+
+def test_an_error_leaves_no_index_behind(tmp_path, monkeypatch):
+    def broken(self, texts):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(NearDuplicates, "add", broken)
+    shard = shard_of(tmp_path, 0, [("ein Haus", "a house")])
+    with pytest.raises(OSError, match="No space left"):
+        drop_near_duplicates([shard], 0.8, tmp_path / "near", Stages())
+    assert list((tmp_path / "near").iterdir()) == []

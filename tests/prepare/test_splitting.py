@@ -4,46 +4,39 @@ import pytest
 from interlingua.prepare import splitting
 from interlingua.prepare.config import SplitConfig
 from interlingua.prepare.progress import Stages
-from interlingua.prepare.shards import Fate, Shard
+from interlingua.prepare.shards import Fate
 from interlingua.prepare.splitting import split
 
-from .conftest import config_for
+from .conftest import config_for, shard_of
 
 NONE = SplitConfig()
 
 
-def shard_of(
-    folder, number, sources, targets, *, pair=("deu_Latn", "eng_Latn"), words=None, source_index=0
-):
-    shard = Shard(folder, number, source_index, pair)
-    words = np.full(len(sources), 9, np.uint8) if words is None else np.array(words, np.uint8)
-    text = "".join(f"{a}\t{b}\n" for a, b in zip(sources, targets, strict=True)).encode()
-    shard.append(text, np.array(sources, np.uint64), np.array(targets, np.uint64), words)
-    shard.fates = np.zeros(len(sources), np.uint8)
-    return shard
+def numbered(folder, number, sources, targets, **options):
+    """A shard of which each text is its own key."""
+    keys = (list(sources), list(targets))
+    return shard_of(folder, number, list(zip(*keys, strict=True)), keys=keys, **options)
 
 
 def keys_of(shards, fate):
-    return {
-        int(key)
-        for s in shards
-        for keys in (s.source_keys, s.target_keys)
-        for key in keys[s.fates == fate]
-    }
+    keys = [side[s.fates == fate] for s in shards for side in (s.source_keys, s.target_keys)]
+    return set(np.concatenate(keys).tolist())
+
+
+def split_into(shards, folder, heldout, validation=NONE, **options):
+    split(
+        shards,
+        config_for(folder, folder, heldout=heldout, validation=validation, **options),
+        Stages(),
+    )
 
 
 def test_a_shared_sentence_on_the_other_side_of_another_language_pair_is_found(tmp_path):
-    german = shard_of(tmp_path, 0, range(1, 101), range(201, 301))
+    german = numbered(tmp_path, 0, range(1, 101), range(201, 301))
     # German is the target side here.
-    czech = shard_of(tmp_path, 1, range(401, 501), range(1, 101), pair=("ces_Latn", "deu_Latn"))
+    czech = numbered(tmp_path, 1, range(401, 501), range(1, 101), pair=("ces_Latn", "deu_Latn"))
     shards = [czech, german]
-    split(
-        shards,
-        config_for(
-            tmp_path, tmp_path, heldout=SplitConfig(pairs=5), validation=SplitConfig(pairs=3)
-        ),
-        Stages(),
-    )
+    split_into(shards, tmp_path, SplitConfig(pairs=5), SplitConfig(pairs=3))
     assert [german.count(fate) for fate in (Fate.heldout, Fate.valid, Fate.train)] == [5, 3, 92]
     assert [czech.count(fate) for fate in (Fate.in_heldout_or_valid, Fate.train)] == [8, 92]
     taken = keys_of(shards, Fate.heldout) | keys_of(shards, Fate.valid)
@@ -54,25 +47,18 @@ def test_a_shared_sentence_on_the_other_side_of_another_language_pair_is_found(t
 def test_rows_that_share_a_sentence_with_the_test_set_are_not_drawn_for_validation(tmp_path):
     # Ten English sentences with ten translations each: whichever one is held out takes all its rows
     # along.
-    shard = shard_of(tmp_path, 0, range(100, 200), [1 + i // 10 for i in range(100)])
+    shard = numbered(tmp_path, 0, range(100, 200), [1 + i // 10 for i in range(100)])
     settings = SplitConfig(pairs=4, max_share=0.9)
-    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=settings), Stages())
-    assert [
-        shard.count(fate)
-        for fate in (Fate.heldout, Fate.valid, Fate.in_heldout_or_valid, Fate.train)
-    ] == [
-        4,
-        4,
-        72,
-        20,
-    ]
+    split_into([shard], tmp_path, settings, settings)
+    fates = (Fate.heldout, Fate.valid, Fate.in_heldout_or_valid, Fate.train)
+    assert [shard.count(fate) for fate in fates] == [4, 4, 72, 20]
 
 
 @pytest.mark.parametrize(("max_share", "expected"), [(0.0, 0), (0.03, 3), (0.2, 20), (0.9, 30)])
 def test_max_share(tmp_path, max_share, expected):
-    shard = shard_of(tmp_path, 0, range(1, 101), range(201, 301))
+    shard = numbered(tmp_path, 0, range(1, 101), range(201, 301))
     settings = SplitConfig(pairs=30, max_share=max_share)
-    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=NONE), Stages())
+    split_into([shard], tmp_path, settings)
     assert shard.count(Fate.heldout) == expected
 
 
@@ -84,7 +70,7 @@ def test_a_large_language_pair_is_sampled_and_gives_the_same_choice(
     for number, candidates in enumerate((100_000, 50)):
         monkeypatch.setattr(splitting, "CANDIDATES", candidates)
         shards = [
-            shard_of(
+            numbered(
                 tmp_path,
                 2 * number + part,
                 range(first, first + 500),
@@ -93,11 +79,7 @@ def test_a_large_language_pair_is_sampled_and_gives_the_same_choice(
             for part, first in enumerate((1, 501))
         ]
         settings = SplitConfig(pairs=20, max_share=max_share)
-        split(
-            shards,
-            config_for(tmp_path, tmp_path, heldout=settings, validation=NONE, seed=3),
-            Stages(),
-        )
+        split_into(shards, tmp_path, settings, seed=3)
         chosen.append(keys_of(shards, Fate.heldout))
         assert len(chosen[-1]) == 40
     if max_share == 0.04:
@@ -105,9 +87,9 @@ def test_a_large_language_pair_is_sampled_and_gives_the_same_choice(
 
 
 def test_words_and_sources_decide_who_may_be_drawn(tmp_path):
-    shard = shard_of(tmp_path, 0, range(1, 101), range(201, 301), words=[2] * 50 + [5] * 50)
+    shard = numbered(tmp_path, 0, range(1, 101), range(201, 301), words=[2] * 50 + [5] * 50)
     settings = SplitConfig(pairs=5, short_pairs=3, min_words=3)
-    split([shard], config_for(tmp_path, tmp_path, heldout=settings, validation=NONE), Stages())
+    split_into([shard], tmp_path, settings)
     held_out = shard.fates == Fate.heldout
     assert (np.count_nonzero(held_out[:50]), np.count_nonzero(held_out[50:])) == (3, 5)
     config = config_for(tmp_path, tmp_path, heldout=SplitConfig(pairs=5), validation=NONE)
@@ -118,7 +100,7 @@ def test_words_and_sources_decide_who_may_be_drawn(tmp_path):
 
 
 def test_without_a_candidate_nothing_happens(tmp_path):
-    shard = shard_of(tmp_path, 0, [1, 2], [3, 4], pair=("deu_Latn", "fra_Latn"))
+    shard = numbered(tmp_path, 0, [1, 2], [3, 4], pair=("deu_Latn", "fra_Latn"))
     split([shard], config_for(tmp_path, tmp_path), Stages())
     assert shard.count(Fate.train) == 2
     split([], config_for(tmp_path, tmp_path), Stages())
