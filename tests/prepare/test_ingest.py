@@ -1,5 +1,4 @@
 import contextlib
-import dataclasses
 import os
 import signal
 import subprocess
@@ -24,27 +23,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_shards_hold_clean_text_its_keys_and_its_words(tmp_path):
-    write_tsv(
-        tmp_path / "de-en.a.tsv",
-        [
-            ("Ein  Haus", "a house"),
-            ("gleich", "gleich"),
-            ("", "x"),
-            ("Drei kleine Wörter", "words"),
-        ],
-    )
-    config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
+    broken = [("gleich", "gleich"), ("", "x")]
+    rows = [("Ein  Haus", "a house"), *broken, ("Drei kleine Wörter", "words")]
+    path = write_tsv(tmp_path / "de-en.a.tsv", rows)
+    config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(path,)),))
     (shard,), (counts,) = ingest(config, tmp_path, Stages(), BadLines())
-    assert list(shard.blocks(np.ones(2, bool))) == [
-        (["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])
-    ]
-    assert shard.source_keys.tolist() == text_keys(["Ein Haus", "Drei kleine Wörter"]).tolist()
-    assert shard.target_keys.tolist() == text_keys(["a house", "words"]).tolist()
+    sides = (["Ein Haus", "Drei kleine Wörter"], ["a house", "words"])
+    assert list(shard.blocks(np.ones(2, bool))) == [sides]
+    assert shard.source_keys.tolist() == text_keys(sides[0]).tolist()
+    assert shard.target_keys.tolist() == text_keys(sides[1]).tolist()
     assert shard.words.tolist() == [2, 1]
     pair = ("deu_Latn", "eng_Latn")
     assert counts.read == {pair: 4}
     assert counts.dropped == {pair: {"identical": 1, "empty": 1}}
-    assert counts.files[0].bytes == (tmp_path / "de-en.a.tsv").stat().st_size
+    assert counts.files[0].bytes == path.stat().st_size
 
 
 def test_two_processes_do_what_one_does(tmp_path, corpus):
@@ -52,21 +44,16 @@ def test_two_processes_do_what_one_does(tmp_path, corpus):
     for processes in (1, 2):
         folder = tmp_path / str(processes)
         folder.mkdir()
-        config = dataclasses.replace(config_for(tmp_path, corpus), processes=processes)
+        config = config_for(tmp_path, corpus, processes=processes)
         shards, counts = ingest(config, folder, Stages(), BadLines())
-        results.append(
-            (
-                [(shard.language_pair, shard.source_index, shard.rows) for shard in shards],
-                counts,
-                {path.name: path.read_bytes() for path in folder.iterdir()},
-            )
-        )
+        found = [(shard.language_pair, shard.source_index, shard.rows) for shard in shards]
+        results.append((found, counts, {path.name: path.read_bytes() for path in folder.iterdir()}))
     assert results[0] == results[1]
 
 
 def test_words_of_a_pair_without_english_are_those_of_the_longer_side(tmp_path):
-    write_tsv(tmp_path / "de-fr.a.tsv", [("Ein kleines Haus", "une maisonette")])
-    config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(tmp_path / "*.a.tsv",)),))
+    path = write_tsv(tmp_path / "de-fr.a.tsv", [("Ein kleines Haus", "une maisonette")])
+    config = config_for(tmp_path, tmp_path, sources=(SourceConfig(paths=(path,)),))
     assert ingest(config, tmp_path, Stages(), BadLines())[0][0].words.tolist() == [3]
 
 

@@ -22,14 +22,8 @@ def test_the_folder_and_its_manifest(tmp_path, corpus):
     config = config_for(tmp_path, corpus)
     manifest = prepare(config, show_progress=False)
     folder = config.output
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "heldout",
-        "manifest.json",
-        "train",
-        "valid",
-        "valid_text",
-        "vocabulary",
-    ]
+    names = "heldout manifest.json train valid valid_text vocabulary"
+    assert sorted(path.name for path in folder.iterdir()) == names.split()
     assert manifest == Manifest.load(folder)
     assert [
         (s.name, s.license, s.read, s.dropped, s.train, s.valid, s.heldout)
@@ -47,10 +41,8 @@ def test_the_folder_and_its_manifest(tmp_path, corpus):
     ]
     assert manifest.dropped == {"identical": 1}
     assert manifest.sources[1].files[0].sha256 == sha256_file(corpus / "en-fr.talks.tsv")
-    assert manifest.vocabulary == {
-        "size": 120,
-        "digest": Vocabulary.load(folder / "vocabulary").digest(),
-    }
+    digest = Vocabulary.load(folder / "vocabulary").digest()
+    assert manifest.vocabulary == {"size": 120, "digest": digest}
     store = TokenStore.open(folder / "train")
     assert store.counts == (270, 270)
     assert store.vocabulary_digest == manifest.vocabulary["digest"]
@@ -80,12 +72,15 @@ def test_lines_that_can_not_be_read_are_skipped_and_kept(tmp_path, corpus, caplo
     )
 
 
-def test_a_slip_in_the_last_source_costs_no_work(tmp_path, corpus, monkeypatch):
+def test_a_slip_in_the_last_source_or_the_vocabulary_costs_no_work(tmp_path, corpus, monkeypatch):
     monkeypatch.setattr("interlingua.prepare.pipeline.ingest", lambda *_: pytest.fail("reads"))
     config = config_for(tmp_path, corpus)
     sources = (*config.sources, SourceConfig(paths=(corpus / "absent.de-en.tsv",)))
     with pytest.raises(DataError, match=r"absent\.de-en\.tsv: no such file"):
         prepare(dataclasses.replace(config, sources=sources), show_progress=False)
+    vocabulary = VocabularyConfig(path=str(tmp_path / "absent"))
+    with pytest.raises(DataError, match="absent: no such"):
+        prepare(dataclasses.replace(config, vocabulary=vocabulary), show_progress=False)
 
 
 def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, corpus):
@@ -93,27 +88,18 @@ def test_held_out_pairs_are_drawn_from_what_the_least_score_leaves(tmp_path, cor
 
     None of them is held out, validated or trained on.
     """
-    rows = sentences(300, seed=4)
-    lines = []
-    for n, (english, german, _) in enumerate(rows):
-        lines.append(
-            f"1.2\t{german}\t{english}\n" if n % 2 else f"0.2\t{german} wrong\t{english}\n"
-        )
-    (corpus / "de-en.news.tsv").write_text("".join(lines), encoding="utf-8")
+    rows = []
+    for n, (english, german, _) in enumerate(sentences(300, seed=4)):
+        rows.append((1.2, german, english) if n % 2 else (0.2, f"{german} wrong", english))
+    write_tsv(corpus / "de-en.news.tsv", rows)
     config = config_for(tmp_path, corpus)
     source = dataclasses.replace(config.sources[0], min_score=1.0)
-    manifest = prepare(
-        dataclasses.replace(config, sources=(source, config.sources[1])), show_progress=False
-    )
-    assert (
-        manifest.sources[0].dropped["below_min_score"] == manifest.dropped["below_min_score"] == 150
-    )
+    scored = dataclasses.replace(config, sources=(source, config.sources[1]))
+    manifest = prepare(scored, show_progress=False)
     record = manifest.sources[0]
-    assert (
-        record.read
-        == 300
-        == 150 + record.train + record.valid + record.heldout + (sum(record.dropped.values()) - 150)
-    )
+    assert record.dropped["below_min_score"] == manifest.dropped["below_min_score"] == 150
+    kept = record.train + record.valid + record.heldout
+    assert record.read == 300 == kept + sum(record.dropped.values())
     for folder in ("heldout", "valid_text"):
         text = (config.output / folder / "deu-eng.tsv").read_text(encoding="utf-8")
         assert text
@@ -144,64 +130,35 @@ def test_a_source_without_pairs_is_named(tmp_path, corpus, caplog):
     ]
 
 
-def test_a_vocabulary_that_is_not_there_is_told_before_anything_is_read(
-    tmp_path, corpus, monkeypatch
-):
-    monkeypatch.setattr("interlingua.prepare.pipeline.ingest", lambda *_: pytest.fail("it read"))
-    config = config_for(
-        tmp_path, corpus, vocabulary=VocabularyConfig(path=str(tmp_path / "absent"))
-    )
-    with pytest.raises(DataError, match="absent: no such"):
-        prepare(config, show_progress=False)
-
-
 def test_every_pair_is_accounted_for(tmp_path, corpus):
     rows = [(german, english) for english, german, _ in sentences(50)]
-    write_tsv(
-        corpus / "de-en.x.talks.tsv", [*rows, ("zu lang " * 200, "short"), ("123", "456"), ("", "")]
-    )
+    broken = [("zu lang " * 200, "short"), ("123", "456"), ("", "")]
+    write_tsv(corpus / "de-en.x.talks.tsv", [*rows, *broken])
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "a.txt").write_text(rows[0][1])
     config = config_for(tmp_path, corpus, decontaminate=(tmp_path / "test",))
     capped = (config.sources[0], dataclasses.replace(config.sources[1], max_pairs=100, weight=0.5))
     manifest = prepare(dataclasses.replace(config, sources=capped), show_progress=False)
-    for record in manifest.sources:
-        assert (
-            record.read
-            == sum(record.dropped.values()) + record.train + record.valid + record.heldout
-        )
+    sources, pairs = manifest.sources, manifest.language_pairs
+    for record in sources:
+        kept = record.train + record.valid + record.heldout
+        assert record.read == kept + sum(record.dropped.values())
     for name in ("train", "valid", "heldout"):
-        assert sum(getattr(s, name) for s in manifest.sources) == sum(
-            getattr(p, name) for p in manifest.language_pairs
-        )
-    assert sum(sum(p.dropped.values()) for p in manifest.language_pairs) == sum(
-        manifest.dropped.values()
-    )
+        assert sum(getattr(s, name) for s in sources) == sum(getattr(p, name) for p in pairs)
+    assert sum(sum(p.dropped.values()) for p in pairs) == sum(manifest.dropped.values())
     assert manifest.dropped["duplicate"] == 50
     assert manifest.decontaminated == {"test": 2}
-    assert {
-        "too_long",
-        "no_letters",
-        "empty",
-        "over_weight",
-        "over_max_pairs",
-        "in_evaluation_set",
-    } <= set(manifest.dropped)
+    rules = "too_long no_letters empty over_weight over_max_pairs in_evaluation_set"
+    assert set(rules.split()) <= set(manifest.dropped)
 
 
 def test_the_same_config_gives_the_same_bytes(tmp_path, corpus):
     digests = []
     for number in (1, 2):
-        config = dataclasses.replace(
-            config_for(tmp_path, corpus), output=tmp_path / str(number), processes=number
-        )
+        config = config_for(tmp_path, corpus, output=tmp_path / str(number), processes=number)
         prepare(config, show_progress=False)
-        digests.append(
-            [
-                sha256_tree(config.output / name)
-                for name in ("train", "valid", "vocabulary", "heldout")
-            ]
-        )
+        names = ("train", "valid", "vocabulary", "heldout")
+        digests.append([sha256_tree(config.output / name) for name in names])
     assert digests[0] == digests[1]
 
 
@@ -243,20 +200,14 @@ def test_torch_is_not_needed():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_another_name_of_a_folder_has_the_same_lock(tmp_path, corpus):
+@pytest.mark.parametrize("name", ["prepared", "link"])
+def test_two_runs_do_not_make_one_folder_whatever_its_name(tmp_path, corpus, name):
     (tmp_path / "link").symlink_to(tmp_path / "prepared")
-    config = dataclasses.replace(config_for(tmp_path, corpus), output=tmp_path / "link")
-    lock = exclusive(tmp_path, name=".prepared.lock", remedy="x")
-    with lock, pytest.raises(ConfigError, match="link is in use"):
-        prepare(config, show_progress=False)
-
-
-def test_two_runs_do_not_make_one_folder(tmp_path, corpus):
-    config = config_for(tmp_path, corpus)
-    lock = exclusive(tmp_path, name=".prepared.lock", remedy="x")
+    config = config_for(tmp_path, corpus, output=tmp_path / name)
+    message = f"{name} is in use .*{os.getpid()} .* --output"
     with (
-        lock,
-        pytest.raises(ConfigError, match=f"prepared is in use .*{os.getpid()} .* --output"),
+        exclusive(tmp_path, name=".prepared.lock", remedy="x"),
+        pytest.raises(ConfigError, match=message),
     ):
         prepare(config, overwrite=True, show_progress=False)
     prepare(config, show_progress=False)

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from pathlib import Path
 
 import pytest
 
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
-from interlingua.prepare.config import PrepareConfig, SourceConfig, VocabularyConfig
+from interlingua.prepare.config import VocabularyConfig
 from interlingua.prepare.prompt import with_prompt
+
+from .conftest import config_for
 
 
 @pytest.fixture
@@ -26,11 +27,8 @@ def asked(word_vocabulary, tmp_path):
             )
             encoder.save(tmp_path / "model")
         path = "" if prompts is None else str(tmp_path / "model")
-        sources = (SourceConfig(paths=(Path("a.tsv"),)),)
         vocabulary = VocabularyConfig(path=path)
-        config = PrepareConfig(
-            output=tmp_path / "out", sources=sources, vocabulary=vocabulary, prompt=prompt
-        )
+        config = config_for(tmp_path, tmp_path, vocabulary=vocabulary, prompt=prompt)
         return with_prompt(config).prompt
 
     return ask

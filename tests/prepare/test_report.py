@@ -9,15 +9,18 @@ from interlingua.prepare.report import summary
 from .conftest import config_for, sentences, write_tsv
 
 
+def prepared(folder, corpus, exam):
+    """The manifest of a corpus without the sentences of an exam."""
+    (folder / "exam").mkdir()
+    for name, text in (("exam.txt", exam), ("README.md", "no text"), ("vectors.npy", "no text")):
+        (folder / "exam" / name).write_text(text)
+    config = config_for(folder, corpus, decontaminate=(folder / "exam",))
+    return prepare(config, show_progress=False)
+
+
 def test_tables_name_sources_rules_and_totals(tmp_path, corpus):
     write_tsv(corpus / "de-en.x.news.tsv", [("gleich", "gleich")])
-    (tmp_path / "exam").mkdir()
-    (tmp_path / "exam" / "exam.txt").write_text("no such sentence")
-    for name in ("README.md", "vectors.npy"):
-        (tmp_path / "exam" / name).write_text("no text of the exam")
-    manifest = prepare(
-        config_for(tmp_path, corpus, decontaminate=(tmp_path / "exam",)), show_progress=False
-    )
+    manifest = prepared(tmp_path, corpus, "no such sentence")
     console = Console(file=io.StringIO(), width=120)
     for table in summary(manifest):
         console.print(table)
@@ -31,13 +34,8 @@ def test_tables_name_sources_rules_and_totals(tmp_path, corpus):
 
 
 def test_what_is_in_evaluation_sets_stands_below_its_rule(tmp_path, corpus):
-    rows = sentences(50)
     write_tsv(corpus / "de-en.x.news.tsv", [("gleich", "gleich")] * 70)
-    (tmp_path / "exam").mkdir()
-    (tmp_path / "exam" / "exam.txt").write_text("\n".join(english for english, _, _ in rows[:3]))
-    manifest = prepare(
-        config_for(tmp_path, corpus, decontaminate=(tmp_path / "exam",)), show_progress=False
-    )
+    manifest = prepared(tmp_path, corpus, "\n".join(row[0] for row in sentences(3)))
     assert min(manifest.dropped, key=manifest.dropped.get) == "in_evaluation_set"
     manifest = dataclasses.replace(manifest, dropped=manifest.dropped | {"empty": 1})
     rules = next(table for table in summary(manifest) if table.title.startswith("Dropped"))

@@ -8,7 +8,7 @@ from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, write_pairs
 from interlingua.errors import DataError
 from interlingua.prepare import sources
-from interlingua.prepare.config import PrepareConfig, SourceConfig
+from interlingua.prepare.config import SourceConfig
 from interlingua.prepare.sources import (
     Chunk,
     check_sources,
@@ -18,13 +18,14 @@ from interlingua.prepare.sources import (
     read_chunks,
 )
 
+from .conftest import config_for
+
 
 def test_globs_are_expanded_and_sorted(tmp_path):
     for name in ("b.de-en.tsv", "a.de-en.tsv", "c.txt"):
         (tmp_path / name).write_text("")
-    found = find_files(
-        SourceConfig(paths=(tmp_path / "*.tsv", tmp_path / "a.de-en.tsv", tmp_path / "none.tsv"))
-    )
+    paths = (tmp_path / "*.tsv", tmp_path / "a.de-en.tsv", tmp_path / "none.tsv")
+    found = find_files(SourceConfig(paths=paths))
     assert [Path(path).name for path in found] == ["a.de-en.tsv", "b.de-en.tsv", "none.tsv"]
     with pytest.raises(DataError, match="no file matches"):
         find_files(SourceConfig(paths=(tmp_path / "*.zip",)))
@@ -44,14 +45,9 @@ def test_a_moses_pair_is_found_once(tmp_path):
 @pytest.mark.parametrize("name", ["x.csv", "x.xlsx"])
 def test_spreadsheets_are_read(tmp_path, name):
     write_pairs([TextPair("one", "eins", "eng_Latn", "deu_Latn")], tmp_path / name)
-    (chunk,) = read_chunks(
-        str(tmp_path / name), SourceConfig(paths=(tmp_path / name,)), 0, skipped=Counter()
-    )
-    assert (chunk.language_pair, chunk.sources, chunk.targets) == (
-        ("deu_Latn", "eng_Latn"),
-        ["eins"],
-        ["one"],
-    )
+    source = SourceConfig(paths=(tmp_path / name,))
+    (chunk,) = read_chunks(str(tmp_path / name), source, 0, skipped=Counter())
+    assert chunk == Chunk(0, ("deu_Latn", "eng_Latn"), ["eins"], ["one"], [None])
 
 
 def test_pairs_below_the_least_score_are_counted(tmp_path):
@@ -59,12 +55,8 @@ def test_pairs_below_the_least_score_are_counted(tmp_path):
     path.write_text("1.05\ta\tb\n1.04\tc\td\n1.0399\te\tf\n", encoding="utf-8")
     source = SourceConfig(paths=(path,), min_score=1.04)
     (chunk,) = read_chunks(str(path), source, 0, skipped=Counter())
-    assert (chunk.sources, chunk.scores, chunk.below, chunk.read) == (
-        ["a", "c"],
-        [1.05, 1.04],
-        1,
-        3,
-    )
+    assert (chunk.sources, chunk.scores) == (["a", "c"], [1.05, 1.04])
+    assert (chunk.below, chunk.read) == (1, 3)
 
 
 def test_a_pair_without_a_score_is_refused_where_scores_decide(tmp_path):
@@ -94,15 +86,12 @@ def test_every_source_is_looked_at_before_any_work(tmp_path, monkeypatch, last, 
     for name in ("good.de-en.tsv", "news.tsv"):
         (tmp_path / name).write_text("a\tb\n")
     good = SourceConfig(paths=(Path("good.de-en.tsv"), Path("hf:never/asked:de-en")))
-    check_sources(PrepareConfig(output=tmp_path / "out", sources=(good,)))
+    check_sources(config_for(tmp_path, tmp_path, sources=(good,)))
     with pytest.raises(DataError, match=message):
-        check_sources(PrepareConfig(output=tmp_path / "out", sources=(good, SourceConfig(**last))))
+        check_sources(config_for(tmp_path, tmp_path, sources=(good, SourceConfig(**last))))
+    absent = config_for(tmp_path, tmp_path, sources=(good,), decontaminate=(Path("nowhere"),))
     with pytest.raises(DataError, match="no such evaluation"):
-        check_sources(
-            PrepareConfig(
-                output=tmp_path / "out", sources=(good,), decontaminate=(Path("nowhere"),)
-            )
-        )
+        check_sources(absent)
 
 
 def test_describe_a_folder_and_a_hub_name(tmp_path):
@@ -130,24 +119,16 @@ def test_english_is_always_the_target(pair, turned):
 def test_chunks_are_turned_split_and_filtered(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "CHUNK_PAIRS", 2)
     path = tmp_path / "x.jsonl"
-    path.write_text(
-        "".join(
-            f'{{"translation": {{"{a}": "{a}{i}", "{b}": "{b}{i}"}}}}\n'
-            for i in range(3)
-            for a, b in (("en", "de"), ("fr", "de"), ("it", "en"))
-        )
-    )
+    lines = [
+        f'{{"translation": {{"{a}": "{a}{i}", "{b}": "{b}{i}"}}}}\n'
+        for i in range(3)
+        for a, b in (("en", "de"), ("fr", "de"), ("it", "en"))
+    ]
+    path.write_text("".join(lines))
     skipped = Counter()
     source = SourceConfig(paths=(path,))
-    chunks = list(
-        read_chunks(
-            str(path),
-            source,
-            0,
-            skipped=skipped,
-            wanted=frozenset({"eng_Latn", "deu_Latn", "fra_Latn"}),
-        )
-    )
+    wanted = frozenset({"eng_Latn", "deu_Latn", "fra_Latn"})
+    chunks = list(read_chunks(str(path), source, 0, skipped=skipped, wanted=wanted))
     assert [(chunk.language_pair, chunk.sources, chunk.targets) for chunk in chunks] == [
         (("deu_Latn", "eng_Latn"), ["de0", "de1"], ["en0", "en1"]),
         (("deu_Latn", "fra_Latn"), ["de0", "de1"], ["fr0", "fr1"]),
@@ -161,6 +142,5 @@ def test_chunks_are_turned_split_and_filtered(tmp_path, monkeypatch):
 def test_a_pipe_is_not_read_before_the_work(tmp_path):
     os.mkfifo(tmp_path / "pipe.tsv")
     source = SourceConfig(paths=(tmp_path / "pipe.tsv",), languages=("de", "en"))
-    check_sources(
-        PrepareConfig(output=tmp_path / "out", sources=(source,))
-    )  # else it would wait for ever
+    # It would wait for ever.
+    check_sources(config_for(tmp_path, tmp_path, sources=(source,)))

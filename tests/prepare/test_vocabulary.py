@@ -4,7 +4,6 @@ import torch
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.vocabulary import Vocabulary
-from interlingua.errors import ConfigError
 from interlingua.prepare.config import VocabularyConfig
 from interlingua.prepare.progress import Stages
 from interlingua.prepare.shards import Fate
@@ -14,10 +13,22 @@ from .conftest import config_for
 
 
 def made(shards, folder, **vocabulary):
-    config = config_for(
-        folder, folder, **({"vocabulary": VocabularyConfig(**vocabulary)} if vocabulary else {})
-    )
+    settings = VocabularyConfig(**({"size": 120} | vocabulary))
+    config = config_for(folder, folder, vocabulary=settings)
     return make_vocabulary(shards, config, folder / "made", folder, Stages())
+
+
+@pytest.fixture
+def model(shards, tmp_path):
+    """A model with a vocabulary that is made of the shards; then one shard is left."""
+    torch.manual_seed(0)
+    full = made(shards, tmp_path)
+    shape = BackboneConfig.preset("ems-tiny", vocab_size=full.size)
+    encoder = Encoder.from_scratch(shape, full).eval()
+    encoder.save(tmp_path / "model")
+    for shard in shards[1:]:
+        shard.fates[:] = Fate.duplicate
+    return encoder
 
 
 def test_the_vocabulary_sees_every_training_sentence_once(tmp_path, shards, monkeypatch):
@@ -25,10 +36,8 @@ def test_the_vocabulary_sees_every_training_sentence_once(tmp_path, shards, monk
 
     def train(sample, **options):
         seen.extend(sample)
-        assert (options["size"], options["languages"]) == (
-            120,
-            ["deu_Latn", "eng_Latn", "fra_Latn"],
-        )
+        assert options["size"] == 120
+        assert options["languages"] == ["deu_Latn", "eng_Latn", "fra_Latn"]
         return original(seen, **options)
 
     from interlingua.encoder import vocabulary_training
@@ -54,14 +63,9 @@ def test_a_vocabulary_can_be_taken_over(tmp_path, shards):
 
 @pytest.mark.parametrize(("is_small", "count"), [(False, 0), (True, 1)])
 def test_trimming_to_few_pairs_warns_with_its_numbers(
-    tmp_path, shards, monkeypatch, caplog, is_small, count
+    tmp_path, shards, model, monkeypatch, caplog, is_small, count
 ):
-    full = made(shards, tmp_path)
-    Encoder.from_scratch(BackboneConfig.preset("ems-tiny", vocab_size=full.size), full).save(
-        tmp_path / "model"
-    )
-    for shard in shards[1:]:
-        shard.fates[:] = Fate.duplicate
+    full = model.vocabulary
     rows = sum(shards[0].count(fate) for fate in (Fate.train, Fate.valid))
     monkeypatch.setattr("interlingua.prepare.vocabulary.SMALL_CORPUS", rows + is_small)
     with caplog.at_level("WARNING", "interlingua"):
@@ -74,29 +78,14 @@ def test_trimming_to_few_pairs_warns_with_its_numbers(
         assert "remove trim" in message
 
 
-def test_a_model_is_trimmed_to_the_pairs(tmp_path, shards):
-    torch.manual_seed(0)
-    full = made(shards, tmp_path)
-    encoder = Encoder.from_scratch(
-        BackboneConfig.preset("ems-tiny", vocab_size=full.size), full
-    ).eval()
-    encoder.save(tmp_path / "model")
-    for shard in shards[1:]:
-        shard.fates[:] = Fate.duplicate
+def test_a_model_is_trimmed_to_the_pairs(tmp_path, shards, model):
     vocabulary = made(shards, tmp_path, path=str(tmp_path / "model"), trim=True)
-    assert vocabulary.size < full.size
+    assert vocabulary.size < model.vocabulary.size
     backbone = Encoder.load(tmp_path / "made" / "backbone")
     assert backbone.vocabulary.digest() == vocabulary.digest()
     sources, targets = next(shards[0].blocks(shards[0].fates == Fate.valid))
-    assert (
-        abs(backbone.encode([*sources, *targets]) - encoder.encode([*sources, *targets])).max()
-        < 1e-6
-    )
-
-
-def test_trimming_needs_a_model():
-    with pytest.raises(ConfigError, match="trim is set"):
-        VocabularyConfig(trim=True)
+    texts = [*sources, *targets]
+    assert abs(backbone.encode(texts) - model.encode(texts)).max() < 1e-6
 
 
 def test_trimming_to_a_size_logs_what_is_spelled_otherwise(tmp_path, shards, caplog):
@@ -111,8 +100,3 @@ def test_trimming_to_a_size_logs_what_is_spelled_otherwise(tmp_path, shards, cap
     assert small.size in (size, size + 1)  # and the piece of lowest score
     assert any("% of all tokens" in message for message in caplog.messages)
     assert Encoder.load(tmp_path / "made" / "backbone").vocabulary.digest() == small.digest()
-
-
-def test_max_size_without_trim_is_refused():
-    with pytest.raises(ConfigError, match="max_size"):
-        VocabularyConfig(max_size=100)
