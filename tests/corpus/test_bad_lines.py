@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import lzma
 import random
 import zipfile
@@ -10,8 +9,10 @@ from collections import Counter
 import pytest
 
 from interlingua.corpus.bad_lines import SHOWN, BadLines
-from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
+from interlingua.corpus.formats import TextPair, write_pairs
 from interlingua.errors import ConfigError, DamagedFileError, DataError
+
+from .conftest import texts, write
 
 CODES = {"source_language": "de", "target_language": "en"}
 GOOD = [("eins", "one"), ("zwei", "two"), ("drei", "three")]
@@ -27,8 +28,8 @@ BAD_FILES = {
 }  # fmt: skip
 
 
-def read(path, bad):
-    return [(pair.source, pair.target) for pair in read_pairs(path, bad=bad, **CODES)]
+def read(path, bad, **options):
+    return texts(path, bad=bad, **CODES, **options)
 
 
 @pytest.mark.parametrize("name", list(BAD_FILES))
@@ -45,9 +46,8 @@ def test_bad_lines_are_left_out_counted_and_kept(tmp_path, name):
         assert read(path, bad) == GOOD
         assert not (tmp_path / "bad.tsv").exists()
     assert bad.count == len(lines)
-    rows = [
-        line.split("\t") for line in (tmp_path / "bad.tsv").read_text(encoding="utf-8").splitlines()
-    ]
+    kept = (tmp_path / "bad.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in kept]
     assert rows[0] == ["file", "line", "problem", "content"]
     assert [(row[0], int(row[1])) for row in rows[1:]] == [(str(path), line) for line in lines]
     assert bad.lines()[0] == (
@@ -61,10 +61,8 @@ def test_bytes_that_are_not_utf8_can_be_found_again(tmp_path):
     (tmp_path / "x.tsv").write_bytes(b"caf\xe9\tcoffee\n")
     with BadLines("skip", tmp_path / "bad.tsv") as bad:
         assert read(tmp_path / "x.tsv", bad) == []
-    assert (tmp_path / "bad.tsv").read_text().splitlines()[1].split("\t")[2:] == [
-        "not UTF-8",
-        r"caf\xe9 coffee",
-    ]
+    kept = (tmp_path / "bad.tsv").read_text().splitlines()[1]
+    assert kept.split("\t")[2:] == ["not UTF-8", r"caf\xe9 coffee"]
 
 
 def test_moses_pairs_stay_aligned(tmp_path):
@@ -85,11 +83,9 @@ def test_moses_pairs_stay_aligned(tmp_path):
 
 
 def test_units_of_unknown_languages_are_left_out(tmp_path):
-    write_pairs([TextPair(*texts, "deu_Latn", "eng_Latn") for texts in GOOD], tmp_path / "x.tmx")
+    write_pairs([TextPair(*sides, "deu_Latn", "eng_Latn") for sides in GOOD], tmp_path / "x.tmx")
     text = (tmp_path / "x.tmx").read_text(encoding="utf-8")
-    (tmp_path / "x.tmx").write_text(
-        text.replace('xml:lang="de"', 'xml:lang="qqq"', 1), encoding="utf-8"
-    )
+    write(tmp_path / "x.tmx", text.replace('xml:lang="de"', 'xml:lang="qqq"', 1))
     bad = BadLines("skip")
     assert read(tmp_path / "x.tmx", bad) == GOOD[1:]
     assert "unknown language 'qqq'" in bad.first[0]
@@ -119,11 +115,9 @@ def test_no_file_stays_of_work_that_failed(tmp_path):
 
 
 def test_a_thousand_open_quotes_are_a_thousand_lines(tmp_path):
-    (tmp_path / "x.csv").write_text(
-        "source,target\n" + 'a,"b\n' * 1000 + "eins,one\n", encoding="utf-8"
-    )
+    path = write(tmp_path / "x.csv", "source,target\n" + 'a,"b\n' * 1000 + "eins,one\n")
     bad = BadLines("skip")
-    found = read(tmp_path / "x.csv", bad)
+    found = read(path, bad)
     assert found[-1] == ("eins", "one")
     assert len(found) + bad.count <= 1001
 
@@ -134,9 +128,9 @@ def test_rows_of_data_sets_are_left_out(tmp_path):
         {"source": "eins", "target": "one", "source_language": code, "target_language": "en"}
         for code in ("de", "qqq")
     ]
-    (tmp_path / "b.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write(tmp_path / "b.json", *rows)
     bad = BadLines("skip")
-    assert len(list(read_pairs(tmp_path / "b.json", format="huggingface", bad=bad))) == 1
+    assert len(texts(path, format="huggingface", bad=bad)) == 1
     assert "row 2" in bad.first[0]
 
 
@@ -159,14 +153,8 @@ def packed_pairs(folder, kind):
         return cut(folder / kind, gzip.compress(lines))
     if kind == "x.tsv.xz":
         return cut(folder / kind, lzma.compress(lines))
-    if kind == "x.jsonl.gz":
-        objects = "".join(json.dumps({"source": a, "target": b}) + "\n" for a, b in MANY)
-        return cut(folder / kind, gzip.compress(objects.encode()))
-    if kind == "x.csv.gz":
-        rows = "".join(f'"{a}",{b}\n' for a, b in [("source", "target"), *MANY])
-        return cut(folder / kind, gzip.compress(rows.encode()))
-    if kind in ("x.tmx", "x.tmx.gz"):
-        write_pairs([TextPair(*texts, "deu_Latn", "eng_Latn") for texts in MANY], folder / kind)
+    if kind in ("x.jsonl.gz", "x.csv.gz", "x.tmx", "x.tmx.gz"):
+        write_pairs([TextPair(*sides, "deu_Latn", "eng_Latn") for sides in MANY], folder / kind)
         return cut(folder / kind, (folder / kind).read_bytes())
     sides = [("".join(f"{pair[side]}\n" for pair in MANY)).encode() for side in (0, 1)]
     if kind == "x.zip":
@@ -193,10 +181,7 @@ def test_pairs_before_the_damage_are_kept_and_counted(tmp_path, kind):
         read(path, None)
     skipped = Counter()
     with BadLines("skip", tmp_path / "bad.tsv") as bad:
-        found = [
-            (pair.source, pair.target)
-            for pair in read_pairs(path, bad=bad, skipped=skipped, **CODES)
-        ]
+        found = read(path, bad, skipped=skipped)
     # What was packed wrong is random bytes, of which a line or two may be read before the packer
     # notices.
     right = next((n for n, pair in enumerate(found) if pair != MANY[n]), len(found))

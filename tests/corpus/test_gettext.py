@@ -8,6 +8,8 @@ import pytest
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.errors import DataError
 
+from .conftest import texts, write
+
 PO = r"""
 msgid ""
 msgstr ""
@@ -37,12 +39,15 @@ msgid_plural "%d files"
 #~ msgstr "Alt"
 """
 GERMAN = 'msgstr[0] "%d Datei"\nmsgstr[1] "%d Dateien"'
-NAMES = {
-    "language": "de",
-    "charset": "UTF-8",
-    "plurals": "nplurals=2; plural=n != 1",
-    "forms": GERMAN,
-}
+TWO_FORMS = "nplurals=2; plural=n != 1"
+RUSSIAN = (
+    "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20)"
+    " ? 1 : 2)"
+)
+ARABIC = (
+    "nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 :"
+    " n%100>=11 ? 4 : 5"
+)
 READ = [
     ("Save", "Speichern"),
     ("Open", "Öffnen"),
@@ -51,13 +56,10 @@ READ = [
 ]
 
 
-def po(path, **changes):
-    values = NAMES | changes
-    text = PO
-    for key, value in values.items():
-        text = text.replace("{" + key + "}", value)
+def po(path, *, language="de", charset="UTF-8", plurals=TWO_FORMS, forms=GERMAN):
+    text = PO.format(language=language, charset=charset, plurals=plurals, forms=forms)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode(values["charset"]))
+    path.write_bytes(text.encode(charset))
     return path
 
 
@@ -65,10 +67,6 @@ def mo(path, **changes):
     source = po(path.with_suffix(".po"), **changes)
     polib.pofile(str(source)).save_as_mofile(str(path))
     return path
-
-
-def texts(path, **options):
-    return [(pair.source, pair.target) for pair in read_pairs(path, **options)]
 
 
 def test_po(tmp_path):
@@ -92,20 +90,8 @@ def test_declared_character_sets(tmp_path, charset):
     ("language", "plurals", "forms", "expected"),
     [
         ("ja", "nplurals=1; plural=0", ["F"], [("%d files", "F")]),
-        (
-            "ru",
-            "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 ||"
-            " n%100>=20) ? 1 : 2)",
-            ["one", "few", "many"],
-            [("%d file", "one"), ("%d files", "many")],
-        ),
-        (
-            "ar",
-            "nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 :"
-            " n%100>=11 ? 4 : 5",
-            ["zero", "one", "two", "few", "many", "other"],
-            [("%d file", "one"), ("%d files", "other")],
-        ),
+        ("ru", RUSSIAN, ["one", "few", "many"], [("%d file", "one"), ("%d files", "many")]),
+        ("ar", ARABIC, list("012345"), [("%d file", "1"), ("%d files", "5")]),
         ("de", "broken", ["eine", "viele"], [("%d file", "eine"), ("%d files", "viele")]),
     ],
 )
@@ -160,21 +146,16 @@ def test_broken_po_names_the_line(tmp_path):
     ],
 )
 def test_a_po_cut_inside_a_string_is_refused(tmp_path, cut):
-    path = tmp_path / "fr.po"
-    path.write_text(
-        f'msgid "a"\nmsgstr "b"\n\nmsgid "Half of the apples are rotten."\n{cut}', newline=""
-    )
+    text = f'msgid "a"\nmsgstr "b"\n\nmsgid "Half of the apples are rotten."\n{cut}'
+    path = write(tmp_path / "fr.po", text)
     last = 5 + cut.count("\n")
     with pytest.raises(DataError, match=rf"fr\.po:{last}: .*closing quote"):
         list(read_pairs(path))
 
 
 def test_quotes_and_backslashes_at_a_strings_end(tmp_path):
-    path = tmp_path / "fr.po"
-    path.write_text(
-        '# "a remark\r\nmsgid "a"  \r\nmsgstr "\\"b\\"" \r\n\r\nmsgid "c"\r\n\tmsgstr "d\\\\"\r\n',
-        newline="",
-    )
+    lines = ['# "a remark', 'msgid "a"  ', 'msgstr "\\"b\\"" ', "", 'msgid "c"', '\tmsgstr "d\\\\"']
+    path = write(tmp_path / "fr.po", "".join(f"{line}\r\n" for line in lines))
     assert texts(path) == [("a", '"b"'), ("c", "d\\")]
 
 
@@ -194,13 +175,11 @@ def test_broken_mo(tmp_path):
 
 
 def test_big_endian_mo(tmp_path):
-    text = b"Save\0"
-    header = struct.pack(">7I", 0x950412DE, 0, 1, 28, 36, 0, 0)
     path = tmp_path / "de" / "LC_MESSAGES" / "x.mo"
     path.parent.mkdir(parents=True)
-    path.write_bytes(
-        header + struct.pack(">2I", 4, 44) + struct.pack(">2I", 4, 49) + text + b"Gut!\0"
-    )
+    # The magic number and six numbers, then length and place of each string.
+    numbers = (0x950412DE, 0, 1, 28, 36, 0, 0, 4, 44, 4, 49)
+    path.write_bytes(struct.pack(">11I", *numbers) + b"Save\0Gut!\0")
     assert texts(path) == [("Save", "Gut!")]
 
 
@@ -243,10 +222,8 @@ def test_entries_are_those_that_polib_reads_of_the_whole(tmp_path, seed):
         if entry.obsolete or entry.fuzzy:
             skipped["obsolete" if entry.obsolete else "fuzzy"] += 1
         elif entry.msgid_plural:
-            expected += [
-                (entry.msgid, entry.msgstr_plural[0]),
-                (entry.msgid_plural, entry.msgstr_plural[1]),
-            ]
+            forms = entry.msgstr_plural
+            expected += [(entry.msgid, forms[0]), (entry.msgid_plural, forms[1])]
         elif entry.msgstr:
             expected.append((entry.msgid, entry.msgstr))
     found = Counter()
@@ -278,15 +255,12 @@ def test_many_lines_of_one_entry_are_few_for_polib(tmp_path, monkeypatch, name):
 
     monkeypatch.setattr(polib, "pofile", count_lines)
     assert texts(path)[-1][1] == "c"
-    assert (
-        lengths[0] < 40
-    )  # polib's time grows with the square of the lines of one comment or string
+    # polib's time grows with the square of the lines of one comment or string.
+    assert lengths[0] < 40
 
 
 def test_a_syntax_error_has_its_line_behind_comments(tmp_path):
-    path = tmp_path / "wrong.de.po"
-    path.write_text(
-        '# one\n# two\n\nmsgid ""\n"a"\n"b"\nmsgstr "c"\n# d\nnonsense "e"\n', encoding="utf-8"
-    )
+    text = '# one\n# two\n\nmsgid ""\n"a"\n"b"\nmsgstr "c"\n# d\nnonsense "e"\n'
+    path = write(tmp_path / "wrong.de.po", text)
     with pytest.raises(DataError, match=r"wrong\.de\.po:9:"):
         texts(path)

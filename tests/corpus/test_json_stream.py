@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import pytest
@@ -10,6 +9,8 @@ import pytest
 from interlingua.corpus import json_stream
 from interlingua.corpus.json_stream import json_array_items
 from interlingua.errors import DataError
+
+from .conftest import write
 
 ITEMS = [
     {"a": 1, "b": ["x", {"c": "ü\n"}]},
@@ -22,16 +23,12 @@ ITEMS = [
 ]
 
 
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("chunk", [1, 2, 7, 64, 1 << 20])
 @pytest.mark.parametrize("indent", [None, 4])
-def test_items_are_those_of_the_whole_list(tmp_path, monkeypatch, chunk, indent):
+@pytest.mark.parametrize("name", ["list.json", "list.json.gz"])
+def test_items_are_those_of_the_whole_list(tmp_path, monkeypatch, name, chunk, indent):
     monkeypatch.setattr(json_stream, "CHUNK_CHARACTERS", chunk)
-    path = write(tmp_path / "list.json", json.dumps(ITEMS, indent=indent, ensure_ascii=False))
+    path = write(tmp_path / name, json.dumps(ITEMS, indent=indent, ensure_ascii=False))
     assert [item for _, item in json_array_items(path)] == ITEMS
 
 
@@ -46,17 +43,10 @@ def test_an_empty_list_has_no_items(tmp_path):
     assert list(json_array_items(write(tmp_path / "list.json", " [ \n ] "))) == []
 
 
-def test_compressed_files_are_read_too(tmp_path):
-    path = tmp_path / "list.json.gz"
-    path.write_bytes(gzip.compress(json.dumps(ITEMS).encode()))
-    assert [item for _, item in json_array_items(path)] == ITEMS
-
-
 def test_only_a_part_is_held(tmp_path, monkeypatch):
     monkeypatch.setattr(json_stream, "CHUNK_CHARACTERS", 1000)
-    path = write(
-        tmp_path / "list.json", json.dumps([{"n": n, "text": "z" * 50} for n in range(10_000)])
-    )
+    items = [{"n": n, "text": "z" * 50} for n in range(10_000)]
+    path = write(tmp_path / "list.json", json.dumps(items))
     longest = 0
     read = json_stream._Window._read
 

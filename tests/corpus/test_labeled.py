@@ -1,5 +1,3 @@
-import gzip
-import json
 import logging
 
 import pytest
@@ -7,13 +5,9 @@ import pytest
 from interlingua.corpus.labeled import languages_in_name, read_labeled
 from interlingua.errors import DataError
 
+from .conftest import write
+
 ENGLISH = ("eng_Latn", "eng_Latn")
-
-
-def write(path, *lines):
-    text = "".join(f"{line}\n" for line in lines)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
 
 
 def rows(path, kind, **options):
@@ -21,16 +15,10 @@ def rows(path, kind, **options):
 
 
 def test_snli_and_multinli_count_what_has_no_gold_label(tmp_path, caplog):
-    records = [
-        {
-            "gold_label": label,
-            "sentence1": "A man.",
-            "sentence2": f"B {label}",
-            "annotator_labels": [],
-        }
-        for label in ("neutral", "-", "contradiction", "entailment", "-")
-    ]
-    path = write(tmp_path / "snli_1.0_train.jsonl", *map(json.dumps, records))
+    both = {"sentence1": "A man.", "annotator_labels": []}
+    labels = ("neutral", "-", "contradiction", "entailment", "-")
+    records = [both | {"gold_label": label, "sentence2": f"B {label}"} for label in labels]
+    path = write(tmp_path / "snli_1.0_train.jsonl", *records)
     with caplog.at_level(logging.WARNING, "interlingua"):
         found = rows(path, "nli")
     assert found == [
@@ -43,12 +31,8 @@ def test_snli_and_multinli_count_what_has_no_gold_label(tmp_path, caplog):
 
 def test_xnli_of_the_authors_tells_the_language_row_by_row(tmp_path):
     header = "language\tgold_label\tsentence1_binary_parse\tsentence1\tsentence2\tgenre"
-    path = write(
-        tmp_path / "xnli.dev.tsv",
-        header,
-        "de\tneutral\t( x )\tEins\tZwei\tf",
-        "ar\tentailment\t\tA\tB\tf",
-    )
+    lines = ("de\tneutral\t( x )\tEins\tZwei\tf", "ar\tentailment\t\tA\tB\tf")
+    path = write(tmp_path / "xnli.dev.tsv", header, *lines)
     assert read_labeled(path, kind="nli", languages=ENGLISH) == [
         ("Eins", "Zwei", 2.0, "deu_Latn", "deu_Latn"),
         ("A", "B", 1.0, "arb_Arab", "arb_Arab"),
@@ -64,9 +48,8 @@ def test_xnli_of_xtreme_is_called_by_its_language(tmp_path):
 
 def test_all_nli_by_split(tmp_path):
     header = "split\tdataset\tfilename\tsentence1\tsentence2\tlabel"
-    lines = [
-        f"{split}\tSNLI\tf\ta {split}\tb\tneutral" for split in ("train", "dev", "train", "test")
-    ]
+    splits = ("train", "dev", "train", "test")
+    lines = [f"{split}\tSNLI\tf\ta {split}\tb\tneutral" for split in splits]
     path = write(tmp_path / "AllNLI.tsv.gz", header, *lines)
     assert [row[0] for row in rows(path, "nli")] == ["a train", "a train"]
     assert [row[0] for row in rows(path, "nli", split="dev")] == ["a dev"]
@@ -94,9 +77,8 @@ def test_sts_benchmark_of_sentence_transformers(tmp_path):
     ],
 )
 def test_layouts_of_similarity_sets(tmp_path, name, line):
-    assert rows(write(tmp_path / name, line), "sts") == [
-        ("A man.", "A woman.", pytest.approx(0.76))
-    ]
+    found = rows(write(tmp_path / name, line), "sts")
+    assert found == [("A man.", "A woman.", pytest.approx(0.76))]
 
 
 @pytest.mark.parametrize(
@@ -117,36 +99,26 @@ def test_languages_by_name(tmp_path, name, languages):
 
 def test_languages_given_where_nothing_says(tmp_path):
     path = write(tmp_path / "pairs.tsv", "a\tb\t1")
-    assert read_labeled(path, kind="sts", languages=("deu_Latn", "eng_Latn"))[0][3:] == (
-        "deu_Latn",
-        "eng_Latn",
-    )
+    given = ("deu_Latn", "eng_Latn")
+    assert read_labeled(path, kind="sts", languages=given)[0][3:] == given
 
 
 @pytest.mark.parametrize(
     ("kind", "lines", "message"),
     [
-        (
-            "nli",
-            ["a\tb\tneutral", "a\tb\tmaybe"],
-            ":2: label 'maybe'; .*contradiction, entailment",
-        ),
+        ("nli", ["a\tb\tneutral", "a\tb\tmaybe"], ":2: label 'maybe'; .*contradiction, entail"),
         ("nli", ["a\tb\t2"], ":1: 3 columns, .*'nli'"),
         ("sts", ["a\tb\t3.0", "a\tb\t5.5"], r":2: label '5\.5'; .*0 to 5"),
         ("sts", ["a\tb\t3.0", "a\tb"], ":2: 2 columns"),
         ("sts", ["a\tb\t3.0", "a\t \t3.0"], r":2: a sentence is empty"),
         ("sts", ["score\tsentence1\tsentence2", "3\ta"], r":2: 2 columns; expected 3 columns"),
-        (
-            "sts",
-            ["sentence1\tsentence2\tgold_label"],
-            ":1: no column .*'sts'; .*: sent",
-        ),
+        ("sts", ["sentence1\tsentence2\tgold_label"], ":1: no column .*'sts'; .*: sent"),
         (
             "nli",
             ["split\tsentence1\tsentence2\tlabel", "dev\ta\tb\tneutral"],
             r"labeled pairs .*\(of the spl",
         ),
-        ("sts", [], "no labeled pairs"),
+        ("sts", [""], "no labeled pairs"),
     ],
 )
 def test_broken_tables(tmp_path, kind, lines, message):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from collections import Counter
@@ -12,6 +11,8 @@ import pytest
 
 from interlingua.corpus.questions import NO_POSITIVE, NO_TEXT, Question, TitledText, read_questions
 from interlingua.errors import DataError
+
+from .conftest import write
 
 DATA = Path(os.environ.get("INTERLINGUA_DATA", Path.home() / ".cache/interlingua/data"))
 DPR = [
@@ -36,27 +37,13 @@ MRTYDI = {
 }
 
 
-def write(path, content):
-    text = (
-        content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=1)
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".gz":
-        path.write_bytes(gzip.compress(text.encode()))
-    else:
-        path.write_text(text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("name", ["biencoder-nq-train.json", "train.json.gz"])
 def test_dpr(tmp_path, name):
     skipped = Counter()
-    found = list(read_questions(write(tmp_path / "nq" / name, DPR), skipped=skipped))
-    positives = (
-        TitledText("A play by Shakespeare.", "Hamlet"),
-        TitledText("Hamlet is Shakespeare's."),
-    )
-    assert found == [
+    path = write(tmp_path / "nq" / name, json.dumps(DPR, indent=1))
+    play = TitledText("A play by Shakespeare.", "Hamlet")
+    positives = (play, TitledText("Hamlet is Shakespeare's."))
+    assert list(read_questions(path, skipped=skipped)) == [
         Question("who wrote hamlet", "eng_Latn", positives, (TitledText("Meat.", "Ham"),)),
         Question("wer schrieb Faust", "deu_Latn", (TitledText("Goethe."),)),
     ]
@@ -65,18 +52,16 @@ def test_dpr(tmp_path, name):
 
 def test_passages_without_text_are_left_out_and_counted(tmp_path):
     blank, titled = {"title": "", "text": " "}, {"title": "Oslo", "text": ""}
+    positives = [blank, {"title": 1984, "text": "x"}]
     items = [
-        {
-            "question": "q",
-            "positive_ctxs": [blank, {"title": 1984, "text": "x"}],
-            "hard_negative_ctxs": [blank, titled],
-        },
+        {"question": "q", "positive_ctxs": positives, "hard_negative_ctxs": [blank, titled]},
         {"question": "r", "positive_ctxs": [titled], "hard_negative_ctxs": None},
         {"question": "s", "positive_ctxs": [{"title": None, "text": None}]},
         {"question": "t", "positive_ctxs": None},
     ]
     skipped = Counter()
-    assert list(read_questions(write(tmp_path / "train.json", items), skipped=skipped)) == [
+    path = write(tmp_path / "train.json", json.dumps(items))
+    assert list(read_questions(path, skipped=skipped)) == [
         Question("q", "eng_Latn", (TitledText("x", "1984"),), (TitledText("Oslo"),)),
         Question("r", "eng_Latn", (TitledText("Oslo"),)),
     ]
@@ -92,12 +77,9 @@ def test_blank_documents_of_a_collection_matter_only_if_they_are_answers(tmp_pat
         {"docid": "6#0", "title": "", "text": ""},
         {"docid": "5#0", "title": "Title", "text": None},
     ]
-    docs = "".join(json.dumps(one) + "\n" for one in (*blank, CORPUS[1]))
     skipped = Counter()
-    found = list(
-        read_questions(broken_topics(tmp_path / "mrtydi-v1.1-finnish", docs=docs), skipped=skipped)
-    )
-    assert [question.positives for question in found] == [
+    path = topics_in(tmp_path / "mrtydi-v1.1-finnish", docs=[*blank, CORPUS[1]])
+    assert [question.positives for question in read_questions(path, skipped=skipped)] == [
         (TitledText("Title"),),
         (TitledText("only a title"), TitledText("Title")),
     ]
@@ -105,15 +87,14 @@ def test_blank_documents_of_a_collection_matter_only_if_they_are_answers(tmp_pat
 
 
 def test_dpr_in_another_language_is_called_by_it(tmp_path):
-    found = list(read_questions(write(tmp_path / "train.ko.json", DPR)))
+    found = read_questions(write(tmp_path / "train.ko.json", json.dumps(DPR)))
     assert [question.language for question in found] == ["kor_Hang", "deu_Latn"]
 
 
 def test_languages_are_filtered_by_any_of_their_codes(tmp_path):
-    path, skipped = write(tmp_path / "train.json", DPR), Counter()
-    assert [q.text for q in read_questions(path, languages=("German",), skipped=skipped)] == [
-        "wer schrieb Faust"
-    ]
+    path, skipped = write(tmp_path / "train.json", json.dumps(DPR)), Counter()
+    german = read_questions(path, languages=("German",), skipped=skipped)
+    assert [q.text for q in german] == ["wer schrieb Faust"]
     assert skipped == {"question in another language": 2}
     assert [q.text for q in read_questions(path, languages=("en",))] == ["who wrote hamlet"]
 
@@ -122,42 +103,33 @@ def test_languages_are_filtered_by_any_of_their_codes(tmp_path):
     "name", ["mrtydi-v1.1-korean/train.jsonl.gz", "ko.train.jsonl", "ko/data.jsonl"]
 )
 def test_mrtydi_of_the_hub(tmp_path, name):
-    lines = json.dumps(MRTYDI, ensure_ascii=False) + "\n\n"
-    (found,) = read_questions(write(tmp_path / name, lines))
+    (found,) = read_questions(write(tmp_path / name, MRTYDI, ""))
     passages = (TitledText("수도이다.", "서울"),), (TitledText("항구이다.", "부산"),)
     assert found == Question("서울은?", "kor_Hang", *passages)
 
 
-def squad(**more):
+def squad(path, **more):
     asked = [
         {"id": "1", "question": "Who won?", "answers": []},
         {"id": "2", "question": "Who lost?", **more},
     ]
-    return {
-        "data": [
-            {
-                "title": "Super_Bowl_50",
-                "paragraphs": [{"context": "\ufeffDenver won.", "qas": asked}],
-            }
-        ]
-    }
+    paragraphs = [{"context": "\ufeffDenver won.", "qas": asked}]
+    return write(path, {"data": [{"title": "Super_Bowl_50", "paragraphs": paragraphs}]})
 
 
 def test_squad(tmp_path):
-    found = list(read_questions(write(tmp_path / "train-v1.1.json", squad())))
+    found = list(read_questions(squad(tmp_path / "train-v1.1.json")))
     answer = (TitledText("Denver won.", "Super Bowl 50"),)
     assert found == [
         Question("Who won?", "eng_Latn", answer),
         Question("Who lost?", "eng_Latn", answer),
     ]
-    assert {q.language for q in read_questions(write(tmp_path / "th.json", squad()))} == {
-        "tha_Thai"
-    }
+    assert {q.language for q in read_questions(squad(tmp_path / "th.json"))} == {"tha_Thai"}
 
 
 def test_squad_questions_without_an_answer_are_left_out(tmp_path):
     skipped = Counter()
-    path = write(tmp_path / "train-v2.0.json", squad(is_impossible=True))
+    path = squad(tmp_path / "train-v2.0.json", is_impossible=True)
     assert [q.text for q in read_questions(path, skipped=skipped)] == ["Who won?"]
     assert skipped == {NO_POSITIVE: 1}
 
@@ -165,16 +137,10 @@ def test_squad_questions_without_an_answer_are_left_out(tmp_path):
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_lines(tmp_path, ending):
     write(tmp_path / f"te.train.passages.txt{ending}", "first\nsecond\u2028one\n")
-    path = write(
-        tmp_path / f"te.train.questions.tsv{ending}",
-        "0\t1\twhat\tone\n0\t0\twhich\tfirst\n1\t1\twho\n",
-    )
-    found = list(read_questions(path))
-    assert [(q.text, q.positives[0].text) for q in found] == [
-        ("what", "second one"),
-        ("which", "first"),
-        ("who", "second one"),
-    ]
+    lines = ("0\t1\twhat\tone", "0\t0\twhich\tfirst", "1\t1\twho")
+    found = list(read_questions(write(tmp_path / f"te.train.questions.tsv{ending}", *lines)))
+    answers = [("what", "second one"), ("which", "first"), ("who", "second one")]
+    assert [(q.text, q.positives[0].text) for q in found] == answers
     assert {q.language for q in found} == {"tel_Telu"}
 
 
@@ -186,11 +152,10 @@ CORPUS = [
     {"docid": "5#0", "title": "Title", "text": "It is here."},
     {"docid": "7#2", "title": "", "text": "only a title"},
 ]
+HERE = TitledText("It is here.", "Title")
 EXPECTED = [
-    Question("where is it", "fin_Latn", (TitledText("It is here.", "Title"),)),
-    Question(
-        "who is it", "fin_Latn", (TitledText("only a title"), TitledText("It is here.", "Title"))
-    ),
+    Question("where is it", "fin_Latn", (HERE,)),
+    Question("who is it", "fin_Latn", (TitledText("only a title"), HERE)),
 ]
 
 
@@ -199,39 +164,25 @@ EXPECTED = [
     [
         ("topic.train.tsv", "qrels.train.txt", "collection/docs.jsonl.gz", DOCS),
         ("topic.train.tsv.gz", "qrels.train.txt.gz", "collection/docs.jsonl", DOCS),
-        (
-            "ir-format-data/topics.train.txt",
-            "ir-format-data/qrels.train.txt",
-            "corpus.jsonl.gz",
-            CORPUS,
-        ),
-        (
-            "ir-format-data/topics.dev.txt",
-            "ir-format-data/qrels.dev.txt",
-            "collection/docs.jsonl",
-            DOCS,
-        ),
+        ("ir/topics.train.txt", "ir/qrels.train.txt", "corpus.jsonl.gz", CORPUS),
+        ("ir/topics.dev.txt", "ir/qrels.dev.txt", "collection/docs.jsonl", DOCS),
     ],
 )
 def test_mrtydi_as_topics_qrels_and_collection(tmp_path, topics, qrels, collection, documents):
     folder = tmp_path / "mrtydi-v1.1-finnish"
     write(folder / qrels, QRELS)
     write(folder / "qrels.other.txt", "1 0 nothing 1\n")
-    write(folder / collection, "".join(json.dumps(one) + "\n" for one in documents))
+    write(folder / collection, *documents)
     assert list(read_questions(write(folder / topics, TOPICS))) == EXPECTED
 
 
-def broken_topics(folder, **files):
-    names = {
-        "qrels": "qrels.train.txt",
-        "docs": "collection/docs.jsonl",
-        "topics": "topic.train.tsv",
-    }
-    docs = "".join(json.dumps(one) + "\n" for one in DOCS)
-    for key, content in {"qrels": QRELS, "docs": docs, "topics": TOPICS, **files}.items():
-        if content is not None:
-            write(folder / names[key], content)
-    return folder / "topic.train.tsv"
+def topics_in(folder, *, qrels=QRELS, docs=DOCS, topics=TOPICS):
+    """The three files in their layout, without the one that is None."""
+    if qrels is not None:
+        write(folder / "qrels.train.txt", qrels)
+    if docs is not None:
+        write(folder / "collection" / "docs.jsonl", *docs)
+    return write(folder / "topic.train.tsv", topics)
 
 
 @pytest.mark.parametrize(
@@ -239,26 +190,20 @@ def broken_topics(folder, **files):
     [
         ({"qrels": None}, r"there is no qrels.train.txt .*"),
         ({"docs": None}, r"there is no docs.jsonl .*"),
-        (
-            {"qrels": "1 0 5#0\n"},
-            r"qrels.train.txt:1: '1 0 5#0', expected: question 0 passage grade",
-        ),
-        (
-            {"qrels": "1 0 99 1\n"},
-            "docs.jsonl: 1 passages .*'99'",
-        ),
-        ({"docs": '{"id": "5#0"}\n'}, r"docs.jsonl:1: 'text' is missing"),
+        ({"qrels": "1 0 5#0\n"}, "qrels.train.txt:1: '1 0 5#0', expected: question 0 passage"),
+        ({"qrels": "1 0 99 1\n"}, "docs.jsonl: 1 passages .*'99'"),
+        ({"docs": [{"id": "5#0"}]}, r"docs.jsonl:1: 'text' is missing"),
         ({"topics": "1\n"}, r"topic.train.tsv:1: '1', expected question id, question"),
     ],
 )
 def test_broken_topics(tmp_path, files, message):
     with pytest.raises(DataError, match=message):
-        list(read_questions(broken_topics(tmp_path / "mrtydi-v1.1-korean", **files)))
+        list(read_questions(topics_in(tmp_path / "mrtydi-v1.1-korean", **files)))
 
 
 def test_topics_without_a_language(tmp_path):
     with pytest.raises(DataError, match="name or its folder's"):
-        list(read_questions(broken_topics(tmp_path / "mine" / "mine")))
+        list(read_questions(topics_in(tmp_path / "mine" / "mine")))
 
 
 @pytest.mark.parametrize(
@@ -270,12 +215,12 @@ def test_topics_without_a_language(tmp_path):
         (
             "nq.json",
             '[{"question": "a", "positive_ctxs": [{"title": [], "text": "x"}]}]',
-            r"'title' must be text",
+            "'title' must be text",
         ),
         (
             "nq.json",
             '{"data": [{"paragraphs": [{"context": "c", "qas": [{"question": ""}]}]}]}',
-            r"'question' is blank",
+            "'question' is blank",
         ),
         ("nq.json", '[\n{"positive_ctxs": []}]', r"nq.json:2: 'question' is missing"),
         (
@@ -307,10 +252,7 @@ def test_broken_files(tmp_path, name, text, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (
-            "0\t2\twhat\n",
-            ":1: passage '2', .*en.passages.txt",
-        ),
+        ("0\t2\twhat\n", ":1: passage '2', .*en.passages.txt"),
         ("0\t-1\twhat\n", r":1: passage '-1'"),
         ("\n0\t1\n", r":2: '0\\t1', expected question id"),
     ],
@@ -336,7 +278,6 @@ def test_real_files(name, questions, passages, language):
         pytest.skip("the public data sets are not here")
     found = list(read_questions(DATA / name))
     assert len(found) == questions
-    assert len({question.positives[0].text for question in found}) == pytest.approx(
-        passages, rel=0.02
-    )
+    texts = {question.positives[0].text for question in found}
+    assert len(texts) == pytest.approx(passages, rel=0.02)
     assert {question.language for question in found} == {language}

@@ -9,6 +9,8 @@ from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.corpus.spreadsheet import Columns, find_columns
 from interlingua.errors import DataError
 
+from .conftest import texts, write
+
 openpyxl = pytest.importorskip("openpyxl")
 CODES = ("deu_Latn", "eng_Latn")
 HARD = [
@@ -18,10 +20,6 @@ HARD = [
     TextPair("007", "1e5", *CODES),
     TextPair("Ελληνικά 中文", "naïve “quotes”", *CODES),
 ]
-
-
-def rows(path, **options):
-    return [(pair.source, pair.target) for pair in read_pairs(path, **options)]
 
 
 def sheet(path, *cells):
@@ -59,53 +57,43 @@ def test_csv_is_what_excel_and_python_read(tmp_path):
         ("sep=;\nsrc;tgt\nJa;Yes\n", [("Ja", "Yes")]),
         ("1.25,Ja,Yes\n0.5,Nein,No\n", [("Ja", "Yes"), ("Nein", "No")]),
         ('"Ja, gern","Yes, please"\n\nNein,No\n', [("Ja, gern", "Yes, please"), ("Nein", "No")]),
-        (
-            "Wort;word\nHallo, Welt;Hello, world\n",
-            [("Wort", "word"), ("Hallo, Welt", "Hello, world")],
-        ),
+        ("Wort;word\nHa, Welt;Hi, world\n", [("Wort", "word"), ("Ha, Welt", "Hi, world")]),
         ("", []),
     ],
 )
 def test_delimiters_headers_and_quotes(tmp_path, content, found):
-    path = tmp_path / "x.csv"
-    path.write_text(content, encoding="utf-8", newline="")
-    named = (
-        {}
-        if "de,en" in content or "English" in content
-        else {"source_language": "de", "target_language": "en"}
-    )
+    path = write(tmp_path / "x.csv", content)
+    named = {"source_language": "de", "target_language": "en"}
+    if "de,en" in content or "English" in content:
+        named = {}
     skipped = Counter()
-    assert rows(path, skipped=skipped, **named) == found
+    assert texts(path, skipped=skipped, **named) == found
     assert skipped["empty line"] == content.count("\n\n")
 
 
 def test_columns_called_by_languages_name_them_and_may_be_chosen(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_text("key,en-US,fr-FR,de\nk,one,un,eins\n")
+    path = write(tmp_path / "x.csv", "key,en-US,fr-FR,de\nk,one,un,eins\n")
     (pair,) = read_pairs(path, source_language="fr", target_language="en")
     assert pair == TextPair("un", "one", "fra_Latn", "eng_Latn")
-    with pytest.raises(
-        DataError,
-        match=r"x\.csv:1: .* 4 cells .*columns",
-    ):
-        rows(path)
+    with pytest.raises(DataError, match=r"x\.csv:1: .* 4 cells .*columns"):
+        texts(path)
 
 
-def test_the_first_row_by_hand():
-    assert find_columns(["a", "b"], "x") == Columns(0, 1)
-    assert find_columns(["Score", "TARGET", "source_language", "Source"], "x") == Columns(
-        3, 1, 0, 2, header=True
-    )
-    assert find_columns(["no", "never"], "x") == Columns(
-        0, 1
-    )  # "no" alone is a word, and no header
-    assert find_columns(["en_text", "th_text"], "x") == Columns(
-        0, 1, header=True, languages=("eng_Latn", "tha_Thai")
-    )
-    assert find_columns(["text", "no_text"], "x") == Columns(0, 1)
-    assert find_columns(["0.5", "a", "b"], "x") == Columns(1, 2, 0)
-    assert find_columns(["probability", "source", "target"], "x").score == 0
-    assert find_columns(["probability", "score", "source", "target"], "x").score == 1
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ("a b", Columns(0, 1)),
+        ("Score TARGET source_language Source", Columns(3, 1, 0, 2, header=True)),
+        ("no never", Columns(0, 1)),  # "no" alone is a word, and no header
+        ("en_text th_text", Columns(0, 1, header=True, languages=("eng_Latn", "tha_Thai"))),
+        ("text no_text", Columns(0, 1)),
+        ("0.5 a b", Columns(1, 2, 0)),
+        ("probability source target", Columns(1, 2, 0, header=True)),
+        ("probability score source target", Columns(2, 3, 1, header=True)),
+    ],
+)
+def test_the_first_row_tells_the_columns(row, found):
+    assert find_columns(row.split(), "x") == found
 
 
 @pytest.mark.parametrize(
@@ -113,27 +101,22 @@ def test_the_first_row_by_hand():
     [
         ("source,target\na,b\nc\n", 3, "1 columns, expected 2"),
         ("source,target\na,b,c\n", 2, "3 columns, expected 2"),
-        (
-            'source,target\na,b\n"c,d\ne,f\n',
-            3,
-            "end of data",
-        ),
+        ('source,target\na,b\n"c,d\ne,f\n', 3, "end of data"),
         ("score,source,target\nx,a,b\n", 2, "score 'x'"),
         ("source,target,source_language\na,b,qqq\n", 2, "unknown language 'qqq'"),
     ],
 )
 def test_a_bad_row_is_named_by_its_line(tmp_path, content, line, message):
-    path = tmp_path / "x.de-en.csv"
-    path.write_text(content, encoding="utf-8")
+    path = write(tmp_path / "x.de-en.csv", content)
     with pytest.raises(DataError, match=message) as caught:
-        rows(path)
+        texts(path)
     assert caught.value.line == line
 
 
 def test_unknown_languages_are_one_line(tmp_path):
     (tmp_path / "x.csv").write_text("source,target\na,b\n")
     with pytest.raises(DataError, match="languages are unknown"):
-        rows(tmp_path / "x.csv")
+        texts(tmp_path / "x.csv")
 
 
 def test_a_workbook_as_people_make_it(tmp_path):
@@ -147,7 +130,7 @@ def test_a_workbook_as_people_make_it(tmp_path):
     )
     skipped = Counter()
     with pytest.raises(DataError, match=r"x\.xlsx:5: 4 columns, expected 3"):
-        rows(path, skipped=skipped)
+        texts(path, skipped=skipped)
     path = sheet(path, ["German", "English"], ["Ja", "Yes"], [], [7, 2.5], [None, "lost"])
-    assert rows(path, skipped=skipped) == [("Ja", "Yes"), ("7", "2.5"), ("", "lost")]
+    assert texts(path, skipped=skipped) == [("Ja", "Yes"), ("7", "2.5"), ("", "lost")]
     assert skipped["empty line"] == 2

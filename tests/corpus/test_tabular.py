@@ -6,10 +6,7 @@ from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.corpus.tabular import pair_of_object, pair_of_translation
 from interlingua.errors import DataError
 
-
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
+from .conftest import write
 
 
 def test_scored_tsv(tmp_path):
@@ -62,12 +59,9 @@ def test_tabs_and_line_ends_in_a_text_become_spaces(tmp_path):
 
 
 def test_jsonl_keys(tmp_path):
-    path = write(
-        tmp_path / "x.jsonl",
-        '{"source": "eins", "target": "one", "source_language": "de", "target_language": "en",'
-        ' "score": 1, "id": 3}\n\n'
-        '{"translation": {"fr": "deux", "en": "two"}}\n',
-    )
+    keys = {"source": "eins", "target": "one", "source_language": "de", "target_language": "en"}
+    french = {"translation": {"fr": "deux", "en": "two"}}
+    path = write(tmp_path / "x.jsonl", keys | {"score": 1, "id": 3}, "", french)
     assert list(read_pairs(path)) == [
         TextPair("eins", "one", "deu_Latn", "eng_Latn", 1.0),
         TextPair("deux", "two", "fra_Latn", "eng_Latn"),
@@ -95,19 +89,16 @@ def test_jsonl_keys(tmp_path):
     ],
 )
 def test_broken_jsonl_names_the_line(tmp_path, text, message):
-    path = write(
-        tmp_path / "x.jsonl", '{"translation": {"fr": "deux", "en": "two"}}\n' + text + "\n"
-    )
+    path = write(tmp_path / "x.jsonl", {"translation": {"fr": "deux", "en": "two"}}, text)
     with pytest.raises(DataError, match=message) as caught:
         list(read_pairs(path))
     assert str(caught.value).startswith(f"{path}:2: ")
 
 
 def test_two_of_many_translations_are_chosen_by_name():
-    item = {"de": "a", "en": "b", "fr": "c"}
-    assert pair_of_translation(item, "fra_Latn", "deu_Latn") == TextPair(
-        "c", "a", "fra_Latn", "deu_Latn"
-    )
+    codes = ("fra_Latn", "deu_Latn")
+    found = pair_of_translation({"de": "a", "en": "b", "fr": "c"}, *codes)
+    assert found == TextPair("c", "a", *codes)
     with pytest.raises(ValueError, match="not a text"):
         pair_of_translation({"de": None, "en": "b"}, None, None)
 

@@ -8,19 +8,17 @@ import pytest
 from interlingua.corpus.formats import write_pairs
 from interlingua.corpus.workbook import MAX_CHARACTERS, open_writer, read_rows
 from interlingua.errors import DataError, MissingExtraError
-from tests.corpus.test_spreadsheet import HARD, rows, sheet
+
+from .conftest import texts
+from .test_spreadsheet import HARD, sheet
 
 openpyxl = pytest.importorskip("openpyxl")
 
 
 def test_rows_have_one_width_and_their_numbers(tmp_path):
     path = sheet(tmp_path / "x.xlsx", [], ["a", "b", None], [], [1.5, 2.0], ["c"])
-    assert list(read_rows(path)) == [
-        (2, ["a", "b"]),
-        (3, ["", ""]),
-        (4, ["1.5", "2"]),
-        (5, ["c", ""]),
-    ]
+    expected = [(2, ["a", "b"]), (3, ["", ""]), (4, ["1.5", "2"]), (5, ["c", ""])]
+    assert list(read_rows(path)) == expected
 
 
 def test_no_formula_is_made_of_a_text(tmp_path):
@@ -35,7 +33,7 @@ def test_no_formula_is_made_of_a_text(tmp_path):
 def test_what_is_no_workbook_is_one_line(tmp_path, content):
     (tmp_path / "x.xlsx").write_bytes(content)
     with pytest.raises(DataError, match="an Excel workbook"):
-        rows(tmp_path / "x.xlsx", source_language="de", target_language="en")
+        texts(tmp_path / "x.xlsx", source_language="de", target_language="en")
 
 
 def test_a_zip_bomb_is_refused(tmp_path, monkeypatch):
@@ -43,7 +41,7 @@ def test_a_zip_bomb_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("interlingua.corpus.workbook.FREE_EXPANSION_BYTES", 1000)
     monkeypatch.setenv("INTERLINGUA_MAX_EXPANSION", "2")
     with pytest.raises(DataError, match="bytes grow to"):
-        rows(path, source_language="de", target_language="en")
+        texts(path, source_language="de", target_language="en")
 
 
 def test_a_row_far_below_the_last_is_refused(tmp_path, monkeypatch):
@@ -60,7 +58,7 @@ def test_a_row_far_below_the_last_is_refused(tmp_path, monkeypatch):
             new.writestr(name, content)
     monkeypatch.setattr("interlingua.corpus.workbook.MAX_ROWS", 1000)
     with pytest.raises(DataError, match="1,000 rows"):
-        rows(changed, source_language="de", target_language="en")
+        texts(changed, source_language="de", target_language="en")
 
 
 def test_what_excel_can_not_hold_is_refused(tmp_path, monkeypatch):
@@ -82,4 +80,4 @@ def test_without_openpyxl_one_line_says_what_to_install(tmp_path, monkeypatch):
         write_pairs(HARD, tmp_path / "x.xlsx")
     (tmp_path / "y.xlsx").write_bytes(b"")
     with pytest.raises(MissingExtraError):
-        rows(tmp_path / "y.xlsx")
+        texts(tmp_path / "y.xlsx")
