@@ -51,51 +51,44 @@ def test_numbers_stay_in_their_script(zero):
 
 def test_numbers_grown_together_with_letters():
     assert take(other_numbers("the 21st of A4 and H5N1", draw())) == []
-    assert all(
-        form.endswith("s") and form[:4].startswith("19")
-        for form in take(other_numbers("1980s", draw()))
-    )
+    decades = take(other_numbers("1980s", draw()))
+    assert all(form.endswith("s") and form.startswith("19") for form in decades)
     assert take(other_numbers("在2023年", draw())) != []
     assert take(other_numbers("no number", draw())) == []
     assert take(other_numbers("1" * 19, draw())) == []
 
 
-def forms(text, kind, language="en"):
-    return set(take(other_phrases(text, draw(), opposites=contrasts(language)[kind])))
+NOT_ALL = {"All is lost", "Not none is lost", "Not all is not lost"}
+MINE = {"It is mine, you can't", "It isn\u2019t mine, you can"}
 
 
-def test_negation_comes_and_goes():
-    assert forms("It is not large.", "negation") == {"It is large."}
-    assert forms("Not all is lost", "negation") == {
-        "All is lost",
-        "Not none is lost",
-        "Not all is not lost",
-    }
-    assert forms("It isn\u2019t mine, you can't", "negation") == {
-        "It is mine, you can't",
-        "It isn\u2019t mine, you can",
-    }
-    assert forms("Она не была там", "negation", "ru") == {"Она была там"}
-    assert forms("C'est à l'est, il est là", "negation", "fr") == {"C'est à l'est, il n'est pas là"}
-    assert forms("这不是问题", "negation", "zh") == {"这是问题"}
-
-
-def test_antonyms_keep_the_case_of_what_was_there():
-    assert forms("Before noon", "antonym") == {"After noon"}
-    assert forms("BIG news", "antonym") == {"SMALL news"}
-    assert forms("größer als", "antonym", "de") == {"kleiner als"}
-    assert forms("Männer lachen", "antonym", "de") == {"Frauen lachen"}
-
-
-def test_phrases_are_whole_words_where_there_are_spaces():
-    assert forms("highlands renewed upstairs", "antonym") == set()
-    assert forms("घर हैं", "negation", "hi") == {
-        "घर नहीं हैं"
-    }  # not the shorter verb before a vowel sign
-    assert forms("人口增加了", "antonym", "zh") == {"人口减少了"}
-    assert (
-        forms("او می‌شد", "negation", "fa") == set()
-    )  # a part of a word that a joiner ties together
+@pytest.mark.parametrize(
+    ("text", "kind", "language", "expected"),
+    [
+        # A negation comes and goes.
+        ("It is not large.", "negation", "en", {"It is large."}),
+        ("Not all is lost", "negation", "en", NOT_ALL),
+        ("It isn\u2019t mine, you can't", "negation", "en", MINE),
+        ("Она не была там", "negation", "ru", {"Она была там"}),
+        ("C'est à l'est, il est là", "negation", "fr", {"C'est à l'est, il n'est pas là"}),
+        ("这不是问题", "negation", "zh", {"这是问题"}),
+        # Antonyms keep the case of what was there.
+        ("Before noon", "antonym", "en", {"After noon"}),
+        ("BIG news", "antonym", "en", {"SMALL news"}),
+        ("größer als", "antonym", "de", {"kleiner als"}),
+        ("Männer lachen", "antonym", "de", {"Frauen lachen"}),
+        # Phrases are whole words where there are spaces.
+        ("highlands renewed upstairs", "antonym", "en", set()),
+        # Not the shorter verb before a vowel sign.
+        ("घर हैं", "negation", "hi", {"घर नहीं हैं"}),
+        ("人口增加了", "antonym", "zh", {"人口减少了"}),
+        # A part of a word that a joiner ties together.
+        ("او می‌شد", "negation", "fa", set()),
+    ],
+)
+def test_a_phrase_is_put_for_its_opposite(text, kind, language, expected):
+    opposites = contrasts(language)[kind]
+    assert set(take(other_phrases(text, draw(), opposites=opposites))) == expected
 
 
 def test_words_change_places_by_hand():

@@ -1,12 +1,10 @@
-import csv
-import gzip
-import json
-
 import pytest
 
 from interlingua.corpus.decontaminate import EvaluationKeys
 from interlingua.corpus.keys import text_keys
 from interlingua.errors import DataError
+
+from .conftest import write
 
 
 def marked(keys, texts):
@@ -16,27 +14,15 @@ def marked(keys, texts):
 @pytest.fixture
 def folders(tmp_path):
     tatoeba, other = tmp_path / "tatoeba", tmp_path / "other"
-    tatoeba.mkdir()
-    (tatoeba / "deu-eng.tsv").write_text(
-        "Guten Tag!\tGood day!\nWie geht's?\tHow are you?\n", encoding="utf-8"
-    )
-    (tatoeba / "tatoeba.fra-eng.fra").write_text("Bonjour !\r\nÇa va ?\r\n", encoding="utf-8")
-    (tatoeba / "SOURCE.md").write_text("Downloaded by hand\n")
-    (other / "deep").mkdir(parents=True)
-    (other / ".cache").mkdir()
-    (other / ".cache" / "x.txt").write_text("A hidden sentence\n")
-    with gzip.open(other / "deep" / "sts.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.write(
-            json.dumps(
-                {"score": 3.5, "id": "7", "texts": ["A man is playing.", {"b": "How are you?"}]}
-            )
-            + "\n\n"
-        )
-    (other / "xsim.json").write_text(
-        json.dumps({"An altered sentence.": {"src": "Das Original.", "errtype": "none"}})
-    )
-    with (other / "table.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["1", "A cell, with a comma"], ["2", "two\nlines"]])
+    write(tatoeba / "deu-eng.tsv", "Guten Tag!\tGood day!\nWie geht's?\tHow are you?\n")
+    write(tatoeba / "tatoeba.fra-eng.fra", "Bonjour !\r\nÇa va ?\r\n")
+    write(tatoeba / "SOURCE.md", "Downloaded by hand\n")
+    write(other / ".cache" / "x.txt", "A hidden sentence\n")
+    texts = ["A man is playing.", {"b": "How are you?"}]
+    write(other / "deep" / "sts.jsonl.gz", {"score": 3.5, "id": "7", "texts": texts}, "")
+    altered = {"An altered sentence.": {"src": "Das Original.", "errtype": "none"}}
+    write(other / "xsim.json", altered)
+    write(other / "table.csv", '1,"A cell, with a comma"\r\n2,"two\nlines"\r\n')
     (other / "image.dat").write_bytes(b"\x89PNG\xff\xfe\x00" * 20)
     return [tatoeba, other]
 
@@ -66,10 +52,8 @@ def test_every_sentence_of_every_layout_is_found(folders):
     ]
     assert marked(keys, in_tatoeba + in_other).all()
     assert not marked(keys, clean).any()
-    assert keys.counts == {
-        "tatoeba": 7,
-        "other": 7,
-    }  # "How are you" is in both, and was requested twice
+    # "How are you" is in both, and was requested twice.
+    assert keys.counts == {"tatoeba": 7, "other": 7}
     assert keys.names == ("tatoeba", "other")
     assert [path.name for path in keys.skipped] == ["SOURCE.md", "x.txt", "image.dat"]
 
@@ -97,8 +81,7 @@ def test_each_sentence_of_a_set_is_counted_once(tmp_path):
 
 def test_two_folders_of_one_name_stay_apart(tmp_path):
     for parent in ("x", "y"):
-        (tmp_path / parent / "devtest").mkdir(parents=True)
-        (tmp_path / parent / "devtest" / "eng.txt").write_text(f"Sentence of {parent}\n")
+        write(tmp_path / parent / "devtest" / "eng.txt", f"Sentence of {parent}\n")
     keys = EvaluationKeys.from_folders([tmp_path / "x" / "devtest", tmp_path / "y" / "devtest"])
     assert marked(keys, ["sentence of x", "sentence of y"]).all()
     assert keys.counts == {"devtest": 1, str(tmp_path / "y" / "devtest"): 1}

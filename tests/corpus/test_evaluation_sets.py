@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import gzip
-
 import pytest
 
 from interlingua.corpus.evaluation_sets import (
@@ -13,11 +11,13 @@ from interlingua.corpus.evaluation_sets import (
 )
 from interlingua.errors import DataError
 
+from .conftest import write
+
 
 def test_pairs_in_tsv_and_in_lasers_own_layout(tmp_path):
     (tmp_path / "SOURCE.md").write_text("# not data")
     (tmp_path / "deu-eng.tsv").write_text("Hallo!\tHello!\nJa.\tYes.\n")
-    (tmp_path / "eng_Latn-zho_Hans.tsv.gz").write_bytes(gzip.compress("Yes.\t是。\n".encode()))
+    write(tmp_path / "eng_Latn-zho_Hans.tsv.gz", "Yes.\t是。\n")
     (tmp_path / "tatoeba.fra-eng.fra").write_text("Oui.\n")
     (tmp_path / "tatoeba.fra-eng.eng").write_text("Yes.\n")
     files = pair_files(tmp_path)
@@ -31,21 +31,16 @@ def test_pairs_in_tsv_and_in_lasers_own_layout(tmp_path):
 
 
 def test_line_separators_of_unicode_are_text(tmp_path):
-    (tmp_path / "fra-eng.tsv").write_text(
-        "a\u2028b\x85c\tone line\r\n", encoding="utf-8", newline=""
-    )
+    write(tmp_path / "fra-eng.tsv", "a\u2028b\x85c\tone line\r\n")
     assert read_pair_file(pair_files(tmp_path)[0]) == (["a\u2028b\x85c"], ["one line"])
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            "a\tb\nno tab\n",
-            "deu-eng.tsv:2: expected text TAB text, got 1 columns, 1 of them filled",
-        ),
-        ("a\tb\tc\n", "deu-eng.tsv:1: expected text TAB text, got 3 columns, 3 of them filled"),
-        ("a\tb\nc\t \n", "deu-eng.tsv:2: expected text TAB text, got 2 columns, 1 of them filled"),
+        ("a\tb\nno tab\n", "deu-eng.tsv:2: expected text TAB text, got 1 columns, 1 of them"),
+        ("a\tb\tc\n", "deu-eng.tsv:1: expected text TAB text, got 3 columns, 3 of them"),
+        ("a\tb\nc\t \n", "deu-eng.tsv:2: expected text TAB text, got 2 columns, 1 of them"),
         ("", "deu-eng.tsv: the file is empty"),
     ],
 )
@@ -60,12 +55,9 @@ def test_aligned_files(tmp_path):
     (tmp_path / "eng_Latn.txt").write_text("one\ntwo\n")
     (tmp_path / "deu_Latn.devtest").write_text("eins\nzwei\n")
     (tmp_path / "README.txt").write_text("not a language")
-    assert list(aligned_files(tmp_path)) == ["deu_Latn", "eng_Latn"]
     files = aligned_files(tmp_path)
-    assert read_aligned([files["deu_Latn"], files["eng_Latn"]]) == (
-        ["eins", "zwei"],
-        ["one", "two"],
-    )
+    assert list(files) == ["deu_Latn", "eng_Latn"]
+    assert read_aligned(list(files.values())) == (["eins", "zwei"], ["one", "two"])
 
 
 def test_misaligned_files_are_named_with_their_counts(tmp_path):

@@ -22,20 +22,14 @@ TEXTS = [
 def test_every_kind_by_hand():
     made = list(hard_negatives(TEXTS, "en", per_sentence=50))
     assert set(Counter(one.kind for one in made)) == set(KINDS)
-    assert Altered("In 1984 the old king of Denmark was in Paris.", TEXTS[0], "negation") in made
-    assert (
-        Altered("Then Anna Berg sold 25 small houses in Oslo to Karl Lund.", TEXTS[1], "antonym")
-        in made
-    )
-    assert (
-        Altered("Then Maria Holm sold 25 large houses in Oslo to Karl Lund.", TEXTS[1], "entity")
-        in made
-    )
-    assert all(
-        one.text[:5] == "In 19" and one.text[7:] == TEXTS[0][7:]
-        for one in made
-        if one[1:] == (TEXTS[0], "number")
-    )
+    for text, original, kind in (
+        ("In 1984 the old king of Denmark was in Paris.", TEXTS[0], "negation"),
+        ("Then Anna Berg sold 25 small houses in Oslo to Karl Lund.", TEXTS[1], "antonym"),
+        ("Then Maria Holm sold 25 large houses in Oslo to Karl Lund.", TEXTS[1], "entity"),
+    ):
+        assert Altered(text, original, kind) in made
+    years = [one.text for one in made if one[1:] == (TEXTS[0], "number")]
+    assert all(text[:5] == "In 19" and text[7:] == TEXTS[0][7:] for text in years)
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "th", "kab", "ar"])
@@ -61,9 +55,8 @@ def test_a_pure_function_of_the_seed():
 
 
 def test_at_most_so_many_of_a_kind():
-    counts = Counter(
-        (one.original, one.kind) for one in hard_negatives(TEXTS, "en", per_sentence=2)
-    )
+    made = hard_negatives(TEXTS, "en", per_sentence=2)
+    counts = Counter((one.original, one.kind) for one in made)
     assert max(counts.values()) == 2
     assert {kind for _, kind in counts} == set(KINDS)
     only = {one.kind for one in hard_negatives(TEXTS, "en", kinds=["entity", "number"])}

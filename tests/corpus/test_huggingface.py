@@ -1,5 +1,4 @@
 import importlib.util
-import json
 import sys
 from collections import Counter
 
@@ -7,6 +6,8 @@ import pytest
 
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
 from interlingua.errors import DataError, MissingExtraError
+
+from .conftest import write
 
 PAIRS = [TextPair(f"Satz {i}", f"sentence {i}", "deu_Latn", "eng_Latn") for i in range(5)]
 needs_datasets = pytest.mark.skipif(
@@ -39,8 +40,7 @@ def test_saved_to_disk_and_json(tmp_path):
     data = datasets.Dataset.from_list(rows)
     data.save_to_disk(tmp_path / "set")
     datasets.DatasetDict({"train": data}).save_to_disk(tmp_path / "sets")
-    (tmp_path / "json").mkdir()
-    (tmp_path / "json" / "a.json").write_text("\n".join(map(json.dumps, rows)))
+    write(tmp_path / "json" / "a.json", *rows)
     for name in ("set", "sets", "json"):
         assert list(read_pairs(tmp_path / name)) == PAIRS
 
@@ -49,7 +49,7 @@ def test_saved_to_disk_and_json(tmp_path):
 def test_empty_sides_are_counted_and_bad_rows_told(tmp_path):
     skipped = Counter()
     rows = [{"translation": {"de": "a", "en": None}}, {"translation": {"de": "a", "en": "b"}}]
-    (tmp_path / "a.json").write_text("\n".join(map(json.dumps, rows)))
+    write(tmp_path / "a.json", *rows)
     assert len(list(read_pairs(tmp_path / "a.json", format="huggingface", skipped=skipped))) == 1
     assert skipped == {"untranslated": 1}
     (tmp_path / "b.json").write_text('{"text": "a"}')
@@ -83,11 +83,9 @@ def test_a_hub_id_is_taken_apart(monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     for name in ("hf:opus/x:de-en:test", "hf:opus/x:de-en", "hf:opus/x"):
         assert next(read_pairs(name)) == TextPair("a", "b", "deu_Latn", "eng_Latn")
-    assert [(a, o["split"]) for a, o in asked] == [
-        (("opus/x", "de-en"), "test"),
-        (("opus/x", "de-en"), "train"),
-        (("opus/x", None), "train"),
-    ]
+    names = [("opus/x", "de-en"), ("opus/x", "de-en"), ("opus/x", None)]
+    assert [arguments for arguments, _ in asked] == names
+    assert [options["split"] for _, options in asked] == ["test", "train", "train"]
 
 
 def test_without_the_extra(tmp_path, monkeypatch):

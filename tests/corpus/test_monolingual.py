@@ -1,15 +1,14 @@
-import gzip
-
 import pytest
 
 from interlingua.corpus.monolingual import language_of, read_sentences
 from interlingua.corpus.spreadsheet import open_sheet
 from interlingua.errors import ConfigError, DataError
 
+from .conftest import write
+
 
 def test_lines_that_are_not_blank(tmp_path):
-    file = tmp_path / "ru.txt.gz"
-    file.write_bytes(gzip.compress("Да.\n\n  Нет. \r\n".encode()))
+    file = write(tmp_path / "ru.txt.gz", "Да.\n\n  Нет. \r\n")
     assert list(read_sentences(file)) == ["Да.", "Нет."]
 
 
@@ -18,14 +17,10 @@ def test_a_tables_sentences_are_a_column_of_it(tmp_path, name):
     if name.endswith("xlsx"):
         pytest.importorskip("openpyxl")
     path = tmp_path / name
-    with open_sheet(path, path.suffix[1:]) as write:
-        for row in (
-            ["id", "text", "note"],
-            [1, "Eins, zwei.", "a"],
-            [2, "", "b"],
-            [3, "Drei.", "c"],
-        ):
-            write(row)
+    rows = (["id", "text", "note"], [1, "Eins, zwei.", "a"], [2, "", "b"], [3, "Drei.", "c"])
+    with open_sheet(path, path.suffix[1:]) as write_row:
+        for row in rows:
+            write_row(row)
     assert list(read_sentences(path)) == ["Eins, zwei.", "Drei."]
     assert list(read_sentences(path, column="note")) == ["a", "b", "c"]
 

@@ -2,19 +2,17 @@ import zipfile
 
 import pytest
 
-from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, read_pairs, write_pairs
-from interlingua.corpus.moses import aligned, moses_files
 from interlingua.errors import DamagedFileError, DataError
+
+from .conftest import write
 
 ONE = TextPair("eins", "one", "deu_Latn", "eng_Latn")
 
 
-def two_files(
-    folder, name="corpus", german="eins\nzwei\n", english="one\ntwo\n", codes=("de", "en")
-):
-    (folder / f"{name}.{codes[0]}").write_text(german, encoding="utf-8")
-    (folder / f"{name}.{codes[1]}").write_text(english, encoding="utf-8")
+def two_files(folder, name="corpus", german="eins\nzwei\n", english="one\ntwo\n"):
+    write(folder / f"{name}.de", german)
+    write(folder / f"{name}.en", english)
     return folder / name
 
 
@@ -37,10 +35,7 @@ def test_languages_choose_among_many_files(tmp_path):
     (tmp_path / "corpus.fr").write_text("un\ndeux\n")
     pairs = read_pairs(tmp_path / "corpus", source_language="fr", target_language="de")
     assert next(pairs) == TextPair("un", "eins", "fra_Latn", "deu_Latn")
-    with pytest.raises(
-        DataError,
-        match=r"corpus\.<source> and corpus\.<target>, found .*corpus\.fr",
-    ):
+    with pytest.raises(DataError, match=r"corpus\.<source> and .*, found .*corpus\.fr"):
         next(read_pairs(tmp_path / "corpus"))
 
 
@@ -78,10 +73,8 @@ def test_the_written_names_carry_codes_and_compression(tmp_path):
         write_pairs([], tmp_path / "y")
     scripts = [TextPair("a", "b", "zho_Hans", "zho_Hant")]
     write_pairs(scripts, tmp_path / "z")
-    assert (
-        list(read_pairs(tmp_path / "z", source_language="zho_Hans", target_language="zho_Hant"))
-        == scripts
-    )
+    named = {"source_language": "zho_Hans", "target_language": "zho_Hant"}
+    assert list(read_pairs(tmp_path / "z", **named)) == scripts
     write_pairs([ONE], f"{tmp_path / 'l.txt'},{tmp_path / 'r.txt'}", format="moses")
     assert (tmp_path / "r.txt").read_text() == "one\n"
 
@@ -94,20 +87,16 @@ def opus(path, members):
 
 
 def test_opus_zip_with_its_other_members(tmp_path):
-    path = opus(
-        tmp_path / "de-en.txt.zip",
-        {
-            "README": "r",
-            "LICENSE": "l",
-            "Tatoeba.de-en.xml": "<x/>",
-            "Tatoeba.de-en.de": "\ufeffeins\nzwei\u2028drei\n",
-            "Tatoeba.de-en.en": "one\ntwo\n",
-        },
-    )
-    assert list(read_pairs(path)) == [
-        ONE,
-        TextPair("zwei\u2028drei", "two", "deu_Latn", "eng_Latn"),
-    ]
+    members = {
+        "README": "r",
+        "LICENSE": "l",
+        "Tatoeba.de-en.xml": "<x/>",
+        "Tatoeba.de-en.de": "\ufeffeins\nzwei\u2028drei\n",
+        "Tatoeba.de-en.en": "one\ntwo\n",
+    }
+    path = opus(tmp_path / "de-en.txt.zip", members)
+    second = TextPair("zwei\u2028drei", "two", "deu_Latn", "eng_Latn")
+    assert list(read_pairs(path)) == [ONE, second]
     turned = read_pairs(path, source_language="en", target_language="de")
     assert next(turned) == ONE.swapped()
 
@@ -143,12 +132,3 @@ def test_languages_of_two_files_that_are_named_as_text(tmp_path):
     for name, text in (("b.de.txt", "eins\n"), ("b.en.txt", "one\n")):
         (tmp_path / name).write_text(text)
     assert list(read_pairs(f"{tmp_path}/b.de.txt,{tmp_path}/b.en.txt")) == [ONE]
-
-
-def test_aligned_and_moses_files(tmp_path):
-    assert list(aligned(["eins\n"], ["one"], "a", "b", "deu_Latn", "eng_Latn", BadLines())) == [ONE]
-    prefix = two_files(tmp_path)
-    assert moses_files(str(prefix), "deu_Latn", "eng_Latn").paths == (
-        tmp_path / "corpus.de",
-        tmp_path / "corpus.en",
-    )

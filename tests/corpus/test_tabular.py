@@ -38,13 +38,6 @@ def test_broken_tsv_names_the_line(tmp_path, text, line, message):
     assert str(caught.value).startswith(f"{path}:{line}: ")
 
 
-def test_bad_bytes_name_the_line(tmp_path):
-    path = tmp_path / "x.de-en.tsv"
-    path.write_bytes(b"eins\tone\n\xff\ttwo\n")
-    with pytest.raises(DataError, match=r"x\.de-en\.tsv:2: not UTF-8"):
-        list(read_pairs(path))
-
-
 def test_blank_lines_are_counted(tmp_path):
     skipped = Counter()
     path = write(tmp_path / "x.de-en.tsv", "eins\tone\n\nzwei\ttwo\n\n")
