@@ -20,11 +20,8 @@ def test_arrays_are_read_back(tmp_path):
 
 def test_what_is_no_array_or_not_there_is_an_error(tmp_path):
     np.savez(tmp_path / "b.npz", one=np.zeros(3))
-    for name, content in (
-        ("a.npy", b"\x93NUMPY\1\0\4\0(((\n"),
-        ("c.npy", b""),
-        ("d.npy", b"cpickle"),
-    ):
+    files = {"a.npy": b"\x93NUMPY\1\0\4\0(((\n", "c.npy": b"", "d.npy": b"cpickle"}
+    for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     for name in ("a.npy", "b.npz", "c.npy", "d.npy", "absent.npy"):
         with pytest.raises(DataError, match=name):
@@ -80,9 +77,8 @@ def test_cosines_do_not_depend_on_the_length_of_short_rows():
 
 
 def test_rows_too_long_or_not_finite_become_nan():
-    rows = np.array(
-        [[1e200, 1.0], [np.inf, 1.0], [3e19, 4e19]]
-    )  # the squares of the last are beyond float32
+    # The squares of the last are beyond float32.
+    rows = np.array([[1e200, 1.0], [np.inf, 1.0], [3e19, 4e19]])
     scaled = unit_rows(rows)
     assert np.isnan(scaled[:2]).any(axis=1).all()
     np.testing.assert_allclose(scaled[2], [0.6, 0.8], rtol=1e-6)

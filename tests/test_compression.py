@@ -14,12 +14,10 @@ def test_frames_are_read_and_a_cut_one_is_noticed(tmp_path):
     (tmp_path / "a.zst").write_bytes(packed + packed)
     with ZstandardReader(tmp_path / "a.zst") as file:
         assert file.read() == b"one\n" * 10_000
-    (tmp_path / "a.zst").write_bytes(packed[:-3])
-    with ZstandardReader(tmp_path / "a.zst") as file, pytest.raises(EOFError):
-        file.read()
-    (tmp_path / "a.zst").write_bytes(b"no frame")
-    with ZstandardReader(tmp_path / "a.zst") as file, pytest.raises(EOFError):
-        file.read()
+    for broken in (packed[:-3], packed + packed[:-5], b"no frame", packed + b"no frame"):
+        (tmp_path / "a.zst").write_bytes(broken)
+        with ZstandardReader(tmp_path / "a.zst") as file, pytest.raises(EOFError):
+            file.read()
 
 
 def test_the_package_is_named_where_it_is_missing(monkeypatch):

@@ -31,8 +31,9 @@ class Outer:
     parts: tuple[Inner, ...] = ()
 
 
-def write(tmp_path, text):
-    path = tmp_path / "c.toml"
+def write(folder, text):
+    folder.mkdir(exist_ok=True)
+    path = folder / "c.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -87,9 +88,8 @@ def test_missing_file_and_bad_override(tmp_path):
 
 def test_paths_expand_home_and_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACE", "/data")
-    assert config.load_config(Outer, write(tmp_path, "corpus = '$PLACE/x'")).corpus == Path(
-        "/data/x"
-    )
+    read = config.load_config(Outer, write(tmp_path, "corpus = '$PLACE/x'"))
+    assert read.corpus == Path("/data/x")
 
 
 def test_toml_round_trip(tmp_path):
@@ -123,12 +123,8 @@ def test_options_that_nothing_reads_are_refused():
     ("where", "message", "expected"),
     [
         ("a.toml: run", "run: seed is odd", "a.toml: run: seed is odd"),
-        (
-            "a.toml: data: labeled",
-            "data.labeled: kind is odd",
-            "a.toml: data: labeled: kind is odd",
-        ),
-        ("a.toml: data: labeled", "labeled: kind is odd", "a.toml: data: labeled: kind is odd"),
+        ("a.toml: data: pairs", "data.pairs: kind is odd", "a.toml: data: pairs: kind is odd"),
+        ("a.toml: data: pairs", "pairs: kind is odd", "a.toml: data: pairs: kind is odd"),
         ("a.toml: run", "seed: odd", "a.toml: run: seed: odd"),
         ("config", "odd", "config: odd"),
     ],
@@ -146,22 +142,16 @@ def test_a_section_is_named_once(where, message, expected):
 
 def test_paths_of_a_file_start_at_its_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "c.toml").write_text('corpus = "../x/y"', encoding="utf-8")
-    assert config.load_config(Outer, "sub/c.toml").corpus == Path("x/y")
-    assert config.load_config(Outer, "sub/c.toml", overrides=["corpus=z"]).corpus == Path(
-        "z"
-    )  # typed in the shell
-    (tmp_path / "sub" / "c.toml").write_text(f'corpus = "{tmp_path}/whole"', encoding="utf-8")
-    assert config.load_config(Outer, "sub/c.toml").corpus == tmp_path / "whole"
-
-
-def test_a_relative_path_of_a_variable_starts_where_it_was_typed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PLACE", "data")
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "c.toml").write_text('corpus = "$PLACE/x"', encoding="utf-8")
-    assert config.load_config(Outer, "sub/c.toml").corpus == Path("data/x")
+    for text, overrides, expected in (
+        ("../x/y", [], "x/y"),
+        ("../x/y", ["corpus=z"], "z"),  # typed in the shell
+        (f"{tmp_path}/whole", [], tmp_path / "whole"),
+        ("$PLACE/x", [], "data/x"),  # where the variable was typed
+    ):
+        write(tmp_path / "sub", f'corpus = "{text}"')
+        read = config.load_config(Outer, "sub/c.toml", overrides=overrides)
+        assert read.corpus == Path(expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +163,8 @@ class Models:
 
 def test_what_is_no_path_of_this_machine_stays(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sub").mkdir()
     text = 'models = ["hf:a/b", "m", "{nli.best}", ""]\npaths = ["hf:data", "s3://b/k"]\nname = "m"'
-    (tmp_path / "sub" / "c.toml").write_text(text, encoding="utf-8")
+    write(tmp_path / "sub", text)
     got = config.load_config(Models, "sub/c.toml")
     assert got == Models(
         models=("hf:a/b", "sub/m", "{nli.best}", ""),
@@ -189,24 +178,19 @@ def test_what_is_no_path_of_this_machine_stays(tmp_path, monkeypatch):
 def test_the_name_of_an_installed_model_stays_unless_a_folder_has_it(tmp_path, monkeypatch):
     described = tmp_path / "packages" / "small_package-1.dist-info"
     described.mkdir(parents=True)
-    (described / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: small-package\nVersion: 1\n", encoding="utf-8"
-    )
-    (described / "entry_points.txt").write_text(
-        "[interlingua.models]\nsmall = nowhere:folder\n", encoding="utf-8"
-    )
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: small-package\nVersion: 1\n")
+    (described / "entry_points.txt").write_text("[interlingua.models]\nsmall = nowhere:folder\n")
     monkeypatch.syspath_prepend(tmp_path / "packages")
-    (tmp_path / "c.toml").write_text('models = ["small", "other", "a/small"]', encoding="utf-8")
-    read = config.load_config(Models, tmp_path / "c.toml")
+    path = write(tmp_path, 'models = ["small", "other", "a/small"]')
+    read = config.load_config(Models, path)
     assert read.models == ("small", f"{tmp_path}/other", f"{tmp_path}/a/small")
     assert config.with_absolute_paths(read) == read
     (tmp_path / "small").mkdir()
-    assert config.load_config(Models, tmp_path / "c.toml").models[0] == f"{tmp_path}/small"
+    assert config.load_config(Models, path).models[0] == f"{tmp_path}/small"
 
 
 def test_a_byte_order_mark_is_no_error(tmp_path):
-    path = tmp_path / "c.toml"
-    path.write_bytes("\ufeffcorpus = 'x'\n".encode())
+    path = write(tmp_path, "\ufeffcorpus = 'x'\n")
     assert config.load_config(Outer, path).corpus == tmp_path / "x"
 
 

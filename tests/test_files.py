@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import errno
-import gzip
+import hashlib
 import os
 import stat
 import subprocess
@@ -41,10 +41,8 @@ def test_full_disk_is_one_clear_line_and_the_old_file_stays(tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with (
-        pytest.raises(DataError, match=r"a\.txt: .*No space"),
-        files.atomic_write(path) as file,
-    ):
+    no_space = pytest.raises(DataError, match=r"a\.txt: .*No space")
+    with no_space, files.atomic_write(path) as file:
         file.write("new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -86,54 +84,33 @@ def test_open_text_skips_the_byte_order_mark(tmp_path):
 def test_bad_bytes_name_the_line(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"good\n" * 5000 + b"caf\xe9\n")
-    with (
-        pytest.raises(DataError, match=r"a\.txt:5001: not UTF-8 \(byte 0xe9\)"),
-        files.open_text(path) as lines,
-    ):
+    not_utf8 = pytest.raises(DataError, match=r"a\.txt:5001: not UTF-8 \(byte 0xe9\)")
+    with not_utf8, files.open_text(path) as lines:
         list(lines)
 
 
 def test_missing_and_truncated_files_are_one_clear_line(tmp_path):
     with pytest.raises(DataError, match="no such file"), files.open_text(tmp_path / "absent.txt"):
         pass
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"line\n" * 10000)[:-20])
-    with pytest.raises(DataError, match="damaged or cut"), files.open_text(path) as lines:
-        list(lines)
-
-
-def test_what_can_not_be_read_has_a_remedy(tmp_path):
-    with (
-        pytest.raises(DataError, match="Is a directory"),
-        files.open_bytes(tmp_path),
-    ):
+    with pytest.raises(DataError, match="Is a directory"), files.open_bytes(tmp_path):
         pass
+    for suffix in (".gz", ".xz", ".zst"):
+        path = tmp_path / f"a{suffix}"
+        with files.open_text_writer(path) as file:
+            file.write("line\n" * 10_000)
+        path.write_bytes(path.read_bytes()[:-20])
+        with pytest.raises(DataError, match="damaged or cut"), files.open_text(path) as lines:
+            list(lines)
 
 
 def test_digests_know_names_and_bytes(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x").write_text("1")
     before = files.sha256_tree(tmp_path)
-    assert (
-        files.sha256_file(tmp_path / "a" / "x")
-        == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
-    )
+    expected = hashlib.sha256(b"1").hexdigest()
+    assert files.sha256_file(tmp_path / "a" / "x") == expected
     (tmp_path / "a" / "x").rename(tmp_path / "a" / "y")
     assert files.sha256_tree(tmp_path) != before
-
-
-def test_zstandard_frames_are_read_one_after_the_other_and_a_cut_one_is_noticed(tmp_path):
-    import zstandard
-
-    frames = [zstandard.ZstdCompressor().compress(text * 50_000) for text in (b"eins\n", b"zwei\n")]
-    path = tmp_path / "x.txt.zst"
-    path.write_bytes(b"".join(frames))
-    with files.open_text(path) as lines:
-        assert sum(line == "zwei\n" for line in lines) == 50_000
-    for broken in (b"".join(frames)[:-5], frames[0] + b"no frame"):
-        path.write_bytes(broken)
-        with pytest.raises(DataError, match="damaged or cut"), files.open_text(path) as lines:
-            lines.read()
 
 
 def test_a_reader_of_the_old_file_keeps_it(tmp_path):
@@ -178,10 +155,8 @@ def test_a_folder_is_no_file_and_a_file_no_folder(tmp_path):
         pass
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with (
-        pytest.raises(DataError, match="of that name"),
-        files.atomic_directory(path, overwrite=True),
-    ):
+    is_file = pytest.raises(DataError, match="of that name")
+    with is_file, files.atomic_directory(path, overwrite=True):
         pass
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

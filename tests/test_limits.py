@@ -80,12 +80,8 @@ def test_three_gigabytes_in_one_line_need_little_memory(tmp_path):
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     block = b"x" * (1 << 20)
-    packed = (
-        packer.compress(block)
-        + b"".join(packer.compress(block) for _ in range(300))
-        + packer.flush()
-    )
-    (tmp_path / "a.txt.gz").write_bytes(packed)
+    packed = [packer.compress(block) for _ in range(301)]
+    (tmp_path / "a.txt.gz").write_bytes(b"".join([*packed, packer.flush()]))
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))\n"
         "from interlingua.files import open_text\n"

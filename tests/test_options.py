@@ -56,14 +56,8 @@ def run(options: Verb) -> tuple[Verb, int]:
 def test_a_function_takes_the_fields_of_the_dataclass():
     verb = function_of(Verb, run, "verb")
     assert verb("m", "t", share=1.0)[0] == Verb("m", "t", share=1.0)
-    assert list(inspect.signature(verb).parameters) == [
-        "model",
-        "text",
-        "share",
-        "max_line",
-        "output",
-        "language",
-    ]
+    names = "model text share max_line output language"
+    assert list(inspect.signature(verb).parameters) == names.split()
     assert verb.__name__ == "verb"
     with pytest.raises(TypeError, match="shares"):
         verb("m", "t", shares=1.0)
@@ -89,9 +83,8 @@ def test_a_first_argument_that_was_left_out_is_put_in_front():
 
 def test_the_docstring_describes_each_option_and_its_unit():
     text = function_of(Verb, run, "verb").__doc__
-    assert text.startswith(
-        "Does something.\n\nMore about it.\n\nArgs:\n    model: The model.\n    text: The text.\n"
-    )
+    options = "Args:\n    model: The model.\n    text: The text.\n"
+    assert text.startswith(f"Does something.\n\nMore about it.\n\n{options}")
     assert "    share: Of all. Unit: 0 to 1.\n" in text
     assert "options: what to do" not in text
     assert text.endswith("Returns:\n    What it was given.")
@@ -110,14 +103,8 @@ def test_a_number_outside_its_range_is_refused(share):
 
 
 def test_arguments_come_first_then_options_by_group():
-    assert [field.name for field, _ in declared(Verb)] == [
-        "model",
-        "text",
-        "language",
-        "output",
-        "share",
-        "max_line",
-    ]
+    names = "model text language output share max_line"
+    assert [field.name for field, _ in declared(Verb)] == names.split()
 
 
 def test_a_dataclass_is_filled_from_the_options_of_its_names():
@@ -134,7 +121,6 @@ def test_a_dataclass_is_filled_from_the_options_of_its_names():
         number: int = 5
         other: str
 
-    assert filled(Job, Some(where="a/b"), other="y") == Job(
-        rank=3, where=Path("a/b"), number=5, other="y"
-    )
+    job = Job(rank=3, where=Path("a/b"), number=5, other="y")
+    assert filled(Job, Some(where="a/b"), other="y") == job
     assert filled(Job, Some(rank=4)).where is None

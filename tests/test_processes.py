@@ -20,11 +20,8 @@ TASK = {"SLURM_STEP_ID": "0", "SLURM_NTASKS": "4"}
         (TASK | {"SLURM_PROCID": "0", "SLURM_LOCALID": "0"}, True, True),
         (TASK | {"SLURM_PROCID": "2", "SLURM_LOCALID": "0"}, False, True),
         (TASK | {"SLURM_PROCID": "3", "SLURM_LOCALID": "1"}, False, False),
-        (
-            {"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "LOCAL_RANK": "1"},
-            False,
-            False,
-        ),  # of this command, in a job
+        # Of this command, in a job.
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "LOCAL_RANK": "1"}, False, False),
     ],
 )
 def test_one_process_of_all_and_one_of_a_machine_speak(environ, first, first_there):

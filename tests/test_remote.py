@@ -35,14 +35,10 @@ def store():
 
 
 def test_names():
-    assert [
-        is_remote(name) for name in ("a.txt", "/b/a.txt", "file:///b/a.txt", "s3://b/a.txt")
-    ] == [0, 0, 0, 1]
-    assert [name_of(name) for name in ("a.txt", "s3://b/c/a.txt", "s3://b/c/")] == [
-        "a.txt",
-        "a.txt",
-        "c",
-    ]
+    assert not any(map(is_remote, ("a.txt", "/b/a.txt", "file:///b/a.txt")))
+    assert is_remote("s3://b/a.txt")
+    names = ("a.txt", "s3://b/c/a.txt", "s3://b/c/")
+    assert list(map(name_of, names)) == ["a.txt", "a.txt", "c"]
 
 
 def test_patterns_here_and_elsewhere(tmp_path, store):
@@ -156,10 +152,7 @@ def test_places_elsewhere_are_tried_before_the_work(store, monkeypatch):
     monkeypatch.setattr(type(store), "rm_file", refuses)
     check_writable("memory://once/a.txt")  # what is written there stays
     monkeypatch.setattr(type(store), "pipe_file", refuses)
-    with pytest.raises(
-        DataError,
-        match=r"^memory://new/a\.txt: .*; check .*credentials$",
-    ):
+    with pytest.raises(DataError, match=r"^memory://new/a\.txt: .*; check .*credentials$"):
         check_writable("memory://new/a.txt")
 
 
@@ -169,11 +162,8 @@ def test_what_is_read_is_not_written(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to("a.txt")
     keep_inputs(["b.txt", None, "s3://x/b"], ["a.txt", None, "s3://x/a"])
     keep_inputs(["/dev/null", "/dev/null"], ["/dev/null"])
-    for output, read in (
-        ("link", "./a.txt"),
-        (f"file://{tmp_path}/a.txt", "link"),
-        ("s3://x/a", "s3://x/a"),
-    ):
+    file = f"file://{tmp_path}/a.txt"
+    for output, read in (("link", "./a.txt"), (file, "link"), ("s3://x/a", "s3://x/a")):
         with pytest.raises(ConfigError, match="be lost"):
             keep_inputs([output], [read])
     with pytest.raises(ConfigError, match=r"\./b\.txt .*two outputs"):

@@ -62,14 +62,8 @@ def test_results_come_in_order_and_tasks_are_taken_as_needed(cluster):
     ("number", "message"),
     [
         (13, r"^numbers.txt:13: thirteen$"),
-        (
-            14,
-            r"^something is needed .*'interlingua\[extra\]'$",
-        ),
-        (
-            15,
-            r"after 3 retries \(WorkerCrashedError: .*goes on$",
-        ),
+        (14, r"^something is needed .*'interlingua\[extra\]'$"),
+        (15, r"after 3 retries \(WorkerCrashedError: .*goes on$"),
     ],
 )
 def test_a_user_s_error_is_one_line(cluster, number, message):
@@ -93,10 +87,7 @@ def test_a_bug_keeps_its_traceback(cluster):
 
 
 def test_more_cores_than_there_are(cluster):
-    with (
-        pytest.raises(ConfigError, match=r"2 cores, .*3"),
-        connected("auto", cores=3),
-    ):
+    with pytest.raises(ConfigError, match=r"2 cores, .*3"), connected("auto", cores=3):
         pass
 
 
