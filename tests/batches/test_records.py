@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.batches.records import TokenStore, TokenStoreWriter
-from interlingua.errors import ConfigError, DataError
+from interlingua.errors import DataError
 from interlingua.files import sha256_file
 
 from .conftest import rewrite_header
@@ -111,18 +111,18 @@ def test_impossible_rows_are_refused_and_nothing_is_left(tmp_path, sources, targ
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_is_replaced_only_when_asked_and_only_when_whole(tmp_path):
-    write(tmp_path / "s", [([1], [2])])
-    with pytest.raises(DataError, match="already there"):
-        write(tmp_path / "s", [([3], [4])])
+def test_a_store_appears_when_it_is_whole_and_is_not_replaced(tmp_path):
     with (
         pytest.raises(KeyboardInterrupt),
-        TokenStoreWriter(tmp_path / "s", vocabulary_size=9, overwrite=True) as writer,
+        TokenStoreWriter(tmp_path / "s", vocabulary_size=9) as writer,
     ):
         writer.append(PAIR, [[3]], [[4]])
         raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path / "s", [([1], [2])])
+    with pytest.raises(DataError, match="already there"):
+        write(tmp_path / "s", [([3], [4])])
     assert content(TokenStore.open(tmp_path / "s"), 0) == [([1], [2])]
-    assert content(write(tmp_path / "s", [([3], [4])], overwrite=True), 0) == [([3], [4])]
 
 
 @pytest.mark.parametrize("name", ["tokens.bin", "offsets.bin"])
@@ -241,11 +241,3 @@ def test_reading_at_random_keeps_nothing_resident(tmp_path):
     call = [sys.executable, "-c", READ_AT_RANDOM, str(tmp_path / "s")]
     done = subprocess.run(call, check=True, capture_output=True, text=True, timeout=120)
     assert int(done.stdout) < 16 << 20
-
-
-def test_what_is_no_store_is_kept(tmp_path):
-    write(tmp_path / "s", [([1], [2])])
-    write(tmp_path / "s", [([1], [3])], overwrite=True)
-    (tmp_path / "s" / "header.json").write_text("{}")
-    with pytest.raises(ConfigError, match="s holds other"):
-        write(tmp_path / "s", [([1], [2])], overwrite=True)

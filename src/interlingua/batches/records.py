@@ -13,7 +13,6 @@ A store is a folder of three files:
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import itertools
 import json
@@ -28,7 +27,7 @@ from jaxtyping import Int, Int64
 
 from interlingua.batches.store_header import FILES, FORMAT, id_dtype, read_header
 from interlingua.errors import DataError
-from interlingua.files import PathLike, atomic_directory, has_format, open_raw, sha256_file
+from interlingua.files import PathLike, atomic_directory, open_raw, sha256_file
 from interlingua.json_text import checksum_of
 
 LanguagePair = tuple[str, str]
@@ -57,7 +56,6 @@ class TokenStoreWriter:
             the same one.
         closing_tokens: special tokens at the end of every sequence (``</s>``: 1), kept when a
             reader truncates.
-        overwrite: replace a store that is already there.
         buffer_bytes: token ids held in memory before they go to the disk.
     """
 
@@ -68,7 +66,6 @@ class TokenStoreWriter:
         vocabulary_size: int,
         vocabulary_digest: str = "",
         closing_tokens: int = 0,
-        overwrite: bool = False,
         buffer_bytes: int = 32 << 20,
     ) -> None:
         self._dtype = id_dtype(vocabulary_size)
@@ -85,10 +82,7 @@ class TokenStoreWriter:
         self._lengths: dict[LanguagePair, list[np.ndarray]] = {}
         self._rows: dict[LanguagePair, int] = {}
         self._exit = contextlib.ExitStack()
-        is_ours = functools.partial(has_format, name="header.json", format=FORMAT)
-        self._folder = self._exit.enter_context(
-            atomic_directory(path, overwrite=overwrite, ours=is_ours)
-        )
+        self._folder = self._exit.enter_context(atomic_directory(path))
 
     def append(
         self,

@@ -44,7 +44,7 @@ def contrasts(language: str) -> dict[str, Opposites]:
     found = resolve(language)
     entries = _lexicon().get(found.code, {})
     spaced = found.script not in UNSPACED
-    return {kind: _opposites(_split(entries[kind]), spaced) for kind in KINDS if kind in entries}
+    return {kind: _opposites(entries[kind], spaced) for kind in KINDS if kind in entries}
 
 
 def languages() -> tuple[str, ...]:
@@ -58,26 +58,16 @@ def _lexicon() -> dict[str, dict[str, str]]:
     return tomllib.loads(text)
 
 
-def _split(entries: str) -> list[tuple[str, str, bool]]:
-    """``"a|b, c>d"`` -> ``("a", "b", True)``, ``("c", "d", False)``.
-
-    The third value tells whether the second phrase may become the first too.
-    """
-    found = []
-    for entry in entries.split(","):
-        separator = ">"
-        if "|" in entry:
-            separator = "|"
-        first, _, second = " ".join(entry.split()).partition(separator)
-        found.append((first, second, separator == "|"))
-    return found
-
-
-def _opposites(entries: list[tuple[str, str, bool]], spaced: bool) -> Opposites:
+def _opposites(entries: str, spaced: bool) -> Opposites:
+    """The opposites of ``a|b, c>d``: a and b stand for each other, but only d for c."""
     table: dict[str, list[str]] = {}
-    for first, second, both in entries:
+    for entry in entries.split(","):
+        phrase = " ".join(entry.split())
+        first, is_mutual, second = phrase.partition("|")
+        if not is_mutual:
+            first, _, second = phrase.partition(">")
         table.setdefault(first, []).append(second)
-        if both:
+        if is_mutual:
             table.setdefault(second, []).append(first)
     # A regular expression takes the first alternative that fits, so that a phrase must come before
     # its own beginning.

@@ -142,22 +142,22 @@ def _read_mo(content: bytes, path: str) -> tuple[dict[str, str], list[Message]]:
     # The translation of the empty message is the header.
     head = next((translation for text, translation in entries if not text), b"")
     charset = _charset(head, path)
+    messages = []
     try:
         header = _header(head.decode(charset))
-        decoded = []
         for text, translation in entries:
-            if text:
-                decoded.append((text.decode(charset), translation.decode(charset)))
+            if not text:
+                continue
+            # EOT parts the context from the message, NUL the singular from the plural and one
+            # plural form from the next.
+            message = text.decode(charset).rpartition("\4")[2]
+            singular, _, plural = message.partition("\0")
+            forms = translation.decode(charset).split("\0")
+            messages.append(Message(singular, plural or None, forms))
     except UnicodeDecodeError as error:
         raise DataError(
             f"not in its declared character set {charset} ({error})", path=path
         ) from error
-    messages = []
-    for message, forms in decoded:
-        # EOT parts the context from the message, NUL the singular from the plural and one plural
-        # form from the next.
-        singular, _, plural = message.rpartition("\4")[2].partition("\0")
-        messages.append(Message(singular, plural or None, forms.split("\0")))
     return header, messages
 
 
