@@ -4,8 +4,6 @@ import errno
 import hashlib
 import os
 import stat
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -208,40 +206,6 @@ def test_what_could_not_be_put_in_place_leaves_the_old_folder(tmp_path, monkeypa
         (folder / "new").write_text("new")
     assert (target / "a").read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
-
-
-KILLED = """
-import os, signal, sys
-from interlingua.files import atomic_directory, atomic_write
-with atomic_directory(sys.argv[1] + "/big") as folder, atomic_write(sys.argv[1] + "/a.txt") as file:
-    (folder / "half").write_text("x")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert [name.split(".")[1] for name in left] == ["a", "big"]
-    (tmp_path / left[1].replace("big", "other")).mkdir()
-    foreign = tmp_path / ".big.00000000-1.abcdefgh.tmp"  # of another machine
-    living = tmp_path / left[1].replace(left[1].split("-")[1].split(".")[0], str(os.getppid()))
-    foreign.mkdir()
-    living.mkdir()
-    with files.atomic_directory(tmp_path / "big"), files.atomic_write(tmp_path / "a.txt"):
-        temporary.sweep(tmp_path)  # what this process is writing stays
-    with files.atomic_directory(tmp_path / "big", overwrite=True):
-        pass
-    assert {path.name for path in tmp_path.iterdir()} == {"big", "a.txt", foreign.name, living.name}
-
-
-def test_only_the_leftovers_of_a_name(tmp_path):
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
-    with files.atomic_write(tmp_path / "a.txt"):
-        pass
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert len(names) == 2
-    assert names[0].startswith(".big.")
 
 
 def test_a_folder_that_another_made_meanwhile_is_not_replaced(tmp_path):

@@ -32,6 +32,13 @@ def writer(folder):
     return process
 
 
+def killed(folder):
+    """What a process leaves that was killed while it wrote."""
+    process = writer(folder)
+    process.kill()
+    process.communicate()
+
+
 @pytest.fixture
 def no_process_seen(monkeypatch):
     """As in another container: the process that writes has no number here."""
@@ -51,17 +58,38 @@ def test_another_containers_living_files_stay(tmp_path, no_process_seen):
 
 
 def test_files_of_a_killed_process_go(tmp_path):
-    process = writer(tmp_path)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    killed(tmp_path)
     temporary.sweep(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
+    killed(tmp_path)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert [name.split(".")[1] for name in left] == ["a", "big"]
+    (tmp_path / left[1].replace("big", "other")).mkdir()
+    foreign = tmp_path / ".big.00000000-1.abcdefgh.tmp"  # of another machine
+    living = tmp_path / left[1].replace(left[1].split("-")[1].split(".")[0], str(os.getppid()))
+    foreign.mkdir()
+    living.mkdir()
+    with files.atomic_directory(tmp_path / "big"), files.atomic_write(tmp_path / "a.txt"):
+        temporary.sweep(tmp_path)  # what this process is writing stays
+    with files.atomic_directory(tmp_path / "big", overwrite=True):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {"big", "a.txt", foreign.name, living.name}
+
+
+def test_only_the_leftovers_of_a_name(tmp_path):
+    killed(tmp_path)
+    with files.atomic_write(tmp_path / "a.txt"):
+        pass
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert len(names) == 2
+    assert names[0].startswith(".big.")
+
+
 def test_without_locks_a_leftover_goes_after_a_day(tmp_path, no_process_seen, monkeypatch):
-    process = writer(tmp_path)
-    process.kill()
-    process.communicate()
+    killed(tmp_path)
 
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))

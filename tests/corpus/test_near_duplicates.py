@@ -102,10 +102,3 @@ def test_more_can_be_added_after_asking(tmp_path):
         assert index.duplicates().tolist() == [False, False]
         index.add(["A sentence of some length."])
         assert index.duplicates().tolist() == [False, False, True]
-
-
-def test_closing_leaves_nothing_behind(tmp_path):
-    index = NearDuplicates(tmp_path / "index")
-    index.add(["one sentence", "two sentences"])
-    index.close()
-    assert list((tmp_path / "index").iterdir()) == []

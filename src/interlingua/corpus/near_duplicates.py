@@ -38,8 +38,7 @@ class NearDuplicates:
     through the bands one by one: texts with equal keys are sorted together, and each is compared,
     exactly, with the first and with the previous of its kind. So what is reported is a near
     duplicate for certain, and a pair at the threshold is missed about once in a hundred times. The
-    result does not depend on the chunks. Used in a ``with`` block, or closed, it leaves no file
-    behind.
+    result does not depend on the chunks. Used in a ``with`` block, it leaves no file behind.
 
     Args:
         folder: where the index goes; made where it is missing, its files are written anew.
@@ -63,7 +62,9 @@ class NearDuplicates:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        for file in (self._codes, self._ends, *self._keys):
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
 
     def add(self, texts: Sequence[str]) -> None:
         """Puts texts into the index; row numbers go on from those before."""
@@ -103,12 +104,6 @@ class NearDuplicates:
                     found[rows[is_near]] = True
                     rejected[rows[~is_near]] = partners[~is_near]
         return found
-
-    def close(self) -> None:
-        """Closes the files and removes them."""
-        for file in (self._codes, self._ends, *self._keys):
-            file.close()
-            Path(file.name).unlink(missing_ok=True)
 
     def _candidates(
         self, band: int

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from interlingua.corpus.formats import uncompressed_name
 from interlingua.corpus.json_stream import json_array_items
 from interlingua.errors import DataError
 from interlingua.files import COMPRESSIONS, open_text, stem_and_suffix, tab_rows
@@ -250,7 +251,7 @@ def _related_file(path: Path, name: str, stems: tuple[str, ...]) -> Path:
 
 def _plain_name(name: str) -> str:
     """Without a compression's ending; the qrels of topics in .tsv are .txt."""
-    plain = re.sub(rf"({'|'.join(map(re.escape, COMPRESSIONS))})$", "", name)
+    plain = uncompressed_name(name)
     if plain.startswith("qrels"):
         plain = re.sub(r"\.tsv$", ".txt", plain)
     return plain
