@@ -34,6 +34,10 @@ CLASS_OF = {name: index for index, name in enumerate(NLI_CLASSES)} | {"contradic
 NO_GOLD_LABEL = "-"
 """Stands in SNLI and MultiNLI where the annotators disagreed."""
 MAX_SCORE = 5.0
+EXPECTED_LABEL = {
+    "nli": f"one of {', '.join(NLI_CLASSES)}",
+    "sts": f"a score from 0 to {MAX_SCORE:g}",
+}
 COLUMNS: dict[str, tuple[str, ...]] = {
     "a": ("sentence1", "premise"),
     "b": ("sentence2", "hypothesis"),
@@ -197,12 +201,9 @@ def _layout(fields: Sequence[str], kind: Kind, path: Path) -> dict[str, int]:
         return {"a": 0, "b": 1, "label": 2}
     if len(fields) == 3 and _is_label(fields[0], kind):
         return {"label": 0, "a": 1, "b": 2}
-    label = f"one of {', '.join(NLI_CLASSES)}"
-    if kind == "sts":
-        label = "a score from 0 to 5"
     raise DataError(
         f"{len(fields)} columns, none of them a header or a label of kind {kind!r}; expected"
-        f" a<TAB>b<TAB>label, where label is {label}",
+        f" a<TAB>b<TAB>label, where label is {EXPECTED_LABEL[kind]}",
         path=path,
         line=1,
     )
@@ -230,10 +231,7 @@ def _is_label(text: str, kind: Kind) -> bool:
 
 def _label(text: str, kind: Kind, path: Path, line: int) -> float:
     if not _is_label(text, kind):
-        expected = f"one of {', '.join(NLI_CLASSES)}"
-        if kind == "sts":
-            expected = f"a number from 0 to {MAX_SCORE:g}"
-        raise DataError(f"label {text!r}; expected {expected}", path=path, line=line)
+        raise DataError(f"label {text!r}; expected {EXPECTED_LABEL[kind]}", path=path, line=line)
     if kind == "nli":
         return float(CLASS_OF[text])
     return float(text) / MAX_SCORE
