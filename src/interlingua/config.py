@@ -218,9 +218,7 @@ def refuse_unread(config: Any, *names: str, reason: str, when: bool) -> None:
     Raises:
         ConfigError: one of them has another value than its default.
     """
-    if not when:
-        return
-    for name in _changed(config, names):
+    for name in _changed(config, names, when):
         raise ConfigError(
             f"{name} is set, but with {reason} nothing reads it; remove one of the two"
         )
@@ -238,16 +236,16 @@ def refuse_without(config: Any, *names: str, needs: str, when: bool) -> None:
     Raises:
         ConfigError: one of them has another value than its default.
     """
-    if not when:
-        return
-    for name in _changed(config, names):
+    for name in _changed(config, names, when):
         raise ConfigError(
             f"{name} is set, but without {needs} nothing reads it; give {needs}, or remove {name}"
         )
 
 
-def _changed(config: Any, names: Sequence[str]) -> Iterator[str]:
-    """Those of the fields that have another value than their default."""
+def _changed(config: Any, names: Sequence[str], when: bool) -> Iterator[str]:
+    """Those of the fields that have another value than their default, if it matters."""
+    if not when:
+        return
     for field in dataclasses.fields(config):
         default = field.default
         if field.default_factory is not dataclasses.MISSING:

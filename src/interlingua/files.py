@@ -53,8 +53,7 @@ def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     text: Any = {}
     if "b" not in mode:
         text = {"encoding": "utf-8", "newline": "\n"}
-    temporary: Temporary | None = None
-    try:
+    with _disk_errors(path):
         # A pipe or a device can't be replaced by a rename.
         if is_special(path):
             with open(path, mode, **text) as file:
@@ -63,17 +62,25 @@ def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
         target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent, target.name)
-        temporary = Temporary(target)
-        # A copy of the handle: the file is closed before the rename, the lock stays until after it.
-        with os.fdopen(os.dup(temporary.handle), mode, **text) as file:
-            yield file
-            file.flush()
-            # The bytes are on the disk before the name is, or a power cut could leave an empty
-            # file under it.
-            os.fsync(file.fileno())
-        temporary.path.chmod(usual_mode())
-        temporary.path.replace(target)
-        sync_folder(target.parent)
+        with Temporary(target) as temporary:
+            # A copy of the handle: the file is closed before the rename, the lock stays until
+            # after it.
+            with os.fdopen(os.dup(temporary.handle), mode, **text) as file:
+                yield file
+                file.flush()
+                # The bytes are on the disk before the name is, or a power cut could leave an empty
+                # file under it.
+                os.fsync(file.fileno())
+            temporary.path.chmod(usual_mode())
+            temporary.path.replace(target)
+            sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _disk_errors(path: PathLike) -> Iterator[None]:
+    """Turns what the disk refuses into one line."""
+    try:
+        yield
     # Who reads our output went away: no fault of the disk, and the command line ends quietly.
     except BrokenPipeError:
         raise
@@ -82,9 +89,6 @@ def atomic_write(path: PathLike, mode: str = "w") -> Iterator[IO[Any]]:
             f"can't write: {error.strerror or error}; free some space or choose another place",
             path=path,
         ) from error
-    finally:
-        if temporary is not None:
-            temporary.release()
 
 
 @contextlib.contextmanager
@@ -118,32 +122,23 @@ def atomic_directory(
         raise ConfigError(
             f"{os.fspath(path)} holds other files, which would be lost; name another folder"
         )
-    temporary: Temporary | None = None
-    try:
+    with _disk_errors(path):
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Temporary(target, folder=True)
-        temporary.path.chmod(0o777 & ~_umask())
-        yield temporary.path
-        # All of it is on the disk before the folder gets its name.
-        for inner in (temporary.path, *temporary.path.rglob("*")):
-            if inner.is_dir():
-                sync_folder(inner)
-            elif inner.is_file():
-                sync_file(inner)
-        # The next step would replace what another process has put there since the check above.
-        if not overwrite and target.exists():
-            raise DataError(
-                "another process has made it meanwhile; choose another place", path=path
-            )
-        replace_directory(temporary.path, target)
-    except OSError as error:
-        raise DataError(
-            f"can't write: {error.strerror or error}; free some space or choose another place",
-            path=path,
-        ) from error
-    finally:
-        if temporary is not None:
-            temporary.release()
+        with Temporary(target, folder=True) as temporary:
+            temporary.path.chmod(0o777 & ~_umask())
+            yield temporary.path
+            # All of it is on the disk before the folder gets its name.
+            for inner in (temporary.path, *temporary.path.rglob("*")):
+                if inner.is_dir():
+                    sync_folder(inner)
+                elif inner.is_file():
+                    sync_file(inner)
+            # The next step would replace what another process has put there since the check above.
+            if not overwrite and target.exists():
+                raise DataError(
+                    "another process has made it meanwhile; choose another place", path=path
+                )
+            replace_directory(temporary.path, target)
 
 
 def has_format(folder: Path, name: str, format: str) -> bool:

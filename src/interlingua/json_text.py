@@ -138,27 +138,35 @@ def load_json(path: str | os.PathLike[str]) -> Any:
         raise DataError(f"JSON that can't be used: {error}", path=path) from error
 
 
-def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file with one a line, and the number of the line; blank lines are none.
+def json_values(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
+    """The values of a file with one a line, and the number of the line; blank lines are none.
 
     Raises:
-        DataError: a line is no JSON, or no object; see also ``files.open_text``.
+        DataError: a line is no JSON; see also ``files.open_text``.
     """
     with open_text(path) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                record = parse_json(line)
+                value = parse_json(line)
             except ValueError as error:
                 raise DataError(
                     f"not JSON ({error}); expected one object a line", path=path, line=number
                 ) from error
-            if not isinstance(record, dict):
-                raise DataError(
-                    f"{type(record).__name__}, expected an object", path=path, line=number
-                )
-            yield number, record
+            yield number, value
+
+
+def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """``json_values`` of a file of objects.
+
+    Raises:
+        DataError: see there, or a line is no object.
+    """
+    for number, record in json_values(path):
+        if not isinstance(record, dict):
+            raise DataError(f"{type(record).__name__}, expected an object", path=path, line=number)
+        yield number, record
 
 
 def checksum_of(record: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from interlingua.processes import is_alive
 
@@ -40,7 +40,7 @@ _NOT_POSSIBLE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, er
 
 
 class Temporary:
-    """A file or folder under a temporary name next to ``target``, locked until it is released.
+    """A file or folder under a temporary name next to ``target``, locked in a block.
 
     Args:
         target: the final name.
@@ -71,7 +71,10 @@ class Temporary:
         self.path = Path(name)
         self.here.add(self.path)
 
-    def release(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         """Removes what is still under the temporary name, then gives up the lock."""
         _remove(self.path)
         self.here.discard(self.path)

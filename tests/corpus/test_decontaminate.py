@@ -98,7 +98,7 @@ def test_wrong_folders_and_broken_files(tmp_path):
     with pytest.raises(DataError, match="no sentence found"):
         EvaluationKeys.from_folders([tmp_path])
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{"text": \n')
-    with pytest.raises(DataError, match=r"a\.jsonl:2: not valid JSON"):
+    with pytest.raises(DataError, match=r"a\.jsonl:2: not JSON"):
         EvaluationKeys.from_folders([tmp_path])
     (tmp_path / "a.jsonl").unlink()
     (tmp_path / "b.txt").write_bytes(b"a good line\na b\xffd line\n")

@@ -17,7 +17,7 @@ from interlingua.corpus.keys import EMPTY_KEY, text_keys
 from interlingua.corpus.normalize import Markup, normalize_texts
 from interlingua.errors import DataError
 from interlingua.files import open_text, stem_and_suffix
-from interlingua.json_text import load_json, parse_json
+from interlingua.json_text import json_values, load_json
 from interlingua.portions import portions
 
 _NOTES = frozenset((".md", ".rst", ".py", ".toml", ".yaml", ".yml"))
@@ -135,11 +135,13 @@ def _strings(path: Path, suffix: str) -> Iterator[str]:
     if suffix == ".json":
         yield from _json_strings(load_json(path))
         return
+    if suffix == ".jsonl":
+        for _, value in json_values(path):
+            yield from _json_strings(value)
+        return
     with open_text(path) as file:
         if suffix == ".csv":
             yield from _csv_cells(file, path)
-        elif suffix == ".jsonl":
-            yield from _jsonl_strings(file, path)
         else:
             for line in file:
                 yield from line.rstrip("\r\n").split("\t")
@@ -154,19 +156,6 @@ def _csv_cells(file: TextIO, path: Path) -> Iterator[str]:
         raise DataError(
             f"not CSV ({error}); correct or remove it", path=path, line=rows.line_num
         ) from error
-
-
-def _jsonl_strings(file: TextIO, path: Path) -> Iterator[str]:
-    for number, line in enumerate(file, start=1):
-        if not line.strip():
-            continue
-        try:
-            value = parse_json(line)
-        except ValueError as error:
-            raise DataError(
-                f"not valid JSON: {error}; correct or remove it", path=path, line=number
-            ) from error
-        yield from _json_strings(value)
 
 
 def _json_strings(value: object) -> Iterator[str]:
