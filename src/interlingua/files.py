@@ -218,6 +218,13 @@ def tab_rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:
             yield number, line.rstrip("\r\n").split("\t")
 
 
+_OPENERS: dict[str, Any] = {
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".zst": lambda path, mode: io.BufferedReader(ZstandardReader(path), 1 << 17),
+}
+
+
 @contextlib.contextmanager
 def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
     """Opens a file for reading bytes, decompressing by its suffix; ``-`` is standard input.
@@ -230,14 +237,8 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
         stream: Any
         if os.fspath(path) == "-":
             stream = sys.stdin.buffer
-        elif suffix == ".gz":
-            stream = gzip.open(path, "rb")  # noqa: SIM115
-        elif suffix == ".xz":
-            stream = lzma.open(path, "rb")  # noqa: SIM115
-        elif suffix == ".zst":
-            stream = io.BufferedReader(ZstandardReader(path), 1 << 17)
         else:
-            stream = open(path, "rb")  # noqa: SIM115
+            stream = _OPENERS.get(suffix, open)(path, "rb")
         # A small file may unpack to more than memory holds.
         if suffix in COMPRESSIONS and os.fspath(path) != "-":
             stream = guard_expansion(stream, path, os.path.getsize(path))

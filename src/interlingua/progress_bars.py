@@ -52,12 +52,9 @@ class ProgressBar:
             note: the text of that column.
             left: the text of that column.
         """
-        texts: dict[str, Any] = {}
         # Rich would show None as a word.
-        if note is not None:
-            texts["note"] = note
-        if left is not None:
-            texts["left"] = left
+        given = {"note": note, "left": left}
+        texts: Any = {name: text for name, text in given.items() if text is not None}
         self._progress.update(self._task, description=label, completed=done, total=total, **texts)
 
     def finish(self) -> None:

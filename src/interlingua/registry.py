@@ -131,6 +131,13 @@ TASKS = Registry(
         "mteb": "interlingua.evaluation.tasks.mteb:MTEB",
     },
 )
+
+
+def _of_mteb(names: str) -> tuple[str, ...]:
+    """Tasks of mteb by its names for them."""
+    return tuple(f"mteb:{name}" for name in names.split())
+
+
 SUITES: dict[str, tuple[str, ...]] = {
     "standard": ("tatoeba", "xsim", "mixed_pool"),
     "ntrex": ("ntrex_xsim", "ntrex_f1"),
@@ -147,47 +154,21 @@ SUITES: dict[str, tuple[str, ...]] = {
     "few_shot_classification": ("few_shot_sib200", "few_shot_umsab", "few_shot_folder"),
     "pair_classification": ("pair_mrpc", "pair_xnli", "pair_paws_x", "pair_folder"),
     "bucc": ("bucc_margin", "bucc_best_f1", "bucc_mteb"),
-    # MEXMA's Tables 23 to 30, of mteb's tasks
-    "mexma_table23": (
-        "mteb:AllegroReviews",
-        "mteb:MassiveIntentClassification",
-        "mteb:MassiveScenarioClassification",
-        "mteb:PAC",
-        "mteb:PolEmo2.0-IN",
-        "mteb:PolEmo2.0-OUT",
+    # MEXMA's Tables 23 to 30
+    "mexma_table23": _of_mteb(
+        "AllegroReviews MassiveIntentClassification MassiveScenarioClassification PAC PolEmo2.0-IN"
+        " PolEmo2.0-OUT"
     ),
-    "mexma_table24": ("mteb:PawsXPairClassification", "mteb:SprintDuplicateQuestions", "mteb:XNLI"),
-    "mexma_table25": ("mteb:PawsXPairClassification", "mteb:OpusparcusPC", "mteb:XNLI"),
-    "mexma_table26": ("mteb:PawsXPairClassification", "mteb:Cmnli", "mteb:Ocnli"),
-    "mexma_table27": (
-        "mteb:BIOSSES",
-        "mteb:SICK-R",
-        "mteb:STS12",
-        "mteb:STS13",
-        "mteb:STS14",
-        "mteb:STS15",
-        "mteb:STS16",
-        "mteb:STS17",
-        "mteb:STS22",
-        "mteb:STSBenchmark",
-        "mteb:STSBenchmarkMultilingualSTS",
+    "mexma_table24": _of_mteb("PawsXPairClassification SprintDuplicateQuestions XNLI"),
+    "mexma_table25": _of_mteb("PawsXPairClassification OpusparcusPC XNLI"),
+    "mexma_table26": _of_mteb("PawsXPairClassification Cmnli Ocnli"),
+    "mexma_table27": _of_mteb(
+        "BIOSSES SICK-R STS12 STS13 STS14 STS15 STS16 STS17 STS22 STSBenchmark"
+        " STSBenchmarkMultilingualSTS"
     ),
-    "mexma_table28": (
-        "mteb:ATEC",
-        "mteb:BQ",
-        "mteb:LCQMC",
-        "mteb:PAWSX",
-        "mteb:STS22",
-        "mteb:STSB",
-        "mteb:STSBenchmarkMultilingualSTS",
-    ),
-    "mexma_table29": ("mteb:SICKFr", "mteb:STS22", "mteb:STSBenchmarkMultilingualSTS"),
-    "mexma_table30": (
-        "mteb:CDSC-R",
-        "mteb:SICK-R-PL",
-        "mteb:STS22",
-        "mteb:STSBenchmarkMultilingualSTS",
-    ),
+    "mexma_table28": _of_mteb("ATEC BQ LCQMC PAWSX STS22 STSB STSBenchmarkMultilingualSTS"),
+    "mexma_table29": _of_mteb("SICKFr STS22 STSBenchmarkMultilingualSTS"),
+    "mexma_table30": _of_mteb("CDSC-R SICK-R-PL STS22 STSBenchmarkMultilingualSTS"),
 }
 """Names for several tasks; those with data are run."""
 DEFAULT_MODEL = "mini"

@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -55,16 +55,9 @@ class Moses:
         bad: BadLines,
     ) -> Iterator[TextPair]:
         """Streams both files; refuses files of unequal length."""
-        (first, second), (source, target) = moses_files(path, source_language, target_language)
-        yield from aligned(
-            _lines(first, bad.errors),
-            _lines(second, bad.errors),
-            str(first),
-            str(second),
-            source,
-            target,
-            bad,
-        )
+        paths, codes = moses_files(path, source_language, target_language)
+        lines = [_lines(file, bad.errors) for file in paths]
+        yield from _aligned(lines, [str(file) for file in paths], codes, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes ``path.<source>`` and ``path.<target>``, or the files of ``a,b``.
@@ -103,16 +96,11 @@ class OpusZip:
     ) -> Iterator[TextPair]:
         """Streams both members; refuses members of unequal length."""
         with open_archive(path) as archive:
-            first, second, source, target = _members(
-                archive, path, source_language, target_language
-            )
-            sources = _member_lines(archive, first, path, bad.errors)
-            targets = _member_lines(archive, second, path, bad.errors)
+            members, codes = _members(archive, path, source_language, target_language)
+            lines = [_member_lines(archive, name, path, bad.errors) for name in members]
             # Closed before the archive is, which else keeps its file open.
-            with contextlib.closing(sources), contextlib.closing(targets):
-                yield from aligned(
-                    sources, targets, f"{path}!{first}", f"{path}!{second}", source, target, bad
-                )
+            with contextlib.closing(lines[0]), contextlib.closing(lines[1]):
+                yield from _aligned(lines, [f"{path}!{name}" for name in members], codes, bad)
 
     def write(self, pairs: Iterable[TextPair], path: str) -> int:
         """Writes the archive with both members; they are gathered in temporary files first."""
@@ -202,35 +190,27 @@ def moses_files(path: str, source_language: str | None, target_language: str | N
     return MosesFiles((sides[order[0]], sides[order[1]]), order)
 
 
-def aligned(
-    sources: Iterable[str],
-    targets: Iterable[str],
-    source_name: str,
-    target_name: str,
-    source: str,
-    target: str,
-    bad: BadLines,
+def _aligned(
+    lines: Sequence[Iterable[str]], names: Sequence[str], codes: tuple[str, str], bad: BadLines
 ) -> Iterator[TextPair]:
-    """Pairs two streams of lines.
+    """Pairs two streams of lines, by the names of their files and the codes of their languages.
 
     Raises:
         DataError: one stream ends before the other, with the line where it does.
     """
-    for number, (a, b) in enumerate(zip_longest(sources, targets), 1):
+    for number, (a, b) in enumerate(zip_longest(*lines), 1):
         if a is None or b is None:
             # A line is missing somewhere before, so that no pair so far is certain: this stops the
             # reader in any case.
-            short_file, long_file = target_name, source_name
-            if a is None:
-                short_file, long_file = source_name, target_name
+            shorter = 0 if a is None else 1
             raise DataError(
-                f"ends here, but {Path(long_file).name} goes on; the two files are not aligned,"
-                " fetch both again",
-                path=short_file,
+                f"ends here, but {Path(names[1 - shorter]).name} goes on; the two files are not"
+                " aligned, fetch both again",
+                path=names[shorter],
                 line=number,
             )
-        if bad.is_text(a, source_name, number) and bad.is_text(b, target_name, number):
-            yield TextPair(a.rstrip("\r\n"), b.rstrip("\r\n"), source, target)
+        if bad.is_text(a, names[0], number) and bad.is_text(b, names[1], number):
+            yield TextPair(a.rstrip("\r\n"), b.rstrip("\r\n"), *codes)
 
 
 def _lines(path: Path, errors: str) -> Iterator[str]:
@@ -258,7 +238,8 @@ def _member_lines(archive: zipfile.ZipFile, name: str, path: str, errors: str) -
 
 def _members(
     archive: zipfile.ZipFile, path: str, source_language: str | None, target_language: str | None
-) -> tuple[str, str, str, str]:
+) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The names of two members, and their languages."""
     sides: dict[str, dict[str, str]] = {}
     for name in archive.namelist():
         prefix, _, suffix = name.rpartition(".")
@@ -268,7 +249,7 @@ def _members(
     for prefix, members in sides.items():
         order = _source_and_target(members, prefix, source_language, target_language)
         if order is not None:
-            return members[order[0]], members[order[1]], *order
+            return (members[order[0]], members[order[1]]), order
     names = archive.namelist()
     shown = ", ".join(names[:NAMED_MEMBERS])
     if len(names) > NAMED_MEMBERS:

@@ -137,10 +137,6 @@ def _header(first: TextPair | None) -> str:
 def _unit(pair: TextPair) -> str:
     if isinstance(pair, TmxPair):
         return _kept_unit(pair)
-    return _new_unit(pair)
-
-
-def _new_unit(pair: TextPair) -> str:
     score = ""
     if pair.score is not None:
         score = f'<prop type="score">{pair.score:.6g}</prop>'

@@ -62,8 +62,7 @@ def xml_events(path: PathLike, entry: str) -> Iterator[tuple[str, Element]]:
                         parent.clear()
             # An entry without an end would grow as long as the file.
             refuse_long(since_entry, f"what stands between two ends of <{entry}>", path=path)
-        _finish(parser, path)
-        yield from _events(parser, path)
+        yield from _events(parser, path, is_last=True)
 
 
 def _feed(parser: Any, block: bytes, path: PathLike) -> None:
@@ -76,18 +75,11 @@ def _feed(parser: Any, block: bytes, path: PathLike) -> None:
         ) from error
 
 
-def _events(parser: Any, path: PathLike) -> Iterator[tuple[str, Element]]:
+def _events(parser: Any, path: PathLike, *, is_last: bool = False) -> Iterator[tuple[str, Element]]:
     try:
+        if is_last:
+            parser.close()
         yield from parser.read_events()
-    except ElementTree.ParseError as error:
-        raise DamagedFileError(
-            f"not well-formed XML: {error}", path=path, line=error.position[0]
-        ) from error
-
-
-def _finish(parser: Any, path: PathLike) -> None:
-    try:
-        parser.close()
     except ElementTree.ParseError as error:
         raise DamagedFileError(
             f"not well-formed XML: {error}", path=path, line=error.position[0]
