@@ -161,7 +161,7 @@ def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, An
     """``json_values`` of a file of objects.
 
     Raises:
-        DataError: see there, or a line is no object.
+        DataError: a line is no JSON, or no object; see also ``files.open_text``.
     """
     for number, record in json_values(path):
         if not isinstance(record, dict):
