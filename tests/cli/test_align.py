@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.cli import main
 from interlingua.corpus.formats import read_pairs
 from interlingua.mining.align import read_links
 from tests.mining.test_align import written
 
+ALIGN = "align invented_words:embed --backend function"
 WORDS = Path(__file__).resolve().parents[1] / "mining" / "words.py"
 
 
@@ -20,18 +20,9 @@ def workplace(tmp_path, monkeypatch):
     return tmp_path
 
 
-def align(*arguments):
-    try:
-        main.main(["align", "invented_words:embed", "--backend", "function", *map(str, arguments)])
-    except SystemExit as stop:
-        return stop.code or 0
-    return 0
-
-
-def test_two_documents(workplace, capsys):
+def test_two_documents(done, workplace):
     de, en, gold = written(workplace, 1)
-    assert align(de, en, "--gold", gold, "--texts", "texts.tsv") == 0
-    said = capsys.readouterr()
+    said = done(f"{ALIGN} {de} {en} --gold {gold} --texts texts.tsv")
     assert said.out.startswith("[0]:[0]:0.000000\n")
     assert "1 document pairs, " in said.err
     assert "strict: precision " in said.err
@@ -44,41 +35,24 @@ def test_two_documents(workplace, capsys):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
-def test_linked_sentences_go_to_a_spreadsheet(workplace, name, capsys):
+def test_linked_sentences_go_to_a_spreadsheet(done, refused, workplace, name):
     de, en, _ = written(workplace, 1)
-    assert align(de, en, "--texts", "t.tsv", "--quiet") == 0
-    assert (
-        align(
-            de, en, "--texts", name, "--quiet", "--source-language", "de", "--target-language", "en"
-        )
-        == 0
-    )
+    done(f"{ALIGN} {de} {en} --texts t.tsv --quiet")
+    done(f"{ALIGN} {de} {en} --texts {name} --quiet --source-language de --target-language en")
     plain = [pair[:4] for pair in read_pairs("t.tsv", source_language="de", target_language="en")]
     assert [pair[:4] for pair in read_pairs(name)] == plain
-    assert align(de, en, "--texts", "t.odt") == 2
-    assert ".odt is not a format of bitext" in capsys.readouterr().err
+    assert ".odt is not a format of bitext" in refused(f"{ALIGN} {de} {en} --texts t.odt").err
     assert sorted(path.name for path in workplace.glob("t.*")) == sorted([name, "t.tsv"])
 
 
-def test_options_reach_the_search(workplace, capsys):
+def test_options_reach_the_search(done, workplace):
     de, en, _ = written(workplace, 1)
-    options = ("--max-sentences", 2, "--skip-quantile", 0.1, "--band", 9, "--texts", "out.tmx")
-    assert (
-        align(
-            de,
-            en,
-            "-o",
-            "a.align",
-            *options,
-            "--source-language",
-            "de",
-            "--target-language",
-            "eng_Latn",
-            "--quiet",
-        )
-        == 0
+    options = "--max-sentences 2 --skip-quantile 0.1 --band 9 --texts out.tmx"
+    said = done(
+        f"{ALIGN} {de} {en} -o a.align",
+        options,
+        "--source-language de --target-language eng_Latn --quiet",
     )
-    said = capsys.readouterr()
     assert (said.out, said.err) == ("", "")
     assert {(len(link.source), len(link.target)) for link in read_links("a.align")} <= {
         (1, 1),
@@ -88,15 +62,15 @@ def test_options_reach_the_search(workplace, capsys):
     assert next(read_pairs("out.tmx")).source_language == "deu_Latn"
 
 
-def test_a_list_goes_on_where_a_document_is_broken(workplace, capsys):
+def test_a_list_goes_on_where_a_document_is_broken(run, done, workplace):
     named = [written(workplace, seed) for seed in (1, 2)]
     (workplace / "empty").write_text("", encoding="utf-8")
     rows = [f"{de}\t{en}\t\t{gold}" for de, en, gold in named]
     (workplace / "list").write_text(
         "\n".join([rows[0], f"empty\t{named[0][1]}", rows[1]]), encoding="utf-8"
     )
-    assert align("--list", "list", "-o", "links") == 2
-    said = capsys.readouterr()
+    said = run(f"{ALIGN} --list list -o links")
+    assert said.code == 2
     names = ["1.de.align", "2.de.align"]
     assert sorted(path.name for path in (workplace / "links").iterdir()) == [
         *names,
@@ -109,29 +83,29 @@ def test_a_list_goes_on_where_a_document_is_broken(workplace, capsys):
     )
     assert "2 document pairs" in said.err
     shutil.copy(named[0][0], "empty")
-    assert align("--list", "list", "-o", "links") == 0
+    done(f"{ALIGN} --list list -o links")
     assert sorted(path.name for path in (workplace / "links").iterdir()) == [*names, "empty.align"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name two documents"),
-        (("DE",), "name two documents"),
-        (("DE", "absent"), "absent: no such file"),
-        (("DE", "LATIN"), "umlauts:1: not UTF-8 (byte 0xe4)"),
-        (("DE", "LATIN", "--texts", "x.tmx"), "x.tmx has a format with languages"),
-        (("DE", "EN", "--gold", "DE"), "1.de:1: expected [0, 1]:[2]"),
-        (("DE", "EN", "--list", "DE"), "drop SOURCE, TARGET and --gold"),
-        (("--list", "DE"), "1.de:1: expected source TAB target"),
+        ("", "name two documents"),
+        ("DE", "name two documents"),
+        ("DE absent", "absent: no such file"),
+        ("DE LATIN", "umlauts:1: not UTF-8 (byte 0xe4)"),
+        ("DE LATIN --texts x.tmx", "x.tmx has a format with languages"),
+        ("DE EN --gold DE", "1.de:1: expected [0, 1]:[2]"),
+        ("DE EN --list DE", "drop SOURCE, TARGET and --gold"),
+        ("--list DE", "1.de:1: expected source TAB target"),
     ],
 )
-def test_mistakes_are_one_line(arguments, message, workplace, capsys):
+def test_mistakes_are_one_line(refused, arguments, message, workplace):
     de, en, _ = written(workplace, 1)
     (workplace / "umlauts").write_bytes(b"\xe4\n")
     names = {"DE": de, "EN": en, "LATIN": "umlauts"}
-    assert align(*(names.get(argument, argument) for argument in arguments), "-o", "out") == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.splitlines()) == 1
+    assert (
+        message
+        in refused(ALIGN, *(names.get(word, word) for word in arguments.split()), "-o out").err
+    )
     assert not (workplace / "out").exists()

@@ -2,15 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.cli import main
 from interlingua.encoder.encoder import Encoder
 from tests.adapt.conftest import word_encoder
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main.main(["average", *map(str, arguments)])
-    return stop.value.code
 
 
 @pytest.fixture
@@ -20,24 +13,16 @@ def models(tmp_path, word_vocabulary):
     return tmp_path / "start", tmp_path / "trained"
 
 
-def test_the_grid_is_printed_with_its_choice(tmp_path, models, capsys):
+def test_the_grid_is_printed_with_its_choice(done, tmp_path, models):
     dev, sts = tmp_path / "dev.de-en.tsv", tmp_path / "sts.en.dev.tsv"
     dev.write_text("".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(9)))
     sts.write_text("".join(f"{n / 2}\ten{n} en1\ten{2 * n} en3\n" for n in range(9)))
-    assert not run(
+    said = done(
+        "average",
         *models,
-        "-o",
-        tmp_path / "out",
-        "--pairs",
-        dev,
-        "--sts",
-        sts,
-        "--grid",
-        "0,0.5,1",
-        "--max-loss",
-        50,
+        f"-o {tmp_path}/out --pairs {dev} --sts {sts} --grid 0,0.5,1 --max-loss 50",
     )
-    lines = capsys.readouterr().out.splitlines()
+    lines = said.out.splitlines()
     assert lines[:3] == ["share 0 measured", "share 0.5 measured", "share 1 measured"]
     assert lines[3].split() == [
         "share",
@@ -56,30 +41,28 @@ def test_the_grid_is_printed_with_its_choice(tmp_path, models, capsys):
     assert lines[8].startswith(f"written: {tmp_path / 'out'} (shares {1 - float(chosen[0]):.3g}, ")
 
 
-def test_given_weights_need_no_data(tmp_path, models, capsys):
-    assert not run(*models, "-o", tmp_path / "out", "--weights", "3,1")
-    assert capsys.readouterr().out == f"written: {tmp_path / 'out'} (shares 0.75, 0.25)\n"
+def test_given_weights_need_no_data(done, tmp_path, models):
+    said = done("average", *models, f"-o {tmp_path}/out --weights 3,1")
+    assert said.out == f"written: {tmp_path / 'out'} (shares 0.75, 0.25)\n"
     assert Encoder.load(tmp_path / "out").dim == 16
 
 
-def test_weights_that_are_no_numbers_are_one_line(tmp_path, models, capsys):
-    assert run(*models, "-o", tmp_path / "out", "--weights", "half,half") == 2
-    error = capsys.readouterr().err
+def test_weights_that_are_no_numbers_are_one_line(refused, tmp_path, models):
+    error = refused("average", *models, f"-o {tmp_path}/out --weights half,half").err
     assert error.startswith("interlingua: --weights 'half,half'")
-    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("options", "needs"),
     [
-        (["--languages", "de", "--sts", "sts.tsv"], "pairs"),
-        (["--max-pairs", 10, "--weights", "1,1"], "pairs or sts"),
-        (["--prompt", "query: "], "pairs or sts"),
-        (["--max-loss", 1, "--pairs", "dev.de-en.tsv"], "pairs and sts"),
+        ("--languages de --sts sts.tsv", "pairs"),
+        ("--max-pairs 10 --weights 1,1", "pairs or sts"),
+        ("--prompt 'query: '", "pairs or sts"),
+        ("--max-loss 1 --pairs dev.de-en.tsv", "pairs and sts"),
     ],
 )
-def test_options_that_nothing_would_read_are_one_line(tmp_path, models, capsys, options, needs):
-    assert run(*models, "-o", tmp_path / "out", *options) == 2
-    error = capsys.readouterr().err
-    assert f"without {needs} nothing reads it" in error
-    assert error.count("\n") == 1
+def test_options_that_nothing_would_read_are_one_line(refused, tmp_path, models, options, needs):
+    assert (
+        f"without {needs} nothing reads it"
+        in refused("average", *models, f"-o {tmp_path}/out", options).err
+    )

@@ -5,8 +5,6 @@ import json
 
 import pytest
 
-from interlingua.cli import main
-
 
 @pytest.fixture
 def files(tmp_path):
@@ -40,26 +38,18 @@ def files(tmp_path):
     return paths
 
 
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main.main(["compare", *map(str, arguments)])
-    return stop.value.code or 0, capsys.readouterr()
-
-
-def test_files_side_by_side(capsys, files):
-    code, said = run(capsys, *files)
-    assert code == 0, said.err
+def test_files_side_by_side(done, files):
+    said = done("compare", *files)
     assert "| group | one | two |" in said.out
     assert "| muse_1of14 | 50.0 | **75.0** |" in said.out
 
 
-def test_of_several_tasks_a_table_of_all_comes_first(capsys, files):
+def test_of_several_tasks_a_table_of_all_comes_first(done, files):
     for path in files:
         content = json.loads(path.read_text()) | {"task_name": "mixed_pool"}
         path.with_stem("mixed_pool").write_text(json.dumps(content))
     folder = files[0].parents[2]
-    code, said = run(capsys, folder)
-    assert code == 0, said.err
+    said = done(f"compare {folder}")
     titles = [line for line in said.out.splitlines() if line.startswith("### ")]
     assert titles == [
         "### all tasks: means over language pairs, %",
@@ -67,13 +57,12 @@ def test_of_several_tasks_a_table_of_all_comes_first(capsys, files):
         "### mixed_pool: accuracy, %, higher is better",
     ]
     assert "| mixed_pool: accuracy | 50.0 | **75.0** |" in said.out
-    assert run(capsys, folder, "--format", "csv")[1].out.count("tatoeba") == 2
-    assert "all tasks" not in run(capsys, folder, "--only", "muse")[1].out
+    assert done(f"compare {folder} --format csv").out.count("tatoeba") == 2
+    assert "all tasks" not in done(f"compare {folder} --only muse").out
 
 
-def test_a_folder_by_languages_as_csv(capsys, files):
-    code, said = run(capsys, files[0].parents[2], "--by", "languages", "--format", "csv")
-    assert code == 0, said.err
+def test_a_folder_by_languages_as_csv(done, files):
+    said = done(f"compare {files[0].parents[2]} --by languages --format csv")
     assert [line[:5] for line in csv.reader(said.out.splitlines())] == [
         ["task", "rows", "metric", "model", "value"],
         ["tatoeba", "deu-eng", "accuracy", "one", "0.5"],
@@ -90,14 +79,13 @@ def test_a_folder_by_languages_as_csv(capsys, files):
         ("r.html", "<!doctype html>"),
     ],
 )
-def test_the_suffix_says_the_format(capsys, files, tmp_path, name, start):
-    code, said = run(capsys, files[0].parents[2], "-o", tmp_path / name)
-    assert code == 0, said.err
+def test_the_suffix_says_the_format(done, files, tmp_path, name, start):
+    said = done(f"compare {files[0].parents[2]} -o {tmp_path}/{name}")
     assert said.out == f"written: {tmp_path / name}\n"
     assert (tmp_path / name).read_text("utf-8").startswith(start)
 
 
-def test_an_analysis_beside_the_results_is_shown_with_them(capsys, files, tmp_path):
+def test_an_analysis_beside_the_results_is_shown_with_them(refused, done, files):
     measure = {
         "name": "hubness",
         "title": "hubness",
@@ -131,32 +119,29 @@ def test_an_analysis_beside_the_results_is_shown_with_them(capsys, files, tmp_pa
     path = files[0].with_name("agnosticism.analysis.json")
     path.write_text(json.dumps(content))
     for named in ([files[0].parents[2]], [*files, path]):
-        code, said = run(capsys, *named, "--format", "html")
-        assert code == 0, said.err
+        said = done("compare", *named, "--format html")
         assert "How skewed." in said.out
         assert ">1.500<" in said.out
     table = "### agnosticism: 1 languages, 3 lines each of flores\n\n| measure | one |"
     for named, tasks in (([*files, path], 1), ([path], 0), ([files[0].parents[2]], 1)):
-        code, said = run(capsys, *named)
-        assert code == 0, said.err
+        said = done("compare", *named)
         assert (said.out.count("### tatoeba"), said.out.count(table)) == (tasks, 1)
-    code, said = run(capsys, *files, path, "--metric", "accuracy")  # which no analysis has
-    assert (code, table in said.out) == (0, False)
-    code, said = run(capsys, path, "--by", "languages")
-    assert (code, said.err) == (2, "interlingua: no result files here; run interlingua evaluate\n")
+    said = done("compare", *files, f"{path} --metric accuracy")  # which no analysis has
+    assert table not in said.out
+    said = refused(f"compare {path} --by languages")
+    assert said.err == "interlingua: no result files here; run interlingua evaluate\n"
 
 
-def test_a_page_shows_how_far_it_is(capsys, files, tmp_path):
-    _, said = run(capsys, *files, "-o", tmp_path / "r.html")
+def test_a_page_shows_how_far_it_is(done, files, tmp_path):
+    said = done("compare", *files, f"-o {tmp_path}/r.html")
     assert "all tasks" in said.err
     assert "1/1" in said.err
-    _, said = run(capsys, *files, "-o", tmp_path / "r.html", "--quiet")
+    said = done("compare", *files, f"-o {tmp_path}/r.html --quiet")
     assert said.err == ""
 
 
-def test_one_table_of_all_with_arms_in_rows(capsys, files):
-    code, said = run(capsys, *files, "--by", "tasks", "--rows", "arms", "--group", "e$")
-    assert code == 0, said.err
+def test_one_table_of_all_with_arms_in_rows(done, files):
+    said = done("compare", *files, "--by tasks --rows arms --group 'e$'")
     assert "| arm | tatoeba: accuracy |" in said.out
     assert "| on | 50.0 |" in said.out
 
@@ -164,22 +149,16 @@ def test_one_table_of_all_with_arms_in_rows(capsys, files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--format", "pdf"], "format 'pdf' is unknown; there are: markdown, latex, csv, html"),
-        (["-o", "report.pdf"], "report.pdf: a report ends with one of .md"),
-        (
-            ["-o", "report.html", "--by", "tasks"],
-            "--by shapes a table; the page shows all rows and metrics",
-        ),
-        (["--by", "models"], "by 'models' is unknown; there are: groups, languages, tasks"),
-        (["--baseline", "onne"], "there is no column 'onne'"),
-        (["--baseline", "onne", "-o", "report.html"], "there is no column 'onne'"),
-        (["--only", "xtreme"], "no row contains 'xtreme'"),
-        (["--metric", "f1"], "metric 'f1' is unknown; there are: accuracy"),
-        (["nothing.json"], "nothing.json: can't be read"),
+        ("--format pdf", "format 'pdf' is unknown; there are: markdown, latex, csv, html"),
+        ("-o report.pdf", "report.pdf: a report ends with one of .md"),
+        ("-o report.html --by tasks", "--by shapes a table; the page shows all rows and metrics"),
+        ("--by models", "by 'models' is unknown; there are: groups, languages, tasks"),
+        ("--baseline onne", "there is no column 'onne'"),
+        ("--baseline onne -o report.html", "there is no column 'onne'"),
+        ("--only xtreme", "no row contains 'xtreme'"),
+        ("--metric f1", "metric 'f1' is unknown; there are: accuracy"),
+        ("nothing.json", "nothing.json: can't be read"),
     ],
 )
-def test_slips_are_one_line(capsys, files, arguments, message):
-    code, said = run(capsys, files[0], *arguments)
-    assert code == 2
-    assert message in said.err
-    assert said.err.count("\n") == 1
+def test_slips_are_one_line(refused, files, arguments, message):
+    assert message in refused(f"compare {files[0]}", arguments).err

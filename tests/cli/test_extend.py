@@ -5,52 +5,18 @@ import re
 
 import pytest
 
-from interlingua.cli import main
 from interlingua.encoder.encoder import Encoder
 from tests.adapt.invented import workplace
 
 
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main.main(["extend", *map(str, arguments)])
-    return stop.value.code
-
-
-def test_the_table_shows_gain_and_forgetting(tmp_path, capsys):
+def test_the_table_shows_gain_and_forgetting(done, tmp_path):
     folder = workplace(tmp_path)
-    options = [
-        "--epochs",
-        1,
-        "--batch-size",
-        16,
-        "--heldout",
-        12,
-        "--threads",
-        1,
-        "--device",
-        "cpu",
-        "--quiet",
-    ]
-    options += [
-        "--check",
-        folder / "check",
-        "--sts",
-        folder / "sts.en.dev.tsv",
-        "--replay",
-        folder / "replay/de.txt",
-    ]
-    command = [
-        folder / "model",
-        "--pairs",
-        folder / "pairs.eu-en.tsv",
-        "--lang",
-        "eu",
-        "-o",
-        folder / "out",
-        *options,
-    ]
-    assert not run(*command)
-    lines = capsys.readouterr().out.splitlines()
+    command = (
+        f"extend {folder}/model --pairs {folder}/pairs.eu-en.tsv --lang eu -o {folder}/out",
+        "--epochs 1 --batch-size 16 --heldout 12 --threads 1 --device cpu --quiet",
+        f"--check {folder}/check --sts {folder}/sts.en.dev.tsv --replay {folder}/replay/de.txt",
+    )
+    lines = done(*command).out.splitlines()
     assert re.match(
         r"vocabulary: 0\.\d+ characters per token, [\d.]+ tokens for each of the pivot's, 0\.00 %",
         lines[0],
@@ -72,23 +38,23 @@ def test_the_table_shows_gain_and_forgetting(tmp_path, capsys):
     )
     assert lines[9] == f"model: {folder / 'out' / 'model'}"
     assert Encoder.load(folder / "out" / "model").dim == 16
-    assert not run(*command)
-    assert capsys.readouterr().out.splitlines() == lines
+    assert done(*command).out.splitlines() == lines
 
 
-@pytest.mark.parametrize(("flags", "shown"), [([], True), (["--quiet"], False)])
-def test_progress_is_shown_unless_quiet(tmp_path, monkeypatch, flags, shown):
+@pytest.mark.parametrize(("flags", "shown"), [("", True), ("--quiet", False)])
+def test_progress_is_shown_unless_quiet(done, tmp_path, monkeypatch, flags, shown):
     found = []
     module = importlib.import_module("interlingua.cli.extend")
     monkeypatch.setattr(module, "table", lambda result: [])
     monkeypatch.setattr(
         module, "run_extend", lambda options, *, progress, on_stage: found.append(progress)
     )
-    assert not run("m", "--pairs", "x.tsv", "--lang", "eu", "-o", tmp_path / "out", *flags)
+    done(f"extend m --pairs x.tsv --lang eu -o {tmp_path}/out", flags)
     assert found == [shown]
 
 
-def test_an_unknown_language_is_one_line(tmp_path, capsys):
-    assert run("m", "--pairs", "x.tsv", "--lang", "klingonish", "-o", tmp_path / "out") == 2
-    assert "klingonish" in capsys.readouterr().err
+def test_an_unknown_language_is_one_line(refused, tmp_path):
+    assert (
+        "klingonish" in refused(f"extend m --pairs x.tsv --lang klingonish -o {tmp_path}/out").err
+    )
     assert not (tmp_path / "out").exists()

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from interlingua.cli import main
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.search.passage_index import PassageIndex
 from tests.search.test_searcher import files, model  # noqa: F401
@@ -12,70 +11,54 @@ from tests.search.test_searcher import files, model  # noqa: F401
 pytest.importorskip("lancedb")
 
 
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main.main(["index", *map(str, arguments)])
-    return stop.value.code or 0, capsys.readouterr()
-
-
-def test_an_index_is_built_extended_and_cut(capsys, model, files, tmp_path):  # noqa: F811
+def test_an_index_is_built_extended_and_cut(done, model, files, tmp_path):  # noqa: F811
     folder = tmp_path / "index"
-    code, printed = run(capsys, "build", model, *files[:2], "-o", folder)
-    assert code == 0, printed.err
+    printed = done(f"index build {model}", *files[:2], f"-o {folder}")
     assert printed.err == f"{folder}: 40 passages added, 0 replaced, 0 deleted, 0 as they were\n"
-    code, printed = run(capsys, "build", model, *files, "-o", folder)
-    assert (code, printed.out) == (0, "")
+    printed = done(f"index build {model}", *files, f"-o {folder}")
+    assert printed.out == ""
     assert "20 passages added, 0 replaced, 0 deleted, 40 as they were" in printed.err
-    code, printed = run(capsys, "add", folder, files[0], "--language", "fr", "--quiet")
-    assert (code, printed.err) == (0, "")
-    code, printed = run(
-        capsys, "delete", folder, "fra_Latn.txt:1", "--where", "language = 'fra_Latn'"
-    )
-    assert code == 0
+    printed = done(f"index add {folder} {files[0]} --language fr --quiet")
+    assert printed.err == ""
+    printed = done(f"index delete {folder} fra_Latn.txt:1 --where \"language = 'fra_Latn'\"")
     assert "20 passages deleted" in printed.err
     assert PassageIndex(folder).count() == 40
 
 
-def test_an_empty_file_is_an_error(capsys, model, files, tmp_path):  # noqa: F811
+def test_an_empty_file_is_an_error(refused, model, files, tmp_path):  # noqa: F811
     (tmp_path / "fr.txt").write_text("\n")
-    code, printed = run(
-        capsys, "build", model, *files, tmp_path / "fr.txt", "-o", tmp_path / "index"
-    )
-    assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    printed = refused(f"index build {model}", *files, f"{tmp_path}/fr.txt -o {tmp_path}/index")
+    assert printed.out == ""
     assert "fr.txt: holds no passage" in printed.err
     assert not (tmp_path / "index").exists()
 
 
-def test_before_a_file_the_model_may_be_left_out(capsys, model, files, tmp_path, monkeypatch):  # noqa: F811
+def test_before_a_file_the_model_may_be_left_out(done, model, files, tmp_path, monkeypatch):  # noqa: F811
     entry = SimpleNamespace(name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: model)
     monkeypatch.setattr("interlingua.registry.installed", lambda group: [entry])
-    code, printed = run(capsys, "build", *files[:2], "-o", tmp_path / "index")
-    assert code == 0, printed.err
+    done("index build", *files[:2], f"-o {tmp_path}/index")
     index = PassageIndex(tmp_path / "index")
     assert (index.count(), index.settings.model) == (40, DEFAULT_MODEL)
-    code, _ = run(capsys, "add", tmp_path / "index", files[2])
-    assert (code, PassageIndex(tmp_path / "index").count()) == (0, 60)
+    done(f"index add {tmp_path}/index {files[2]}")
+    assert PassageIndex(tmp_path / "index").count() == 60
 
 
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["bild", "m"], "did you mean 'build'"),
-        (["build", "m", "a.txt"], "-o DIR"),
-        (["build", "m", "a.txt", "-o", "x"], "a.txt"),
-        (["build", "m", "-o", "x"], "m: given alone"),
-        (["add", "x", "a.txt", "--prompt", "p"], "--prompt is not an option of index add"),
-        (["add", "x", "a.txt", "--dtype", "int8", "--question-prompt", "p"], "--question-prompt"),
-        (["add", "x", "a.txt", "--approximate"], "--approximate"),
-        (["delete", "x"], "--where"),
-        (["delete", "x", "id", "--language", "de"], "--language is not an option of index delete"),
-        (["delete", "nothing", "id"], "no index"),
+        ("bild m", "did you mean 'build'"),
+        ("build m a.txt", "-o DIR"),
+        ("build m a.txt -o x", "a.txt"),
+        ("build m -o x", "m: given alone"),
+        ("add x a.txt --prompt p", "--prompt is not an option of index add"),
+        ("add x a.txt --dtype int8 --question-prompt p", "--question-prompt"),
+        ("add x a.txt --approximate", "--approximate"),
+        ("delete x", "--where"),
+        ("delete x id --language de", "--language is not an option of index delete"),
+        ("delete nothing id", "no index"),
     ],
 )
-def test_users_errors_are_one_line(capsys, tmp_path, monkeypatch, arguments, match):
+def test_users_errors_are_one_line(refused, tmp_path, monkeypatch, arguments, match):
     monkeypatch.chdir(tmp_path)
-    code, printed = run(capsys, *arguments)
-    assert code == 2
-    assert match in printed.err
-    assert printed.err.count("\n") == 1
+    assert match in refused("index", arguments).err
     assert list(tmp_path.iterdir()) == []

@@ -63,15 +63,29 @@ def test_every_verb_explains_itself_without_torch(verb):
     assert verb in result.stdout
 
 
-def test_ctrl_c_is_one_line(monkeypatch, capsys):
-    def embed() -> None:
-        raise KeyboardInterrupt
+@pytest.fixture
+def told(run, monkeypatch):
+    """What a verb that does as it is told leaves on standard error."""
 
-    monkeypatch.setitem(sys.modules, "interlingua.cli.embed", types.SimpleNamespace(embed=embed))
-    with pytest.raises(SystemExit) as stop:
-        main.main(["embed"])
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.startswith("interlingua: stopped;")
+    def told(embed):
+        verb = types.SimpleNamespace(embed=lambda: embed())
+        monkeypatch.setitem(sys.modules, "interlingua.cli.embed", verb)
+        ran = run("embed")
+        assert ran.code == 2
+        return ran.err
+
+    return told
+
+
+def raising(error):
+    def embed():
+        raise error
+
+    return embed
+
+
+def test_ctrl_c_is_one_line(told):
+    assert told(raising(KeyboardInterrupt())).startswith("interlingua: stopped;")
 
 
 @pytest.mark.parametrize(
@@ -88,40 +102,22 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys):
         (TimeoutError("no answer"), "no answer; check the disk and the paths given"),
     ],
 )
-def test_what_the_system_refuses_is_one_line(monkeypatch, capsys, error, line):
-    assert said_of(monkeypatch, capsys, error) == (2, f"interlingua: {line}\n")
+def test_what_the_system_refuses_is_one_line(told, error, line):
+    assert told(raising(error)) == f"interlingua: {line}\n"
 
 
-def test_one_process_of_several_tells(monkeypatch, capsys):
+def test_one_process_of_several_tells(told, monkeypatch):
+    mistake = raising(ConfigError("the same in all"))
     monkeypatch.setenv("LOCAL_RANK", "1")
-    assert said_of(monkeypatch, capsys, ConfigError("the same in all")) == (2, "")
+    assert told(mistake) == ""
     monkeypatch.setenv("LOCAL_RANK", "0")
-    assert said_of(monkeypatch, capsys, ConfigError("the same in all")) == (
-        2,
-        "interlingua: the same in all\n",
-    )
+    assert told(mistake) == "interlingua: the same in all\n"
 
 
-def said_of(monkeypatch, capsys, error):
-    def embed() -> None:
-        raise error
-
-    monkeypatch.setitem(sys.modules, "interlingua.cli.embed", types.SimpleNamespace(embed=embed))
-    with pytest.raises(SystemExit) as stop:
-        main.main(["embed"])
-    return stop.value.code, capsys.readouterr().err
-
-
-def test_sigterm_is_as_good_as_ctrl_c(monkeypatch, capsys):
-    def embed() -> None:
-        signal.raise_signal(signal.SIGTERM)
-
+def test_sigterm_is_as_good_as_ctrl_c(told):
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setitem(sys.modules, "interlingua.cli.embed", types.SimpleNamespace(embed=embed))
-    with pytest.raises(SystemExit) as stop:
-        main.main(["embed"])
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.startswith("interlingua: stopped;")
+    error = told(lambda: signal.raise_signal(signal.SIGTERM))
+    assert error.startswith("interlingua: stopped;")
     assert signal.getsignal(signal.SIGTERM) == before
 
 

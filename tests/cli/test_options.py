@@ -17,7 +17,6 @@ import pytest
 import torch
 
 import interlingua
-from interlingua.cli import main
 from interlingua.cli.main import VERBS
 from interlingua.cli.options import GroupedCommand, command
 from interlingua.cli.verb import command as app_of
@@ -123,14 +122,12 @@ def test_help_stands_under_the_headings_of_the_groups(capsys):
 WITH_DEFAULT = ["embed", "mine", "calibrate", "score", "align"]
 
 
-def test_these_verbs_have_a_model_of_their_own(capsys):
+def test_these_verbs_have_a_model_of_their_own(done):
     for verb in CONVERTED:
         may_be_left_out = function_of_verb(verb).options.left_out(None, {}) is not None
         assert may_be_left_out == (verb in WITH_DEFAULT), verb
     for verb in (*WITH_DEFAULT, "export"):
-        with pytest.raises(SystemExit):
-            main.main([verb, "--help"])
-        shown = " ".join(capsys.readouterr().out.split())
+        shown = " ".join(done(verb, "--help").out.split())
         model = re.search(r"Arguments: model <\w+> (.*?)(?: [\w.]+ <| Model: | Input: )", shown)[1]
         assert (DEFAULT_MODEL in model) == (verb in WITH_DEFAULT), verb
         assert ("[required]" in model) == (verb not in WITH_DEFAULT), verb
@@ -167,11 +164,9 @@ def mini(tmp_path, monkeypatch, word_vocabulary):
         "align --list list.tsv -o out --quiet",
     ],
 )
-def test_without_a_model_the_default_one_is_taken(mini, line):
+def test_without_a_model_the_default_one_is_taken(done, mini, line):
     def written():
-        with pytest.raises(SystemExit) as stop:
-            main.main(arguments)
-        assert not stop.value.code
+        done(*arguments)
         [out] = mini.glob("out*")
         files = sorted(
             path for path in [out, *out.rglob("*")] if path.is_file() and path.suffix != ".json"
@@ -189,30 +184,23 @@ def test_without_a_model_the_default_one_is_taken(mini, line):
     assert written() == without
 
 
-def test_standard_input_is_no_model(mini, monkeypatch):
+def test_standard_input_is_no_model(done, mini, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"de1 de2\nde3\n")))
-    with pytest.raises(SystemExit) as stop:
-        main.main(["embed", "-", "-o", "out.npy", "--quiet"])
-    assert not stop.value.code
+    done("embed - -o out.npy --quiet")
     assert np.load(mini / "out.npy").shape[0] == 2
 
 
 @pytest.mark.parametrize(
     "line", ["score", "score model", "mine a.de.txt -o out.tsv", "align model a.de.txt x.txt y.txt"]
 )
-def test_a_missing_or_surplus_argument_is_still_one_line(mini, capsys, line):
-    with pytest.raises(SystemExit) as stop:
-        main.main(line.split())
-    assert stop.value.code == 2
-    [told] = capsys.readouterr().err.splitlines()
-    assert "argument" in told
+def test_a_missing_or_surplus_argument_is_still_one_line(refused, mini, line):
+    assert "argument" in refused(line).err
 
 
-def test_a_line_limit_ends_with_the_command(monkeypatch, tmp_path):
+def test_a_line_limit_ends_with_the_command(refused, tmp_path):
     from interlingua.limits import max_line_characters
 
     (tmp_path / "a.tsv").write_text("long line\tlong line\n")
     before = max_line_characters()
-    with pytest.raises(SystemExit):
-        main.main(["score", "m", str(tmp_path / "a.tsv"), "--max-line", "5", "--quiet"])
+    refused(f"score m {tmp_path}/a.tsv --max-line 5 --quiet")
     assert max_line_characters() == before

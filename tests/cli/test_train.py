@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from interlingua.cli.main import main
 from interlingua.train.template import template
 from tests.methods.framed import framed_encoder
 
@@ -42,15 +41,9 @@ def config(prepared, tmp_path):
     return write
 
 
-def run(*arguments):
-    with pytest.raises(SystemExit) as caught:
-        main(["train", *map(str, arguments)])
-    return caught.value.code
-
-
-def test_trains_and_says_what_next(config, tmp_path, capsys):
-    assert run(config(10), "--set", "run.max_steps=4", "-o", tmp_path / "other") == 0
-    out, err = capsys.readouterr()
+def test_trains_and_says_what_next(done, config, tmp_path):
+    said = done("train", config(10), f"--set run.max_steps=4 -o {tmp_path}/other")
+    out, err = said.out, said.err
     assert "4 steps, " in out
     seen = [line.split() for line in out.splitlines() if "-eng_Latn" in line]
     assert [(row[0], row[2]) for row in seen] == [
@@ -62,8 +55,7 @@ def test_trains_and_says_what_next(config, tmp_path, capsys):
     assert f"next:  interlingua evaluate {tmp_path}/other/best --suite tatoeba,xsim" in out
     assert "step 4 | valid_loss" in err
     assert "tatoeba_accuracy" in err
-    assert run(tmp_path / "other" / "config.toml") == 0
-    first, _, rest = capsys.readouterr().out.partition("\n")
+    first, _, rest = done(f"train {tmp_path}/other/config.toml").out.partition("\n")
     assert first.startswith(
         f"{tmp_path}/other: finished before, nothing was trained now; to start over: --resume never"
     )
@@ -73,8 +65,10 @@ def test_trains_and_says_what_next(config, tmp_path, capsys):
 @pytest.mark.parametrize(
     "method", ["[method]\nname", "[method]\nname = 'combination'\n[method.terms.follow]\nmethod"]
 )
-def test_relative_path_of_a_teacher_and_resumed(config, prepared, tmp_path, monkeypatch, method):
-    assert run(config(1), "--quiet") == 0
+def test_relative_path_of_a_teacher_and_resumed(
+    done, config, prepared, tmp_path, monkeypatch, method
+):
+    done("train", config(1), "--quiet")
     distilled = TOML.replace(
         '[method]\nname = "ems"', f'{method} = "distill"\nteacher = "../run/best"'
     )
@@ -84,37 +78,34 @@ def test_relative_path_of_a_teacher_and_resumed(config, prepared, tmp_path, monk
         distilled.format(corpus=prepared, output="../runs/distilled", steps=4)
     )
     monkeypatch.chdir(tmp_path)
-    assert run("experiments/distill.toml", "--set", "run.max_steps=2", "--quiet") == 0
-    assert run("experiments/distill.toml", "--set", "run.max_steps=2", "--quiet") == 0
-    assert run("runs/distilled/config.toml", "--resume", "never", "--quiet") == 0
+    done("train experiments/distill.toml --set run.max_steps=2 --quiet")
+    done("train experiments/distill.toml --set run.max_steps=2 --quiet")
+    done("train runs/distilled/config.toml --resume never --quiet")
 
 
-def test_quiet(config, capsys):
-    assert run(config(2), "--quiet") == 0
-    assert capsys.readouterr() == ("", "")
+def test_quiet(done, config):
+    said = done("train", config(2), "--quiet")
+    assert said.out + said.err == ""
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--set", "run.seeds=1"], "did you mean 'seed'"),
-        (["--set", "data.corpus=nowhere"], "run: interlingua prepare"),
-        (["--resume", "nowhere/step-00000001"], "state.json is missing"),
-        (["--strategy", "dpp"], "'dpp' is not one of ddp, fsdp; did you mean 'ddp'"),
-        (["--set", "run.metric_for_best_model=foo"], "'foo' is not measured; there is: valid_loss"),
-        (["-o", __file__], "test_train.py is a file; name another folder"),
-        (["-o", f"{__file__}/x"], "test_train.py is a file; name another folder"),
+        ("--set run.seeds=1", "did you mean 'seed'"),
+        ("--set data.corpus=nowhere", "run: interlingua prepare"),
+        ("--resume nowhere/step-00000001", "state.json is missing"),
+        ("--strategy dpp", "'dpp' is not one of ddp, fsdp; did you mean 'ddp'"),
+        ("--set run.metric_for_best_model=foo", "'foo' is not measured; there is: valid_loss"),
+        (f"-o {__file__}", "test_train.py is a file; name another folder"),
+        (f"-o {__file__}/x", "test_train.py is a file; name another folder"),
         (
-            ["--set", "optimizer.learning_rate=0"],
+            "--set optimizer.learning_rate=0",
             "config.toml: optimizer: learning_rate must be above 0",
         ),
     ],
 )
-def test_users_errors_are_one_line(config, capsys, arguments, message):
-    assert run(config(2), *arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+def test_users_errors_are_one_line(refused, config, arguments, message):
+    assert message in refused("train", config(2), arguments).err
 
 
 def test_ctrl_c_says_how_to_go_on(config, tmp_path):
@@ -148,21 +139,21 @@ def stages(tmp_path, prepared):
     return path
 
 
-def test_stages_in_a_row(stages, tmp_path, capsys):
-    assert run(stages, "-o", tmp_path / "other", "--set", "second.run.max_steps=6") == 0
-    out, err = capsys.readouterr()
+def test_stages_in_a_row(done, stages, tmp_path):
+    said = done(f"train {stages} -o {tmp_path}/other --set second.run.max_steps=6")
+    out, err = said.out, said.err
     assert [line.split()[0] for line in out.splitlines() if " steps, " in line] == ["4", "6"]
     assert "stage 2 of 2: second" in err
     assert (tmp_path / "other" / "second" / "model").is_dir()
-    assert run(stages, "-o", tmp_path / "other", "--set", "second.run.max_steps=6") == 0
-    out, err = capsys.readouterr()
+    said = done(f"train {stages} -o {tmp_path}/other --set second.run.max_steps=6")
+    out, err = said.out, said.err
     assert out == ""
     assert err.splitlines() == ["stage 1 of 2: first is done", "stage 2 of 2: second is done"]
 
 
-def test_stages_quietly(stages, capsys):
-    assert run(stages, "--quiet") == 0
-    assert capsys.readouterr() == ("", "")
+def test_stages_quietly(done, stages):
+    said = done(f"train {stages} --quiet")
+    assert said.out + said.err == ""
 
 
 def test_an_interrupted_stage_tells_the_command_that_goes_on(stages, tmp_path):
@@ -190,7 +181,7 @@ def test_an_interrupted_stage_tells_the_command_that_goes_on(stages, tmp_path):
     )
 
 
-def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
+def test_similarity_decides_where_there_are_scores(done, prepared, tmp_path):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("en1 en2\ten1 en3\t4\nen5\ten6 en7\t1\nen8\ten8\t5\n", encoding="utf-8")
     path = tmp_path / "sts.toml"
@@ -200,7 +191,7 @@ def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
         text.replace("[encoder]", labeled).replace("tatoeba_accuracy", "valid_spearman"),
         encoding="utf-8",
     )
-    assert run(path) == 0
+    done(f"train {path}")
     records = [
         json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     ]
@@ -209,7 +200,7 @@ def test_similarity_decides_where_there_are_scores(prepared, tmp_path):
     assert all(-1 <= value <= 1 for value in found)
 
 
-def test_what_next_after_a_cross_encoder_and_after_a_retriever(prepared, tmp_path, capsys):
+def test_what_next_after_a_cross_encoder_and_after_a_retriever(done, prepared, tmp_path):
     pairs, questions = tmp_path / "pairs.tsv", tmp_path / "train.json"
     pairs.write_text("en1 en2\ten1 en3\t4\nen5\ten6 en7\t1\n" * 4, encoding="utf-8")
     asked = [
@@ -235,14 +226,12 @@ def test_what_next_after_a_cross_encoder_and_after_a_retriever(prepared, tmp_pat
             encoding="utf-8",
         )
     framed_encoder().save(tmp_path / "model")
-    assert run(tmp_path / "cross_encoder.toml") == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    last = done(f"train {tmp_path}/cross_encoder.toml").out.splitlines()[-1]
     assert last == (
         f"next:  let it score silver pairs, in a file of stages: silver.cross_encoder ="
         f' "{tmp_path}/cross_encoder/best"'
     )
-    assert run(tmp_path / "multilingual_ir.toml") == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    last = done(f"train {tmp_path}/multilingual_ir.toml").out.splitlines()[-1]
     assert (
         last
         == f"next:  interlingua evaluate {tmp_path}/multilingual_ir/best --suite retrieval --data"
@@ -286,24 +275,19 @@ def test_two_processes_by_option_and_one_line_of_error(config, tmp_path):
     assert 'strategy = "fsdp"' in settled
 
 
-def test_options_reach_every_stage(stages, tmp_path, capsys):
-    assert run(stages, "--strategy", "fsdp", "--devices", "1", "--quiet") == 0
+def test_options_reach_every_stage(done, stages, tmp_path):
+    done(f"train {stages} --strategy fsdp --devices 1 --quiet")
     for name in ("first", "second"):
         assert 'strategy = "fsdp"' in (tmp_path / "all" / name / "config.toml").read_text()
 
 
-def test_init_writes_a_config_and_nothing_over_another(tmp_path, monkeypatch, capsys):
+def test_init_writes_a_config_and_nothing_over_another(done, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stop:
-        main(["train", "--init", "finetune", "mine.toml"])
-    assert not stop.value.code
+    done("train --init finetune mine.toml")
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == template("finetune")
     for arguments, message in (
-        (["--init", "ems", "mine.toml"], "mine.toml: there already"),
-        (["--init", "emz"], "did you mean 'ems'"),
-        ([], "name a TOML file; --init"),
+        ("--init ems mine.toml", "mine.toml: there already"),
+        ("--init emz", "did you mean 'ems'"),
+        ("", "name a TOML file; --init"),
     ):
-        with pytest.raises(SystemExit) as stop:
-            main(["train", *arguments])
-        assert stop.value.code == 2
-        assert message in capsys.readouterr().err
+        assert message in refused("train", arguments).err
