@@ -57,6 +57,7 @@ def refused(run):
         assert ran.code == 2
         assert ran.err.startswith("interlingua: ")
         assert ran.err.count("\n") == 1
+        assert len(ran.err) < 2100
         return ran
 
     return refused

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.align import read_links
 from tests.mining.invented import write_lines
@@ -24,30 +23,14 @@ def sides(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], {}),
-        (
-            ["--max-sentences", "2", "--skip-quantile", "0.4"],
-            {"max_sentences": 2, "skip_quantile": 0.4},
-        ),
+        ("", {}),
+        ("--max-sentences 2 --skip-quantile 0.4", {"max_sentences": 2, "skip_quantile": 0.4}),
     ],
 )
-def test_function_and_command_line_find_equal_links(tmp_path, sides, flags, options):
+def test_function_and_command_line_find_equal_links(done, tmp_path, sides, flags, options):
     files = [str(tmp_path / name) for name in ("a.de", "a.en")]
     output = str(tmp_path / "links")
-    with pytest.raises(SystemExit) as stop:
-        main.main(
-            [
-                "align",
-                "tests.mining.words:embed",
-                *files,
-                "--backend",
-                "function",
-                "-o",
-                output,
-                *flags,
-            ]
-        )
-    assert not stop.value.code
+    done("align tests.mining.words:embed", *files, f"--backend function -o {output}", flags)
     expected = list(read_links(output))
     from_files = interlingua.align(
         "tests.mining.words:embed", *files, backend="function", **options

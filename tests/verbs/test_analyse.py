@@ -7,7 +7,6 @@ import json
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from tests.cli.test_analyse import data as data
@@ -24,22 +23,9 @@ def found_below(folder):
     return tables
 
 
-def test_function_and_command_line_find_equal_measures(models, data, tmp_path):
-    options = ["--only", "agnosticism", "--set", "agnosticism.k=2"]
-    with pytest.raises(SystemExit) as stop:
-        main.main(
-            [
-                "analyse",
-                *map(str, models),
-                "--data",
-                str(data),
-                "-o",
-                str(tmp_path / "a"),
-                "--quiet",
-                *options,
-            ]
-        )
-    assert not stop.value.code
+def test_function_and_command_line_find_equal_measures(done, models, data, tmp_path):
+    options = "--only agnosticism --set agnosticism.k=2"
+    done("analyse", *models, f"--data {data} -o {tmp_path}/a --quiet", options)
     given = {"data": data, "only": ["agnosticism"], "settings": ["agnosticism.k=2"]}
     found = interlingua.analyse(*models, output=tmp_path / "b", **given)
     assert len(found) == 2

@@ -7,7 +7,6 @@ import random
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.mining.calibration import load_calibrations
 from tests.mining.invented import corpora, embed, sentence, text, write_lines
 
@@ -27,25 +26,14 @@ def sides(tmp_path):
     return sources, targets
 
 
-def test_function_and_command_line_learn_equal_curves(tmp_path, sides):
+def test_function_and_command_line_learn_equal_curves(done, tmp_path, sides):
     files = [tmp_path / name for name in ("a.de", "a.en")]
     parallel = tmp_path / "known.de-en.tsv"
-    with pytest.raises(SystemExit) as stop:
-        main.main(
-            [
-                "calibrate",
-                FUNCTION,
-                *map(str, files),
-                "--backend",
-                "function",
-                "--parallel",
-                str(parallel),
-                "-o",
-                str(tmp_path / "c.json"),
-                "--quiet",
-            ]
-        )
-    assert not stop.value.code
+    done(
+        f"calibrate {FUNCTION}",
+        *files,
+        f"--backend function --parallel {parallel} -o {tmp_path}/c.json --quiet",
+    )
     named = {"parallel": parallel, "output": tmp_path / "d.json"}
     found = interlingua.calibrate(FUNCTION, *files, backend="function", **named)
     assert (tmp_path / "d.json").read_bytes() == (tmp_path / "c.json").read_bytes()

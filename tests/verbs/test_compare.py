@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.errors import ConfigError
 from tests.cli.test_compare import files as files
 
@@ -13,16 +12,14 @@ from tests.cli.test_compare import files as files
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], {}),
-        (["--by", "languages", "--metric", "accuracy"], {"by": "languages", "metric": "accuracy"}),
-        (["--format", "csv", "--join"], {"format": "csv", "join": True}),
+        ("", {}),
+        ("--by languages --metric accuracy", {"by": "languages", "metric": "accuracy"}),
+        ("--format csv --join", {"format": "csv", "join": True}),
     ],
 )
-def test_function_and_command_line_make_equal_tables(capsys, files, flags, options):
-    with pytest.raises(SystemExit) as stop:
-        main.main(["compare", *map(str, files), "--quiet", *flags])
-    assert not stop.value.code
-    assert interlingua.compare(files, **options).text == capsys.readouterr().out
+def test_function_and_command_line_make_equal_tables(done, files, flags, options):
+    said = done("compare", *files, "--quiet", flags)
+    assert interlingua.compare(files, **options).text == said.out
 
 
 def test_one_folder_may_be_given_by_itself(files, tmp_path):

@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.encoder.language_map_files import read_map
 from interlingua.errors import ConfigError
 from tests.analysis.test_debias import model, texts  # noqa: F401
 from tests.encoder.conftest import encoder, plain_vocabulary  # noqa: F401
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main.main(["debias", *map(str, arguments), "--quiet"])
-    assert not stop.value.code
 
 
 @pytest.fixture
@@ -34,14 +27,14 @@ def stored(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], {}),
-        (["--method", "erase", "--rank", "1"], {"method": "erase", "rank": 1}),
-        (["--prompt", "The ", "--prompt", "Die "], {"prompt": ["The ", "Die "]}),
-        (["--held-out", "0.5", "--seed", "3"], {"held_out": 0.5, "seed": 3}),
+        ("", {}),
+        ("--method erase --rank 1", {"method": "erase", "rank": 1}),
+        ("--prompt 'The ' --prompt 'Die '", {"prompt": ["The ", "Die "]}),
+        ("--held-out 0.5 --seed 3", {"held_out": 0.5, "seed": 3}),
     ],
 )
-def test_function_and_command_line_write_equal_maps(model, texts, tmp_path, flags, options):  # noqa: F811
-    run(model, texts, "-o", tmp_path / "a", "--sentences", 40, *flags)
+def test_function_and_command_line_write_equal_maps(done, model, texts, tmp_path, flags, options):  # noqa: F811
+    done(f"debias {model} {texts} -o {tmp_path}/a --sentences 40 --quiet", flags)
     report = interlingua.debias(model, texts, tmp_path / "b", sentences=40, **options)
     np.testing.assert_array_equal(read_map(tmp_path / "a").weight, read_map(tmp_path / "b").weight)
     np.testing.assert_allclose(
@@ -49,21 +42,22 @@ def test_function_and_command_line_write_equal_maps(model, texts, tmp_path, flag
     )
 
 
-def test_a_column_of_a_table_is_read_by_both(model, texts, tmp_path):  # noqa: F811
+def test_a_column_of_a_table_is_read_by_both(done, model, texts, tmp_path):  # noqa: F811
     for path in [*texts.iterdir()]:
         rows = path.read_text().splitlines()
         (tmp_path / f"{path.stem}.csv").write_text(
             "\n".join(["number,sentence", *(f"1,{row}" for row in rows)]) + "\n"
         )
     tables = [tmp_path / "de.csv", tmp_path / "en.csv"]
-    run(model, *tables, "-o", tmp_path / "a", "--sentences", 40, "--column", "sentence")
+    options = f"-o {tmp_path}/a --sentences 40 --column sentence --quiet"
+    done(f"debias {model}", *tables, options)
     interlingua.debias(model, tables, tmp_path / "b", sentences=40, column="sentence")
     np.testing.assert_array_equal(read_map(tmp_path / "a").weight, read_map(tmp_path / "b").weight)
 
 
-def test_stored_vectors_are_mapped_by_both(stored, tmp_path):
+def test_stored_vectors_are_mapped_by_both(done, stored, tmp_path):
     vectors, labels = stored
-    run("--vectors", vectors, "--labels", labels, "-o", tmp_path / "a")
+    done(f"debias --vectors {vectors} --labels {labels} -o {tmp_path}/a --quiet")
     report = interlingua.debias(vectors=vectors, labels=labels, output=tmp_path / "b")
     assert report.languages == ("deu_Latn", "eng_Latn")
     expected = np.load(tmp_path / "a" / "vectors.npy")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
@@ -26,16 +25,13 @@ def encoder(word_vocabulary, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], {}),
-        (["--prompt", "ru1 ", "--no-normalize"], {"prompt": "ru1 ", "normalize": False}),
-        (["--dim", "8", "--precision", "ubinary"], {"dim": 8, "precision": "ubinary"}),
+        ("", {}),
+        ("--prompt 'ru1 ' --no-normalize", {"prompt": "ru1 ", "normalize": False}),
+        ("--dim 8 --precision ubinary", {"dim": 8, "precision": "ubinary"}),
     ],
 )
-def test_function_and_command_line_write_equal_vectors(encoder, tmp_path, flags, options):
-    given = [str(tmp_path / "m"), str(tmp_path / "a.de"), "-o", str(tmp_path / "a.npy"), "--quiet"]
-    with pytest.raises(SystemExit) as stop:
-        main.main(["embed", *given, *flags])
-    assert not stop.value.code
+def test_function_and_command_line_write_equal_vectors(done, encoder, tmp_path, flags, options):
+    done(f"embed {tmp_path}/m {tmp_path}/a.de -o {tmp_path}/a.npy --quiet", flags)
     expected = np.load(tmp_path / "a.npy")
     for name, model in (("b", tmp_path / "m"), ("c", encoder)):
         lines = interlingua.embed(

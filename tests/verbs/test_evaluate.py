@@ -7,7 +7,6 @@ import json
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from tests.cli.test_evaluate import data as data
@@ -18,24 +17,10 @@ def scores_below(folder):
     return {path.name: json.loads(path.read_text())["scores"] for path in folder.rglob("*.json")}
 
 
-def test_function_and_command_line_give_equal_scores(model, data, tmp_path):
-    with pytest.raises(SystemExit) as stop:
-        main.main(
-            [
-                "evaluate",
-                str(model),
-                "--data",
-                str(data),
-                "-o",
-                str(tmp_path / "a"),
-                "--quiet",
-                "--languages",
-                "de",
-                "--prompt",
-                "ru1 ",
-            ]
-        )
-    assert not stop.value.code
+def test_function_and_command_line_give_equal_scores(done, model, data, tmp_path):
+    done(
+        f"evaluate {model} --data {data} -o {tmp_path}/a --quiet --languages de", "--prompt 'ru1 '"
+    )
     options = {"languages": ["de"], "prompt": "ru1 "}
     for name, given in (("b", model), ("c", Encoder.load(model))):
         found = interlingua.evaluate(given, data=data, output=tmp_path / name, **options)

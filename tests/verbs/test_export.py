@@ -5,19 +5,14 @@ from __future__ import annotations
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.errors import ConfigError
 from tests.cli.test_export import model as model
 
 pytest.importorskip("sentence_transformers")
 
 
-def test_function_and_command_line_write_equal_weights(model, tmp_path):
-    with pytest.raises(SystemExit) as stop:
-        main.main(
-            ["export", str(model), "-o", str(tmp_path / "a"), "--license", "MIT", "--layers", "1"]
-        )
-    assert not stop.value.code
+def test_function_and_command_line_write_equal_weights(done, model, tmp_path):
+    done(f"export {model} -o {tmp_path}/a --license MIT --layers 1")
     done = interlingua.export(model, output=tmp_path / "b", license="MIT", layers=1, name="a")
     assert done.verification.minimum == pytest.approx(1)
     for path in (tmp_path / "a").rglob("*.safetensors"):

@@ -6,7 +6,6 @@ import shutil
 import pytest
 import torch
 
-from interlingua.cli import main
 from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
@@ -14,9 +13,7 @@ from interlingua.encoder.static import StaticBackbone
 pytest.importorskip("sentence_transformers")
 
 
-def test_token_vectors_are_trained_written_and_compared(
-    word_vocabulary, prepared, tmp_path, capsys
-):
+def test_token_vectors_are_trained_written_and_compared(done, word_vocabulary, prepared, tmp_path):
     torch.manual_seed(0)
     config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
@@ -29,20 +26,8 @@ def test_token_vectors_are_trained_written_and_compared(
         "optimizer.learning_rate=0.05",
         "data.valid_pairs=32",
     )
-    arguments = [
-        "export",
-        str(tmp_path / "model"),
-        "-o",
-        str(tmp_path / "out"),
-        "--static",
-        "--dtype",
-        "int8",
-    ]
-    arguments += ["--corpus", str(prepared), *(part for key in settings for part in ("--set", key))]
-    with pytest.raises(SystemExit) as stop:
-        main.main(arguments)
-    assert not stop.value.code
-    out = capsys.readouterr().out
+    arguments = f"export {tmp_path}/model -o {tmp_path}/out --static --dtype int8"
+    out = done(arguments, f"--corpus {prepared}", *(f"--set {key}" for key in settings)).out
     slow, fast = map(float, re.search(r"^mean +([\d.]+) +([\d.]+)$", out, re.MULTILINE).groups())
     assert slow < 30
     assert fast > 90
@@ -53,32 +38,15 @@ def test_token_vectors_are_trained_written_and_compared(
     assert (tmp_path / "out-training" / "run" / "best").is_dir()
 
 
-def test_a_corpus_without_texts_to_compare_on(word_vocabulary, prepared, tmp_path, capsys):
+def test_a_corpus_without_texts_to_compare_on(done, word_vocabulary, prepared, tmp_path):
     corpus = tmp_path / "corpus"
     shutil.copytree(prepared, corpus)
     shutil.rmtree(corpus / "valid_text")
     Encoder.from_scratch(
         BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
     ).save(tmp_path / "model")
-    arguments = [
-        "export",
-        str(tmp_path / "model"),
-        "-o",
-        str(tmp_path / "out"),
-        "--static",
-        "--corpus",
-        str(corpus),
-    ]
-    for setting in (
-        "run.max_steps=2",
-        "run.global_batch_size=8",
-        "data.valid_pairs=8",
-        "run.threads=1",
-    ):
-        arguments += ["--set", setting]
-    with pytest.raises(SystemExit) as stop:
-        main.main([*arguments, "--no-verify"])
-    assert not stop.value.code
-    out = capsys.readouterr().out
+    arguments = f"export {tmp_path}/model -o {tmp_path}/out --static --corpus {corpus}"
+    settings = "--set run.max_steps=2 --set run.global_batch_size=8 --set data.valid_pairs=8"
+    out = done(arguments, settings, "--set run.threads=1 --no-verify").out
     assert "written; not checked" in out
     assert "times as many" not in out

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
 from interlingua.mining.default_checks import CHEAP, DROPPED
@@ -23,11 +21,11 @@ LANGUAGES = {"source_language": "de", "target_language": "en"}
 OUTSIDE = "tests.mining.test_checks:Politeness"
 
 
-def test_a_check_of_another_package_is_a_column_and_a_reason(tmp_path, texts):
+def test_a_check_of_another_package_is_a_column_and_a_reason(command_line, tmp_path, texts):
     sources = [f"{source}!!!" if row < 5 else source for row, source in enumerate(texts[0])]
     write_lines(tmp_path / "a.de", sources)
     report = tmp_path / "r.html"
-    rows = command_line(tmp_path, "--check", "none", "--drop", OUTSIDE, "--report", str(report))
+    rows = command_line(f"--check none --drop {OUTSIDE} --report {report}")
     assert rows
     assert {row["politeness"] for row in rows} == {0}
     assert "impolite" in report.read_text(encoding="utf-8")
@@ -44,45 +42,40 @@ def texts(tmp_path):
     return sources, targets
 
 
-def command_line(folder: Path, *options: str) -> list[dict[str, object]]:
-    output = folder / "p.jsonl"
-    arguments = [
-        "mine",
-        FUNCTION,
-        f"{folder}/a.de",
-        f"{folder}/a.en",
-        "--backend",
-        "function",
-        "-o",
-        str(output),
-    ]
-    with pytest.raises(SystemExit) as stop:
-        main.main([*arguments, "--quiet", *options])
-    assert not stop.value.code
-    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+@pytest.fixture
+def command_line(done, tmp_path):
+    """The rows that the command writes."""
+    command = f"mine {FUNCTION} {tmp_path}/a.de {tmp_path}/a.en --backend function"
+    output = tmp_path / "p.jsonl"
+
+    def rows(*options):
+        done(command, f"-o {output} --quiet", *options)
+        return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+    return rows
 
 
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], {}),
-        (["--threshold", "1.2", "--k", "3"], {"threshold": 1.2, "k": 3}),
-        (["--retrieval", "forward"], {"retrieval": "forward"}),
+        ("", {}),
+        ("--threshold 1.2 --k 3", {"threshold": 1.2, "k": 3}),
+        ("--retrieval forward", {"retrieval": "forward"}),
         (
-            ["--retrieval", "intersection", "--margin", "distance"],
+            "--retrieval intersection --margin distance",
             {"retrieval": "intersection", "margin": "distance"},
         ),
-        (["--drop", "length=2"], {"drop": {"length": 2}}),
-        (["--check", "length", "--drop", "none"], {"checks": ["length"], "drop": ()}),
-        (["--check", "none"], {"checks": ()}),
-        (["--check", "none", "--drop", "copied"], {"checks": (), "drop": ["copied"]}),
-        (["--check", "none", "--drop", f"{OUTSIDE}=50"], {"checks": (), "drop": {OUTSIDE: 50}}),
-        (["--laser"], {"laser": True}),
-        (["--memory", "8MiB", "--equal", "folded"], {"memory": 8 * 2**20, "equal": "folded"}),
+        ("--drop length=2", {"drop": {"length": 2}}),
+        ("--check length --drop none", {"checks": ["length"], "drop": ()}),
+        ("--check none", {"checks": ()}),
+        ("--check none --drop copied", {"checks": (), "drop": ["copied"]}),
+        (f"--check none --drop {OUTSIDE}=50", {"checks": (), "drop": {OUTSIDE: 50}}),
+        ("--laser", {"laser": True}),
+        ("--memory 8MiB --equal folded", {"memory": 8 * 2**20, "equal": "folded"}),
     ],
 )
-def test_function_and_command_line_give_equal_pairs(tmp_path, texts, flags, options):
-    expected = command_line(tmp_path, *flags)
+def test_function_and_command_line_give_equal_pairs(command_line, tmp_path, texts, flags, options):
+    expected = command_line(flags)
     assert expected
     from_files = interlingua.mine(
         FUNCTION, tmp_path / "a.de", str(tmp_path / "a.en"), backend="function", **options
@@ -105,8 +98,8 @@ def test_empty_checks_reject_nothing(tmp_path, texts):
     assert not without.written.rejected
 
 
-def test_an_output_is_that_of_the_command_line(tmp_path, texts):
-    command_line(tmp_path)
+def test_an_output_is_that_of_the_command_line(command_line, tmp_path, texts):
+    command_line()
     found = interlingua.mine(
         FUNCTION,
         tmp_path / "a.de",

@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 import interlingua
-from interlingua.cli.main import main
 from interlingua.config import from_mapping
 from interlingua.errors import ConfigError
 from interlingua.prepare.config import PrepareConfig
@@ -32,21 +31,9 @@ def config(tmp_path):
     return table
 
 
-def test_function_and_command_line_make_equal_corpora(tmp_path, config):
+def test_function_and_command_line_make_equal_corpora(done, tmp_path, config):
     change = "vocabulary.size=60"
-    with pytest.raises(SystemExit) as stop:
-        main(
-            [
-                "prepare",
-                str(tmp_path / "prepare.toml"),
-                "--set",
-                change,
-                "-o",
-                str(tmp_path / "a"),
-                "--quiet",
-            ]
-        )
-    assert not stop.value.code
+    done(f"prepare {tmp_path}/prepare.toml --set {change} -o {tmp_path}/a --quiet")
     kinds = {"b": tmp_path / "prepare.toml", "c": config, "d": from_mapping(PrepareConfig, config)}
     for name, given in kinds.items():
         made = interlingua.prepare(given, settings=[change], output=tmp_path / name)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import interlingua
-from interlingua.cli.main import main
 from interlingua.errors import InterlinguaError
 from interlingua.quickstart import run
 from tests.quickstart.findings import made_up
@@ -26,13 +25,11 @@ def wanted(monkeypatch):
     return settings
 
 
-def test_function_and_command_line_have_equal_settings(wanted):
+def test_function_and_command_line_have_equal_settings(done, wanted):
     for _ in range(2):
-        with pytest.raises(SystemExit):
-            main(["quickstart"])
+        done("quickstart")
         interlingua.quickstart()
-        with pytest.raises(SystemExit):
-            main(["quickstart", "--steps", "5", "-o", "here", "--catalogues", "a", "--no-fetch"])
+        done("quickstart --steps 5 -o here --catalogues a --no-fetch")
         interlingua.quickstart(steps=5, output="here", catalogues=[Path("a")], fetch=False)
     assert wanted[0] == wanted[1]
     assert wanted[2] == wanted[3]

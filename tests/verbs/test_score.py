@@ -7,7 +7,6 @@ import json
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.errors import ConfigError, DataError
 from interlingua.limits import MAX_LINE_CHARACTERS, max_line_characters
 from tests.mining.invented import write_lines
@@ -25,37 +24,32 @@ def pairs(tmp_path):
     return found
 
 
-def command_line(folder, *options):
-    output = folder / "p.jsonl"
-    arguments = [
-        "score",
-        "tests.mining.words:embed",
-        str(folder / "a.de-en.tsv"),
-        "--backend",
-        "function",
-    ]
-    with pytest.raises(SystemExit) as stop:
-        main.main([*arguments, "-o", str(output), "--quiet", *options])
-    assert not stop.value.code
-    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+@pytest.fixture
+def command_line(done, tmp_path):
+    """The rows that the command writes."""
+    command = f"score tests.mining.words:embed {tmp_path}/a.de-en.tsv --backend function"
+    output = tmp_path / "p.jsonl"
+
+    def rows(*options):
+        done(command, f"-o {output} --quiet", *options)
+        return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+    return rows
 
 
 @pytest.mark.parametrize(
     ("flags", "options"),
     [
-        ([], {}),
-        (
-            ["--threshold", "1.1", "--k", "3", "--window", "20"],
-            {"threshold": 1.1, "k": 3, "window": 20},
-        ),
-        (["--cosine"], {"cosine": True}),
-        (["--check", "all", "--drop", "length=1.5"], {"checks": "all", "drop": {"length": 1.5}}),
+        ("", {}),
+        ("--threshold 1.1 --k 3 --window 20", {"threshold": 1.1, "k": 3, "window": 20}),
+        ("--cosine", {"cosine": True}),
+        ("--check all --drop length=1.5", {"checks": "all", "drop": {"length": 1.5}}),
     ],
 )
-def test_function_and_command_line_keep_equal_pairs(tmp_path, pairs, flags, options):
+def test_function_and_command_line_keep_equal_pairs(command_line, tmp_path, pairs, flags, options):
     if "all" in flags:
         pytest.importorskip("py3langid")
-    expected = command_line(tmp_path, *flags)
+    expected = command_line(flags)
     assert expected
     named = tmp_path / "a.de-en.tsv"
     from_file = interlingua.score("tests.mining.words:embed", named, backend="function", **options)
@@ -104,8 +98,8 @@ def test_the_limit_for_lines_ends_between_two_pairs(tmp_path, monkeypatch):
     assert limits == [MAX_LINE_CHARACTERS] * 40
 
 
-def test_an_output_is_that_of_the_command_line(tmp_path, pairs):
-    command_line(tmp_path)
+def test_an_output_is_that_of_the_command_line(command_line, tmp_path, pairs):
+    command_line()
     scored = interlingua.score(embed, pairs, output=tmp_path / "q.jsonl", **LANGUAGES)
     assert (tmp_path / "q.jsonl").read_bytes() == (tmp_path / "p.jsonl").read_bytes()
     assert list(scored) == []

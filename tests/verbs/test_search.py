@@ -8,7 +8,6 @@ import json
 import pytest
 
 import interlingua
-from interlingua.cli import main
 from interlingua.errors import ConfigError
 from interlingua.search.searcher import build_index
 from tests.search.test_searcher import files, model  # noqa: F401
@@ -22,26 +21,12 @@ def index(model, files, tmp_path):  # noqa: F811
     return tmp_path / "index"
 
 
-def test_each_question_has_its_ranking(index, capsys):
+def test_each_question_has_its_ranking(done, index):
     options = {"top": 3, "mode": "hybrid", "per_language": 1}
     found = interlingua.search(index, ["Die Katze", "the mat"], **options)
-    with pytest.raises(SystemExit):
-        main.main(
-            [
-                "search",
-                str(index),
-                "Die Katze",
-                "the mat",
-                "--top",
-                "3",
-                "--mode",
-                "hybrid",
-                "--per-language",
-                "1",
-                "--json",
-            ]
-        )
-    printed = [json.loads(line)["hits"] for line in capsys.readouterr().out.splitlines()]
+    command = "--top 3 --mode hybrid --per-language 1 --json"
+    said = done(f"search {index} 'Die Katze' 'the mat'", command)
+    printed = [json.loads(line)["hits"] for line in said.out.splitlines()]
     assert [[hit["id"] for hit in hits] for hits in printed] == [
         [hit.id for hit in ranking.hits] for ranking in found
     ]
