@@ -28,6 +28,13 @@ GROUPS = (INPUT, MODEL, SEARCH, FILTERING, OUTPUT, GENERAL)
 """Headings of ``--help``, in their order."""
 DECLARATION = "interlingua"
 """Key of a field's metadata."""
+KINDS = {
+    "int": int,
+    "float": float,
+    "Sequence[str]": list[str],
+    "Sequence[PathLike]": list[Path],
+}
+"""Annotations of fields, without ``| None``, that say what the command line reads."""
 Names = str | Iterable[str]
 """Names with commas, or any iterable of them."""
 P = ParamSpec("P")
@@ -43,8 +50,8 @@ class Declaration:
         help: one line.
         group: heading of ``--help``, one of ``GROUPS``.
         unit: of its number: tokens, characters, cosine.
-        kind: type that the command line reads; by default that of the default value, or else a
-            text.
+        kind: type that the command line reads; by default that of the annotation (``KINDS``) or
+            of the default value, or else a text.
         flags: on the command line, where they do not follow from the field's name.
         short: one-letter flag.
         minimum: least value.

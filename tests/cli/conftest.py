@@ -50,7 +50,7 @@ def done(run):
 
 @pytest.fixture
 def refused(run):
-    """Runs a command line with a mistake, which is told in one line."""
+    """Runs a command line with a mistake, of which the message is one line."""
 
     def refused(*parts):
         ran = run(*parts)

@@ -65,7 +65,7 @@ def test_every_verb_explains_itself_without_torch(verb):
 
 @pytest.fixture
 def told(run, monkeypatch):
-    """What a verb that does as it is told leaves on standard error."""
+    """What is on standard error after a verb that calls a function and so ends with 2."""
 
     def told(embed):
         verb = types.SimpleNamespace(embed=lambda: embed())

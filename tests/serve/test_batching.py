@@ -180,7 +180,7 @@ def test_batches_are_observed(embed):
 def test_other_work_has_a_turn_of_its_own_in_the_same_thread(make, embed):
     batcher = make()
     first = batcher.submit([[1, 2], [3]])
-    work = batcher.submit_work([[1], [2]], lambda: threading.current_thread().name)
+    work = batcher.submit([[1], [2]], work=lambda: threading.current_thread().name)
     last = batcher.submit([[4]])
     assert batcher.waiting_tokens == 6
     embed.let_go()
@@ -193,7 +193,7 @@ def test_other_work_has_a_turn_of_its_own_in_the_same_thread(make, embed):
 
 def test_work_that_fails_ends_nothing_else(make, embed):
     batcher = make()
-    work = batcher.submit_work([[1]], lambda: 1 // 0)
+    work = batcher.submit([[1]], work=lambda: 1 // 0)
     after = batcher.submit([[4]])
     embed.let_go()
     batcher.start()
@@ -204,9 +204,9 @@ def test_work_that_fails_ends_nothing_else(make, embed):
 
 def test_work_counts_for_the_queue_and_may_be_cancelled(make, embed):
     batcher = make(queue_tokens=4)
-    work = batcher.submit_work([[1, 2], [3]], lambda: 1)
+    work = batcher.submit([[1, 2], [3]], work=lambda: 1)
     with pytest.raises(QueueFullError):
-        batcher.submit_work([[1, 2]], lambda: 1)
+        batcher.submit([[1, 2]], work=lambda: 1)
     work.cancel()
     batcher.start()
     embed.let_go()
@@ -215,7 +215,7 @@ def test_work_counts_for_the_queue_and_may_be_cancelled(make, embed):
 
 def test_closing_can_drop_what_waits(make, embed):
     batcher = make()
-    waiting = [batcher.submit([[1]]), batcher.submit_work([[2]], lambda: 1)]
+    waiting = [batcher.submit([[1]]), batcher.submit([[2]], work=lambda: 1)]
     batcher.close(drop=True)
     assert [future.cancelled() for future in waiting] == [True, True]
     assert batcher.waiting_tokens == 0

@@ -55,16 +55,13 @@ class Agnosticism:
         languages = texts.languages
         work = len(texts.languages) * texts.sentences
 
-        def second_stage(label: str, done: int, _: int) -> None:
-            progress(label, work + done, STAGES * work)
-
-        def third_stage(label: str, done: int, _: int) -> None:
-            progress(label, 2 * work + done, STAGES * work)
+        def stage(number: int) -> Progress:
+            return lambda label, done, _: progress(label, number * work + done, STAGES * work)
 
         vectors = unit_vectors(subject.embeds, texts, progress=progress, of_all=STAGES * work)
         # One pass over all pairs of sentences serves bias, hubness and the accuracies.
-        pool = search_pool(vectors, k=self.k, progress=second_stage)
-        probe = language_identification(vectors, languages, l2=self.l2, progress=third_stage)
+        pool = search_pool(vectors, k=self.k, progress=stage(1))
+        probe = language_identification(vectors, languages, l2=self.l2, progress=stage(2))
         measures = [
             probe,
             *language_bias(pool, languages),

@@ -86,6 +86,17 @@ class DebiasOptions:
         if self.rank is not None and self.rank < 0:
             raise ConfigError(f"rank is {self.rank}; it must be at least 0")
 
+    def fit(self, data: LabeledVectors, also: Sequence[LabeledVectors] = ()) -> FittedMap:
+        """Estimates and measures a map; see ``fit_and_measure``."""
+        return fit_and_measure(
+            data,
+            also=also,
+            method=self.method,
+            rank=self.rank,
+            held_out_share=self.held_out_share,
+            seed=self.seed,
+        )
+
     def read(self, paths: Sequence[Path]) -> LanguageTexts:
         """The sentences that these options draw from files and folders."""
         return read_language_texts(
@@ -129,6 +140,12 @@ class DebiasReport:
             "after": panel_values(found.after),
             "ranks": ranks,
         }
+
+
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """Writes ``debias.json``."""
+    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    (folder / RECORD_FILE).write_text(text, encoding="utf-8")
 
 
 def panel_values(panel: Panel) -> dict[str, float | None]:
@@ -208,15 +225,19 @@ def debias_model(
             kept = {"kept": kept_folder(info, encoder, before, Path(cache))}
         with CachedEncoder(encoder, prompt=prompt, **kept) as cached:
             vectors.append(_embed(cached, read, progress))
-    fitted = _fit(vectors, read, options)
+    # One map for the vectors of all prompts, measured on those of the first.
+    first, *also = [
+        LabeledVectors(vectors=block, languages=read.languages, groups=read.groups)
+        for block in vectors
+    ]
+    fitted = options.fit(first, also)
     report = DebiasReport(output=Path(output), fitted=fitted, languages=read.codes)
     # Of an encoder of another backend only the way to load it is written.
     base = described_base(model, backend, backend_options or {}, dtype=dtype)
     with atomic_directory(output, overwrite=overwrite, ours=is_ours) as folder:
         _write(folder, own, base, report)
         record = {"model": model, "prompts": list(options.prompts), **report.record()}
-        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        (folder / RECORD_FILE).write_text(text, encoding="utf-8")
+        write_record(folder, record)
     return report
 
 
@@ -247,13 +268,7 @@ def debias_vectors(
         languages=list(languages),
         groups=np.arange(len(vectors)),
     )
-    return fit_and_measure(
-        data,
-        method=options.method,
-        rank=options.rank,
-        held_out_share=options.held_out_share,
-        seed=options.seed,
-    )
+    return options.fit(data)
 
 
 def with_map(encoder: Encoder, language_map: LanguageMap) -> Encoder:
@@ -316,21 +331,3 @@ def _embed(
         progress(f"embedding {language}", done, len(texts.texts))
     assert made is not None
     return made
-
-
-def _fit(
-    vectors: list[Float32[ndarray, "n d"]], texts: LanguageTexts, options: DebiasOptions
-) -> FittedMap:
-    """One map for the vectors of all prompts, measured on those of the first."""
-    further = [
-        LabeledVectors(vectors=block, languages=texts.languages, groups=texts.groups)
-        for block in vectors[1:]
-    ]
-    return fit_and_measure(
-        LabeledVectors(vectors=vectors[0], languages=texts.languages, groups=texts.groups),
-        also=further,
-        method=options.method,
-        rank=options.rank,
-        held_out_share=options.held_out_share,
-        seed=options.seed,
-    )

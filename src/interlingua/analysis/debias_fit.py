@@ -9,7 +9,7 @@ fewer are better.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
@@ -55,6 +55,15 @@ class LabeledVectors:
         return LabeledVectors(
             vectors=self.vectors[rows], languages=languages, groups=self.groups[rows]
         )
+
+    @property
+    def numbers(self) -> Int64[ndarray, " n"]:
+        """The number of each sentence's language, in the order of the codes."""
+        return np.unique(np.asarray(self.languages), return_inverse=True)[1]
+
+    def pool(self) -> PoolMeasures:
+        """Retrieval among these vectors."""
+        return measure_pool(normalize_rows(self.vectors), self.numbers, self.groups)
 
     @property
     def has_translations(self) -> bool:
@@ -139,24 +148,18 @@ def fit_and_measure(
     statistics = language_statistics(blocks, need_covariance=method == "erase")
     # Files of equally many lines need not be translations; then each sentence is on its own.
     if rest.has_translations and not _are_translations(rest):
-        rest = LabeledVectors(
-            vectors=rest.vectors, languages=rest.languages, groups=np.arange(len(rest.groups))
-        )
+        rest = replace(rest, groups=np.arange(len(rest.groups)))
     ranks: dict[int, PoolMeasures] = {}
     if rank is None and method in ("project", "erase") and rest.has_translations:
         for candidate in ranks_to_try(len(statistics.languages)):
             candidate_map = fit_language_map(statistics, method, candidate)
-            mapped = candidate_map.apply(rest.vectors)
-            ranks[candidate] = measure_pool(
-                normalize_rows(mapped), _numbers(rest.languages), rest.groups
-            )
+            ranks[candidate] = replace(rest, vectors=candidate_map.apply(rest.vectors)).pool()
         # Of equal ones the smallest rank, which takes the least out of the vectors.
         rank = max(ranks, key=lambda r: (ranks[r].mixed_pool, ranks[r].own_pool, -r))
     # Both panels compare with the means of the other part, mapped in the same way.
     language_map = fit_language_map(statistics, method, rank)
-    mapped = language_map.apply(rest.vectors, rest.languages)
     fit_mapped = language_map.apply(fit.vectors, fit.languages)
-    rest_mapped = LabeledVectors(vectors=mapped, languages=rest.languages, groups=rest.groups)
+    rest_mapped = replace(rest, vectors=language_map.apply(rest.vectors, rest.languages))
     return FittedMap(
         language_map=language_map,
         before=panel(rest, language_means(fit.vectors, fit.languages)),
@@ -174,7 +177,7 @@ def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
         data: the vectors.
         means: of each language, sorted by code, of other sentences mapped in the same way.
     """
-    numbers = _numbers(data.languages)
+    numbers = data.numbers
     # |x - m|^2 without |x|^2, which is the same for all means of a row.
     distances = (means**2).sum(axis=1) - 2 * data.vectors @ means.T
     # Every language weighs the same, however many sentences it has.
@@ -187,7 +190,7 @@ def panel(data: LabeledVectors, means: Float64[ndarray, "l d"]) -> Panel:
     if total > 0:
         variance_share = float(between / total)
     return Panel(
-        pool=measure_pool(normalize_rows(data.vectors), numbers, data.groups),
+        pool=data.pool(),
         variance_share=variance_share,
         recognized=float((distances.argmin(axis=1) == numbers).mean()),
     )
@@ -216,11 +219,9 @@ def ranks_to_try(languages: int) -> list[int]:
 
 def _are_translations(data: LabeledVectors) -> bool:
     """Whether groups are translations in truth: far more are found than chance would find."""
-    numbers = _numbers(data.languages)
     # Chance finds one in as many sentences as the pool has, most often in the smallest pool.
-    smallest_pool = int(np.bincount(numbers).min())
-    found = measure_pool(normalize_rows(data.vectors), numbers, data.groups).own_pool
-    return found > min(0.5, TIMES_CHANCE / smallest_pool)
+    smallest_pool = int(np.bincount(data.numbers).min())
+    return data.pool().own_pool > min(0.5, TIMES_CHANCE / smallest_pool)
 
 
 def _require_both_parts(data: LabeledVectors, fit: LabeledVectors, rest: LabeledVectors) -> None:
@@ -258,8 +259,3 @@ def _sample(languages: Sequence[str], most: int, seed: int) -> Bool[ndarray, " n
 
 def _rows(languages: Sequence[str], language: str) -> Int64[ndarray, " m"]:
     return np.flatnonzero(np.asarray(languages) == language)
-
-
-def _numbers(languages: Sequence[str]) -> Int64[ndarray, " n"]:
-    """The number of each sentence's language, in the order of the codes."""
-    return np.unique(np.asarray(languages), return_inverse=True)[1]

@@ -8,7 +8,6 @@ memory. Queries have to go through the same map.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,13 @@ import numpy as np
 from jaxtyping import Float32
 from numpy import ndarray
 
-from interlingua.analysis.debias import RECORD_FILE, DebiasOptions, DebiasReport, debias_vectors
+from interlingua.analysis.debias import (
+    RECORD_FILE,
+    DebiasOptions,
+    DebiasReport,
+    debias_vectors,
+    write_record,
+)
 from interlingua.arrays import map_array, normalize_rows
 from interlingua.corpus.reservoir import reservoir
 from interlingua.encoder.encode import collect
@@ -107,8 +112,7 @@ def debias_index(
             record["map"] = str(language_map)
         if report is not None:
             record |= report.record()
-        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        (folder / RECORD_FILE).write_text(text, encoding="utf-8")
+        write_record(folder, record)
     return report
 
 

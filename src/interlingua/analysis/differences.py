@@ -60,12 +60,8 @@ def changes(before: Analysis, after: Analysis) -> list[Change]:
                 f" and {sides[1]!r} there; use the same {what} for both"
             )
     # One may lack a measure, such as a difference relative to a score that is 0.
-    known = {measure.name: measure for measure in after.measures}
-    return [
-        _change(measure, known[measure.name])
-        for measure in before.measures
-        if measure.name in known
-    ]
+    known = after.by_name
+    return [_change(one, known[one.name]) for one in before.measures if one.name in known]
 
 
 def _change(before: Measure, after: Measure) -> Change:

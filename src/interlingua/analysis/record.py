@@ -115,9 +115,22 @@ class Analysis:
         """The model's name."""
         return str(self.provenance["model"]["name"])
 
+    @property
+    def texts(self) -> str:
+        """What it was measured on, to stand behind a title."""
+        # Some analyses have sentences of their own.
+        if not self.dataset:
+            return ""
+        return f": {len(self.languages)} languages, {self.sentences:,} lines each of {self.dataset}"
+
+    @property
+    def by_name(self) -> dict[str, Measure]:
+        """The measures by their names."""
+        return {measure.name: measure for measure in self.measures}
+
     def __getitem__(self, name: str) -> Measure:
         """The measure of that name."""
-        return next(measure for measure in self.measures if measure.name == name)
+        return self.by_name[name]
 
 
 def mean_measure(

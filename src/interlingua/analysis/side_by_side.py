@@ -29,12 +29,12 @@ def _table(found: Sequence[Analysis]) -> ComparisonTable:
     """One analysis of all models; rows in the order in which measures first come up."""
     first = found[0]
     columns = _columns(found)
-    measures = [_by_name(one) for one in found]
+    measures = [one.by_name for one in found]
     rows = []
     for name in dict.fromkeys(itertools.chain.from_iterable(measures)):
         rows.append(_row(first.task, name, [of_model.get(name) for of_model in measures]))
     return ComparisonTable(
-        title=_title(first),
+        title=f"{first.task.replace('_', ' ')}{first.texts}",
         corner="measure",
         columns=columns,
         comparable=[_facts(one) == _facts(first) for one in found],
@@ -52,18 +52,6 @@ def _columns(found: Sequence[Analysis]) -> list[str]:
             name = f"{name} {one.provenance['model']['revision']}"
         columns.append(name)
     return columns
-
-
-def _by_name(one: Analysis) -> dict[str, Measure]:
-    return {measure.name: measure for measure in one.measures}
-
-
-def _title(one: Analysis) -> str:
-    name = one.task.replace("_", " ")
-    # Some analyses have sentences of their own.
-    if not one.dataset:
-        return name
-    return f"{name}: {len(one.languages)} languages, {one.sentences:,} lines each of {one.dataset}"
 
 
 def _notes(columns: Sequence[str], found: Sequence[Analysis]) -> list[str]:

@@ -76,12 +76,7 @@ def extremes(measure: Measure) -> str:
 
 def heading(analysis: Analysis) -> str:
     """What was measured on what."""
-    name = f"{analysis.task} (version {analysis.version})"
-    # Some analyses have sentences of their own.
-    if not analysis.dataset:
-        return name
-    count = len(analysis.languages)
-    return f"{name}: {count} languages, {analysis.sentences:,} lines each of {analysis.dataset}"
+    return f"{analysis.task} (version {analysis.version}){analysis.texts}"
 
 
 def _one(analysis: Analysis) -> Table:

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand
 
 from interlingua.limits import MAX_LINE_CHARACTERS, line_limit
-from interlingua.options import GENERAL, GROUPS, Declaration, declared
+from interlingua.options import GENERAL, GROUPS, KINDS, Declaration, declared
 
 T = TypeVar("T")
 READ = (bool, int, float, str, Path)
@@ -72,7 +72,7 @@ def _parameters(options: type, variables: str | None) -> list[inspect.Parameter]
         default = field.default
         if default is dataclasses.MISSING or declaration.is_required:
             default = inspect.Parameter.empty
-        annotation = _annotation(field.name, default, declaration)
+        annotation = _annotation(field, default, declaration)
         parameters.append(_keyword(field.name, default, annotation))
     return parameters
 
@@ -82,8 +82,8 @@ def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def _annotation(name: str, default: Any, declaration: Declaration) -> Any:
-    kind: Any = declaration.kind
+def _annotation(field: dataclasses.Field[Any], default: Any, declaration: Declaration) -> Any:
+    kind: Any = declaration.kind or KINDS.get(str(field.type).removesuffix(" | None"))
     if kind is None:
         # bool comes before int, which it is, too.
         kind = next((known for known in READ if isinstance(default, known)), str)
@@ -98,7 +98,7 @@ def _annotation(name: str, default: Any, declaration: Declaration) -> Any:
     if declaration.is_argument:
         return Annotated[kind, typer.Argument(**more)]
     more["rich_help_panel"] = declaration.group
-    return Annotated[kind, typer.Option(*_flags(name, default, declaration), **more)]
+    return Annotated[kind, typer.Option(*_flags(field.name, default, declaration), **more)]
 
 
 def _flags(name: str, default: Any, declaration: Declaration) -> list[str]:

@@ -91,7 +91,7 @@ def write_html(findings: QuickstartFindings, path: Path) -> None:
         verdict=verdict(findings),
         scripts=SCRIPTS,
         min_messages=MIN_MESSAGES,
-        charts=[(script, _chart(findings.scores, script)) for script in SCRIPTS],
+        charts=[(script, best_first(findings.scores, script)) for script in SCRIPTS],
         averages=_averages(findings),
         languages=_languages(findings),
         language_count=len({score.code for score in findings.scores}),
@@ -163,13 +163,9 @@ def _languages(findings: QuickstartFindings) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _chart(scores: Sequence[LanguageScore], script: Script) -> list[LanguageScore]:
-    """The languages of a script that have a bar, the best first."""
-    shown = [
-        s
-        for s in scores
-        if s.kind == "sentences" and s.script == script and s.messages >= MIN_MESSAGES
-    ]
+def best_first(scores: Sequence[LanguageScore], script: Script) -> list[LanguageScore]:
+    """The languages of a script that are shown, by the encoder's score on sentences."""
+    shown = [s for s in scores if s.counts and s.kind == "sentences" and s.script == script]
     return sorted(shown, key=lambda score: -score.model_mean)
 
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 
@@ -33,7 +32,7 @@ from interlingua.quickstart.corpus import collect, prepare_config, split_kinds
 from interlingua.quickstart.demo import Demonstration, demonstrate
 from interlingua.quickstart.report import FORMAT, QuickstartFindings, write_html, write_json
 from interlingua.quickstart.scores import Kind, LanguageScore, averages, score
-from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, RunLength, recipe
+from interlingua.quickstart.training import MAX_TOKENS, VOCABULARY_SIZE, recipe
 from interlingua.registry import DEFAULT_MODEL
 from interlingua.runtime import Progress
 from interlingua.train.budget import BudgetError
@@ -128,7 +127,7 @@ def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
         result = _train(settings, output, settings.budget_seconds - watch.total)
     with watch.time("measure"):
         tables.heading(console, 4, "Measuring retrieval on messages that training never saw")
-        measured = _measure(result, folders, output)
+        parameters, scores, demonstrations = _measure(result, folders, output)
     findings = QuickstartFindings(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         seconds=dict(watch.seconds),
@@ -139,11 +138,11 @@ def _quickstart(settings: Settings, console: Console) -> QuickstartFindings:
         training_pairs=manifest.train,
         steps=result.step,
         pairs_seen=sum(result.exposure.values()),
-        parameters=measured.parameters,
+        parameters=parameters,
         loss=_losses(result.run / "metrics.jsonl"),
-        scores=measured.scores,
-        averages=averages(measured.scores),
-        demonstrations=measured.demonstrations,
+        scores=scores,
+        averages=averages(scores),
+        demonstrations=demonstrations,
         commands=_commands(output),
         versions=_versions(),
     )
@@ -225,11 +224,14 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
             f"--budget-seconds {settings.budget_seconds:g} leaves {max(0.0, seconds):.0f} s for"
             f" training; give at least {settings.budget_seconds - seconds + MIN_TRAIN_SECONDS:.0f}"
         )
-    length = RunLength(max_steps=settings.steps)
-    if settings.steps is None:
-        length = RunLength(budget_seconds=seconds)
+    config = recipe(
+        output / "corpus",
+        output / "run",
+        max_steps=settings.steps,
+        budget_seconds=seconds if settings.steps is None else None,
+    )
     try:
-        result = train(recipe(output / "corpus", output / "run", length), resume="never")
+        result = train(config, resume="never")
     # Its message names the key of a config, which the user of this command has not written.
     except BudgetError as error:
         # What the other parts take, and one step.
@@ -245,13 +247,10 @@ def _train(settings: Settings, output: Path, seconds_left: float) -> TrainResult
     return result
 
 
-class _Measured(NamedTuple):
-    parameters: int
-    scores: list[LanguageScore]
-    demonstrations: list[Demonstration]
-
-
-def _measure(result: TrainResult, folders: Mapping[Kind, Path], output: Path) -> _Measured:
+def _measure(
+    result: TrainResult, folders: Mapping[Kind, Path], output: Path
+) -> tuple[int, list[LanguageScore], list[Demonstration]]:
+    """The number of weights, the scores and the demonstrations."""
     assert result.model is not None
     # A copy under a name of its own, which the commands at the end show.
     shutil.rmtree(output / "model", ignore_errors=True)
@@ -266,7 +265,8 @@ def _measure(result: TrainResult, folders: Mapping[Kind, Path], output: Path) ->
             progress=progress,
         )
         demonstrations = demonstrate(encoder, folders["sentences"])
-    return _Measured(sum(weight.numel() for weight in encoder.parameters()), scores, demonstrations)
+    parameters = sum(weight.numel() for weight in encoder.parameters())
+    return parameters, scores, demonstrations
 
 
 @contextlib.contextmanager

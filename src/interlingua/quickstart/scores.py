@@ -45,6 +45,11 @@ class LanguageScore:
     """Of the encoder."""
 
     @property
+    def counts(self) -> bool:
+        """Whether the language is in averages and drawings."""
+        return self.messages >= MIN_MESSAGES
+
+    @property
     def tfidf_mean(self) -> float:
         """Mean of both directions."""
         return sum(self.tfidf) / 2
@@ -110,11 +115,7 @@ def averages(scores: Sequence[LanguageScore]) -> list[Average]:
     scripts: tuple[Script, ...] = ("other", "latin")
     for kind in kinds:
         for script in scripts:
-            group = [
-                s
-                for s in scores
-                if s.kind == kind and s.script == script and s.messages >= MIN_MESSAGES
-            ]
+            group = [s for s in scores if s.counts and s.kind == kind and s.script == script]
             if group:
                 found.append(_average(script, kind, group))
     return found

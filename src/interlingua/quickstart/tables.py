@@ -14,6 +14,7 @@ from interlingua.quickstart.demo import Demonstration
 from interlingua.quickstart.report import (
     SCRIPTS,
     QuickstartFindings,
+    best_first,
     headline,
     source_cells,
     verdict,
@@ -84,15 +85,9 @@ def _languages(scores: Sequence[LanguageScore]) -> Table:
         "from English",
         numbers=6,
     )
-    shown = [
-        score for score in scores if score.kind == "sentences" and score.messages >= MIN_MESSAGES
-    ]
-    # A section for each kind of script, in it the best language first.
-    shown.sort(key=lambda score: -score.model_mean)
+    # A section for each kind of script.
     for script in SCRIPTS:
-        for score in shown:
-            if score.script != script:
-                continue
+        for score in best_first(scores, script):
             measures = (score.random, score.tfidf_mean, score.model_mean, *score.model)
             cells = [f"{measure:.3f}" for measure in measures]
             table.add_row(score.name, str(score.messages), *cells)

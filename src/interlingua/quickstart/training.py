@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 from interlingua.methods.ems import EMSConfig
 from interlingua.train.config import (
@@ -21,15 +20,9 @@ MAX_TOKENS = 96
 """Of a message; one in a hundred is longer and is cut."""
 
 
-class RunLength(NamedTuple):
-    """How long to train: one of the two."""
-
-    budget_seconds: float | None = None
-    """Wall time of the whole run, which ends with it even where the machine becomes slower."""
-    max_steps: int | None = None
-
-
-def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
+def recipe(
+    corpus: Path, output: Path, *, max_steps: int | None = None, budget_seconds: float | None = None
+) -> TrainConfig:
     """The training run.
 
     Differs from EMS's own settings where minutes have to do for days: one narrow layer (two learn
@@ -41,7 +34,9 @@ def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
     Args:
         corpus: the prepared corpus.
         output: folder of the run.
-        length: how long to train.
+        max_steps: how long to train.
+        budget_seconds: in place of steps: wall time of the whole run, which ends with it even where
+            the machine becomes slower.
     """
     return TrainConfig(
         # Temperature 2: languages of few pairs are drawn more often than their share.
@@ -67,11 +62,11 @@ def recipe(corpus: Path, output: Path, length: RunLength) -> TrainConfig:
         schedule=ScheduleConfig(name="linear", warmup_steps=0.05),
         run=RunConfig(
             output=output,
-            budget_seconds=length.budget_seconds,
+            budget_seconds=budget_seconds,
             # The number of steps is estimated from the budget; where the machine becomes slower
             # training stops before the last of them.
-            stop_at_budget=length.budget_seconds is not None,
-            max_steps=length.max_steps,
+            stop_at_budget=budget_seconds is not None,
+            max_steps=max_steps,
             global_batch_size=256,
             max_grad_norm=1.0,
             logging_steps=0.02,

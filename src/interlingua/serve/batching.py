@@ -60,6 +60,24 @@ class _Request:
     blocks: list[Vectors] = field(default_factory=list)
     """Their vectors, a block of each batch."""
 
+    # A client may leave between the check and the answer; a cancelled future takes neither.
+    def answer(self, result: Any) -> None:
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_exception(error)
+
+    def do(self, work: Callable[[], Any]) -> None:
+        # As with a batch, an error is the request's and not the service's.
+        try:
+            result = work()
+        except Exception as error:
+            self.fail(error)
+        else:
+            self.answer(result)
+
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
@@ -109,25 +127,29 @@ class Batcher:
         self._thread.start()
 
     def submit(
-        self, sequences: Sequence[list[int]], language: str | None = None
-    ) -> Future[Vectors]:
+        self,
+        sequences: Sequence[list[int]],
+        language: str | None = None,
+        *,
+        work: Callable[[], Any] | None = None,
+    ) -> Future[Any]:
         """Puts a request in the queue.
 
         Args:
             sequences: token ids of each text, special tokens included.
             language: of the texts, for models that need it.
+            work: what needs more of the encoder than vectors of the texts; it has a turn by itself,
+                and the texts are for the size of it.
 
         Returns:
-            The vectors, later; if it is cancelled, texts that wait are dropped.
+            The vectors, or what the work gave, later; if it is cancelled, texts that wait are
+            dropped.
 
         Raises:
             QueueFullError: there is no room.
             ClosedError: ``close`` was called.
         """
-        return self._queued(_Request(sequences, language))
-
-    def _queued(self, request: _Request) -> Future[Any]:
-        sequences = request.sequences
+        request = _Request(sequences, language, work=work)
         tokens = sum(map(len, sequences))
         with self._changed:
             if self._closed:
@@ -144,21 +166,6 @@ class Batcher:
             else:
                 request.future.set_result(np.zeros((0, 0), dtype=np.float32))
         return request.future
-
-    def submit_work(self, sequences: Sequence[list[int]], work: Callable[[], Any]) -> Future[Any]:
-        """Puts in the queue what needs more of the encoder than vectors of texts.
-
-        It has a turn by itself.
-
-        Args:
-            sequences: token ids, for the size of it.
-            work: to call in the encoder's thread.
-
-        Raises:
-            QueueFullError: there is no room.
-            ClosedError: ``close`` was called.
-        """
-        return self._queued(_Request(sequences, None, work=work))
 
     def close(self, *, drop: bool = False) -> None:
         """Takes no more requests, and returns when all that were taken have their vectors.
@@ -192,7 +199,7 @@ class Batcher:
                 continue
             first = batch[0][0]
             if first.work is not None:
-                _do(first, first.work)
+                first.do(first.work)
             else:
                 self._embed_batch(batch)
 
@@ -267,7 +274,9 @@ class Batcher:
             request.taken += count
             first += count
             if request.taken == len(request.sequences):
-                _finish(request)
+                # Most requests are of one batch, and their vectors need no copy.
+                is_one = len(request.blocks) == 1
+                request.answer(request.blocks[0] if is_one else np.concatenate(request.blocks))
 
     def _fail(self, batch: list[tuple[_Request, int]], error: Exception) -> None:
         """Gives all requests of a batch its error; what still waits of them is dropped."""
@@ -278,33 +287,4 @@ class Batcher:
                     rest = request.sequences[request.taken + count :]
                     self._waiting_tokens -= sum(map(len, rest))
         for request, _ in batch:
-            _answer_with_error(request, error)
-
-
-def _do(request: _Request, work: Callable[[], Any]) -> None:
-    # As with a batch, an error is the request's and not the service's.
-    try:
-        result = work()
-    except Exception as error:
-        _answer_with_error(request, error)
-        return
-    _answer(request, result)
-
-
-def _finish(request: _Request) -> None:
-    # Most requests are of one batch, and their vectors need no copy.
-    if len(request.blocks) == 1:
-        _answer(request, request.blocks[0])
-    else:
-        _answer(request, np.concatenate(request.blocks))
-
-
-# A client may leave between the check and the answer; a cancelled future takes neither.
-def _answer(request: _Request, result: Any) -> None:
-    with contextlib.suppress(InvalidStateError):
-        request.future.set_result(result)
-
-
-def _answer_with_error(request: _Request, error: Exception) -> None:
-    with contextlib.suppress(InvalidStateError):
-        request.future.set_exception(error)
+            request.fail(error)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Annotated, Any
 
-from pydantic import Field, StrictStr, WithJsonSchema
+from pydantic import Field, StrictInt, StrictStr, WithJsonSchema
 
 from interlingua import languages
+from interlingua.serve.json_route import WHOLE
 from interlingua.serve.model import ServedModel
 
 MARK = "x-interlingua"
@@ -35,6 +36,8 @@ Sentences = Annotated[
     ),
 ]
 """At least one is not blank."""
+Texts = Annotated[list[StrictStr], Field(min_length=1)]
+Dimensions = Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE]
 ModelName = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "model"})]
 IndexedLanguage = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "indexed"})]
 Prompt = Annotated[StrictStr, WithJsonSchema({"type": "string", MARK: "prompt"})]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 from starlette.responses import Response
+
+from interlingua.errors import InterlinguaError
 
 OPENAI_PREFIX = "/v1/"
 OPENAI_TYPES = {
@@ -37,6 +41,19 @@ class RequestError(Exception):
         self.status = status
         self.message = message
         self.headers = headers or {}
+
+
+@contextlib.contextmanager
+def mistakes_of_client() -> Iterator[None]:
+    """Makes an error of the library, such as an unknown language, one of the request.
+
+    Raises:
+        RequestError: with status 422.
+    """
+    try:
+        yield
+    except InterlinguaError as error:
+        raise RequestError(422, str(error)) from error
 
 
 def error_response(path: str, error: RequestError) -> Response:

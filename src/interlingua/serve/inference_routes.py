@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from interlingua import __version__
-from interlingua.serve.document import MARK, Language, Prompt
-from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
+from interlingua.serve.document import Dimensions, Language, Prompt, Texts
+from interlingua.serve.json_route import StrictRoute, json_response
 from interlingua.serve.service import Service
 
 if TYPE_CHECKING:
     from interlingua.search.searcher import Searcher
     from interlingua.serve.link_probabilities import LinkCalibrations
-
-Texts = Annotated[list[StrictStr], Field(min_length=1)]
 
 
 class EmbedRequest(BaseModel):
@@ -31,9 +29,7 @@ class EmbedRequest(BaseModel):
         None, description="Cut texts that are too long; default: as the server does."
     )
     prompt_name: Prompt | None = Field(None, description="Name of a prompt of the model.")
-    dimensions: (
-        Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE] | None
-    ) = Field(None, description="First dimensions to keep.")
+    dimensions: Dimensions | None = Field(None, description="First dimensions to keep.")
     language: Language | None = Field(
         None, description="Language of the texts, for models that need it."
     )
@@ -147,9 +143,7 @@ def status_router(
                 "max_client_batch_size": settings.max_texts,
                 "auto_truncate": settings.auto_truncate,
                 "prompts": sorted(model.encoder.settings.prompts),
-                "calibrated_languages": calibrations.language_pairs
-                if calibrations is not None
-                else [],
+                "calibrated_languages": calibrations.language_pairs if calibrations else [],
                 "needs_language": not model.takes_any_language,
                 "question_needs_language": searcher is not None and searcher.model.needs_language,
                 "indexed_passages": searcher.languages if searcher is not None else None,

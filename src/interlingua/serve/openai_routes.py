@@ -11,10 +11,9 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictInt, StrictStr
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlingua.errors import InterlinguaError
-from interlingua.serve.document import MARK, Language, ModelName, Prompt
-from interlingua.serve.errors import RequestError
-from interlingua.serve.json_route import WHOLE, StrictRoute, json_response, whole
+from interlingua.serve.document import MARK, Dimensions, Language, ModelName, Prompt, Texts
+from interlingua.serve.errors import RequestError, mistakes_of_client
+from interlingua.serve.json_route import StrictRoute, json_response, whole
 from interlingua.serve.service import Service
 
 
@@ -29,7 +28,6 @@ TokenIds = Annotated[
     list[Annotated[StrictInt, Field(ge=0, lt=2**31, json_schema_extra={MARK: "token"})]],
     BeforeValidator(_whole_numbers),
 ]
-Texts = Annotated[list[StrictStr], Field(min_length=1)]
 TokenLists = Annotated[list[Annotated[TokenIds, Field(min_length=1)]], Field(min_length=1)]
 OneTokenList = Annotated[TokenIds, Field(min_length=1)]
 
@@ -42,9 +40,9 @@ class EmbeddingsRequest(BaseModel):
     )
     model: ModelName = Field(description="The name that the server was started with.")
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: (
-        Annotated[StrictInt, Field(ge=1, json_schema_extra={MARK: "dimensions"}), WHOLE] | None
-    ) = Field(None, description="How many of the first dimensions to keep, for models trained so.")
+    dimensions: Dimensions | None = Field(
+        None, description="How many of the first dimensions to keep, for models trained so."
+    )
     user: StrictStr | None = Field(None, description="Accepted and not used.")
     prompt: Prompt | None = Field(
         None, description="Name of a prompt of the model, or text put before every input."
@@ -72,22 +70,23 @@ def openai_router(service: Service, documented: dict[int | str, dict[str, Any]])
             raise RequestError(
                 404, f"this server has no model {body.model[:100]!r}; its model is {name!r}"
             )
-        options: dict[str, Any] = {"dim": body.dimensions}
         texts, token_lists = _inputs(body.input)
         if token_lists is None:
             vectors, tokenized = await service.embed_texts(
-                request, texts, prompt=body.prompt, language=body.language, **options
+                request,
+                texts,
+                prompt=body.prompt,
+                language=body.language,
+                dim=body.dimensions,
             )
         else:
             # Token ids are taken as they are, without prompt and language.
             service.check_count(len(token_lists))
-            try:
+            with mistakes_of_client():
                 tokenized = service.model.wrap_tokens(
                     token_lists, auto_truncate=service.settings.auto_truncate
                 )
-            except InterlinguaError as error:
-                raise RequestError(422, str(error)) from error
-            vectors = await service.embed_tokens(request, tokenized, **options)
+            vectors = await service.embed_tokens(request, tokenized, dim=body.dimensions)
         # OpenAI's own client asks for base64, which is shorter and faster to read.
         is_base64 = body.encoding_format == "base64"
         data = [

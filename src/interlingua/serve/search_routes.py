@@ -14,7 +14,7 @@ from starlette.responses import Response
 from interlingua.errors import CheckpointError, InterlinguaError
 from interlingua.search.searcher import Ranking, Searcher, SearchMode
 from interlingua.serve.document import NOT_BLANK, IndexedLanguage, Language
-from interlingua.serve.errors import RequestError
+from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.model import language_code
 from interlingua.serve.service import Service
@@ -74,10 +74,8 @@ def search_router(
             vectors, _ = await service.embed_texts(
                 request, [text], prompt="", language=body.language
             )
-            try:
+            with mistakes_of_client():  # such as a language that a map does not know
                 vector = model.map_vectors(vectors, language_code(body.language))[0]
-            except InterlinguaError as error:  # a language that a map does not know
-                raise RequestError(422, str(error)) from error
 
         def rank() -> Ranking:
             return searcher.rank(

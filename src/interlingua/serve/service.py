@@ -13,9 +13,8 @@ from jaxtyping import Float32
 from numpy import ndarray
 from starlette.requests import Request
 
-from interlingua.errors import InterlinguaError
 from interlingua.serve.batching import Batcher, ClosedError, QueueFullError
-from interlingua.serve.errors import RequestError
+from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.metrics import ServerMetrics
 from interlingua.serve.model import ServedModel, TokenizedTexts, language_code, shape_vectors
 from interlingua.serve.settings import ServeSettings
@@ -86,7 +85,7 @@ class Service:
             self.check_count(len(texts))
         if auto_truncate is None:
             auto_truncate = self.settings.auto_truncate
-        try:
+        with mistakes_of_client():
             code = language_code(language)
             tokenize = functools.partial(
                 self.model.tokenize,
@@ -99,8 +98,6 @@ class Service:
                 tokenized = tokenize()
             else:
                 tokenized = await asyncio.to_thread(tokenize)
-        except InterlinguaError as error:
-            raise RequestError(422, str(error)) from error
         vectors = await self.embed_tokens(
             request, tokenized, language=code, dim=dim, normalize=normalize
         )
@@ -117,10 +114,8 @@ class Service:
     ) -> Vectors:
         """Vectors of token ids; see ``embed_texts``."""
         # Before the texts are queued: a number of dimensions that is wrong costs no batch.
-        try:
+        with mistakes_of_client():
             form = self.model.vector_format(dim=dim, normalize=normalize)
-        except InterlinguaError as error:
-            raise RequestError(422, str(error)) from error
         vectors = await self._result(
             request, tokenized, lambda: self.batcher.submit(tokenized.sequences, language)
         )
@@ -138,7 +133,7 @@ class Service:
             work: to call.
         """
         return await self._result(
-            request, tokenized, lambda: self.batcher.submit_work(tokenized.sequences, work)
+            request, tokenized, lambda: self.batcher.submit(tokenized.sequences, work=work)
         )
 
     async def in_list_thread(self, work: Callable[[], Result]) -> Result:
@@ -161,9 +156,8 @@ class Service:
             )
         self._lists_at_work += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._list_threads, work)
-        except InterlinguaError as error:
-            raise RequestError(422, str(error)) from error
+            with mistakes_of_client():
+                return await asyncio.get_running_loop().run_in_executor(self._list_threads, work)
         finally:
             self._lists_at_work -= 1
 
@@ -205,10 +199,9 @@ class Service:
                 if await request.is_disconnected():
                     raise RequestError(499, "the client has left")
                 done, _ = await asyncio.wait({waiting}, timeout=WATCH_SECONDS)
-            return waiting.result()
-        # Such as a language that the model's map does not know.
-        except InterlinguaError as error:
-            raise RequestError(422, str(error)) from error
+            # Such as a language that the model's map does not know.
+            with mistakes_of_client():
+                return waiting.result()
         finally:
             # This cancels the texts that wait in the queue, too.
             if not waiting.done():

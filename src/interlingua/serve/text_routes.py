@@ -20,7 +20,6 @@ from starlette.responses import Response
 from interlingua.arrays import unit_rows
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.encoder.encode import EncodeReport
-from interlingua.errors import InterlinguaError
 from interlingua.mining import defaults
 from interlingua.mining.align import Aligner, joined
 from interlingua.mining.alignment import AlignConfig, Link
@@ -31,7 +30,7 @@ from interlingua.mining.mine import MinedPairs, MineJob
 from interlingua.mining.pipeline import MineConfig, text_side
 from interlingua.runtime import silent
 from interlingua.serve.document import Language, Prompt, Sentence, Sentences
-from interlingua.serve.errors import RequestError
+from interlingua.serve.errors import RequestError, mistakes_of_client
 from interlingua.serve.json_route import WHOLE, StrictRoute, json_response
 from interlingua.serve.link_probabilities import (
     LinkCalibrations,
@@ -148,12 +147,10 @@ def text_router(
         texts = body.source, body.target
         truncate = service.settings.auto_truncate
         codes = _codes(body.source_language, body.target_language)
-        try:
+        with mistakes_of_client():
             sentences = await asyncio.to_thread(
                 tokenized_pair, service.model, texts, codes, auto_truncate=truncate
             )
-        except InterlinguaError as error:
-            raise RequestError(422, str(error)) from error
         found = await service.with_encoder(
             request, sentences.tokenized, lambda: token_cosines(service.model, sentences)
         )
@@ -234,10 +231,8 @@ def _described(
 def _sentences(given: str | list[str], language: str | None) -> list[str]:
     if isinstance(given, list):
         return given
-    try:
+    with mistakes_of_client():
         sentences = split_text(given.splitlines(), language_code(language) or "")
-    except InterlinguaError as error:
-        raise RequestError(422, str(error)) from error
     if not sentences:
         raise RequestError(422, "a side holds no sentence; send some text")
     return sentences
@@ -245,10 +240,8 @@ def _sentences(given: str | list[str], language: str | None) -> list[str]:
 
 def _codes(source: str | None, target: str | None) -> tuple[str | None, str | None]:
     """The codes of both languages."""
-    try:
+    with mistakes_of_client():
         return language_code(source), language_code(target)
-    except InterlinguaError as error:
-        raise RequestError(422, str(error)) from error
 
 
 def _check_counts(service: Service, *sides: list[str]) -> None:

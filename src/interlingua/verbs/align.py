@@ -14,7 +14,7 @@ from interlingua.files import PathLike
 from interlingua.mining import defaults
 from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, argument, filled, function_of, option
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path
+from interlingua.verbs.shared import ColumnOptions, ModelOptions, as_path, output_option
 
 if TYPE_CHECKING:
     from interlingua.mining.align import AlignReport
@@ -58,12 +58,8 @@ class AlignOptions(ModelOptions, ColumnOptions):
         kind=Path,
         flags=("--list",),
     )
-    output: PathLike | None = option(
-        None,
-        "File for the links, standard output by default; a folder with --list.",
-        group=OUTPUT,
-        kind=Path,
-        short="-o",
+    output: PathLike | None = output_option(
+        "File for the links, standard output by default; a folder with --list."
     )
     texts: PathLike | None = option(
         None,

@@ -26,7 +26,7 @@ from interlingua.verbs.evaluate import (
     data_option,
     measured_model,
 )
-from interlingua.verbs.shared import Model, as_path
+from interlingua.verbs.shared import Model, as_path, output_option
 
 if TYPE_CHECKING:
     from interlingua.analysis.record import Analysis
@@ -65,17 +65,13 @@ class AnalyseOptions(MeasuredModelOptions):
         "Languages in any code, or groups (muse, low_resource, mexma), with commas.",
         group=FILTERING,
     )
-    output: PathLike | None = option(
-        Path(),
-        "Gets the page, and results/MODEL/REVISION/ANALYSIS.analysis.json.",
-        group=OUTPUT,
-        short="-o",
+    output: PathLike | None = output_option(
+        "Gets the page, and results/MODEL/REVISION/ANALYSIS.analysis.json.", default=Path()
     )
     settings: Sequence[str] | None = option(
         None,
         "ANALYSIS.OPTION=VALUE: agnosticism.k=5, token_matching.seed=2.",
         group=INPUT,
-        kind=list[str],
         flags=("--set",),
     )
     name: str | None = option(

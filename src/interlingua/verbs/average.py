@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.config import refuse_without
@@ -22,6 +21,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime import silent
+from interlingua.verbs.shared import REQUIRED, output_option
 
 if TYPE_CHECKING:
     from interlingua.adapt.average import AverageResult, GridPoint
@@ -38,9 +38,7 @@ class AverageOptions(Options):
         "Model directories, runs or hub ids of one shape and vocabulary; first the start.",
         kind=list[str],
     )
-    output: PathLike = option(
-        help="Folder of the new model.", group=OUTPUT, kind=Path, short="-o", is_positional=True
-    )
+    output: PathLike = output_option("Folder of the new model.", REQUIRED, is_positional=True)
     # Either the shares themselves, or what to choose them on.
     weights: Numbers | None = option(None, "Share of each model, with commas: 0.4,0.6.")
     grid: Numbers | None = option(
@@ -51,13 +49,9 @@ class AverageOptions(Options):
         None,
         "Held-out translations: a bitext or a folder of them; may be given several times.",
         group=INPUT,
-        kind=list[Path],
     )
     sts: Sequence[PathLike] | None = option(
-        None,
-        "Sentence pairs with similarity scores; may be given several times.",
-        group=INPUT,
-        kind=list[Path],
+        None, "Sentence pairs with similarity scores; may be given several times.", group=INPUT
     )
     languages: Names | None = option(
         None, "Languages of folders in --pairs, with commas; all by default.", group=INPUT

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
 from interlingua.mining import defaults
-from interlingua.options import INPUT, OUTPUT, filled, function_of, option
+from interlingua.options import INPUT, filled, function_of, option
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import TwoTextsOptions, as_text
+from interlingua.verbs.shared import REQUIRED, TwoTextsOptions, as_text, output_option
 
 if TYPE_CHECKING:
     from interlingua.mining.calibrate import LearnedCalibration
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 class CalibrateOptions(TwoTextsOptions):
     """Options of ``calibrate``."""
 
-    output: PathLike = option(
-        help="The calibration, .json; other language pairs in it stay.",
-        group=OUTPUT,
-        kind=Path,
-        short="-o",
+    output: PathLike = output_option(
+        "The calibration, .json; other language pairs in it stay.", REQUIRED
     )
     parallel: PathLike | None = option(
         None,

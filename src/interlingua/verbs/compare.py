@@ -12,7 +12,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import FILTERING, OUTPUT, Options, argument, function_of, option
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import as_path
+from interlingua.verbs.shared import as_path, output_option
 
 
 class Comparison(NamedTuple):
@@ -29,12 +29,8 @@ class CompareOptions(Options):
     result: PathLike | Sequence[PathLike] = argument(
         "Result files, or folders of them.", kind=list[Path]
     )
-    output: PathLike | None = option(
-        None,
-        "Write here: .html for a page of everything, .md, .tex, .csv.",
-        group=OUTPUT,
-        kind=Path,
-        short="-o",
+    output: PathLike | None = output_option(
+        "Write here: .html for a page of everything, .md, .tex, .csv."
     )
     format: str | None = option(
         None, "markdown, latex, csv or html; by --output's suffix.", group=OUTPUT

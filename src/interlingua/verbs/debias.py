@@ -27,7 +27,7 @@ from interlingua.options import (
     option,
 )
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import BackendOptions, CacheOptions, DtypeOptions
+from interlingua.verbs.shared import BackendOptions, CacheOptions, DtypeOptions, output_option
 
 if TYPE_CHECKING:
     from interlingua.analysis.debias import DebiasOptions, DebiasReport
@@ -53,13 +53,13 @@ class DebiasSettings(BackendOptions, DtypeOptions, CacheOptions):
         None,
         kind=list[str],
     )
-    output: PathLike = option(
-        Path("debiased"), "The new folder.", group=OUTPUT, short="-o", is_positional=True
+    output: PathLike = output_option(
+        "The new folder.", default=Path("debiased"), is_positional=True
     )
     # How the map is estimated.
     method: str = option(debias_defaults.METHOD, "project, erase, shift or center.")
     rank: int | None = option(
-        None, "Directions to remove; chosen by held-out retrieval.", kind=int, minimum=0
+        None, "Directions to remove; chosen by held-out retrieval.", minimum=0
     )
     sentences: int = option(
         debias_defaults.SENTENCES,

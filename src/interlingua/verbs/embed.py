@@ -12,7 +12,13 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, OUTPUT, argument, filled, function_of, option
 from interlingua.runtime import Streamed, silent
-from interlingua.verbs.shared import BadLineOptions, ModelOptions, RayOptions
+from interlingua.verbs.shared import (
+    REQUIRED,
+    BadLineOptions,
+    ModelOptions,
+    RayOptions,
+    output_option,
+)
 
 
 @dataclass(frozen=True)
@@ -24,18 +30,17 @@ class EmbedOptions(ModelOptions, RayOptions, BadLineOptions):
         " standard input.",
         kind=list[str],
     )
-    output: PathLike = option(
-        help="The .npy file: one row per line. Of several files a folder, with one of each. Or one"
+    output: PathLike = output_option(
+        "The .npy file: one row per line. Of several files a folder, with one of each. Or one"
         " .parquet file for all: the columns text and vector.",
-        group=OUTPUT,
-        short="-o",
+        REQUIRED,
+        kind=str,
     )
     normalize: bool = option(True, "Scale the vectors to length 1.", group=OUTPUT)
     dim: int | None = option(
         None,
         "Keep so many elements of each vector, the first.",
         group=OUTPUT,
-        kind=int,
         minimum=1,
         unit="elements",
     )

@@ -29,6 +29,7 @@ from interlingua.verbs.shared import (
     LineOptions,
     Model,
     as_path,
+    output_option,
 )
 
 if TYPE_CHECKING:
@@ -140,13 +141,12 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
         "Languages in any code, pairs (de-fr), or groups (muse, xtreme, mexma), with commas.",
         group=FILTERING,
     )
-    output: PathLike | None = option(
-        Path(), "Gets results/MODEL/REVISION/TASK.json.", group=OUTPUT, short="-o"
+    output: PathLike | None = output_option(
+        "Gets results/MODEL/REVISION/TASK.json.", default=Path()
     )
     settings: Sequence[str] | None = option(
         None,
         "TASK.OPTION=VALUE or BACKEND.OPTION=VALUE: stsb.split=dev, openai.dimensions=256.",
-        kind=list[str],
         flags=("--set",),
     )
     query_prompt: str | None = option(
@@ -159,7 +159,6 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
         None,
         "Keep so many elements of each vector, the first.",
         group=MODEL,
-        kind=int,
         minimum=1,
         unit="elements",
     )
@@ -179,7 +178,6 @@ class EvaluateOptions(MeasuredModelOptions, DtypeOptions, LineOptions):
         None,
         "Embed the passages in so many processes, one per GPU or per group of cores, then score."
         " Needs --cache.",
-        kind=int,
         minimum=1,
     )
     check: bool = option(True, "Try pooling, prompt and scale first, and warn.")

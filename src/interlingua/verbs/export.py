@@ -12,6 +12,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.options import MODEL, OUTPUT, Options, argument, function_of, option
 from interlingua.runtime import silent
+from interlingua.verbs.shared import REQUIRED, output_option
 
 if TYPE_CHECKING:
     from interlingua.export.verify import Verification
@@ -38,7 +39,7 @@ class ExportOptions(Options):
     model: PathLike = argument(
         "Model directory or hf:owner/name, or a run's folder (its best model)."
     )
-    output: PathLike = option(help="The new directory.", group=OUTPUT, kind=Path, short="-o")
+    output: PathLike = output_option("The new directory.", REQUIRED)
     # What is written; without any of these a directory for sentence-transformers.
     onnx: bool = option(
         False, "Write an ONNX graph, pooling inside, for onnxruntime.", group=OUTPUT
@@ -62,14 +63,12 @@ class ExportOptions(Options):
         None,
         "With --static: width of the vectors; MODEL's by default.",
         group=MODEL,
-        kind=int,
         unit="elements",
     )
     settings: Sequence[str] | None = option(
         None,
         "With --static: a key of the training run.",
         group=MODEL,
-        kind=list[str],
         flags=("--set",),
         metavar="KEY=VALUE",
     )
@@ -84,45 +83,33 @@ class ExportOptions(Options):
         None, "SPDX identifier for the card, e.g. Apache-2.0.", group=OUTPUT
     )
     results: Sequence[PathLike] | None = option(
-        None,
-        "Result files or folders, of which the card shows its own.",
-        group=OUTPUT,
-        kind=list[Path],
+        None, "Result files or folders, of which the card shows its own.", group=OUTPUT
     )
     # How the model is made smaller before it is written.
     vocabulary_of: Sequence[str] | None = option(
-        None,
-        "Keep only the vocabulary of these files or globs: .txt, or pairs.",
-        group=MODEL,
-        kind=list[str],
+        None, "Keep only the vocabulary of these files or globs: .txt, or pairs.", group=MODEL
     )
     layers: int | None = option(
-        None, "Keep only so many layers, from the first.", group=MODEL, kind=int, unit="layers"
+        None, "Keep only so many layers, from the first.", group=MODEL, unit="layers"
     )
     components_of: Sequence[str] | None = option(
         None,
         "Turn vectors so that the first elements hold most, by the texts of these files or globs:"
         " .txt, or pairs.",
         group=MODEL,
-        kind=list[str],
     )
     truncate_dim: int | None = option(
-        None,
-        "Cut vectors to so many elements, from the first.",
-        group=MODEL,
-        kind=int,
-        unit="elements",
+        None, "Cut vectors to so many elements, from the first.", group=MODEL, unit="elements"
     )
     ranges_of: Sequence[str] | None = option(
         None,
         "Measure the ranges of int8 vectors on these files or globs: .txt, or pairs.",
         group=MODEL,
-        kind=list[str],
     )
     # The check of what was written.
     verify: bool = option(True, "Compare the vectors with those of all that runs it.")
     verify_texts: Sequence[PathLike] | None = option(
-        None, "Compare these texts' too: ru.txt of one sentence a line, or pairs.", kind=list[Path]
+        None, "Compare these texts' too: ru.txt of one sentence a line, or pairs."
     )
     verify_only: bool = option(False, "Only compare an exported directory's vectors with MODEL's.")
     overwrite: bool = option(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, MODEL, OUTPUT, SEARCH, Options, argument, function_of, option
+from interlingua.options import INPUT, MODEL, SEARCH, Options, argument, function_of, option
 from interlingua.registry import DEFAULT_MODEL, did_you_mean
 from interlingua.runtime import Streamed, silent
+from interlingua.verbs.shared import output_option
 
 if TYPE_CHECKING:
     from interlingua.search.passage_index import Added
@@ -81,7 +82,7 @@ class IndexOptions(Options):
     approximate: bool = option(
         False, "Many times faster for 100,000 passages and more; build.", group=SEARCH
     )
-    output: PathLike | None = option(None, "Folder of the index; build.", group=OUTPUT, short="-o")
+    output: PathLike | None = output_option("Folder of the index; build.", kind=str)
 
 
 def run_index(options: IndexOptions, progress: Streamed = silent) -> Indexed:

@@ -23,7 +23,14 @@ from interlingua.options import (
 )
 from interlingua.registry import CHECKS
 from interlingua.runtime import Progress, silent
-from interlingua.verbs.shared import BadLineOptions, RayOptions, TwoTextsOptions, as_path, joined
+from interlingua.verbs.shared import (
+    BadLineOptions,
+    RayOptions,
+    TwoTextsOptions,
+    as_path,
+    joined,
+    output_option,
+)
 
 if TYPE_CHECKING:
     from interlingua.mining.mine import MinedPairs, MineJob
@@ -34,20 +41,14 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
     """Options of ``mine``."""
 
     # Only Python may do without: there the pairs come back.
-    output: PathLike | None = option(
-        None,
+    output: PathLike | None = output_option(
         "The pairs: .tsv, .jsonl, .csv, .xlsx or .tmx; s3://bucket/name.tsv.",
-        group=OUTPUT,
-        short="-o",
+        kind=str,
         is_required=True,
     )
     # Which pairs are kept.
     threshold: float | None = option(
-        None,
-        "Least score, in the margin's unit.",
-        group=FILTERING,
-        kind=float,
-        unit="that of the margin",
+        None, "Least score, in the margin's unit.", group=FILTERING, unit="that of the margin"
     )
     calibration: PathLike | None = option(
         None,
@@ -56,10 +57,7 @@ class MineOptions(TwoTextsOptions, RayOptions, BadLineOptions):
         kind=Path,
     )
     precision: float | None = option(
-        None,
-        "Keep as many pairs as are expected to be this precise, 0 to 1.",
-        group=FILTERING,
-        kind=float,
+        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
     )
     checks: Names = option(
         ",".join(CHEAP),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.files import PathLike
 from interlingua.options import OUTPUT, Options, argument, function_of, option
+from interlingua.verbs.shared import output_option
 
 if TYPE_CHECKING:
     from interlingua.corpus.manifest import Manifest
@@ -32,15 +33,9 @@ class PrepareOptions(Options):
         "TOML file; see experiments/ems/prepare_trainmix.toml.", kind=Path
     )
     settings: Sequence[str] | None = option(
-        None,
-        "Override a key: --set vocabulary.size=60000.",
-        kind=list[str],
-        flags=("--set",),
-        metavar="KEY=VALUE",
+        None, "Override a key: --set vocabulary.size=60000.", flags=("--set",), metavar="KEY=VALUE"
     )
-    output: PathLike | None = option(
-        None, "Folder to make, instead of the file's.", group=OUTPUT, kind=Path, short="-o"
-    )
+    output: PathLike | None = output_option("Folder to make, instead of the file's.")
     overwrite: bool = option(
         False, "Replace the folder if a prepared corpus is in it.", group=OUTPUT
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
-from interlingua.options import INPUT, OUTPUT, Options, function_of, option
+from interlingua.options import INPUT, Options, filled, function_of, option
+from interlingua.verbs.shared import output_option
 
 if TYPE_CHECKING:
     from interlingua.quickstart.report import QuickstartFindings
@@ -25,20 +26,13 @@ class QuickstartOptions(Options):
         unit="seconds",
     )
     steps: int | None = option(
-        None,
-        "Training steps, instead of as many as the budget bears.",
-        kind=int,
-        minimum=1,
-        unit="steps",
+        None, "Training steps, instead of as many as the budget bears.", minimum=1, unit="steps"
     )
-    output: PathLike = option(
-        Path("quickstart"), "Folder for all it makes.", group=OUTPUT, short="-o"
-    )
+    output: PathLike = output_option("Folder for all it makes.", default=Path("quickstart"))
     catalogues: Sequence[PathLike] | None = option(
         None,
         "A further folder with .mo or .po files; may be given several times.",
         group=INPUT,
-        kind=list[Path],
         metavar="DIR",
     )
     fetch: bool = option(True, "Whether to fetch public packages with pip.", group=INPUT)
@@ -49,7 +43,6 @@ class QuickstartOptions(Options):
         None,
         "Fail unless, across scripts, the encoder's P@1 is so many times that of character"
         " n-grams.",
-        kind=float,
     )
 
 
@@ -71,10 +64,9 @@ def run_quickstart(options: QuickstartOptions) -> QuickstartFindings:
     """
     from interlingua.quickstart.run import Settings, quickstart
 
-    settings = Settings(
-        output=Path(options.output),
-        budget_seconds=options.budget_seconds,
-        steps=options.steps,
+    settings = filled(
+        Settings,
+        options,
         catalogues=tuple(map(Path, options.catalogues or ())),
         packages=None if options.fetch else (),  # None = the usual ones
         cache=Path(options.cache),

@@ -32,6 +32,7 @@ from interlingua.verbs.shared import (
     as_path,
     as_text,
     joined,
+    output_option,
 )
 
 if TYPE_CHECKING:
@@ -83,12 +84,8 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         ".tsv, .csv, .xlsx, .tmx, .jsonl ..., the prefix of Moses files or a.de,a.en; - is"
         " standard input."
     )
-    output: PathLike | None = option(
-        None,
-        "File; its name decides the format; standard output by default.",
-        group=OUTPUT,
-        kind=Path,
-        short="-o",
+    output: PathLike | None = output_option(
+        "File; its name decides the format; standard output by default."
     )
     format: str | None = option(
         None, "Of the output: tsv, jsonl or csv, to a file any format.", group=OUTPUT
@@ -115,29 +112,18 @@ class ScoreOptions(ModelOptions, BadLineOptions, PairOptions):
         False, "Plain cosine in place of a margin; needs no window.", group=SEARCH
     )
     # Which pairs are kept.
-    threshold: float | None = option(
-        None, "Keep pairs of at least this score.", group=FILTERING, kind=float
-    )
+    threshold: float | None = option(None, "Keep pairs of at least this score.", group=FILTERING)
     calibration: PathLike | None = option(
         None, "From --learn: gives each pair its probability.", group=FILTERING, kind=Path
     )
     probability: float | None = option(
-        None,
-        "Keep pairs that are translations with at least this one, 0 to 1.",
-        group=FILTERING,
-        kind=float,
+        None, "Keep pairs that are translations with at least this one, 0 to 1.", group=FILTERING
     )
     precision: float | None = option(
-        None,
-        "Keep as many pairs as are expected to be this precise, 0 to 1.",
-        group=FILTERING,
-        kind=float,
+        None, "Keep as many pairs as are expected to be this precise, 0 to 1.", group=FILTERING
     )
     prior: float | None = option(
-        None,
-        "Share of translations; estimated from the first window by default.",
-        group=FILTERING,
-        kind=float,
+        None, "Share of translations; estimated from the first window by default.", group=FILTERING
     )
     checks: Names = option(
         "",

@@ -55,7 +55,6 @@ class SearchOptions(Options):
         None,
         "Begin with so many passages of each language; the other best ones follow.",
         group=SEARCH,
-        kind=int,
         minimum=1,
     )
     where: str | None = option(

@@ -43,7 +43,7 @@ class ServeOptions(ServeSettings):
     port: int = option(8000, "Port; 0 for any free one.", minimum=0, maximum=65_535)
     workers: int = option(1, "Processes that share the weights.", minimum=1, maximum=256)
     threads: int | None = option(
-        None, "Of all processes together; default: all cores.", kind=int, minimum=1, maximum=1024
+        None, "Of all processes together; default: all cores.", minimum=1, maximum=1024
     )
 
 

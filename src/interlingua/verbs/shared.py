@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import glob
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,15 @@ BACKEND = "interlingua"
 """The backend of our own models."""
 # Those that are built in: a look for installed ones would slow ``--help``, and change it.
 BACKENDS_HELP = f"{', '.join(BACKENDS)}, or package.module:Class."
+
+
+REQUIRED = dataclasses.MISSING
+"""In place of a default."""
+
+
+def output_option(help: str, default: Any = None, **more: Any) -> Any:
+    """The path that a verb writes to; see ``option``."""
+    return option(default, help, group=OUTPUT, short="-o", **{"kind": Path, **more})
 
 
 def joined(names: Names | Mapping[str, float | None]) -> str:
@@ -111,11 +121,7 @@ class BackendOptions(Options):
         group=MODEL,
     )
     settings: Sequence[str] | None = option(
-        None,
-        "BACKEND.OPTION=VALUE: openai.dimensions=256.",
-        group=MODEL,
-        kind=list[str],
-        flags=("--set",),
+        None, "BACKEND.OPTION=VALUE: openai.dimensions=256.", group=MODEL, flags=("--set",)
     )
 
 

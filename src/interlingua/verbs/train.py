@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike
-from interlingua.options import INPUT, OUTPUT, Options, argument, function_of, option
-from interlingua.verbs.shared import as_path
+from interlingua.options import INPUT, Options, argument, function_of, option
+from interlingua.verbs.shared import as_path, output_option
 
 if TYPE_CHECKING:
     from interlingua.train.config import TrainConfig
@@ -58,13 +58,10 @@ class TrainOptions(Options):
         None,
         "Override a key: --set run.max_steps=500.",
         group=INPUT,
-        kind=list[str],
         flags=("--set",),
         metavar="KEY=VALUE",
     )
-    output: PathLike | None = option(
-        None, "Folder of the run, for run.output.", group=OUTPUT, kind=Path, short="-o"
-    )
+    output: PathLike | None = output_option("Folder of the run, for run.output.")
     resume: PathLike = option(
         "auto",
         "auto: go on from the newest whole checkpoint; never: start over; or a checkpoint's"
@@ -72,7 +69,7 @@ class TrainOptions(Options):
     )
     # Keys of [run] that change from machine to machine.
     devices: int | None = option(
-        None, "Processes, one per GPU or per group of cores, for run.devices.", kind=int, minimum=1
+        None, "Processes, one per GPU or per group of cores, for run.devices.", minimum=1
     )
     strategy: str | None = option(
         None, "ddp: each process has all weights; fsdp: a share. For run.strategy."
