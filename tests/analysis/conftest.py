@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from interlingua.analysis.subject import Subject
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.backends.own import OwnEncoder
-from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.model_info import ModelInfo
 from interlingua.evaluation.cache import CachedEncoder
 from tests.encoder.conftest import tiny_vocabulary
@@ -20,6 +17,7 @@ from tests.evaluation.parallel_made import (
     unit,
     write_lines,
 )
+from tests.tiny import tiny_encoder
 
 __all__ = ["LANGUAGES", "LINES", "Fixed", "fixed_subject", "random_vectors", "unit", "write_lines"]
 
@@ -33,10 +31,8 @@ def folder(tmp_path):
 def framed_encoder():
     """Three layers over a vocabulary that puts <s> and </s> around a text, pooling its first
     token."""
-    torch.manual_seed(0)
     vocabulary = tiny_vocabulary(frame=True)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
-    return Encoder.from_scratch(config, vocabulary, "cls").eval()
+    return tiny_encoder(vocabulary, "cls").eval()
 
 
 @pytest.fixture

@@ -3,12 +3,10 @@ from __future__ import annotations
 import json
 
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from tests.analysis.conftest import write_lines
 from tests.encoder.conftest import tiny_vocabulary
+from tests.tiny import tiny_encoder
 
 
 @pytest.fixture
@@ -16,9 +14,7 @@ def models(tmp_path):
     """Two tiny models, before and after."""
     vocabulary = tiny_vocabulary(frame=True)
     for seed, name in enumerate(("before", "after")):
-        torch.manual_seed(seed)
-        config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
-        Encoder.from_scratch(config, vocabulary, "cls").save(tmp_path / name)
+        tiny_encoder(vocabulary, "cls", seed=seed).save(tmp_path / name)
     return [tmp_path / "before", tmp_path / "after"]
 
 

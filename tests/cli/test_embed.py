@@ -9,18 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from tests.tiny import tiny_encoder
 
 LINES = ["de1 de2 de3", "", "en4", "de5 de6 ru7 ru8 en9"]
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, word_vocabulary):
-    torch.manual_seed(0)
-    encoder = Encoder.from_scratch(
-        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
-    )
+    encoder = tiny_encoder(word_vocabulary)
     folder = tmp_path_factory.mktemp("models") / "tiny"
     encoder.save(folder)
     return folder

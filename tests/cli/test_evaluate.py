@@ -5,17 +5,14 @@ import shutil
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from tests.tiny import tiny_encoder
 
 
 @pytest.fixture
 def model(tmp_path, word_vocabulary):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "runs" / "tiny" / "model")
+    tiny_encoder(word_vocabulary).save(tmp_path / "runs" / "tiny" / "model")
     return tmp_path / "runs" / "tiny" / "model"
 
 

@@ -5,17 +5,15 @@ import json
 import pytest
 import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
+from tests.tiny import tiny_encoder
 
 pytest.importorskip("sentence_transformers")
 
 
 @pytest.fixture
 def model(word_vocabulary, tmp_path):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
+    tiny_encoder(word_vocabulary).save(tmp_path / "model")
     return tmp_path / "model"
 
 

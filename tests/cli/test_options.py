@@ -14,16 +14,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 import interlingua
 from interlingua.cli.main import VERBS
 from interlingua.cli.options import GroupedCommand, command
 from interlingua.cli.verb import command as app_of
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.options import GROUPS, SEARCH, Options, argument, declaration_of, option
 from interlingua.registry import DEFAULT_MODEL
+from tests.tiny import tiny_encoder
 
 
 def function_of_verb(verb):
@@ -135,9 +133,7 @@ def test_these_verbs_have_a_model_of_their_own(done):
 @pytest.fixture
 def mini(tmp_path, monkeypatch, word_vocabulary):
     """A working directory with texts, where the default model is a tiny one."""
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
+    tiny_encoder(word_vocabulary).save(tmp_path / "model")
     entry = SimpleNamespace(
         name=DEFAULT_MODEL, value="package:folder", load=lambda: lambda: tmp_path / "model"
     )

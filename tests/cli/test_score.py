@@ -13,14 +13,12 @@ import types
 from pathlib import Path
 
 import pytest
-import torch
 
 from interlingua.corpus.formats import read_pairs, write_pairs
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from tests.conftest import pairs as invented_pairs
 from tests.mining.test_score import bitext
 from tests.mining.test_score_learning import is_right
+from tests.tiny import tiny_encoder
 
 WORDS = Path(__file__).resolve().parents[1] / "mining" / "words.py"
 SCORE = "score invented_words:embed --backend function"
@@ -110,10 +108,7 @@ def test_learn_then_filter_by_precision(done, refused, workplace):
 
 
 def test_one_of_our_encoders(done, tmp_path, word_vocabulary):
-    torch.manual_seed(0)
-    encoder = Encoder.from_scratch(
-        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
-    )
+    encoder = tiny_encoder(word_vocabulary)
     encoder.save(tmp_path / "tiny")
     rows = invented_pairs("deu_Latn", 12, seed=0)
     Path("set.de").write_text("".join(f"{a}\n" for a, _ in rows), encoding="utf-8")

@@ -7,22 +7,18 @@ import subprocess
 import sys
 
 import pytest
-import torch
 from typer.main import get_command
 
 from interlingua.cli import serve as verb
 from interlingua.cli.verb import command
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.registry import DEFAULT_MODEL
+from tests.tiny import tiny_encoder
 
 
 @pytest.fixture(scope="module")
 def folder(word_vocabulary, tmp_path_factory):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     folder = tmp_path_factory.mktemp("served") / "tiny"
-    Encoder.from_scratch(config, word_vocabulary).save(folder)
+    tiny_encoder(word_vocabulary).save(folder)
     return folder
 
 

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.language_maps import MAP_METHODS
 from tests.docs.markdown import follow, run_python
 from tests.encoder.conftest import tiny_vocabulary
+from tests.tiny import tiny_encoder
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "debias.md"
 FUNCTION = (
@@ -28,9 +26,7 @@ FUNCTION = (
 def workplace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("debias")
     vocabulary = tiny_vocabulary(frame=True)
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
-    Encoder.from_scratch(config, vocabulary).save(folder / "runs" / "ems" / "model")
+    tiny_encoder(vocabulary).save(folder / "runs" / "ems" / "model")
     (folder / "texts").mkdir()
     rng = np.random.default_rng(0)
     words = {

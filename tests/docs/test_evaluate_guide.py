@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from tests.docs.markdown import follow, run_python
+from tests.mining.invented import write_lines
+from tests.tiny import tiny_encoder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE = DOCS / "how-to" / "evaluate.md"
@@ -28,25 +27,21 @@ FUNCTION = (
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory, word_vocabulary):
     folder = tmp_path_factory.mktemp("guide")
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(folder / "runs" / "ems" / "model")
+    tiny_encoder(word_vocabulary).save(folder / "runs" / "ems" / "model")
     tatoeba, flores = folder / "data" / "tatoeba_laser", folder / "data" / "flores200_devtest"
     tatoeba.mkdir(parents=True)
     flores.mkdir()
     for code in ("deu", "swh", "cmn"):
-        (tatoeba / f"{code}-eng.tsv").write_text(
-            "".join(f"de{n} de{n + 1}\ten{n} en{n + 1}\n" for n in range(9))
+        write_lines(
+            tatoeba / f"{code}-eng.tsv", [f"de{n} de{n + 1}\ten{n} en{n + 1}" for n in range(9)]
         )
     for code in ("deu_Latn", "rus_Cyrl", "eng_Latn"):
         lines = (" ".join(f"{code[:2]}{n + step}" for step in (0, 2, 4, 8)) for n in range(9))
-        (flores / f"{code}.txt").write_text("".join(f"{line}\n" for line in lines))
+        write_lines(flores / f"{code}.txt", lines)
     ntrex = folder / "data" / "NTREX-128"
     ntrex.mkdir()
     for name in ("src.eng", "ref.deu", "ref.fra-CA"):
-        (ntrex / f"newstest2019-{name}.txt").write_text(
-            "".join(f"{name[4:6]}{n}\n" for n in range(9))
-        )
+        write_lines(ntrex / f"newstest2019-{name}.txt", [f"{name[4:6]}{n}" for n in range(9)])
     write_similarity(folder / "data")
     write_retrieval(folder)
     write_mining(folder / "data")
@@ -79,15 +74,13 @@ def write_retrieval(folder):
     write_xquad_r(folder / "data" / "xquad_r")
     (folder / "my_translations").mkdir()
     for name in ("German.txt", "pt-BR.txt", "en.txt"):
-        (folder / "my_translations" / name).write_text(
-            "".join(f"{name[:2].lower()}{n} en{n}\n" for n in range(9))
+        write_lines(
+            folder / "my_translations" / name, [f"{name[:2].lower()}{n} en{n}" for n in range(9)]
         )
     (own / "qrels").mkdir(parents=True)
     for code in ("sw", "en"):
-        (goldp / f"{code}.dev.questions.tsv").write_text(
-            "".join(f"q{n}\t{n}\tde{n}\t\n" for n in range(9))
-        )
-        (goldp / f"{code}.dev.passages.txt").write_text("".join(f"de{n} en{n}\n" for n in range(9)))
+        write_lines(goldp / f"{code}.dev.questions.tsv", [f"q{n}\t{n}\tde{n}\t" for n in range(9)])
+        write_lines(goldp / f"{code}.dev.passages.txt", [f"de{n} en{n}" for n in range(9)])
     for name in ("corpus", "queries"):
         (own / f"{name}.jsonl").write_text(
             "".join(f'{{"_id": "{n}", "text": "de{n}"}}\n' for n in range(9))
@@ -112,13 +105,12 @@ def write_mining(data):
     (data / "bucc").mkdir()
     (data / "paracrawl").mkdir()
     for code, word in (("zh", "de"), ("en", "en")):
-        (data / "bucc" / f"dev.{code}").write_text(
-            "".join(f"{code}-{n}\t{word}{n} {word}{n + 2}\n" for n in range(12))
+        write_lines(
+            data / "bucc" / f"dev.{code}",
+            [f"{code}-{n}\t{word}{n} {word}{n + 2}" for n in range(12)],
         )
-    (data / "bucc" / "dev.gold").write_text("".join(f"zh-{n}\ten-{n}\n" for n in (2, 3, 7, 8)))
-    (data / "paracrawl" / "en-de.txt").write_text(
-        "".join(f"en{n} en{n + 1}\tde{n}\n" for n in range(30))
-    )
+    write_lines(data / "bucc" / "dev.gold", [f"zh-{n}\ten-{n}" for n in (2, 3, 7, 8)])
+    write_lines(data / "paracrawl" / "en-de.txt", [f"en{n} en{n + 1}\tde{n}" for n in range(30)])
 
 
 def write_classification(folder):
@@ -136,13 +128,13 @@ def write_classification(folder):
             rows = [
                 (n, ("sports", "health")[n % 2], f"{word}{n % 2} {word}{n}.") for n in range(size)
             ]
-            (sib / code / f"{split}.tsv").write_text(
-                "".join(f"{n}\t{topic}\t{text}\n" for n, topic, text in rows)
+            write_lines(
+                sib / code / f"{split}.tsv", [f"{n}\t{topic}\t{text}" for n, topic, text in rows]
             )
             if word == code[:2]:
                 own = "".join(f"{topic}\t{text} {text}\n" for _, topic, text in rows)
                 (reviews / f"{word}.{split}.tsv").write_text(own)
-    (plain / "custrev.all").write_text("".join(f"{n % 2} en{n % 2} en{n}\n" for n in range(60)))
+    write_lines(plain / "custrev.all", [f"{n % 2} en{n % 2} en{n}" for n in range(60)])
     for code in ("de", "en"):
         rows = "".join(
             f"{code}{n}\ten{n + n % 2}\t{('entailment', 'neutral')[n % 2]}\n" for n in range(9)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from tests.docs.markdown import follow
 from tests.export.test_gguf import encoder_of, unigram
+from tests.tiny import tiny_encoder
 
 pytest.importorskip("xllamacpp")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "export.md"
@@ -24,9 +23,7 @@ QUICK = "run.max_steps=4 --set run.global_batch_size=8 --set data.valid_pairs=8 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory, word_vocabulary, prepared):
     folder = tmp_path_factory.mktemp("export")
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(folder / "model")
+    tiny_encoder(word_vocabulary).save(folder / "model")
     encoder_of(unigram()).save(folder / "models" / "multilingual-e5-small")
     shutil.copytree(prepared, folder / "prepared")
     (folder / "texts").mkdir()

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.train.config import load_train_config
 from tests.conftest import pairs
 from tests.docs.markdown import follow
+from tests.tiny import tiny_encoder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "fine-tune.md"
 
@@ -23,9 +22,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "fine-tune.md"
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory, word_vocabulary):
     folder = tmp_path_factory.mktemp("fine-tune")
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    encoder = Encoder.from_scratch(config, word_vocabulary)
+    encoder = tiny_encoder(word_vocabulary)
     encoder.settings = dataclasses.replace(
         encoder.settings, prompts={"query": "en1: ", "passage": "en2: "}
     )

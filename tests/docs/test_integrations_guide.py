@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from tests.docs.markdown import follow
+from tests.tiny import tiny_encoder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "integrations.md"
 PARTS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
@@ -24,9 +23,7 @@ LINES = {"en": ["en1 en2", "en3", "en4 en5 en6"], "de": ["de1 de2", "de3", "de4 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory, word_vocabulary):
     folder = tmp_path_factory.mktemp("integrations")
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(folder / "model")
+    tiny_encoder(word_vocabulary).save(folder / "model")
     for language, texts in LINES.items():
         (folder / f"news.{language}.txt").write_text(
             "".join(f"{text}\n" for text in texts), encoding="utf-8"

@@ -49,16 +49,9 @@ def workplace(tmp_path_factory):
 
 def unfiltered(folder):
     """What one process writes, without calibration."""
-    command = [
-        "mine",
-        "tests.mining.invented:embed",
-        "news.de.txt",
-        "news.en.txt",
-        "-o",
-        "alone.tsv",
-    ]
+    command = "mine tests.mining.invented:embed news.de.txt news.en.txt -o alone.tsv"
     with contextlib.chdir(folder), pytest.raises(SystemExit):
-        main.main([*command, "--backend", "function", "--quiet"])
+        main.main([*command.split(), "--backend", "function", "--quiet"])
     return (folder / "alone.tsv").read_bytes()
 
 

@@ -86,17 +86,10 @@ def workplace(tmp_path_factory):
     """The page's files, its package in ``site``, and what its commands read."""
     folder = tmp_path_factory.mktemp("plug-ins")
     write_files(folder)
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--disable-pip-version-check",
-        "--no-build-isolation",
-    ]
-    install += ["--no-deps", "--no-index", "--target", "site", "./extras"]
-    subprocess.run(install, cwd=folder, check=True, env={**os.environ, "PYTHONPATH": ""})
+    install = "-m pip install -q --disable-pip-version-check --no-build-isolation --no-deps"
+    install += " --no-index --target site ./extras"
+    environment = {**os.environ, "PYTHONPATH": ""}
+    subprocess.run([sys.executable, *install.split()], cwd=folder, check=True, env=environment)
     write_lines(
         folder / "news.de-en.bars", [f"{a} ||| {b}" for a, b in pairs("deu_Latn", 300, seed=0)]
     )
@@ -201,42 +194,20 @@ def test_the_verbs_take_all_by_their_places(workplace, ran, tmp_path):
 
 
 WRONG = {
-    "method": ("train", "train.toml", "--set", "method.name={}"),
-    "task": ("evaluate", "letters", "--backend", "letters", "--suite", "{}", "--data", "choices"),
-    "check": (
-        "mine",
-        "letters",
-        "news.de",
-        "news.en",
-        "-o",
-        "x.tsv",
-        "--backend",
-        "letters",
-        "--check",
-        "{}",
-    ),
-    "format": (
-        "score",
-        "letters",
-        "news.de-en.bars",
-        "--backend",
-        "letters",
-        "--input-format",
-        "{}",
-    ),
-    "backend": ("embed", "letters", "news.de", "-o", "x.npy", "--backend", "{}"),
-    "analysis": ("analyse", "letters", "--backend", "letters", "--only", "{}", "--data", "choices"),
+    "method": "train train.toml --set method.name={}",
+    "task": "evaluate letters --backend letters --suite {} --data choices",
+    "check": "mine letters news.de news.en -o x.tsv --backend letters --check {}",
+    "format": "score letters news.de-en.bars --backend letters --input-format {}",
+    "backend": "embed letters news.de -o x.npy --backend {}",
+    "analysis": "analyse letters --backend letters --only {} --data choices",
 }
 NAMES = ["nothing_of_the_kind", "my_extras.nothing:Class", "my_extras.check:Wordz", "json:loads"]
 
 
 @pytest.mark.parametrize("kind", TABLES)
-@pytest.mark.parametrize(
-    "name",
-    ["nothing_of_the_kind", "my_extras.nothing:Class", "my_extras.check:Wordz", "json:loads"],
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_name_is_one_line_and_exit_code_2(workplace, ran, kind, name):
-    result = run(shlex.join(["interlingua", *(part.format(name) for part in WRONG[kind])]))
+    result = run(f"interlingua {WRONG[kind].format(name)}")
     assert result.code == 2
     [line] = result.err.strip().splitlines()
     assert name.rpartition(":")[2] in line

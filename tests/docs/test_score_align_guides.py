@@ -8,11 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from interlingua.corpus.formats import read_pairs, write_pairs
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.mining import alignment
 from interlingua.mining.align import read_links
 from interlingua.registry import CHECKS
@@ -21,6 +18,7 @@ from tests.mining import test_alignment
 from tests.mining.test_align import written
 from tests.mining.test_score import bitext
 from tests.mining.test_score_learning import is_right
+from tests.tiny import tiny_encoder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 METHOD = DOCS / "methods" / "alignment.md"
@@ -29,9 +27,7 @@ METHOD = DOCS / "methods" / "alignment.md"
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory, word_vocabulary):
     folder = tmp_path_factory.mktemp("guides")
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(folder / "model")
+    tiny_encoder(word_vocabulary).save(folder / "model")
     noisy = bitext(200, wrong=0.4, repeated=0)
     write_pairs(noisy, folder / "noisy.de-en.tsv")
     write_pairs(bitext(60, seed=7, wrong=0, repeated=0), folder / "trusted.de-en.tsv")

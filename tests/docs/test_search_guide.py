@@ -9,14 +9,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-import torch
 
 from interlingua.cli import main
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.search.passage_index import PassageIndex
 from tests.conftest import WORDS
 from tests.docs.markdown import run_python, steps
+from tests.tiny import tiny_encoder
 
 pytest.importorskip("lancedb")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "search.md"
@@ -26,9 +24,7 @@ LANGUAGES = ("deu_Latn", "eng_Latn", "rus_Cyrl")
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory, word_vocabulary):
     folder = tmp_path_factory.mktemp("search")
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(folder / "models" / "multilingual-e5-small")
+    tiny_encoder(word_vocabulary).save(folder / "models" / "multilingual-e5-small")
     (folder / "texts").mkdir()
     for code in LANGUAGES:
         lines = [f"{code[:2]}{n % WORDS} {code[:2]}{(n * 7 + 1) % WORDS} Pago" for n in range(40)]

@@ -10,16 +10,14 @@ import shlex
 from pathlib import Path
 
 import pytest
-import torch
 from fastapi.testclient import TestClient
 from typer.main import get_command
 
 from interlingua.cli.verb import command
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.serve.app import make_app
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
+from tests.tiny import tiny_encoder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "serve.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -30,9 +28,7 @@ OPTIONS = {option for one in COMMANDS for parameter in one.params for option in 
 
 @pytest.fixture(scope="module")
 def client(word_vocabulary):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    encoder = Encoder.from_scratch(config, word_vocabulary).eval()
+    encoder = tiny_encoder(word_vocabulary).eval()
     app = make_app(ServedModel(encoder, "e5"), ServeSettings(), write_line=lambda _: None)
     with TestClient(app) as client:
         yield client

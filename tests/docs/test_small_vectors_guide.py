@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.methods.objective import Objective
 from interlingua.registry import METHODS, resolve
 from tests.docs.markdown import follow, run_python
 from tests.methods.harness import PREFIXES, tiny_batch, tiny_objective
+from tests.tiny import tiny_encoder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "how-to" / "small-vectors.md"
@@ -24,9 +23,7 @@ METHOD_PAGE = DOCS / "methods" / "matryoshka.md"
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory, word_vocabulary, prepared):
     folder = tmp_path_factory.mktemp("small-vectors")
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(folder / "model")
+    tiny_encoder(word_vocabulary).save(folder / "model")
     (folder / "prepared").symlink_to(prepared)
     (folder / "news.en.txt").write_text("en1 en2\nen3\nen4 en5 en6\n", encoding="utf-8")
     (folder / "news.de.txt").write_text("de1 de2\nde3\nde4 de5 de6\n", encoding="utf-8")

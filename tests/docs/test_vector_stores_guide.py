@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from tests.docs import postgres
+from tests.tiny import tiny_encoder
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "vector-stores.md"
 PARTS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
@@ -25,9 +24,7 @@ TEXTS = LINES["en"] + LINES["de"]
 
 @pytest.fixture
 def workplace(tmp_path, word_vocabulary):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
+    tiny_encoder(word_vocabulary).save(tmp_path / "model")
     for language, texts in LINES.items():
         (tmp_path / f"news.{language}.txt").write_text(
             "".join(f"{text}\n" for text in texts), encoding="utf-8"

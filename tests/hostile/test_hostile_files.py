@@ -11,13 +11,12 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.post_pooling import Dense, Normalize, PostPooling
 from interlingua.quickstart.catalogues import Source, read_catalogues
 from tests.hostile import bitexts, configs, models, others
+from tests.tiny import tiny_encoder
 
 PREPARE = """
 output = "{folder}/corpus"
@@ -55,10 +54,8 @@ def small_limits(monkeypatch):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, word_vocabulary):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
     folder = tmp_path_factory.mktemp("hostile") / "model"
-    Encoder.from_scratch(config, word_vocabulary).save(folder)
+    tiny_encoder(word_vocabulary).save(folder)
     return folder
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import socket
+import threading
+import time
 
 import pytest
-import torch
+import uvicorn
 from fastapi.testclient import TestClient
 
 import interlingua
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.search.passage_index import PassageIndex
 from interlingua.search.searcher import Searcher, build_index, model_for
 from interlingua.serve.app import make_app
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
 from tests.conftest import WORDS
+from tests.tiny import tiny_encoder
 
 NAME = "tiny"
 LINES = [
@@ -25,12 +28,25 @@ LINES = [
 CODES = {"source_language": "de", "target_language": "en"}
 
 
+@contextlib.contextmanager
+def served(app):
+    """Address of a server in a thread."""
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
+
+
 @pytest.fixture(scope="module")
 def encoder(word_vocabulary):
     """An encoder that reads twelve tokens of a text and has one prompt."""
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    encoder = Encoder.from_scratch(config, word_vocabulary).eval()
+    encoder = tiny_encoder(word_vocabulary).eval()
     encoder.settings = dataclasses.replace(
         encoder.settings, max_tokens=12, prompts={"query": "en0 "}
     )
@@ -85,19 +101,20 @@ def log():
 
 @pytest.fixture
 def start(encoder, log):
-    """Starts servers with any settings; all are stopped at the end."""
-    clients = []
+    """Starts servers of any model with any settings; all are stopped at the end."""
+    with contextlib.ExitStack() as stack:
 
-    def start(**settings):
-        app = make_app(ServedModel(encoder, NAME), ServeSettings(**settings), write_line=log.append)
-        client = TestClient(app, raise_server_exceptions=False)
-        client.__enter__()
-        clients.append(client)
-        return client
+        def start(model=None, *, searcher=None, calibrations=None, **settings):
+            app = make_app(
+                model or ServedModel(encoder, NAME),
+                ServeSettings(**settings),
+                write_line=log.append,
+                searcher=searcher,
+                calibrations=calibrations,
+            )
+            return stack.enter_context(TestClient(app, raise_server_exceptions=False))
 
-    yield start
-    for client in clients:
-        client.__exit__(None, None, None)
+        yield start
 
 
 @pytest.fixture

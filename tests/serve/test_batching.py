@@ -4,6 +4,7 @@ orderly end."""
 from __future__ import annotations
 
 import threading
+from concurrent.futures import wait
 
 import numpy as np
 import pytest
@@ -85,8 +86,7 @@ def test_waiting_requests_share_each_batch_evenly(make, embed):
     requests = [batcher.submit([[value]] * 6) for value in (1, 2, 3)]
     batcher.start()
     embed.let_go()
-    for request in requests:
-        request.result(10)
+    wait(requests, timeout=10)
     assert [sorted(ids[0] for ids in batch) for batch in embed.batches] == [[1, 1, 2, 2, 3, 3]] * 3
 
 
@@ -95,8 +95,7 @@ def test_a_request_whose_turn_did_not_come_is_next(make, embed):
     requests = [batcher.submit([[value]] * 2) for value in (1, 2, 3)]
     batcher.start()
     embed.let_go()
-    for request in requests:
-        request.result(10)
+    wait(requests, timeout=10)
     assert embed.batches == [[(1,), (2,)], [(3,), (1,)], [(2,), (3,)]]
 
 
@@ -105,8 +104,7 @@ def test_languages_do_not_share_a_batch(make, embed):
     requests = [batcher.submit([[1], [1]], code) for code in ("deu_Latn", "eng_Latn", "deu_Latn")]
     batcher.start()
     embed.let_go()
-    for request in requests:
-        request.result(10)
+    wait(requests, timeout=10)
     assert list(zip(embed.languages, map(len, embed.batches), strict=True)) == [
         ("deu_Latn", 4),
         ("eng_Latn", 2),

@@ -6,12 +6,9 @@ import copy
 
 import numpy as np
 import torch
-from fastapi.testclient import TestClient
 
 from interlingua.encoder.language_shift import LanguageShift
-from interlingua.serve.app import make_app
 from interlingua.serve.model import ServedModel
-from interlingua.serve.settings import ServeSettings
 
 TEXTS = ["en1 en2", "de1"]
 
@@ -46,38 +43,27 @@ def test_truncation_is_the_request_s_choice(start):
 
 def test_similarity_is_the_cosine(client, encoder):
     body = {"inputs": {"source_sentence": "en1 en2", "sentences": ["de1", "en1"]}}
-    vectors = encoder.encode(["en1 en2", "de1", "en1"])
-    assert (
-        np.abs(
-            np.array(client.post("/similarity", json=body).json()) - vectors[1:] @ vectors[0]
-        ).max()
-        < 1e-6
-    )
-    prompted = {**body, "parameters": {"prompt_name": "query"}}
-    vectors = encoder.encode(["en1 en2", "de1", "en1"], prompt="query")
-    assert (
-        np.abs(
-            np.array(client.post("/similarity", json=prompted).json()) - vectors[1:] @ vectors[0]
-        ).max()
-        < 1e-6
-    )
+    for prompt in (None, "query"):
+        vectors = encoder.encode(["en1 en2", "de1", "en1"], prompt=prompt)
+        parameters = {"prompt_name": prompt}
+        found = client.post("/similarity", json={**body, "parameters": parameters}).json()
+        assert np.abs(found - vectors[1:] @ vectors[0]).max() < 1e-6
+    assert client.post("/similarity", json=body).status_code == 200
 
 
-def test_similarity_of_two_languages(encoder):
+def test_similarity_of_two_languages(start, encoder):
     body = {"inputs": {"source_sentence": "en1 en2", "sentences": ["de1", "en1"]}}
     means = torch.randn(2, encoder.dim, generator=torch.Generator().manual_seed(0))
     shifted = copy.deepcopy(encoder)
     shifted.language_shift = LanguageShift(["deu_Latn", "eng_Latn"], means)
     source = shifted.encode(["en1 en2"], language="eng_Latn")[0]
-    with TestClient(
-        make_app(ServedModel(shifted, "tiny"), ServeSettings(), write_line=lambda _: None)
-    ) as client:
-        assert client.post("/similarity", json=body).status_code == 422
-        for code in ("deu_Latn", "eng_Latn"):
-            expected = shifted.encode(["de1", "en1"], language=code) @ source
-            parameters = {"source_language": "en", "target_language": code[:2]}
-            reply = client.post("/similarity", json={**body, "parameters": parameters})
-            assert np.abs(np.array(reply.json()) - expected).max() < 1e-6
+    client = start(ServedModel(shifted, "tiny"))
+    assert client.post("/similarity", json=body).status_code == 422
+    for code in ("deu_Latn", "eng_Latn"):
+        expected = shifted.encode(["de1", "en1"], language=code) @ source
+        parameters = {"source_language": "en", "target_language": code[:2]}
+        reply = client.post("/similarity", json={**body, "parameters": parameters})
+        assert np.abs(np.array(reply.json()) - expected).max() < 1e-6
 
 
 def test_info_says_whether_texts_need_a_language(client, encoder, monkeypatch):

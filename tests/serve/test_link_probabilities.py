@@ -7,16 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 
 import interlingua
 from interlingua.errors import ConfigError
 from interlingua.mining.calibration import load_calibration
-from interlingua.serve.app import make_app
 from interlingua.serve.link_probabilities import LinkCalibrations, own_calibration
 from interlingua.serve.model import ServedModel
 from interlingua.serve.server import calibrations_for
-from interlingua.serve.settings import ServeSettings
 from tests.serve.conftest import CODES, LINES, learn
 
 FEW = {"source": ["de1 de2", "de3", "de4 de5"], "target": ["en1 en2", "en3", "en4 en5"], **CODES}
@@ -30,19 +27,12 @@ def folder(calibrated):
 
 
 @pytest.fixture
-def serve(encoder):
-    clients = []
-
+def serve(start, encoder):
     def serve(path, **options):
         model = ServedModel(encoder, "tiny", **options)
-        calibrations = path and LinkCalibrations(model, path)
-        app = make_app(model, ServeSettings(), write_line=lambda _: None, calibrations=calibrations)
-        clients.append(TestClient(app))
-        return clients[-1].__enter__()
+        return start(model, calibrations=path and LinkCalibrations(model, path))
 
-    yield serve
-    for client in clients:
-        client.__exit__(None, None, None)
+    return serve
 
 
 def texts_of(reply):

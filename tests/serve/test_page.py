@@ -6,13 +6,9 @@ import contextlib
 import json
 import re
 import shutil
-import socket
-import threading
-import time
 
 import pytest
 import torch
-import uvicorn
 
 from interlingua.corpus.formats import read_pairs
 from interlingua.encoder.encoder import Encoder
@@ -23,25 +19,11 @@ from interlingua.serve.app import make_app
 from interlingua.serve.link_probabilities import LinkCalibrations
 from interlingua.serve.model import ServedModel
 from interlingua.serve.settings import ServeSettings
+from tests.serve.conftest import served
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")]
-
-
-@contextlib.contextmanager
-def served(app):
-    """Address of a server in a thread."""
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-    listener = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
 
 
 @pytest.fixture(scope="module")

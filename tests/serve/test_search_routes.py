@@ -5,24 +5,16 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from fastapi.testclient import TestClient
 
 from interlingua.search.passage_index import PassageIndex
 from interlingua.search.searcher import Searcher
-from interlingua.serve.app import make_app
-from interlingua.serve.model import ServedModel
-from interlingua.serve.settings import ServeSettings
 
 pytest.importorskip("lancedb")
 
 
-@pytest.fixture(scope="module")
-def client(encoder, searcher):
-    app = make_app(
-        ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None, searcher=searcher
-    )
-    with TestClient(app, raise_server_exceptions=False) as client:
-        yield client
+@pytest.fixture
+def client(start, searcher):
+    return start(searcher=searcher)
 
 
 @pytest.mark.parametrize(
@@ -69,15 +61,11 @@ def test_what_can_not_be_done(client, body, status):
 
 
 @pytest.mark.parametrize("mode", ["vector", "text"])
-def test_a_damaged_index_is_the_server_s_fault(encoder, searcher, tmp_path, log, mode):
+def test_a_damaged_index_is_the_server_s_fault(start, searcher, tmp_path, log, mode):
     folder = shutil.copytree(searcher.index.folder, tmp_path / "index")
-    own = Searcher(PassageIndex(folder), searcher.model)
-    app = make_app(
-        ServedModel(encoder, "tiny"), ServeSettings(), write_line=log.append, searcher=own
-    )
+    client = start(searcher=Searcher(PassageIndex(folder), searcher.model))
     shutil.rmtree(folder / "passages.lance" / "data")
-    with TestClient(app, raise_server_exceptions=False) as client:
-        reply = client.post("/search", json={"query": "de3", "mode": mode})
+    reply = client.post("/search", json={"query": "de3", "mode": mode})
     assert reply.status_code == 500
     assert str(tmp_path) not in reply.text
     assert str(folder) in log[-1]["error"]
@@ -91,10 +79,8 @@ def test_info_says_whether_questions_need_a_language(client, searcher, monkeypat
     assert client.post("/search", json={"query": "de3", "language": "de"}).status_code == 200
 
 
-def test_info_counts_the_passages(client, encoder):
+def test_info_counts_the_passages(start, client):
     assert client.get("/info").json()["indexed_passages"] == {"deu_Latn": 15, "eng_Latn": 15}
-    with TestClient(
-        make_app(ServedModel(encoder, "tiny"), ServeSettings(), write_line=lambda _: None)
-    ) as other:
-        assert other.get("/info").json()["indexed_passages"] is None
-        assert other.post("/search", json={"query": "x"}).status_code == 404
+    other = start()
+    assert other.get("/info").json()["indexed_passages"] is None
+    assert other.post("/search", json={"query": "x"}).status_code == 404

@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 import interlingua
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from tests.mining.invented import write_lines
+from tests.tiny import tiny_encoder
 
 
 @pytest.fixture
 def encoder(word_vocabulary, tmp_path):
-    made = Encoder.from_scratch(
-        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
-    )
+    made = tiny_encoder(word_vocabulary)
     made.save(tmp_path / "m")
     write_lines(tmp_path / "a.de", ["de1 de2", "de3", "de4 de5 de6"])
     return made

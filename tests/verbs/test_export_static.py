@@ -4,19 +4,16 @@ import re
 import shutil
 
 import pytest
-import torch
 
-from interlingua.encoder.backbone import BackboneConfig
 from interlingua.encoder.encoder import Encoder
 from interlingua.encoder.static import StaticBackbone
+from tests.tiny import tiny_encoder
 
 pytest.importorskip("sentence_transformers")
 
 
 def test_token_vectors_are_trained_written_and_compared(done, word_vocabulary, prepared, tmp_path):
-    torch.manual_seed(0)
-    config = BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size)
-    Encoder.from_scratch(config, word_vocabulary).save(tmp_path / "model")
+    tiny_encoder(word_vocabulary).save(tmp_path / "model")
     settings = (
         "run.max_steps=40",
         "run.global_batch_size=32",
@@ -42,9 +39,7 @@ def test_a_corpus_without_texts_to_compare_on(done, word_vocabulary, prepared, t
     corpus = tmp_path / "corpus"
     shutil.copytree(prepared, corpus)
     shutil.rmtree(corpus / "valid_text")
-    Encoder.from_scratch(
-        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
-    ).save(tmp_path / "model")
+    tiny_encoder(word_vocabulary).save(tmp_path / "model")
     arguments = f"export {tmp_path}/model -o {tmp_path}/out --static --corpus {corpus}"
     settings = "--set run.max_steps=2 --set run.global_batch_size=8 --set data.valid_pairs=8"
     out = done(arguments, settings, "--set run.threads=1 --no-verify").out

@@ -5,13 +5,12 @@ import pickle
 import numpy as np
 import pytest
 
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from interlingua.verbs.shared import ModelOptions, TwoTextsOptions
 from interlingua.verbs.sources import open_model, two_texts
 from tests.mining.invented import embed, write_lines
 from tests.test_remote import store as store
+from tests.tiny import tiny_encoder
 
 FUNCTION = "tests.mining.invented:embed"
 
@@ -68,9 +67,7 @@ def test_a_model_that_is_to_work_elsewhere_goes_by_its_name(tmp_path):
 
 
 def test_a_model_in_memory_is_that_of_its_folder(word_vocabulary, tmp_path):
-    encoder = Encoder.from_scratch(
-        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
-    )
+    encoder = tiny_encoder(word_vocabulary)
     encoder.save(tmp_path / "m")
     texts = ["de1 de2", "de3"]
     for prompt in (None, "ru1 "):

@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from interlingua import align, mine, score
-from interlingua.encoder.backbone import BackboneConfig
-from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError, DataError
 from tests.mining.invented import embed
+from tests.tiny import tiny_encoder
 
 
 @pytest.mark.parametrize(
@@ -28,9 +27,7 @@ def test_what_is_no_text_is_one_error_with_its_row(call, message):
 
 
 def test_the_encoder_comes_first_and_may_be_a_folder(word_vocabulary, tmp_path):
-    encoder = Encoder.from_scratch(
-        BackboneConfig.preset("ems-tiny", vocab_size=word_vocabulary.size), word_vocabulary
-    )
+    encoder = tiny_encoder(word_vocabulary)
     encoder.save(tmp_path / "m")
     texts = [f"de{number} de{number + 1}" for number in range(6)]
     found = mine(encoder, texts, texts, checks=())

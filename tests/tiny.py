@@ -1,0 +1,15 @@
+"""The tiny encoder that tests of the command line, the server and the guides work with."""
+
+from __future__ import annotations
+
+import torch
+
+from interlingua.encoder.backbone import BackboneConfig
+from interlingua.encoder.encoder import Encoder
+
+
+def tiny_encoder(vocabulary, pooling="mean", *, seed=0):
+    """An untrained encoder of 32 dimensions, the same for a seed."""
+    torch.manual_seed(seed)
+    config = BackboneConfig.preset("ems-tiny", vocab_size=vocabulary.size)
+    return Encoder.from_scratch(config, vocabulary, pooling)
