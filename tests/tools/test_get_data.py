@@ -1,38 +1,22 @@
 from __future__ import annotations
 
-import importlib.util
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tools import get_data as tool
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def tool():
-    spec = importlib.util.spec_from_file_location("get_data", ROOT / "tools" / "get_data.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture
-def server(tmp_path, tool, monkeypatch):
+def server(tmp_path, monkeypatch):
     """A repository with a set in its older revision, and one other folder."""
 
     def git(*arguments):
-        identity = [
-            "-c",
-            "user.name=n",
-            "-c",
-            "user.email=n@example.org",
-            "-c",
-            "commit.gpgsign=false",
-        ]
-        command = ["git", "-C", repository, *identity, *arguments]
+        identity = "-c user.name=n -c user.email=n@example.org -c commit.gpgsign=false"
+        command = ["git", "-C", repository, *identity.split(), *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     repository = tmp_path / "server" / "owner" / "sets"
@@ -54,7 +38,7 @@ def server(tmp_path, tool, monkeypatch):
     return f"file://{tmp_path / 'server'}"
 
 
-def test_the_named_revision_and_nothing_else(tmp_path, tool, server, capsys):
+def test_the_named_revision_and_nothing_else(tmp_path, server, capsys):
     tool.main(["tatoeba_laser", "--out", str(tmp_path / "data"), "--server", server])
     found = sorted(
         path.relative_to(tmp_path / "data")
@@ -66,7 +50,7 @@ def test_the_named_revision_and_nothing_else(tmp_path, tool, server, capsys):
     assert "tatoeba_laser: 1 files" in capsys.readouterr().out
 
 
-def test_what_is_there_stays(tmp_path, tool, server, capsys):
+def test_what_is_there_stays(tmp_path, server, capsys):
     (tmp_path / "tatoeba_laser").mkdir()
     with pytest.raises(SystemExit, match="2"):
         tool.main(["tatoeba_laser", "--out", str(tmp_path), "--server", server])
@@ -74,7 +58,7 @@ def test_what_is_there_stays(tmp_path, tool, server, capsys):
     assert not list((tmp_path / "tatoeba_laser").iterdir())
 
 
-def test_a_server_without_it_is_one_line(tmp_path, tool, server, capsys):
+def test_a_server_without_it_is_one_line(tmp_path, server, capsys):
     with pytest.raises(SystemExit, match="2"):
         tool.main(
             ["tatoeba_laser", "--out", str(tmp_path / "new"), "--server", f"{server}/nowhere"]
@@ -85,7 +69,7 @@ def test_a_server_without_it_is_one_line(tmp_path, tool, server, capsys):
     assert not list((tmp_path / "new").iterdir())
 
 
-def test_every_set_is_in_the_docs_with_its_revision(tool, capsys):
+def test_every_set_is_in_the_docs_with_its_revision(capsys):
     page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     for name, one in tool.SETS.items():
         assert f"`{name}`" in page
@@ -97,7 +81,7 @@ def test_every_set_is_in_the_docs_with_its_revision(tool, capsys):
     ]
 
 
-def test_nothing_asked_for(tool, capsys):
+def test_nothing_asked_for(capsys):
     with pytest.raises(SystemExit, match="2"):
         tool.main([])
     assert "--list" in capsys.readouterr().err

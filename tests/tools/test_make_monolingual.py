@@ -1,23 +1,14 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 
+from tools import make_monolingual as tool
+
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def tool():
-    spec = importlib.util.spec_from_file_location(
-        "make_monolingual", ROOT / "tools" / "make_monolingual.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def pack(path, text):
@@ -29,7 +20,7 @@ def lines(path):
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def test_the_side_of_wikimatrix_that_is_the_language(tmp_path, tool, capsys):
+def test_the_side_of_wikimatrix_that_is_the_language(tmp_path, capsys):
     folder = tmp_path / "WikiMatrix"
     pack(folder / "WikiMatrix.en-ru.tsv.gz", "1.1\tone\tодин\n1.05\ttwo\tдва\n1.04\ttoo\tдва\n")
     pack(folder / "WikiMatrix.ja-ru.tsv.gz", "1.2\t三\tтри\n")
@@ -41,7 +32,7 @@ def test_the_side_of_wikimatrix_that_is_the_language(tmp_path, tool, capsys):
     assert capsys.readouterr().err.startswith("warning: no text in th in ")
 
 
-def test_mr_tydi_passages_on_one_line_each(tmp_path, tool):
+def test_mr_tydi_passages_on_one_line_each(tmp_path):
     folder = tmp_path / "mrtydi-v1.1-thai"
     passages = [
         {"id": f"{n}#0", "contents": f"Title\n\npassage {n}\nof two lines"} for n in range(50)
@@ -53,26 +44,15 @@ def test_mr_tydi_passages_on_one_line_each(tmp_path, tool):
     (folder / "qrels.test.txt").write_text("q1 Q0 1#0 1\n")
     drawn = []
     for seed in ("0", "0", "1"):
-        tool.main(
-            [
-                str(tmp_path),
-                "--languages",
-                "th",
-                "--out",
-                str(tmp_path),
-                "--sentences",
-                "5",
-                "--seed",
-                seed,
-            ]
-        )
+        options = f"--languages th --out {tmp_path} --sentences 5 --seed {seed}"
+        tool.main([str(tmp_path), *options.split()])
         drawn.append(lines(tmp_path / "th.txt"))
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(set(drawn[0])) == 5
     assert set(drawn[0]) <= {f"passage {n} of two lines" for n in range(50)}
 
 
-def test_a_folder_without_either_is_one_line(tmp_path, tool, capsys):
+def test_a_folder_without_either_is_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         tool.main([str(tmp_path), "--languages", "ru", "--out", str(tmp_path)])
     assert capsys.readouterr().err.count("\n") == 1

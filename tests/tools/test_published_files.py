@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import importlib.util
 import io
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -13,20 +11,10 @@ from interlingua.config import load_toml
 from interlingua.corpus.formats import read_pairs
 from interlingua.errors import DataError
 from interlingua.languages import resolve
+from tools import published_files as tool
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location(
-        "published_files", ROOT / "tools" / "published_files.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 def put(server, address, content):
@@ -43,7 +31,7 @@ def moses_zip(first, second):
     return held.getvalue()
 
 
-def test_a_corpus_lands_where_its_server_has_it(tmp_path, tool):
+def test_a_corpus_lands_where_its_server_has_it(tmp_path):
     server, out = tmp_path / "server", tmp_path / "data"
     one = tool.Files("ems62", tuple(tool.opus("OpenSubtitles", "v2018", ["de", "zh", "yo"])), "")
     content = moses_zip(
@@ -56,7 +44,7 @@ def test_a_corpus_lands_where_its_server_has_it(tmp_path, tool):
     assert pair[:4] == ("Hallo", "Hello", "deu_Latn", "eng_Latn")
 
 
-def test_what_is_there_is_not_fetched_again(tmp_path, tool):
+def test_what_is_there_is_not_fetched_again(tmp_path):
     server, out = tmp_path / "server", tmp_path / "data"
     one = tool.Files(
         "nq",
@@ -73,7 +61,7 @@ def test_what_is_there_is_not_fetched_again(tmp_path, tool):
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])
-def test_an_archive_is_unpacked_without_a_doubled_folder(tmp_path, tool, kind):
+def test_an_archive_is_unpacked_without_a_doubled_folder(tmp_path, kind):
     held = io.BytesIO()
     if kind == "zip":
         with zipfile.ZipFile(held, "w") as archive:
@@ -89,7 +77,7 @@ def test_an_archive_is_unpacked_without_a_doubled_folder(tmp_path, tool, kind):
     assert (tmp_path / "x" / "set" / "file.txt").read_text() == "text"
 
 
-def test_a_broken_archive_is_named(tmp_path, tool):
+def test_a_broken_archive_is_named(tmp_path):
     put(tmp_path / "server", "https://example.org/set.zip", b"cut")
     one = tool.Files("x", (tool.Remote("https://example.org", "set.zip"),), "", unpack=True)
     with pytest.raises(DataError, match="archive"):
@@ -97,7 +85,7 @@ def test_a_broken_archive_is_named(tmp_path, tool):
 
 
 @pytest.mark.parametrize("corpus", ["GlobalVoices", "OpenSubtitles", "TED2020", "Tatoeba"])
-def test_a_corpus_own_codes_are_the_papers_languages(tmp_path, tool, corpus):
+def test_a_corpus_own_codes_are_the_papers_languages(tmp_path, corpus):
     for language, code in tool.OPUS_CODES[corpus].items():
         (remote,) = tool.opus(corpus, "v1", [language])
         path = tmp_path / Path(remote.path).name
@@ -111,7 +99,7 @@ def test_a_corpus_own_codes_are_the_papers_languages(tmp_path, tool, corpus):
         assert {pair.source_language, pair.target_language} == {"eng_Latn", resolve(language).code}
 
 
-def test_the_thai_corpus_is_read_by_its_columns(tmp_path, tool):
+def test_the_thai_corpus_is_read_by_its_columns(tmp_path):
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as archive:
         archive.writestr("scb-mt-en-th-2020/sms.csv", "en_text,th_text\nHello,สวัสดี\n")
@@ -123,11 +111,11 @@ def test_the_thai_corpus_is_read_by_its_columns(tmp_path, tool):
     assert pair[:4] == ("Hello", "สวัสดี", "eng_Latn", "tha_Thai")
 
 
-def test_every_set_is_on_the_data_page(tool):
+def test_every_set_is_on_the_data_page():
     assert [name for name in tool.FILES if f"`{name}`" not in PAGE] == []
 
 
-def test_ems_corpora_are_those_its_toml_reads(tool):
+def test_ems_corpora_are_those_its_toml_reads():
     """A corpus that is fetched and not read, or read and not fetched, would change the paper's
     mixture."""
     config = load_toml(ROOT / "experiments" / "ems" / "prepare_ems62.toml")
@@ -139,7 +127,7 @@ def test_ems_corpora_are_those_its_toml_reads(tool):
     assert len(config["languages"]) == 62
 
 
-def test_kakao_corpora_are_those_its_toml_reads(tool):
+def test_kakao_corpora_are_those_its_toml_reads():
     config = load_toml(ROOT / "experiments" / "calibrated" / "prepare_calibrated14.toml")
     assert {resolve(code) for code in config["languages"]} == {
         resolve(code) for code in (*tool.KAKAO, "en")
