@@ -16,9 +16,8 @@ from interlingua.encoder.encoder import Encoder
 from interlingua.errors import ConfigError
 from tests.analysis.conftest import LINES, fixed_subject, random_vectors
 
-ROWS = torch.tensor(
-    [[0.5, 0.2], [0.1, 0.2], [0.1, 0.2], [0.05, 0.2], [0.25, 0.2]]
-)  # two heads; bos t t t eos
+# Two heads; bos t t t eos.
+ROWS = torch.tensor([[0.5, 0.2], [0.1, 0.2], [0.1, 0.2], [0.05, 0.2], [0.25, 0.2]])
 SPECIAL = torch.tensor([True, False, False, False, True])
 
 
@@ -37,12 +36,8 @@ def test_sentences_do_not_mix():
     sentence = torch.tensor([0] * 5 + [1])
     values, _ = sentence_values(both, torch.cat([SPECIAL, torch.tensor([True])]), sentence, 2)
     assert values[0, 0].item() == pytest.approx(1.4564443626, abs=1e-6)
-    assert values[:, 1].tolist() == [
-        0.0,
-        0.0,
-        0.0,
-        1.0,
-    ]  # nothing but <s>: no text to look at, and no NaN
+    # Nothing but <s>: no text to look at, and no NaN.
+    assert values[:, 1].tolist() == [0.0, 0.0, 0.0, 1.0]
 
 
 def test_it_is_scipys():

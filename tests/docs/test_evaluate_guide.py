@@ -221,7 +221,6 @@ def test_the_reference_names_every_key(said, workplace):
             *own["provenance"]["model"],
         ]
         keys += own["settings"]
-        bare = [
-            re.sub("^(bm25|hybrid)_|_all_languages$", "", key) for key in keys
-        ]  # explained for all metrics together
+        # These are explained for all metrics together.
+        bare = [re.sub("^(bm25|hybrid)_|_all_languages$", "", key) for key in keys]
         assert [key for key in bare if key not in reference] == []

@@ -145,9 +145,8 @@ def test_the_installed_format_was_prepared(workplace, ran):
 def test_the_installed_task_scored_the_installed_backend(workplace, ran):
     [file] = (workplace / "results" / "letters").rglob("right_of_two*.json")
     result = json.loads(file.read_text())["interlingua"]
-    assert (
-        result["groups"]["all_1"]["accuracy"] == 0.5
-    )  # the second row's other sentence is its source
+    # The second row's other sentence is its source.
+    assert result["groups"]["all_1"]["accuracy"] == 0.5
     assert result["settings"]["limit"] == 50
     assert "letters.width=128" in result["provenance"]["model"]["overrides"]
 

@@ -44,9 +44,8 @@ def section(title):
 
 def commands():
     """Every command of the page, with the rows of a loop written out."""
-    outside = re.sub(
-        r"^```.*?^```", "", PAGE, flags=re.M | re.S
-    )  # a fence would pair up with a command's own marks
+    # A fence would pair up with a command's own marks.
+    outside = re.sub(r"^```.*?^```", "", PAGE, flags=re.M | re.S)
     lines = re.sub(r" \\\n +", " ", PAGE)
     found = re.findall(r"^\$ (.+)$", lines, re.M) + re.findall(
         r"`([^`]+)`", outside.replace("\n", " ")
@@ -126,9 +125,8 @@ def test_every_corpus_trained_on_is_prepared_by_a_command():
 def test_every_evaluation_set_kept_out_is_fetched_by_a_command():
     text = " ".join(commands())
     fetched = set(" ".join(re.findall(r"get_data\.py ([\w ]+) --out", text)).split())
-    wanted = {
-        "STS2017-extended": "sts17_extended"
-    }  # by the folder that a set lands in, where it has another name
+    # By the folder that a set lands in, where it has another name.
+    wanted = {"STS2017-extended": "sts17_extended"}
     for command in single_commands():
         if command.startswith("interlingua prepare"):
             folders = [

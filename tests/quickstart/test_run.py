@@ -1,4 +1,3 @@
-import dataclasses
 import io
 import json
 import logging
@@ -22,15 +21,19 @@ from tests.quickstart.conftest import write_catalogue
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def run(output, *, console=None, budget_seconds=15, **choices):
+    """A job that fetches no packages."""
+    settings = Settings(output=output, budget_seconds=budget_seconds, packages=(), **choices)
+    return quickstart(settings, console=console or Console(quiet=True))
+
+
 @pytest.fixture(scope="module")
 def done(catalogues, tmp_path_factory):
     """The whole job on invented languages, without a network."""
     output = tmp_path_factory.mktemp("quickstart")
     console = Console(record=True, width=120, file=io.StringIO())
-    settings = Settings(
-        output=output, budget_seconds=60, steps=50, catalogues=(catalogues,), packages=()
-    )
-    return quickstart(settings, console=console), output, console.export_text()
+    found = run(output, console=console, budget_seconds=60, steps=50, catalogues=(catalogues,))
+    return found, output, console.export_text()
 
 
 def test_it_learns_what_character_ngrams_cannot_see(done):
@@ -99,8 +102,7 @@ def stalled(catalogues, tmp_path, monkeypatch):
     seconds = iter(range(100_000))
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(next(seconds))))
     output = tmp_path / "quickstart"
-    settings = Settings(output=output, budget_seconds=120, catalogues=(catalogues,), packages=())
-    return quickstart(settings, console=Console(quiet=True)), output
+    return run(output, budget_seconds=120, catalogues=(catalogues,)), output
 
 
 def test_a_busy_machine_ends_with_the_budget(stalled):
@@ -136,35 +138,27 @@ def test_the_last_lines_name_the_model_that_comes_with_the_library(done):
 
 def test_nothing_to_learn_from(tmp_path):
     with pytest.raises(DataError, match="no catalogue"):
-        quickstart(
-            Settings(output=tmp_path, budget_seconds=15, packages=()), console=Console(quiet=True)
-        )
+        run(tmp_path)
 
 
 def test_too_few_sentences(tmp_path):
     write_catalogue(tmp_path / "in" / "de.mo", {"Page not found": "Seite nicht gefunden"})
-    settings = Settings(
-        output=tmp_path / "out", budget_seconds=15, catalogues=(tmp_path / "in",), packages=()
-    )
     with pytest.raises(DataError, match="100 translated sentences"):
-        quickstart(settings, console=Console(quiet=True))
+        run(tmp_path / "out", catalogues=(tmp_path / "in",))
 
 
 def test_too_small_a_budget_says_how_much_it_needs(catalogues, tmp_path):
-    settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
     with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s"):
-        quickstart(settings, console=Console(quiet=True))
+        run(tmp_path, budget_seconds=1, catalogues=(catalogues,))
 
 
 def test_a_budget_for_no_step_names_the_commands_own_option(catalogues, tmp_path, monkeypatch):
     nothing = FittedSteps(0, 0.25, 0.5, (), least_seconds=50.0)
     monkeypatch.setattr("interlingua.train.budget._measured_steps", lambda *_: nothing)
-    settings = Settings(output=tmp_path, budget_seconds=120, catalogues=(catalogues,), packages=())
     with pytest.raises(ConfigError, match=r"^--budget-seconds 120 leaves") as caught:
-        quickstart(settings, console=Console(quiet=True))
-    assert (
-        60 <= int(str(caught.value).split()[-1]) < 120
-    )  # 50 s with some to spare, and what all the rest takes
+        run(tmp_path, budget_seconds=120, catalogues=(catalogues,))
+    # 50 s with some to spare, and what all the rest takes
+    assert 60 <= int(str(caught.value).split()[-1]) < 120
 
 
 @pytest.mark.parametrize("name", ["collected", "heldout", "model", "results", "quickstart.json"])
@@ -172,26 +166,23 @@ def test_what_no_quickstart_wrote_is_not_touched(catalogues, tmp_path, name):
     mine = tmp_path / name if name.endswith(".json") else tmp_path / name / "w"
     mine.parent.mkdir(exist_ok=True)
     mine.write_text("mine")
-    settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
     with pytest.raises(ConfigError, match=f"other files .{name}"):
-        quickstart(settings, console=Console(quiet=True))
+        run(tmp_path, catalogues=(catalogues,))
     assert mine.read_text() == "mine"
     with pytest.raises(ConfigError, match=r"a file; .*folder"):
-        quickstart(dataclasses.replace(settings, output=mine), console=Console(quiet=True))
+        run(mine, catalogues=(catalogues,))
 
 
 def test_a_quickstart_that_was_stopped_may_begin_again(catalogues, tmp_path):
-    settings = Settings(output=tmp_path, budget_seconds=1, catalogues=(catalogues,), packages=())
     for _ in range(2):
         with pytest.raises(ConfigError, match="--budget-seconds 1 leaves 0 s"):
-            quickstart(settings, console=Console(quiet=True))
+            run(tmp_path, budget_seconds=1, catalogues=(catalogues,))
 
 
 def test_one_quickstart_in_a_folder_at_a_time(tmp_path):
-    settings = Settings(output=tmp_path / "out", budget_seconds=15, packages=())
     lock = exclusive(tmp_path / "out", remedy="x")
     with lock, pytest.raises(ConfigError, match=r"out is in use .* --output"):
-        quickstart(settings, console=Console(quiet=True))
+        run(tmp_path / "out")
 
 
 def test_warnings_are_back_after_an_error():

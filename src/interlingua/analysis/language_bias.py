@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from interlingua.analysis.record import Measure, mean_measure
@@ -26,52 +27,43 @@ def language_bias(pool: Pool, languages: Sequence[str]) -> list[Measure]:
         pool: from ``search_pool``.
         languages: the codes of its languages.
     """
+    share = functools.partial(mean_measure, languages=languages, unit="share")
     # (languages, lines): for each line the mean over all other languages.
     alone = pool.accuracy_alone
     among_all = pool.accuracy_among_all
     return [
-        mean_measure(
+        share(
             "same_language_bias",
             pool.own_language,
-            languages,
-            unit="share",
             better="lower",
             ideal=0.0,
             definition="share of sentences with a nearest other sentence of their own language,"
             " though their translations are there",
         ),
-        mean_measure(
+        share(
             "same_language_bias_without_translations",
             pool.own_language_without_translations,
-            languages,
-            unit="share",
             better="lower",
             ideal=1 / len(languages),
             definition="share of sentences with a nearest sentence, translations left out, of"
             " their own language",
         ),
-        mean_measure(
+        share(
             "accuracy_own_pool",
             alone,
-            languages,
-            unit="share",
             better="higher",
             definition="P@1 of the translation among the lines of its own language, mean over"
             " ordered pairs",
         ),
-        mean_measure(
+        share(
             "accuracy_mixed_pool",
             among_all,
-            languages,
-            unit="share",
             better="higher",
             definition="P@1 of the translation among the other lines of all languages together",
         ),
-        mean_measure(
+        share(
             "mixed_pool_drop",
             alone - among_all,
-            languages,
-            unit="share",
             better="lower",
             ideal=0.0,
             definition="what P@1 loses when the other languages' lines join the candidates",

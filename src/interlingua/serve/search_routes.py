@@ -89,9 +89,8 @@ def search_router(
 
         try:
             ranking = await asyncio.to_thread(rank)
-        except (
-            CheckpointError
-        ) as error:  # no fault of the client, who has no use for the paths that it names
+        # No fault of the client, who has no use for the paths that it names.
+        except CheckpointError as error:
             request.state.log["error"] = str(error)
             raise RequestError(500, UNREADABLE) from error
         except InterlinguaError as error:

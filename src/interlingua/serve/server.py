@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import socket
@@ -73,9 +74,8 @@ def served_model(
     encoder = Encoder.load(path, device=device)
     called = name or path.rstrip("/").removeprefix("hf:").rpartition("/")[2]
     all_threads = torch.get_num_threads()
-    torch.set_num_threads(
-        1
-    )  # "auto" is measured before workers are forked, and threads do not survive a fork
+    # "auto" is measured before workers are forked, and threads do not survive a fork.
+    torch.set_num_threads(1)
     try:
         return ServedModel(encoder, called, prompt=prompt, dtype=cast(Dtype, dtype))
     finally:
@@ -149,25 +149,20 @@ def serve_forever(
     if workers > 1:
         torch.set_num_threads(1)  # before the first product, as threads do not survive a fork
     _warm_up(model)
+    run = functools.partial(
+        _run, model, settings, listener, index=index, indexed=indexed, calibrations=calibrations
+    )
     print(f"serving {model.name} at http://{shown}:{address[1]}", file=sys.stderr, flush=True)
     with listener:
         if workers == 1:
-            _run(model, settings, listener, index=index, indexed=indexed, calibrations=calibrations)
+            run()
             return
         with tempfile.TemporaryDirectory(prefix="interlingua-metrics-") as folder:
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
 
             def work() -> None:
                 torch.set_num_threads(threads)
-                _run(
-                    model,
-                    settings,
-                    listener,
-                    folder,
-                    index=index,
-                    indexed=indexed,
-                    calibrations=calibrations,
-                )
+                run(folder)
 
             _supervise(work, workers, lambda child: _forget(child, folder))
 

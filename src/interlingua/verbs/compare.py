@@ -66,18 +66,12 @@ class CompareOptions(Options):
     @property
     def of_tables(self) -> dict[str, Any]:
         """What shapes a table."""
-        return {
-            "by": self.by,
-            "metric": self.metric,
-            "only": self.only,
-            "join": self.join,
-            "costs": self.costs,
-        }
+        return {name: getattr(self, name) for name in ("by", "metric", "only", "join", "costs")}
 
     @property
     def of_both(self) -> dict[str, Any]:
         """What shapes tables and pages."""
-        return {"group": self.group, "baseline": self.baseline, "strict": self.strict}
+        return {name: getattr(self, name) for name in ("group", "baseline", "strict")}
 
 
 def run_compare(options: CompareOptions, progress: Progress = silent) -> Comparison:

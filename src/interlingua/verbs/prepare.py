@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlingua.files import PathLike
 from interlingua.options import OUTPUT, Options, argument, function_of, option
-from interlingua.verbs.shared import output_option
+from interlingua.verbs.shared import output_option, overridden
 
 if TYPE_CHECKING:
     from interlingua.corpus.manifest import Manifest
@@ -65,7 +64,7 @@ def run_prepare(options: PrepareOptions, progress: bool = False) -> Prepared:
 
 
 def _config(options: PrepareOptions) -> PrepareConfig:
-    from interlingua.config import apply_override, from_mapping, load_config, to_mapping
+    from interlingua.config import from_mapping, load_config, to_mapping
     from interlingua.prepare.config import PrepareConfig
 
     overrides = list(options.settings or ())
@@ -74,11 +73,9 @@ def _config(options: PrepareOptions) -> PrepareConfig:
     config = options.config
     if isinstance(config, str | os.PathLike):
         return load_config(PrepareConfig, config, overrides=overrides)
-    # A copy, as the caller's own stays as it is.
-    table = copy.deepcopy(dict(config)) if isinstance(config, Mapping) else to_mapping(config)
-    for override in overrides:
-        apply_override(table, override)
-    return from_mapping(PrepareConfig, table)
+    if not isinstance(config, Mapping):
+        config = to_mapping(config)
+    return from_mapping(PrepareConfig, overridden(config, overrides))
 
 
 prepare = function_of(PrepareOptions, run_prepare, "prepare")

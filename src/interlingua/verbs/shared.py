@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import glob
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interlingua.config import apply_override
 from interlingua.corpus.formats import is_moses_name
 from interlingua.errors import ConfigError
 from interlingua.files import PathLike
@@ -63,6 +65,14 @@ def as_text(path: PathLike | None) -> str | None:
     if path is None:
         return None
     return str(path)
+
+
+def overridden(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """A copy of a config's table with overrides, ``section.key=value``, in it."""
+    table = copy.deepcopy(dict(config))
+    for override in overrides:
+        apply_override(table, override)
+    return table
 
 
 def embedding_function(encoder: Any) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.files import PathLike
 from interlingua.options import INPUT, Options, argument, function_of, option
-from interlingua.verbs.shared import as_path, output_option
+from interlingua.verbs.shared import as_path, output_option, overridden
 
 if TYPE_CHECKING:
     from interlingua.train.config import TrainConfig
@@ -131,7 +131,6 @@ def run_train(options: TrainOptions, progress: bool = False) -> Trained:
 
 
 def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
-    from interlingua.config import apply_override
     from interlingua.train.config import TrainConfig, load_train_config, train_config_from
 
     config: Any = options.config
@@ -149,14 +148,7 @@ def _config(options: TrainOptions, overrides: list[str]) -> TrainConfig:
         }
         changes = {key: value for key, value in choices.items() if value is not None}
         return dataclasses.replace(config, run=dataclasses.replace(config.run, **changes))
-    # A copy down to the sections, which the overrides change; the caller's stays as it is.
-    table = dict(config)
-    for name, section in config.items():
-        if isinstance(section, Mapping):
-            table[name] = dict(section)
-    for override in overrides:
-        apply_override(table, override)
-    return train_config_from(table)
+    return train_config_from(overridden(config, overrides))
 
 
 def _output(options: TrainOptions, key: str) -> list[str]:
