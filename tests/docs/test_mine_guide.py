@@ -16,7 +16,7 @@ import pytest
 
 from interlingua.cli import main
 from interlingua.mining.checks import Pairs, find_check
-from interlingua.mining.default_checks import DROPPED
+from interlingua.mining.defaults import DROPPED
 from interlingua.registry import CHECKS
 from tests.docs.markdown import follow, run_python
 from tests.mining.cluster import two_workers

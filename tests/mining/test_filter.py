@@ -14,7 +14,6 @@ from interlingua.mining.filter import (
     ScoredPairs,
     Selection,
     output_format,
-    scratch_folder,
     write_filtered,
 )
 
@@ -232,9 +231,3 @@ def test_standard_output(tmp_path):
     out = io.StringIO()
     write_filtered(rows, None, format="tsv", columns=["source", "score"], stdout=out)
     assert out.getvalue() == "Satz 0\t1.5\nSatz 1\t0.5\n"
-
-
-def test_a_scratch_folder_goes():
-    with scratch_folder() as folder:
-        (folder / "x").write_text("x")
-    assert not folder.exists()

@@ -9,7 +9,7 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration import save_calibration
-from interlingua.mining.default_checks import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.mine import parse_shard, parse_size
 from interlingua.mining.pipeline import TextFile
 from tests.jobs import mine_job

@@ -9,7 +9,7 @@ import pytest
 import interlingua
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.default_checks import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.options import declared
 from interlingua.verbs.mine import MineOptions, mine_job
 from tests.mining.invented import corpora, embed, write_lines

@@ -47,7 +47,7 @@ from interlingua.mining.calibration import (
 )
 from interlingua.mining.filter import quantile_line
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
-from interlingua.mining.mine import SHOWN_PRECISIONS, named
+from interlingua.mining.mine import SHOWN_PRECISIONS
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
 from interlingua.mining.score import PORTION, BitextScorer, ScoreConfig, Stream, counted
 from interlingua.mining.texts import Line, NumberedTexts
@@ -274,7 +274,7 @@ class CalibrateJob:
         if probes is not None:
             source = source._replace(extra=[*source.extra, *probes.source])
             target = target._replace(extra=[*target.extra, *probes.target])
-        with named(self.folder), at_work(self.folder, keep=self.work is not None):
+        with at_work(self.folder, keep=self.work is not None):
             source, target = (with_lines(side, self.folder) for side in (source, target))
             mined = mine_files(
                 source, target, self.config, self.folder, model=model, progress=progress

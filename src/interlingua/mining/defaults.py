@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from interlingua.registry import CHECKS
+
 K = 4
 """Neighbors that a margin is averaged over."""
 MARGIN: Literal["ratio"] = "ratio"
@@ -23,3 +25,7 @@ SKIP_QUANTILE = 0.2
 BAND = 5
 PROBES = 2000
 """Held-out pairs of a calibration."""
+CHEAP = tuple(name for name in CHECKS if name != "language")
+"""Checks on mined pairs that need no further package; these are measured."""
+DROPPED = "script,length,copied,duplicate,hub"
+"""Checks that reject a pair unless others are named."""

@@ -295,7 +295,9 @@ def _each_once(pairs: NDArray[np.void], n: int, m: int) -> NDArray[np.void]:
     # The first pair is always new; where there is no pair, the mask is cut to no entry.
     is_first = np.append(True, differs)[: len(pairs)]
     pairs = pairs[is_first]
-    _count_hubs(pairs, n, m)
+    # In how many pairs each text is: menus and notices have a partner in many documents.
+    for side, size in (("x", n), ("y", m)):
+        pairs[f"hub_{side}"] = np.bincount(pairs[side], minlength=size)[pairs[side]]
     # A stable sort: of equal scores the smaller x, then the smaller y comes first.
     return pairs[np.argsort(-pairs["score"], kind="stable")]
 
@@ -398,9 +400,3 @@ class _Background(NamedTuple):
         is_neighbor = np.isfinite(values)
         sums = np.where(is_neighbor, values, 0).sum(axis=1)
         return np.asarray(sums / is_neighbor.sum(axis=1), dtype=np.float32)
-
-
-def _count_hubs(pairs: NDArray[np.void], n: int, m: int) -> None:
-    """Counts in how many pairs each text is: menus and notices have a partner in many documents."""
-    for side, size in (("x", n), ("y", m)):
-        pairs[f"hub_{side}"] = np.bincount(pairs[side], minlength=size)[pairs[side]]

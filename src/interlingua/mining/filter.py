@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.mining.calibration import PRECISIONS, Calibration, Cut, expected_cuts
 from interlingua.mining.checks import Checker, CheckPlan, Pairs, find_check, hubs_of
-from interlingua.mining.pipeline import Mined, chunks
+from interlingua.mining.pipeline import Mined
 from interlingua.mining.writer import (
     DEFAULT_COLUMNS,
     ON_STDOUT,
@@ -57,6 +56,8 @@ MUCH = 0.3
 """Share of the pairs that a threshold cuts, from which on a line warns."""
 SHOWN = 12
 """Pairs of a kind on the page of samples."""
+PAIRS_AT_ONCE = 8192
+"""Mined pairs that are filtered at a time."""
 TO_JUDGE = 200
 """Pairs on that page that are at even distances through all."""
 
@@ -375,13 +376,6 @@ def write_filtered(
         write_rows(kept(), path, format=format, columns=columns, stdout=stdout)
 
 
-@contextlib.contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """For what is remembered of a stream; it goes with the block."""
-    with tempfile.TemporaryDirectory(prefix="interlingua-") as folder:
-        yield Path(folder)
-
-
 def check_output(path: PathLike, columns: Sequence[str] | None, checks: CheckPlan) -> str:
     """The format of a file of mined pairs, if it can be written.
 
@@ -489,8 +483,8 @@ def write_mined(
 
 def _blocks(mined: Mined, languages: tuple[str, str], progress: Counted) -> Iterator[ScoredPairs]:
     """The mined pairs with their texts, and where each stands."""
-    done = 0
-    for part in chunks(mined.pairs):
+    for start in range(0, len(mined.pairs), PAIRS_AT_ONCE):
+        part = mined.pairs[start : start + PAIRS_AT_ONCE]
         pairs = []
         columns = []
         lines = []
@@ -501,8 +495,7 @@ def _blocks(mined: Mined, languages: tuple[str, str], progress: Counted) -> Iter
             lines.append((int(mined.x.lines_of(x)[0]), int(mined.y.lines_of(y)[0])))
         hubs = hubs_of(part["hub_x"], part["hub_y"], len(mined.x.texts), len(mined.y.texts))
         yield ScoredPairs(pairs, part["score"], part["cosine"], hubs, columns, lines)
-        done += len(part)
-        progress(done, len(mined.pairs))
+        progress(start + len(part), len(mined.pairs))
 
 
 def rules_in_words(checks: CheckPlan) -> dict[str, str]:

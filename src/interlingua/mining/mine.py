@@ -7,9 +7,9 @@ with gold pairs and shown on a page.
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from interlingua.errors import ConfigError
 from interlingua.files import PathLike
 from interlingua.mining.calibration import Calibration, doubted, load_calibration
 from interlingua.mining.checks import Checker, CheckPlan
-from interlingua.mining.default_checks import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.documents import DocumentMatch
 from interlingua.mining.filter import (
     Selection,
@@ -36,7 +36,6 @@ from interlingua.mining.pipeline import (
     Mined,
     TextFile,
     mine_files,
-    tasks_at_once,
     with_lines,
 )
 from interlingua.mining.plan import estimate
@@ -46,7 +45,7 @@ from interlingua.remote import check_writable, destination, is_remote, keep_inpu
 from interlingua.runtime import Progress
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.tiles import tiles_for
-from interlingua.workers import connected
+from interlingua.workers import Here, connected
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SHOWN_PRECISIONS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -251,7 +250,7 @@ class MineJob:
         source, target = (side._replace(bad=BadLines(self.on_error)) for side in (source, target))
         source, target = (with_lines(side, self.folder) for side in (source, target))
         with connected(self.ray, cores=self.ray_cores) as workers:
-            slots = tasks_at_once(workers)
+            slots = (workers or Here()).slots
             tiles = tiles_for(workers)
         expected = estimate(
             source, target, self.config, self.folder, least_tiles=tiles, at_once=slots
@@ -269,7 +268,6 @@ class MineJob:
         gold = read_gold(self.gold) if self.gold else None
         shard = parse_shard(self.shard) if self.shard else None
         with (
-            named(self.folder),
             at_work(self.folder, shard, keep=self.work is not None),
             self._bad_lines() as bad,
         ):
@@ -314,7 +312,11 @@ class MineJob:
         # A shard has done its part, and there are no pairs before all others have.
         if mined is None:
             return MinedPairs(lines=[shard_state(self.folder, shard or (1, 1))])
-        with self._destination() as path:
+        # A local file, which goes to its remote place at the end.
+        place: AbstractContextManager[Path | None] = nullcontext()
+        if self.output is not None:
+            place = destination(self.output, self.folder / "made")
+        with place as path:
             written = write_mined(
                 mined,
                 path,
@@ -344,15 +346,6 @@ class MineJob:
             pairs, lines=lines, columns=[row.values for row in written.kept], written=written
         )
 
-    @contextlib.contextmanager
-    def _destination(self) -> Iterator[Path | None]:
-        """Where the pairs are written: a local file, which goes to its remote place at the end."""
-        if self.output is None:
-            yield None
-            return
-        with destination(self.output, self.folder / "made") as path:
-            yield path
-
     def _check_places(self, source: TextFile, target: TextFile) -> None:
         """Refuses outputs that can't be written, or would replace what is read."""
         for output in (self.output, self.report):
@@ -374,17 +367,6 @@ class MineJob:
         return load_calibration(
             self.calibration, *languages, model=known_model, scoring=self.config.scoring
         )
-
-
-@contextlib.contextmanager
-def named(folder: Path) -> Iterator[None]:
-    """Adds the path to the error of a full disk: the error of an open file does not name it."""
-    try:
-        yield
-    except OSError as error:
-        # The command line prints the name of the error's file.
-        error.filename = error.filename or str(folder)
-        raise
 
 
 def shard_state(folder: Path, shard: tuple[int, int]) -> str:

@@ -55,19 +55,6 @@ def write_page(
         scoring: how the scores are made, in words.
         calibration: that gave the probabilities.
     """
-    with atomic_write(path) as file:
-        file.write(render(mined, written, Path(output).name, languages, scoring, calibration))
-
-
-def render(
-    mined: Mined,
-    written: Written,
-    name: str,
-    languages: tuple[str, str],
-    scoring: str,
-    calibration: Calibration | None = None,
-) -> str:
-    """The page's text; see ``write_page``."""
     scores = np.asarray(mined.pairs["score"])
     best = "At even distances through those that are kept, the best first."
     borderline = "The pairs around the place where the list is cut, the better ones first."
@@ -87,7 +74,8 @@ def render(
     basis = None
     if calibration is not None:
         basis = BASIS[calibration.basis]
-    return render_page(
+    name = Path(output).name
+    page = render_page(
         "mine.html",
         name=name,
         languages=" and ".join(resolve(code).name for code in languages),
@@ -102,6 +90,8 @@ def render(
         check_value=check_value,
         about=" · ".join([name, scoring, *mined.notes, f"interlingua {__version__}"]),
     )
+    with atomic_write(path) as file:
+        file.write(page)
 
 
 def check_value(name: str, value: float) -> tuple[str, str]:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int64
+from jaxtyping import Bool, Float32
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -304,7 +304,19 @@ def mine_files(
     # Search and choose.
     by_number = _by_number(sides, refuses)
     if config.documents is not None:
-        pairs, note = _within_documents(sides, work, config, config.documents, by_number, progress)
+        pairs, note = document_pairs(
+            sides["x"],
+            sides["y"],
+            load_vectors(work / "x"),
+            load_vectors(work / "y"),
+            config.documents,
+            k=config.k,
+            margin=config.margin,
+            retrieval=config.retrieval,
+            background=config.background,
+            refuses=by_number,
+            progress=functools.partial(progress, "documents"),
+        )
     else:
         plan, folder, note = _search(work, config, shard, workers, progress)
         if shard is not None:
@@ -340,49 +352,12 @@ def _check_parts(
         )
 
 
-def _within_documents(
-    sides: Mapping[str, NumberedTexts],
-    work: Path,
-    config: MineConfig,
-    match: DocumentMatch,
-    refuses: Refuses | None,
-    progress: Progress,
-) -> tuple[NDArray[np.void], str]:
-    """The pairs of all matched documents; see ``document_pairs``."""
-    return document_pairs(
-        sides["x"],
-        sides["y"],
-        load_vectors(work / "x"),
-        load_vectors(work / "y"),
-        match,
-        k=config.k,
-        margin=config.margin,
-        retrieval=config.retrieval,
-        background=config.background,
-        refuses=refuses,
-        progress=lambda done, total: progress("documents", done, total),
-    )
-
-
 def _by_number(sides: Mapping[str, NumberedTexts], refuses: RefusesTexts | None) -> Refuses | None:
     """The same test, for pairs by the numbers of their texts."""
     if refuses is None:
         return None
     x, y = sides["x"].texts, sides["y"].texts
-
-    def refuses_numbers(xs: Int64[ndarray, " n"], ys: Int64[ndarray, " n"]) -> Bool[ndarray, " n"]:
-        sources = [x[number] for number in xs.tolist()]
-        targets = [y[number] for number in ys.tolist()]
-        return refuses(sources, targets)
-
-    return refuses_numbers
-
-
-def tasks_at_once(workers: Workers | None) -> int:
-    """How many tasks are done at the same time: one without workers."""
-    if workers is None:
-        return 1
-    return workers.slots
+    return lambda xs, ys: refuses([x[n] for n in xs.tolist()], [y[n] for n in ys.tolist()])
 
 
 def _outlook(
@@ -408,7 +383,7 @@ def _outlook(
         rows, _ = block_sizes(n, m, few[0].shape[1], config.k, config.memory, tiles_for(workers))
         speed = search_speed(few[0], few[1], config.k, (n, m), config.device)
         seconds = speed.seconds(n, m, config.k, rows)
-        found["nearest neighbors"] = Expected(seconds / tasks_at_once(workers))
+        found["nearest neighbors"] = Expected(seconds / (workers or Here()).slots)
     if config.documents is None:
         found["choosing pairs"] = Expected(n + m, CHOICE_SECONDS)
     return found | {"writing pairs": Expected(min(n, m), PAIR_SECONDS)}
@@ -538,7 +513,7 @@ def prepare_side(
         keep_blank=config.like_laser,
         memory=config.memory,
         replace=not finished(folder),
-        progress=lambda done, total: progress(f"reading {name_of(file.path)}", done, total),
+        progress=functools.partial(progress, f"reading {name_of(file.path)}"),
     )
 
 
@@ -584,7 +559,7 @@ def embed_file(
         path=file.path,
         shard=shard,
         workers=workers,
-        progress=lambda done, total: progress(f"embedding {name_of(file.path)}", done, total),
+        progress=functools.partial(progress, f"embedding {name_of(file.path)}"),
     )
 
 
@@ -610,8 +585,3 @@ def _retrieve(
             file.write(part.tobytes())
             progress("choosing pairs", scored.looked_at, scored.retrieved_count(config.retrieval))
     return mapped(path, FOUND)
-
-
-def chunks(pairs: NDArray[np.void], size: int = 8192) -> Iterator[NDArray[np.void]]:
-    """The pairs, some at a time."""
-    return (pairs[start : start + size] for start in range(0, len(pairs), size))

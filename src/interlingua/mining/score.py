@@ -15,6 +15,7 @@ import inspect
 import itertools
 import os
 import re
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +47,6 @@ from interlingua.mining.filter import (
     ScoredPairs,
     Selection,
     output_format,
-    scratch_folder,
     write_filtered,
 )
 from interlingua.mining.writer import PairRow, check_columns, format_with_columns
@@ -458,7 +458,8 @@ class ScoreJob:
             calibration = load_calibration(
                 self.calibration, *stream.languages, model=model, scoring=self.config.scoring
             )
-        with scratch_folder() as folder, stream.bad:
+        # The folder is for what the checks remember of the stream.
+        with tempfile.TemporaryDirectory(prefix="interlingua-") as folder, stream.bad:
             yield Filter(self.selection, stream.languages, calibration, folder)
 
     def _report(self, kept: Filter, stream: Stream, seconds: float) -> list[str]:

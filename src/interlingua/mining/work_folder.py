@@ -79,7 +79,8 @@ def at_work(
 ) -> Iterator[None]:
     """Claims a work folder and keeps other runs out of it until the block ends.
 
-    Shards of one job share it.
+    Shards of one job share it. The error of a full disk gets the folder's path: that of an open
+    file does not name it.
 
     Args:
         folder: made if it is missing.
@@ -89,16 +90,21 @@ def at_work(
     Raises:
         ConfigError: another run is at work there, or the folder is not ours.
     """
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(exclusive(folder, remedy=REMEDY, shared=shard is not None))
-        # Shards work side by side, but the same shard must not run twice.
-        if shard is not None:
-            name = f".shard-{shard[0]}of{shard[1]}.lock"
-            stack.enter_context(exclusive(folder, remedy=REMEDY, name=name))
-        claim(folder)
-        yield
-        if not keep:
-            clear(folder)
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(exclusive(folder, remedy=REMEDY, shared=shard is not None))
+            # Shards work side by side, but the same shard must not run twice.
+            if shard is not None:
+                name = f".shard-{shard[0]}of{shard[1]}.lock"
+                stack.enter_context(exclusive(folder, remedy=REMEDY, name=name))
+            claim(folder)
+            yield
+            if not keep:
+                clear(folder)
+    except OSError as error:
+        # The command line prints the name of the error's file.
+        error.filename = error.filename or str(folder)
+        raise
     # The folder itself can go only now: the lock file in it goes when the block of the lock ends.
     if not keep:
         # It is not empty where others keep files in it.
@@ -132,9 +138,8 @@ def clear(folder: Path) -> None:
         if own.is_symlink() or not own.is_dir():
             continue
         sweep(own)
-        pattern = _pattern_of(own.relative_to(folder).as_posix()) or ""
-        for path in own.iterdir():
-            if re.fullmatch(pattern, path.name) and not path.is_dir():
+        for path in _own_files(folder, own):
+            if not path.is_dir():
                 path.unlink()
         # A folder with something else in it stays.
         with contextlib.suppress(OSError):
@@ -150,10 +155,13 @@ def _links(folder: Path) -> Iterator[Path]:
         if own.is_symlink():
             yield own
         elif own.is_dir():
-            pattern = _pattern_of(own.relative_to(folder).as_posix()) or ""
-            for path in own.iterdir():
-                if path.is_symlink() and re.fullmatch(pattern, path.name):
-                    yield path
+            yield from (path for path in _own_files(folder, own) if path.is_symlink())
+
+
+def _own_files(folder: Path, own: Path) -> list[Path]:
+    """What has the name of one of our files in one of our folders below a work folder."""
+    pattern = _pattern_of(own.relative_to(folder).as_posix()) or ""
+    return [path for path in own.iterdir() if re.fullmatch(pattern, path.name)]
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -24,7 +24,7 @@ from interlingua.mining import defaults
 from interlingua.mining.align import Aligner, joined
 from interlingua.mining.alignment import AlignConfig, Link
 from interlingua.mining.checks import CheckPlan
-from interlingua.mining.default_checks import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.filter import Selection
 from interlingua.mining.mine import MinedPairs, MineJob
 from interlingua.mining.pipeline import MineConfig, text_side

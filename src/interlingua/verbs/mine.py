@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlingua.files import PathLike
-from interlingua.mining.default_checks import CHEAP, DROPPED
+from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.options import (
     FILTERING,
     OUTPUT,
