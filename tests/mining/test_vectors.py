@@ -83,7 +83,7 @@ def test_known_vectors_are_scaled_and_the_others_made(tmp_path, side):
 
 def test_laser_takes_the_last_lines_vector(tmp_path, side):
     known = np.random.default_rng(0).standard_normal((11, 24))
-    embed_side(side, embed, tmp_path / "x", known=KnownVectors([known]), last=True)
+    embed_side(side, embed, tmp_path / "x", known=KnownVectors([known], last=True))
     np.testing.assert_array_equal(load_vectors(tmp_path / "x")[3], unit_rows(known[10:])[0])
 
 
@@ -180,7 +180,7 @@ def test_only_vectors_that_a_text_takes_are_looked_at(side):
     table[10] = np.nan  # the line again of text 3
     check_known(side, KnownVectors([table]))
     with pytest.raises(DataError, match=r"^row 10 .*NaN"):
-        check_known(side, KnownVectors([table]), last=True)
+        check_known(side, KnownVectors([table], last=True))
 
 
 def test_vectors_of_zeros_are_counted(tmp_path, side):

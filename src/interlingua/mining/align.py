@@ -9,6 +9,8 @@ done. Links are written in vecalign's format.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -29,7 +31,6 @@ from interlingua.corpus.monolingual import language_of
 from interlingua.corpus.sentence_splitting import split_text
 from interlingua.corpus.sentence_table import is_table, read_column, refuse_column
 from interlingua.encoder.encode import EncodeReport
-from interlingua.encoder.finite import check_finite
 from interlingua.encoder.protocol import Encode
 from interlingua.errors import ConfigError, DataError
 from interlingua.files import (
@@ -43,13 +44,12 @@ from interlingua.files import (
 from interlingua.languages import resolve
 from interlingua.locks import exclusive
 from interlingua.mining.alignment import AlignConfig, Alignment, Link, LinkCounts, align_blocks
+from interlingua.mining.vectors import embed_texts
 from interlingua.remote import keep_inputs
 from interlingua.runtime import Progress, silent
 
 BITEXT_SUFFIXES = (".csv", ".xlsx", ".xlsm", ".tmx", ".jsonl", ".ndjson")
 """Of files that hold the linked sentences, and not the links."""
-PORTION = 2048
-"""Blocks embedded between two reports of progress."""
 JOURNAL = "align.journal"
 LOCK = ".align.lock"
 _LINK = re.compile(
@@ -415,16 +415,16 @@ class Aligner:
             plans.append(block_texts(sentences, self.config.max_sentences - 1))
         total = sum(len(plan.texts) for plan in plans)
         done = 0
+
+        def advance(texts: int) -> None:
+            nonlocal done
+            done += texts
+            progress(done / total)
+
         blocks = []
         for plan, language in zip(plans, languages or self.languages, strict=True):
-            parts = []
-            for start in range(0, len(plan.texts), PORTION):
-                portion = plan.texts[start : start + PORTION]
-                parts.append(self.encode(portion, language=language, report=self.report.encoded))
-                check_finite(parts[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
-                done += len(portion)
-                progress(done / total)
-            blocks.append(np.concatenate(parts)[plan.places])
+            encode = functools.partial(self.encode, language=language, report=self.report.encoded)
+            blocks.append(embed_texts(encode, plan.texts, advance)[plan.places])
         found = align_blocks(blocks[0], blocks[1], self.config)
         return found._replace(
             links=with_blank_lines(found.links, filled, (len(source), len(target)))
@@ -543,17 +543,16 @@ class Aligner:
         """Adds the links of two documents to the report."""
         self.report.documents += 1
         shapes = Counter((len(link.source), len(link.target)) for link in links)
-        blank = Counter(source=_blank_lines(source), target=_blank_lines(target))
+        blank = Counter(
+            source=len(source) - len(_filled_lines(source)),
+            target=len(target) - len(_filled_lines(target)),
+        )
         # Each of them is a link with an empty side, but none is a sentence that was left alone.
         shapes -= Counter({(1, 0): blank["source"], (0, 1): blank["target"]})
         self.report.shapes += shapes
         self.report.blank += blank
         if gold is not None:
             self.report.gold += LinkCounts.of(links, gold)
-
-
-def _blank_lines(document: Sequence[str]) -> int:
-    return sum(not text.strip() for text in document)
 
 
 def _part_of(sizes: Sequence[float], number: int, progress: Progress) -> Callable[[float], None]:
@@ -694,50 +693,35 @@ class AlignJob:
         Raises:
             DataError: one of two documents can't be aligned; those of a list are in the report.
         """
-        if self.list is None:
-            return self._align(encode, model, stdout, progress)
-        with exclusive(self._journal.parent, remedy="choose another --output folder", name=LOCK):
-            return self._align(encode, model, stdout, progress)
-
-    @property
-    def _journal(self) -> Path:
-        """Of a list."""
-        return Path(self.output or Path(self.documents[0].output or "").parent) / JOURNAL
-
-    def _align(
-        self,
-        encode: Encode,
-        model: str,
-        stdout: TextIO,
-        progress: Progress,
-    ) -> AlignReport:
-        """Aligns all documents; whoever calls has locked the folder of a list."""
         languages = {
             "source_language": self.source_language,
             "target_language": self.target_language,
         }
         columns = (self.source_column, self.target_column)
         aligner = Aligner(encode, self.config, split=self.split, columns=columns, **languages)
-        journal = None
-        if self.list is not None:
-            journal = AlignJournal(
-                self._journal, f"{model} {self.config} {languages} split={self.split} {columns}"
+        with contextlib.ExitStack() as stack:
+            journal = None
+            if self.list is not None:
+                folder = Path(self.output or Path(self.documents[0].output or "").parent)
+                remedy = "choose another --output folder"
+                stack.enter_context(exclusive(folder, remedy=remedy, name=LOCK))
+                settings = f"{model} {self.config} {languages} split={self.split} {columns}"
+                journal = AlignJournal(folder / JOURNAL, settings)
+            found = aligner.pairs(
+                self.documents,
+                stdout=stdout,
+                lenient=journal is not None,
+                journal=journal,
+                progress=progress,
             )
-        found = aligner.pairs(
-            self.documents,
-            stdout=stdout,
-            lenient=journal is not None,
-            journal=journal,
-            progress=progress,
-        )
-        # The pairs come as they are made: without a file for them, they are drawn and dropped.
-        if self.texts is None:
-            deque(found, maxlen=0)
-        else:
-            write_pairs(found, self.texts)
-        # With documents that failed the journal stays, for a run that does these alone.
-        if journal is not None and not aligner.report.failed:
-            journal.path.unlink(missing_ok=True)
+            # The pairs come as they are made: without a file for them, they are drawn and dropped.
+            if self.texts is None:
+                deque(found, maxlen=0)
+            else:
+                write_pairs(found, self.texts)
+            # With documents that failed the journal stays, for a run that does these alone.
+            if journal is not None and not aligner.report.failed:
+                journal.path.unlink(missing_ok=True)
         return aligner.report
 
 

@@ -11,6 +11,7 @@ each followed by its source with a wrong target.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,11 +47,12 @@ from interlingua.mining.calibration import (
     share_interval,
 )
 from interlingua.mining.filter import quantile_line
-from interlingua.mining.gold import gold_pairs, is_gold, read_gold
+from interlingua.mining.gold import gold_pairs, is_gold, numbers_of_texts, read_gold
 from interlingua.mining.mine import SHOWN_PRECISIONS
 from interlingua.mining.pipeline import MineConfig, Mined, TextFile, mine_files, with_lines
-from interlingua.mining.score import PORTION, BitextScorer, ScoreConfig, Stream, counted
+from interlingua.mining.score import BitextScorer, ScoreConfig, Stream, counted
 from interlingua.mining.texts import Line, NumberedTexts
+from interlingua.mining.vectors import embed_texts
 from interlingua.mining.work_folder import at_work
 from interlingua.remote import check_writable
 from interlingua.runtime import Progress, Streamed, silent
@@ -305,14 +307,22 @@ class CalibrateJob:
         fit = fit_calibration(known.scores, known.right, seed=self.seed)
         auc = separation(known.scores, known.right)
         fit = fit._replace(measures={**fit.measures, "separation": auc})
-        found = self._calibration(
-            fit, mined.pairs["score"][own], len(known.scores), languages, model
+        scores = mined.pairs["score"][own]
+        found = fit.calibration(
+            languages=languages, model=model, scoring=self.config.scoring, basis=self.basis
         )
+        if self.basis == "labels":
+            # Judged pairs may have been chosen by their score; the curve holds for all pairs, and
+            # so does its mean.
+            share = float(found.probability(scores).mean())
+            found = replace(found, fitted_prior=share, prior=share).cut_for(scores)
+        else:
+            found = found.of_pairs(scores)
         save_calibration(found, self.output)
         lines = [*mined.notes, *known.notes, *report(fit, found, int(own.sum()))]
         # Judged and gold pairs are the texts' own, held-out ones may be of another kind.
         if self.basis == "probes":
-            lines += self._share_lines(found, known, mined.pairs["score"][own])
+            lines += self._share_lines(found, known, scores)
         # The curve was not fitted to these, so that they can tell how true it is.
         if gold is not None and self.basis != "gold":
             lines += against_gold(found, mined, own, gold)
@@ -344,31 +354,6 @@ class CalibrateJob:
         if not doubt:
             return [line]
         return [line, f"warning: {doubt}"]
-
-    def _calibration(
-        self,
-        fit: Fit,
-        scores: Float64[ndarray, " n"],
-        pairs: int,
-        languages: tuple[str, str],
-        model: str,
-    ) -> Calibration:
-        """With the share of right ones among the pairs that were mined, and where to cut them."""
-        found = fit.calibration(
-            languages=languages,
-            model=model,
-            scoring=self.config.scoring,
-            basis=self.basis,
-            pairs=pairs,
-        )
-        if self.basis == "labels":
-            # Judged pairs may have been chosen by their score; the curve holds for all pairs, and
-            # so does its mean.
-            share = float(found.probability(scores).mean())
-            found = replace(found, fitted_prior=share, prior=share)
-        else:
-            found = replace(found, prior=found.estimate_prior(scores))
-        return replace(found, cuts=expected_cuts(scores, found.probability(scores)))
 
 
 def read_labels(path: Path) -> dict[tuple[str, str], bool]:
@@ -460,10 +445,10 @@ def _judged(mined: Mined, labels: dict[tuple[str, str], bool], path: Path) -> Kn
     """The mined pairs that someone has judged."""
     # Numbers of the judged texts, of either side; -1 stands for a text that is not there, and no
     # mined pair holds it.
-    texts: list[dict[str, int]] = []
-    for place, side in enumerate((mined.x, mined.y)):
-        needed = {pair[place] for pair in labels}
-        texts.append({text: number for number, text in enumerate(side.texts) if text in needed})
+    texts = [
+        numbers_of_texts(side, {pair[place] for pair in labels})
+        for place, side in enumerate((mined.x, mined.y))
+    ]
     by_number = {
         (texts[0].get(a, -1), texts[1].get(b, -1)): answer for (a, b), answer in labels.items()
     }
@@ -558,7 +543,12 @@ class LearnJob:
         own = scores
         if self.labels is None:
             own = scores[~known]
-        calibration = self._calibration(fit, own, int(known.sum()), stream.languages, model)
+        calibration = fit.calibration(
+            languages=stream.languages,
+            model=model,
+            scoring=self.config.scoring,
+            basis="probes" if self.labels is None else "labels",
+        ).of_pairs(own)
         save_calibration(calibration, self.output)
         return [*report(fit, calibration, len(own)), quantile_line(own), f"written: {self.output}"]
 
@@ -574,22 +564,6 @@ class LearnJob:
                 "holds fewer than two pairs; there is nothing to learn from", path=self.parallel
             )
         return found
-
-    def _calibration(
-        self,
-        fit: Fit,
-        own: Float64[ndarray, " n"],
-        pairs: int,
-        languages: tuple[str, str],
-        model: str,
-    ) -> Calibration:
-        """With the share of right ones among the stream's own pairs, and where to cut them."""
-        basis: Basis = "labels" if self.labels is not None else "probes"
-        found = fit.calibration(
-            languages=languages, model=model, scoring=self.config.scoring, basis=basis, pairs=pairs
-        )
-        found = replace(found, prior=found.estimate_prior(own))
-        return replace(found, cuts=expected_cuts(own, found.probability(own)))
 
 
 def learn_job(
@@ -662,11 +636,8 @@ def wrong_targets(pairs: Sequence[TextPair], encode: Encode) -> list[str]:
     """
     targets = [pair.target.strip() for pair in pairs]
     distinct = list(dict.fromkeys(targets))
-    parts = [
-        encode(distinct[start : start + PORTION], language=pairs[0].target_language)
-        for start in range(0, len(distinct), PORTION)
-    ]
-    vectors = np.concatenate(parts)
+    encode = functools.partial(encode, language=pairs[0].target_language)
+    vectors = embed_texts(encode, distinct)
     row = {text: number for number, text in enumerate(distinct)}
     found = []
     for number, target in enumerate(targets):

@@ -177,6 +177,14 @@ class Calibration:
                 high = middle
         return (low + high) / 2
 
+    def of_pairs(self, scores: Float64[ndarray, " n"]) -> Calibration:
+        """The same with the share of right ones among all these pairs, and where to cut them."""
+        return replace(self, prior=self.estimate_prior(scores)).cut_for(scores)
+
+    def cut_for(self, scores: Float64[ndarray, " n"]) -> Calibration:
+        """The same with where to cut these pairs."""
+        return replace(self, cuts=expected_cuts(scores, self.probability(scores)))
+
     def threshold(self, precision: float) -> float:
         """The score from which on the pairs mined then were expected to be that precise.
 
@@ -407,6 +415,7 @@ class Fit(NamedTuple):
         measures: of predictions for pairs that the fit had not seen.
         bins: the same predictions, in bins of as many pairs each.
         compared: mean log loss of each shape on unseen pairs, in nats.
+        pairs: that it was fitted to.
     """
 
     curve: Curve
@@ -414,9 +423,10 @@ class Fit(NamedTuple):
     measures: Mapping[str, float]
     bins: tuple[Bin, ...]
     compared: Mapping[str, float]
+    pairs: int
 
     def calibration(
-        self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis, pairs: int
+        self, *, languages: tuple[str, str], model: str, scoring: str, basis: Basis
     ) -> Calibration:
         """A ``Calibration`` of pairs that are right as often as those of the fit."""
         return Calibration(
@@ -430,7 +440,7 @@ class Fit(NamedTuple):
             log_odds=self.curve.log_odds,
             fitted_prior=self.prior,
             prior=self.prior,
-            pairs=pairs,
+            pairs=self.pairs,
             measures=self.measures,
             bins=self.bins,
         )
@@ -478,6 +488,7 @@ def fit_calibration(
         measure(unseen[shape], right),
         reliability(unseen[shape], right, scores),
         {name: float(loss.mean()) for name, loss in losses.items()},
+        len(scores),
     )
 
 

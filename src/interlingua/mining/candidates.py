@@ -241,9 +241,7 @@ class CandidatePairs:
             for start, neighbors in blocks(side):
                 part = pairs[offset + start : offset + start + len(neighbors.indices)]
                 part[side] = np.arange(start, start + len(part))
-                _score_block(
-                    part, OTHER[side], neighbors, part[side], means or own_means, side, margin
-                )
+                _score_block(part, side, neighbors, means or own_means, margin)
         return cls(pairs, sizes["x"], hubs)
 
     def retrieved_count(self, retrieval: Retrieval) -> int:
@@ -310,29 +308,22 @@ class CandidatePairs:
 
 def _score_block(
     part: NDArray[np.void],
-    other: str,
-    neighbors: Neighbors,
-    rows: Int64[ndarray, " n"],
-    means: Mapping[str, Float32[ndarray, " n"]],
     side: str,
+    neighbors: Neighbors,
+    means: Mapping[str, Float32[ndarray, " n"]],
     margin: Margin,
 ) -> None:
-    """Fills records with the best candidate of each text of a block."""
-    own = torch.from_numpy(np.array(means[side][rows]))
-    scores = score_neighbors(
-        neighbors.similarities,
-        neighbors.indices,
-        own,
-        torch.from_numpy(means[other]),
-        margin=margin,
-    )
+    """Fills the records of a block's texts with the best candidate of each."""
+    own = torch.from_numpy(np.array(means[side][part[side]]))
+    others = torch.from_numpy(means[OTHER[side]])
+    scores = score_neighbors(*neighbors, own, others, margin=margin)
     # Vectors of zeros have the ratio 0 / 0.
     scores = torch.nan_to_num(scores)
     # Of equal scores the first is taken, the nearer neighbor.
     place = torch.argmax(scores, dim=1, keepdim=True)
     part["score"] = scores.amax(dim=1).double().numpy()
     part["cosine"] = neighbors.similarities.gather(1, place)[:, 0].numpy()
-    part[other] = best_neighbor(scores, neighbors.indices).numpy()
+    part[OTHER[side]] = best_neighbor(scores, neighbors.indices).numpy()
 
 
 def descending(scores: NDArray[np.floating], memory: int) -> Iterator[Int64[ndarray, " p"]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,23 +149,22 @@ def gold_pairs(
         names = {pair[place] for pair in all_pairs}
         # Only what the gold pairs name is kept of a side that may be much larger than memory. The
         # name of a line goes before a text that reads the same.
-        found = {
+        by_name = {
             name: int(text)
             for name, text in zip(side.names, side.text_of_line, strict=True)
             if name in names
         }
-        found |= {
-            text: number
-            for number, text in enumerate(side.texts)
-            if text in names and text not in found
-        }
-        numbers.append(found)
-    known = {
+        numbers.append(numbers_of_texts(side, names) | by_name)
+    known = [
         (numbers[0][a], numbers[1][b]) for a, b in all_pairs if a in numbers[0] and b in numbers[1]
-    }
-    lost = sum(a not in numbers[0] or b not in numbers[1] for a, b in all_pairs)
+    ]
     # The text of a blank line is -1: its name is there, and no text is.
-    return {pair for pair in known if min(pair) >= 0}, lost
+    return {pair for pair in known if min(pair) >= 0}, len(all_pairs) - len(known)
+
+
+def numbers_of_texts(side: NumberedTexts, needed: Collection[str]) -> dict[str, int]:
+    """The numbers of those of some texts that are on a side."""
+    return {text: number for number, text in enumerate(side.texts) if text in needed}
 
 
 def judged(mined: Mined, gold: Sequence[tuple[str, str]], threshold: float | None) -> list[str]:

@@ -534,12 +534,13 @@ def embed_file(
     record = folder / "model.json"
     known = None
     if file.vectors:
-        known = open_vectors(file.vectors, len(side.text_of_line) - len(file.extra))
+        lines = len(side.text_of_line) - len(file.extra)
+        known = open_vectors(file.vectors, lines, last=config.like_laser)
     # Known vectors are looked at before anything is written, as a file that is refused may be
     # corrected, and its digest is another one then.
     if not finished(folder):
         if known is not None:
-            check_known(side, known, last=config.like_laser)
+            check_known(side, known)
     elif not record.is_file() or record.read_bytes() != identity.encode():
         raise ConfigError(
             f"{folder} holds vectors of another model, prompt or file; choose another --work"
@@ -555,7 +556,6 @@ def embed_file(
         file.encode or no_model,
         folder,
         known=known,
-        last=config.like_laser,
         path=file.path,
         shard=shard,
         workers=workers,

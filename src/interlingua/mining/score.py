@@ -11,6 +11,7 @@ memory holds one window, whatever the length of the stream.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import itertools
 import os
@@ -31,7 +32,6 @@ from numpy import ndarray
 from interlingua.corpus.bad_lines import BadLines
 from interlingua.corpus.formats import TextPair, guess_format, read_pairs
 from interlingua.corpus.moses import moses_files
-from interlingua.encoder.finite import check_finite
 from interlingua.encoder.protocol import Encode
 from interlingua.encoder.texts import PAIRS, check_text, refuse_container
 from interlingua.errors import ConfigError, DataError, InterlinguaError
@@ -49,14 +49,13 @@ from interlingua.mining.filter import (
     output_format,
     write_filtered,
 )
+from interlingua.mining.vectors import embed_texts
 from interlingua.mining.writer import PairRow, check_columns, format_with_columns
 from interlingua.registry import check_choice
 from interlingua.remote import keep_inputs
 from interlingua.runtime import Streamed, silent
 from interlingua.search.topk.exact import exact_topk
 
-PORTION = 2048
-"""Texts embedded at once."""
 LEAST_PAIRS = 10
 """Pairs per neighbor of k; with fewer, a warning says that margins mean little."""
 STANDARD_INPUT = "-"
@@ -153,19 +152,15 @@ class _WindowVectors:
         """Adds texts."""
         if not texts:
             return
-        parts: list[Float32[ndarray, "n d"]] = []
+        encode = functools.partial(self.encode, language=self.language)
+        if self.tells_progress:
+            vectors = embed_texts(functools.partial(encode, advance=advance), texts)
+        else:
+            vectors = embed_texts(encode, texts, advance)
         # At first there are no vectors, and of no width that new ones could be joined to.
         if len(self.vectors):
-            parts.append(self.vectors)
-        for start in range(0, len(texts), PORTION):
-            portion = texts[start : start + PORTION]
-            if self.tells_progress:
-                parts.append(self.encode(portion, language=self.language, advance=advance))
-            else:
-                parts.append(self.encode(portion, language=self.language))
-                advance(len(portion))
-            check_finite(parts[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
-        self.vectors = np.concatenate(parts)
+            vectors = np.concatenate([self.vectors, vectors])
+        self.vectors = vectors
         self.rows |= {text: len(self.rows) + row for row, text in enumerate(texts)}
 
     def rows_of(self, texts: Iterable[str]) -> Int64[ndarray, " n"]:
@@ -401,12 +396,11 @@ class ScoreJob:
         Raises:
             InterlinguaError: it was stopped while it wrote to standard output.
         """
-        started = time.perf_counter()
-        with self._filter(stream, model) as kept:
-            scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
+        lines: list[str] = []
+        with self._scored(stream, encode, model, progress, lines) as (kept, rows):
             try:
                 write_filtered(
-                    kept.rows(scorer.score(stream.pairs)),
+                    rows,
                     self.output,
                     format=output_format(self.output, self.format),
                     columns=self.columns,
@@ -422,7 +416,7 @@ class ScoreJob:
                     f"stopped after {kept.read:,} pairs; the lines so far are whole, begin again"
                     " for the rest"
                 ) from None
-        return self._report(kept, stream, time.perf_counter() - started)
+        return lines
 
     def kept(
         self,
@@ -442,17 +436,23 @@ class ScoreJob:
             progress: called with how many pairs are done, and all where that is known.
             lines: gets the report at the end.
         """
-        started = time.perf_counter()
-        with self._filter(stream, model) as kept:
-            scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
-            for row in kept.rows(scorer.score(stream.pairs)):
-                if not row.reasons:
-                    yield row
-        lines += self._report(kept, stream, time.perf_counter() - started)
+        with self._scored(stream, encode, model, progress, lines) as (_, rows):
+            yield from (row for row in rows if not row.reasons)
 
     @contextlib.contextmanager
-    def _filter(self, stream: Stream, model: str | None) -> Iterator[Filter]:
-        """What keeps or rejects the pairs of a stream, while the block lasts."""
+    def _scored(
+        self,
+        stream: Stream,
+        encode: Encode,
+        model: str | None,
+        progress: Streamed,
+        lines: list[str],
+    ) -> Iterator[tuple[Filter, Iterator[PairRow]]]:
+        """What keeps or rejects the pairs of a stream, and all of them as they are scored.
+
+        When the block ends, ``lines`` gets the report.
+        """
+        started = time.perf_counter()
         calibration = None
         if self.calibration is not None:
             calibration = load_calibration(
@@ -460,7 +460,10 @@ class ScoreJob:
             )
         # The folder is for what the checks remember of the stream.
         with tempfile.TemporaryDirectory(prefix="interlingua-") as folder, stream.bad:
-            yield Filter(self.selection, stream.languages, calibration, folder)
+            kept = Filter(self.selection, stream.languages, calibration, folder)
+            scorer = BitextScorer(encode, self.config, progress=counted(progress, stream.total))
+            yield kept, kept.rows(scorer.score(stream.pairs))
+        lines += self._report(kept, stream, time.perf_counter() - started)
 
     def _report(self, kept: Filter, stream: Stream, seconds: float) -> list[str]:
         """What there is to tell at the end, in lines."""

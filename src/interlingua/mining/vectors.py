@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import logging
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool, Float32, Int64
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -131,7 +132,6 @@ def embed_side(
     folder: Path,
     *,
     known: KnownVectors | None = None,
-    last: bool = False,
     path: PathLike | None = None,
     shard: tuple[int, int] = (1, 1),
     workers: Workers | None = None,
@@ -145,7 +145,6 @@ def embed_side(
         folder: of ``vectors.npy`` and its journals.
         known: vectors of the first lines of the side, in their order, which are scaled to length 1
             and not computed.
-        last: take the known vector of a text's last line, in place of the first.
         path: what errors call the side by; nothing by default.
         shard: which portions, ``(2, 8)`` every eighth from the second on.
         workers: who embeds, a portion a task; this process by default.
@@ -161,6 +160,7 @@ def embed_side(
     number, shards = shard
     portions = range(0, len(side), PORTION)
     own = portions[number - 1 :: shards]
+    known = known or KnownVectors([])
     done = finished(folder)
     # Texts of each portion; the last one of the side may have fewer.
     texts = {start: min(PORTION, len(side) - start) for start in own}
@@ -168,9 +168,7 @@ def embed_side(
     progress(count, sum(texts.values()))
     left = [start for start in own if start not in done]
     # A generator: texts of a portion are read when a worker is about to take them.
-    tasks = (
-        (encode, _without_vector(side, start, start + texts[start], known, last)) for start in left
-    )
+    tasks = ((encode, _without_vector(side, start, start + texts[start], known)) for start in left)
     results = (workers or Workers()).run(encoded, tasks, encodes=True)
     journal = Journal(folder / f"vectors-{number}of{shards}.journal")
     # No mode of ``open`` alone makes a missing file and leaves what is in one, and other shards may
@@ -180,7 +178,7 @@ def embed_side(
         # The names of both files must outlive a power cut too.
         sync_folder(folder)
         for start, new in zip(left, results, strict=True):
-            vectors = _vectors(side, start, start + texts[start], new, known, last, path)
+            vectors = _vectors(side, start, start + texts[start], new, known, path)
             _write(file.fileno(), vectors, start, len(side))
             # First the vectors, then the line that says they are there.
             os.fdatasync(file.fileno())
@@ -256,6 +254,30 @@ def count_zeros(folder: Path) -> int:
     return sum(int(np.count_nonzero(~part.any(axis=1))) for part in parts)
 
 
+def embed_texts(
+    encode: Callable[[Sequence[str]], Float32[ndarray, "n d"]],
+    texts: Sequence[str],
+    advance: Callable[[int], None] = silent,
+) -> Float32[ndarray, "n d"]:
+    """Vectors of texts in memory, made a portion at a time.
+
+    Args:
+        encode: gives the vectors of a portion.
+        texts: at least one.
+        advance: called with the number of texts of each portion.
+
+    Raises:
+        DataError: a vector is not finite; its text is named.
+    """
+    parts = []
+    for start in range(0, len(texts), PORTION):
+        portion = texts[start : start + PORTION]
+        parts.append(encode(portion))
+        check_finite(parts[-1], lambda row, portion=portion: repr(portion[row][:60]))  # type: ignore[misc]
+        advance(len(portion))
+    return np.concatenate(parts)
+
+
 def no_model(texts: Sequence[str]) -> Float32[ndarray, "n d"]:
     """Stands for a model where all vectors are given."""
     raise DataError(f"there is no vector of {texts[0][:60]!r}")
@@ -267,17 +289,27 @@ class KnownVectors:
     Args:
         parts: in memory or mapped, all of one width.
         paths: their files, which errors name.
+        last: a text of several lines has the vector of its last one, in place of the first.
     """
 
     def __init__(
-        self, parts: Sequence[NDArray[np.floating]], paths: Sequence[PathLike] = ()
+        self,
+        parts: Sequence[NDArray[np.floating]],
+        paths: Sequence[PathLike] = (),
+        *,
+        last: bool = False,
     ) -> None:
         self.parts = parts
         self.paths = paths
+        self.last = last
         self.ends = np.cumsum([len(part) for part in parts])
 
     def __len__(self) -> int:
-        return int(self.ends[-1])
+        return sum(map(len, self.parts))
+
+    def rows_of(self, side: NumberedTexts, start: int, stop: int) -> Int64[ndarray, " n"]:
+        """The row of each of some texts; from the table's length on it has none."""
+        return side.first_lines(start, stop, last=self.last)
 
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
         """Some rows, by their numbers."""
@@ -318,19 +350,19 @@ class KnownVectors:
         raise DataError(f"row {row} (counted from 0) {what}", path=path)
 
 
-def check_known(side: NumberedTexts, known: KnownVectors, *, last: bool = False) -> None:
+def check_known(side: NumberedTexts, known: KnownVectors) -> None:
     """Looks at all known vectors that texts will have in ``embed_side``, before it begins.
 
     Raises:
         DataError: one is not finite, or longer than float32 tells.
     """
     for start in range(0, len(side), PORTION):
-        lines = side.first_lines(start, min(start + PORTION, len(side)), last=last)
+        rows = known.rows_of(side, start, min(start + PORTION, len(side)))
         # The known vectors are those of the first lines of the side; later lines are embedded.
-        known.scaled(lines[lines < len(known)])
+        known.scaled(rows[rows < len(known)])
 
 
-def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
+def open_vectors(paths: Sequence[PathLike], rows: int, *, last: bool = False) -> KnownVectors:
     """Vectors of a file, mapped: ``.npy``, or LASER's plain float32 numbers.
 
     The width of plain numbers follows from the number of rows.
@@ -338,6 +370,7 @@ def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
     Args:
         paths: the file, or several, which must be ``.npy``.
         rows: that they must have together, one per line of the text.
+        last: see ``KnownVectors``.
 
     Raises:
         DataError: a file is missing, or they have another number of rows.
@@ -354,7 +387,7 @@ def open_vectors(paths: Sequence[PathLike], rows: int) -> KnownVectors:
             f" {shape} of {tables[0].dtype}",
             path=paths[0],
         )
-    return KnownVectors(tables, paths)
+    return KnownVectors(tables, paths, last=last)
 
 
 def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
@@ -388,15 +421,12 @@ def _open_table(path: PathLike, rows: int | None) -> NDArray[np.floating]:
     return found
 
 
-def _without_vector(
-    side: NumberedTexts, start: int, stop: int, known: KnownVectors | None, last: bool
-) -> list[str]:
+def _without_vector(side: NumberedTexts, start: int, stop: int, known: KnownVectors) -> list[str]:
     """The texts of a portion that no vector is known of."""
-    is_known = _is_known(side, start, stop, known, last)
-    if is_known.all():
+    is_new = known.rows_of(side, start, stop) >= len(known)
+    if not is_new.any():
         return []
-    texts = side.texts.part(start, stop)
-    return [text for text, there in zip(texts, is_known.tolist(), strict=True) if not there]
+    return list(itertools.compress(side.texts.part(start, stop), is_new))
 
 
 def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | None:
@@ -408,30 +438,21 @@ def encoded(encode: Encode, texts: Sequence[str]) -> Float32[ndarray, "n d"] | N
         return np.asarray(encode(texts), dtype=np.float32)
 
 
-def _is_known(
-    side: NumberedTexts, start: int, stop: int, known: KnownVectors | None, last: bool
-) -> Bool[ndarray, " n"]:
-    """Which texts of a portion have a known vector."""
-    if known is None:
-        return np.zeros(stop - start, dtype=bool)
-    return np.asarray(side.first_lines(start, stop, last=last) < len(known))
-
-
 def _vectors(
     side: NumberedTexts,
     start: int,
     stop: int,
     new: Float32[ndarray, "k d"] | None,
-    known: KnownVectors | None,
-    last: bool,
+    known: KnownVectors,
     path: PathLike | None,
 ) -> Float32[ndarray, "n d"]:
     """All vectors of a portion: those that are known and those that were made, in its order."""
-    is_known = _is_known(side, start, stop, known, last)
+    rows = known.rows_of(side, start, stop)
+    is_known = rows < len(known)
     # Each part is a mask of its texts, and their vectors.
     parts: list[tuple[Bool[ndarray, " n"], Float32[ndarray, "k d"]]] = []
-    if known is not None and is_known.any():
-        parts.append((is_known, known.scaled(side.first_lines(start, stop, last=last)[is_known])))
+    if is_known.any():
+        parts.append((is_known, known.scaled(rows[is_known])))
     if new is not None:
         parts.append((~is_known, new))
     widths = {part.shape[1] for _, part in parts}
