@@ -13,6 +13,7 @@ some out.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +28,10 @@ from interlingua.search.topk.lists import NeighborLists
 from interlingua.search.topk.torch_scanner import (
     CHUNK,
     CODES,
-    ROWS_OF_CHUNK,
+    TooManyPairsError,
     TorchScanner,
+    hits,
+    hits_of_columns,
     kth_of_chunks,
     sums_in_float32,
 )
@@ -109,37 +112,40 @@ class DeviceScanner:
 
     def _tile(self, left: _DeviceBlock, right: _DeviceBlock, rows: slice, columns: slice) -> None:
         """Brings the lists up to date with a tile's pairs, or with those of its two halves."""
-        pairs = self._near(left, right, rows, columns)
-        if pairs is None:
+        try:
+            row, column = self._near(left, right, rows, columns)
+        except TooManyPairsError:
             for smaller in _halves(rows, columns):
                 self._tile(left, right, *smaller)
             return
-        row, column = pairs
         values = exact_products(left.block.vectors, right.block.vectors, row, column)
         left.add(rows, row, values, column + right.block.start)
         right.add(columns, column, values, row + left.block.start)
 
     def _near(
         self, left: _DeviceBlock, right: _DeviceBlock, rows: slice, columns: slice
-    ) -> tuple[Int64[Tensor, " p"], Int64[Tensor, " p"]] | None:
-        """Pairs with a bound that reaches a list; None for too many to look at."""
+    ) -> tuple[Int64[Tensor, " p"], Int64[Tensor, " p"]]:
+        """Pairs with a bound that reaches a list.
+
+        Raises:
+            TooManyPairsError: they are too many to look at, and the tile can be cut in two.
+        """
         products = torch.mm(left.padded(rows), right.padded(columns).T)
         real = products[: rows.stop - rows.start, : columns.stop - columns.start]
         codes = products.view(CODES[self.dtype])
         width = products.shape[1]
         middle = self.plain.middle
         bars = left.bars(rows, real, middle, len(products))
-        places = _hits(codes, bars)
-        if places is not None and right.values is not None:
+        most = math.inf
+        if max(codes.shape) > LEAST_TILE:
+            most = PAIRS_AT_ONCE
+        places = hits(codes, bars, most)
+        if right.values is not None:
             of_columns = right.bars(columns, real.T, middle, width)
-            places_of_columns = _hits_of_columns(codes, of_columns)
-            if places_of_columns is None:
-                return None
+            places_of_columns = hits_of_columns(codes, of_columns, most)
             # Those that reach their row's bar as well are there already.
             is_new = codes.flatten()[places_of_columns] < bars[places_of_columns // width]
             places = torch.cat([places, places_of_columns[is_new]])
-        if places is None:
-            return None
         row = places // width
         column = places % width
         # Zero rows that fill a chunk are not vectors.
@@ -260,35 +266,6 @@ def _order(
     by_value = (values[order] + 0.0).sort(descending=True, stable=True).indices
     order = order[by_value]
     return order[at[order].sort(stable=True).indices]
-
-
-def _hits(codes: Int[Tensor, "n m"], bars: Int[Tensor, " n"]) -> Int64[Tensor, " p"] | None:
-    """Places, row * m + column, that reach their row's bar; None for too many."""
-    largest = codes.view(len(codes), -1, CHUNK).amax(dim=2)
-    near = (largest >= bars[:, None]).flatten().nonzero().flatten()
-    if len(near) * CHUNK > PAIRS_AT_ONCE and _can_halve(codes):
-        return None
-    is_hit = codes.view(-1, CHUNK)[near] >= bars[near // largest.shape[1], None]
-    hits = is_hit.flatten().nonzero().flatten()
-    return near[hits // CHUNK] * CHUNK + hits % CHUNK
-
-
-def _hits_of_columns(
-    codes: Int[Tensor, "n m"], bars: Int[Tensor, " m"]
-) -> Int64[Tensor, " p"] | None:
-    """Places that reach their column's bar; None for too many."""
-    m = codes.shape[1]
-    chunks = codes.view(-1, ROWS_OF_CHUNK, m)
-    chunk, column = (chunks.amax(dim=1) >= bars).nonzero(as_tuple=True)
-    if len(chunk) * ROWS_OF_CHUNK > PAIRS_AT_ONCE and _can_halve(codes):
-        return None
-    hit, lane = (chunks[chunk, :, column] >= bars[column, None]).nonzero(as_tuple=True)
-    return (chunk[hit] * ROWS_OF_CHUNK + lane) * m + column[hit]
-
-
-def _can_halve(codes: Int[Tensor, "n m"]) -> bool:
-    """Whether a tile is large enough to be cut in two."""
-    return max(codes.shape) > LEAST_TILE
 
 
 def _halves(rows: slice, columns: slice) -> list[tuple[slice, slice]]:

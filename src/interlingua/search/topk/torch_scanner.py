@@ -9,6 +9,7 @@ are computed again in float32, and those that still reach it exactly.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -209,10 +210,10 @@ class TorchScanner:
         own = x.precision.part(rows)
         other = y.precision.part(columns)
         kth_best = self._codes(real, lists[0], own.slack(other, width, stage), len(left))
-        places = _hits(codes, kth_best)
+        places = hits(codes, kth_best)
         if lists[1] is not None:
             of_columns = self._codes(real.T, lists[1], other.slack(own, width, stage), len(right))
-            places_of_columns = _hits_of_columns(codes, of_columns)
+            places_of_columns = hits_of_columns(codes, of_columns)
             # Those that reach their row's bar as well are there already.
             is_new = codes.flatten()[places_of_columns] < kth_best[places_of_columns // len(right)]
             places = torch.cat([places, places_of_columns[is_new]])
@@ -315,21 +316,37 @@ def kth_of_chunks(products: Float[Tensor, "n m"], k: int) -> Float[Tensor, " n"]
     return products.topk(k, dim=1).values[:, -1]
 
 
-def _hits(codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " n"]) -> Int[Tensor, " p"]:
-    """Places, row * m + column, that reach their row's bar."""
+class TooManyPairsError(Exception):
+    """There are more pairs to be looked at one by one than are allowed."""
+
+
+def hits(
+    codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " n"], most: float = math.inf
+) -> Int[Tensor, " p"]:
+    """Places, row * m + column, that reach their row's bar.
+
+    Raises:
+        TooManyPairsError: more than ``most`` would be looked at.
+    """
     # Chunks with a largest that reaches it, by their numbers, row by row; then the places in them.
     largest = codes.view(len(codes), -1, CHUNK).amax(dim=2)
     near = (largest >= kth_best[:, None]).flatten().nonzero().flatten()
+    if len(near) * CHUNK > most:
+        raise TooManyPairsError
     is_hit = codes.view(-1, CHUNK)[near] >= kth_best[near // largest.shape[1], None]
-    hits = is_hit.flatten().nonzero().flatten()
-    return near[hits // CHUNK] * CHUNK + hits % CHUNK
+    found = is_hit.flatten().nonzero().flatten()
+    return near[found // CHUNK] * CHUNK + found % CHUNK
 
 
-def _hits_of_columns(codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " m"]) -> Int[Tensor, " p"]:
-    """Places, row * m + column, that reach their column's bar."""
+def hits_of_columns(
+    codes: Int[Tensor, "n m"], kth_best: Int[Tensor, " m"], most: float = math.inf
+) -> Int[Tensor, " p"]:
+    """Places, row * m + column, that reach their column's bar; see ``hits``."""
     # The same with chunks of 16 rows; the rows are a multiple of that, as they are of CHUNK.
     m = codes.shape[1]
     chunks = codes.view(-1, ROWS_OF_CHUNK, m)
     chunk, column = (chunks.amax(dim=1) >= kth_best).nonzero(as_tuple=True)
+    if len(chunk) * ROWS_OF_CHUNK > most:
+        raise TooManyPairsError
     hit, lane = (chunks[chunk, :, column] >= kth_best[column, None]).nonzero(as_tuple=True)
     return (chunk[hit] * ROWS_OF_CHUNK + lane) * m + column[hit]
