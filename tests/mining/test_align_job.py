@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import io
-import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +10,9 @@ from interlingua.errors import ConfigError
 from interlingua.locks import exclusive
 from interlingua.mining.align import JOURNAL, LOCK, AlignJob, AlignJournal, DocumentPair
 from interlingua.mining.alignment import AlignConfig
+from tests.mining.killed import run_script
 from tests.mining.test_align import written
 from tests.mining.words import encode
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -45,26 +41,20 @@ def bytes_of(folder, name):
 
 
 KILLED = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from interlingua.mining import align
-from tests.mining.test_align_job import encode, run
+from tests.mining import words
+from tests.mining.killed import die_at
+from tests.mining.test_align_job import run
 
-folder, place, moment, calls = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), []
-
-def dying(function):
-    def call(*arguments, **options):
-        calls.append(1)
-        if len(calls) == moment:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **options)
-    return call
-
-if place == "journal":
-    align.AlignJournal.add = dying(align.AlignJournal.add)
-elif place == "texts":
-    align.joined = dying(align.joined)
-run(folder, "killed", encode=dying(encode) if place == "encoder" else encode)
+places = {
+    "encoder": (words, "encode"),
+    "journal": (align.AlignJournal, "add"),
+    "texts": (align, "joined"),
+}
+die_at(*places[sys.argv[2]], int(sys.argv[3]))
+run(Path(sys.argv[1]), "killed", encode=words.encode)
 """
 
 
@@ -72,11 +62,7 @@ run(folder, "killed", encode=dying(encode) if place == "encoder" else encode)
 def test_a_run_killed_at_three_points_ends_with_the_same_files(listed):
     """In the second document's vectors, before the journal has it, and in the third one's texts."""
     for place, moment in (("encoder", 3), ("journal", 1), ("texts", 400)):
-        command = [sys.executable, "-c", KILLED, str(listed), place, str(moment)]
-        ran = subprocess.run(
-            command, check=False, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}
-        )
-        assert ran.returncode == -signal.SIGKILL, place
+        assert run_script(KILLED, listed, place, moment) == -signal.SIGKILL, place
     assert (listed / "killed" / JOURNAL).is_file()
     seen = []
     report = run(

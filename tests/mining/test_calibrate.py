@@ -9,23 +9,19 @@ import pytest
 
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibrate import CalibrateJob, read_labels, report
-from interlingua.mining.calibration import (
-    Calibration,
-    expected_cuts,
-    fit_calibration,
-    load_calibration,
-)
-from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
-from tests.mining.invented import corpora, embed, sentence, text, write_lines
+from interlingua.mining.calibration import expected_cuts, fit_calibration, load_calibration
+from interlingua.mining.pipeline import MineConfig
+from interlingua.runtime import silent
+from tests.mining import two_sides
+from tests.mining.curves import calibration
+from tests.mining.invented import sentence, text, write_lines
+from tests.mining.two_sides import as_pairs, mine, write_gold
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("calibrate")
-    sources, targets, pairs = corpora(80, 300)
-    write_lines(folder / "a.de", sources)
-    write_lines(folder / "a.en", targets)
-    write_lines(folder / "gold.tsv", [f"{a + 1}\t{b + 1}" for a, b in pairs])
+    write_gold(folder / "gold.tsv", two_sides.sides(folder, 80, 300)[2])
     draw = random.Random(5)
     held_out = [sentence(draw) for _ in range(400)]
     write_lines(
@@ -35,17 +31,14 @@ def folder(tmp_path_factory):
 
 
 def sides(folder):
-    return [
-        TextFile(folder / name, code, encode=embed)
-        for name, code in (("a.de", "deu_Latn"), ("a.en", "eng_Latn"))
-    ]
+    return two_sides.sides(folder, 80, 300)[:2]
 
 
 def run(job, folder):
-    return job.run(*sides(folder), "model", progress=lambda *_: None).lines
+    return job.run(*sides(folder), "model", progress=silent).lines
 
 
-def job(folder, tmp_path, **options):
+def job(tmp_path, **options):
     return CalibrateJob(output=tmp_path / "c.json", config=MineConfig(), **options)
 
 
@@ -63,15 +56,13 @@ def curves(lines):
 
 
 def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
-    lines = run(
-        job(folder, tmp_path, parallel=str(folder / "held.de-en.tsv"), gold=folder / "gold.tsv"),
-        folder,
-    )
+    held_out = str(folder / "held.de-en.tsv")
+    lines = run(job(tmp_path, parallel=held_out, gold=folder / "gold.tsv"), folder)
     found = load_calibration(
         tmp_path / "c.json", "de", "en", model="model", scoring="mine ratio k=4 max"
     )
     assert (found.basis, found.measures["ece"] < 0.05) == ("probes", True)
-    mined = mine_files(*sides(folder), MineConfig(), tmp_path / "work", model="model")
+    mined = mine(*sides(folder), tmp_path / "work")
     assert found.prior == pytest.approx(80 / len(mined.pairs), abs=0.1)
     assert not (tmp_path / "c.json.work").exists()
     (told,) = [line for line in lines if line.startswith("precision 0.95 requested")]
@@ -108,11 +99,11 @@ def test_held_out_pairs_teach_and_gold_measures(folder, tmp_path):
 def test_a_file_that_is_no_calibration_stays_and_is_told_at_once(folder, tmp_path):
     write_lines(tmp_path / "c.json", ["{}"])
     with pytest.raises(DataError, match=r"c\.json: not a calibration file"):
-        job(folder, tmp_path, gold=folder / "gold.tsv")
+        job(tmp_path, gold=folder / "gold.tsv")
 
 
 def test_gold_alone(folder, tmp_path):
-    lines = run(job(folder, tmp_path, gold=folder / "gold.tsv", work=tmp_path / "w"), folder)
+    lines = run(job(tmp_path, gold=folder / "gold.tsv", work=tmp_path / "w"), folder)
     found = load_calibration(tmp_path / "c.json", "de", "en")
     assert found.basis == "gold"
     assert found.fitted_prior == pytest.approx(
@@ -125,18 +116,15 @@ def test_gold_alone(folder, tmp_path):
 def test_judged_pairs(folder, tmp_path):
     """A third of the pairs, more of the good ones: chosen by their score, which leaves the curve as
     it is."""
-    mined = mine_files(*sides(folder), MineConfig(), tmp_path / "work", model="model")
-    right = {tuple(line.split("\t")) for line in (folder / "gold.tsv").read_text().splitlines()}
-    rows = []
-    for place, (x, y) in enumerate(
-        zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True)
-    ):
-        if place < 100 or place % 4 == 0:
-            rows.append(
-                f"{int((str(x + 1), str(y + 1)) in right)}\t{mined.x.texts[x]}\t{mined.y.texts[y]}"
-            )
+    mined = mine(*sides(folder), tmp_path / "work")
+    right = two_sides.sides(folder, 80, 300)[2]
+    rows = [
+        f"{int((x, y) in right)}\t{mined.x.texts[x]}\t{mined.y.texts[y]}"
+        for place, (x, y) in enumerate(as_pairs(mined))
+        if place < 100 or place % 4 == 0
+    ]
     write_lines(tmp_path / "labels.tsv", [*rows, "1\tnobody\tknows"])
-    lines = run(job(folder, tmp_path, labels=tmp_path / "labels.tsv"), folder)
+    lines = run(job(tmp_path, labels=tmp_path / "labels.tsv"), folder)
     found = load_calibration(tmp_path / "c.json", "de", "en")
     assert f"{len(rows)} of {len(rows) + 1} judged pairs are among those found" in lines
     assert found.prior == pytest.approx(80 / len(mined.pairs), abs=0.05)
@@ -144,7 +132,7 @@ def test_judged_pairs(folder, tmp_path):
     assert expected == pytest.approx(found.prior * len(mined.pairs))
     write_lines(tmp_path / "labels.tsv", ["1\tnobody\tknows"])
     with pytest.raises(DataError, match="pairs was mined"):
-        run(job(folder, tmp_path, labels=tmp_path / "labels.tsv"), folder)
+        run(job(tmp_path, labels=tmp_path / "labels.tsv"), folder)
 
 
 def test_files_of_judged_pairs(tmp_path):
@@ -163,30 +151,16 @@ def test_files_of_judged_pairs(tmp_path):
         ({"parallel": "a", "labels": "b"}, "two ways to learn"),
     ],
 )
-def test_what_cant_be_learned_from(folder, tmp_path, options, message):
+def test_what_cant_be_learned_from(tmp_path, options, message):
     with pytest.raises(ConfigError, match=message):
-        job(folder, tmp_path, **options)
+        job(tmp_path, **options)
 
 
 def test_a_precision_that_no_pair_reaches_is_told_in_words():
     scores = np.linspace(1.0, 1.2, 400)
     fit = fit_calibration(scores, np.random.default_rng(0).random(400) < 0.3)
-    curve = Calibration(
-        source_language="deu_Latn",
-        target_language="eng_Latn",
-        model="model",
-        scoring="x",
-        basis="gold",
-        shape=fit.curve.shape,
-        scores=fit.curve.scores,
-        log_odds=fit.curve.log_odds,
-        fitted_prior=0.3,
-        prior=0.3,
-        pairs=400,
-        measures=fit.measures,
-        bins=fit.bins,
-        cuts=expected_cuts(scores, np.full(400, 0.6), (0.5, 0.9)),
-    )
+    cuts = expected_cuts(scores, np.full(400, 0.6), (0.5, 0.9))
+    curve = calibration(measures=fit.measures, bins=fit.bins, cuts=cuts)
     assert report(fit, curve, 400)[-2:] == [
         "precision 0.50: 400 pairs, from score 1.0000 on",
         "precision 0.90: no pair is that likely",

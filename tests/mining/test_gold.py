@@ -4,9 +4,8 @@ import pytest
 
 from interlingua.errors import DataError
 from interlingua.mining.gold import gold_pairs, is_gold, read_gold
-from interlingua.mining.pipeline import MineConfig, mine_files
 from tests.mining.invented import write_lines
-from tests.mining.test_pipeline import sides
+from tests.mining.two_sides import mine, sides
 
 
 def test_gold_files(tmp_path):
@@ -19,7 +18,7 @@ def test_gold_files(tmp_path):
 
 def test_gold_pairs_by_names_and_by_texts(tmp_path):
     source, target, pairs = sides(tmp_path)
-    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    mined = mine(source, target, tmp_path / "work")
     by_number = [(str(a + 1), str(b + 1)) for a, b in pairs]
     by_text = [(mined.x.texts[a], mined.y.texts[b]) for a, b in pairs]
     assert gold_pairs(by_number, mined.x, mined.y) == (set(pairs), 0)

@@ -11,27 +11,24 @@ from interlingua.errors import ConfigError, DataError
 from interlingua.mining.calibration import save_calibration
 from interlingua.mining.defaults import CHEAP, DROPPED
 from interlingua.mining.mine import parse_shard, parse_size
-from interlingua.mining.pipeline import TextFile
+from interlingua.runtime import silent
 from tests.jobs import mine_job
+from tests.mining import two_sides
 from tests.mining.curves import calibration
-from tests.mining.invented import corpora, embed, write_lines
+from tests.mining.invented import embed, write_lines
+from tests.mining.two_sides import rows_of
 from tests.test_remote import store as store
 
 
 @pytest.fixture
 def sides(tmp_path):
-    sources, targets, pairs = corpora(30, 40)
-    write_lines(tmp_path / "gold.tsv", [f"{a + 1}\t{b + 1}" for a, b in pairs])
-    return [
-        TextFile(write_lines(tmp_path / name, texts), code, encode=embed)
-        for name, texts, code in (("a.de", sources, "deu_Latn"), ("a.en", targets, "eng_Latn"))
-    ]
+    source, target, pairs = two_sides.sides(tmp_path)
+    two_sides.write_gold(tmp_path / "gold.tsv", pairs)
+    return [source, target]
 
 
-def run(job, sides, told=None):
-    return job.run(
-        *sides, "model", progress=lambda *at: told.append(at) if told is not None else None
-    ).lines
+def run(job, sides, progress=silent):
+    return job.run(*sides, "model", progress=progress).lines
 
 
 def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
@@ -44,7 +41,7 @@ def test_from_texts_to_pairs_with_gold_and_report(tmp_path, sides):
         check="length",
         drop="hub=30",
     )
-    lines = run(job, sides, told)
+    lines = run(job, sides, lambda *at: told.append(at))
     assert lines[0].endswith("a.de: 70 lines, 70 texts")
     assert "pairs of" in lines[2]
     assert lines[3] == "threshold 1.0500"
@@ -99,12 +96,12 @@ def test_a_calibration_tells_what_to_expect(tmp_path, sides):
 def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
     options = {"output": tmp_path / "p.tsv", "work": tmp_path / "w"}
-    assert (
-        "those of other shards are not; run the same command again"
-        in run(mine_job(shard="1/2", **options), sides)[0]
-    )
-    assert "shard 2/2 is done" in run(mine_job(shard="2/2", **options), sides)[0]
-    assert "shard 1/2 is done" in run(mine_job(shard="1/2", **options), sides)[0]
+    for shard, told in (
+        ("1/2", "those of other shards are not; run the same command again"),
+        ("2/2", "shard 2/2 is done"),
+        ("1/2", "shard 1/2 is done"),
+    ):
+        assert told in run(mine_job(shard=shard, **options), sides)[0]
     assert len(run(mine_job(**options), sides)) == 3
     run(mine_job(output=tmp_path / "q.tsv"), sides)
     assert (tmp_path / "p.tsv").read_bytes() == (tmp_path / "q.tsv").read_bytes()
@@ -113,14 +110,13 @@ def test_shards_say_what_is_left(tmp_path, sides, monkeypatch):
 def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
     """Ten sources stand among the targets untranslated too: they are rejected, and their
     translations found."""
-    sources = Path(sides[0].path).read_text().splitlines()
-    rows = [line.split("\t") for line in (tmp_path / "gold.tsv").read_text().splitlines()]
-    copied = [sources[int(a) - 1] for a, _ in rows[:10]]
-    write_lines(Path(sides[1].path), [*Path(sides[1].path).read_text().splitlines(), *copied])
+    sources, targets = (side.path.read_text().splitlines() for side in sides)
+    copied = [sources[int(a) - 1] for a, _ in rows_of(tmp_path / "gold.tsv")[:10]]
+    write_lines(sides[1].path, [*targets, *copied])
     found = {}
     for drop in ("none", "copied"):
         lines = run(mine_job(output=tmp_path / f"{drop}.tsv", threshold=1.2, drop=drop), sides)
-        rows = [line.split("\t") for line in (tmp_path / f"{drop}.tsv").read_text().splitlines()]
+        rows = rows_of(tmp_path / f"{drop}.tsv")
         found[drop] = sum(a != b and a.replace("de", "en") == b for _, a, b in rows)
     assert "copied text 10" in lines[2]
     assert (found["none"], found["copied"]) == (20, 30)
@@ -128,9 +124,9 @@ def test_a_copy_takes_no_text_from_its_translation(tmp_path, sides):
 
 def test_like_laser_nothing_is_checked(tmp_path, sides):
     run(mine_job(output=tmp_path / "p.tsv", laser=True, check=",".join(CHEAP), drop=DROPPED), sides)
-    rows = (tmp_path / "p.tsv").read_text().splitlines()
+    rows = rows_of(tmp_path / "p.tsv")
     assert len(rows) > 30
-    assert float(rows[0].split("\t")[0]) == np.float32(rows[0].split("\t")[0])
+    assert float(rows[0][0]) == np.float32(rows[0][0])
 
 
 def test_gold_of_other_texts(tmp_path, sides):
@@ -145,7 +141,7 @@ def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
     Pairs and report are sent when they are whole.
     """
     monkeypatch.chdir(tmp_path)
-    texts = [Path(side.path).read_text().splitlines() for side in sides]
+    texts = [side.path.read_text().splitlines() for side in sides]
     run(mine_job(output=tmp_path / "p.tsv"), sides)
     cut = [
         write_lines(tmp_path / f"part-{n}.de", part)
@@ -162,14 +158,13 @@ def test_from_a_store_to_a_store(tmp_path, sides, store, monkeypatch):
     lines = run(job, files)
     assert lines[0] == "part-*.de: 70 lines, 70 texts"
     found = [line.split("\t") for line in store.cat("/out/p.tsv").decode().splitlines()]
-    expected = [line.split("\t") for line in (tmp_path / "p.tsv").read_text().splitlines()]
-    assert [row[1:] for row in found] == [row[1:] for row in expected]
+    assert [row[1:] for row in found] == [row[1:] for row in rows_of(tmp_path / "p.tsv")]
     assert b"<html" in store.cat("/out/p.html")
     assert not job.folder.exists()
 
 
 def test_what_is_read_is_not_written_over(tmp_path, sides):
-    before = Path(sides[1].path).read_bytes()
+    before = sides[1].path.read_bytes()
     with pytest.raises(ConfigError, match=r"a\.en is read"):
         run(mine_job(output=tmp_path / "p.tsv", report=tmp_path / "x" / ".." / "a.en"), sides)
     link = tmp_path / "link.tsv"
@@ -182,7 +177,7 @@ def test_what_is_read_is_not_written_over(tmp_path, sides):
             job.plan(*sides, "model")
     with pytest.raises(DataError, match="is a folder"):
         run(mine_job(output=tmp_path / "p.tsv", report=tmp_path), sides)
-    assert Path(sides[1].path).read_bytes() == before
+    assert sides[1].path.read_bytes() == before
     assert not (tmp_path / "p.tsv.work").exists()
 
 
@@ -217,6 +212,8 @@ def test_no_sizes_and_no_shards():
     for text in ("", "GiB", "-4G", "4 Gigs"):
         with pytest.raises(ConfigError, match="not a size"):
             parse_size(text)
+    with pytest.raises(ConfigError, match="'0'"):
+        parse_size("0")
     assert parse_shard(" 2/8 ") == (2, 8)
     for text in ("0/2", "3/2", "1", "a/b"):
         with pytest.raises(ConfigError, match="shard"):
@@ -240,8 +237,3 @@ def test_no_sizes_and_no_shards():
 def test_slips_show_before_anything_is_loaded(tmp_path, options, message):
     with pytest.raises(ConfigError, match=message):
         mine_job(output=tmp_path / "p.tsv", **options)
-
-
-def test_no_memory_is_refused():
-    with pytest.raises(ConfigError, match="'0'"):
-        parse_size("0")

@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,45 +8,29 @@ import pytest
 from interlingua.errors import ConfigError, DataError
 from interlingua.mining.candidates import best_both_ways, retrieve
 from interlingua.mining.documents import DocumentMatch
-from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
+from interlingua.mining.pipeline import MineConfig, TextFile
 from interlingua.runtime import Steps
 from interlingua.search.topk.approximate import Approximate
 from interlingua.search.topk.exact import mutual_topk
-from tests.mining.invented import corpora, embed, write_lines
+from tests.mining.invented import embed, write_lines
+from tests.mining.killed import run_script
+from tests.mining.two_sides import as_pairs, mine, sides
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = 2**21
 """Memory that makes several tiles of a few thousand texts."""
-
-
-def sides(folder, shared=30, alone=40, **options):
-    sources, targets, pairs = corpora(shared, alone)
-    files = [
-        write_lines(folder / name, texts) for name, texts in (("a.de", sources), ("a.en", targets))
-    ]
-    made = [
-        TextFile(path, code, encode=embed, **options)
-        for path, code in zip(files, ("deu_Latn", "eng_Latn"), strict=True)
-    ]
-    return (*made, pairs)
-
-
-def as_pairs(mined):
-    return list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("retrieval", ["max", "intersection", "forward", "backward"])
 @pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
 def test_files_give_what_vectors_in_memory_give(tmp_path, retrieval, margin):
     source, target, _ = sides(tmp_path)
-    config = MineConfig(retrieval=retrieval, margin=margin, k=3)
-    mined = mine_files(source, target, config, tmp_path / "work", model="m")
+    options = {"retrieval": retrieval, "margin": margin, "k": 3}
+    mined = mine(source, target, tmp_path / "work", **options)
     x, y = embed(list(mined.x.texts)), embed(list(mined.y.texts))
     found = retrieve(*best_both_ways(x, y, k=3, margin=margin), retrieval)
     order = np.argsort(-found.scores, kind="stable")
-    assert as_pairs(mined) == list(
-        zip(found.x[order].tolist(), found.y[order].tolist(), strict=True)
-    )
+    assert mined.pairs["x"].tolist() == found.x[order].tolist()
+    assert mined.pairs["y"].tolist() == found.y[order].tolist()
     assert mined.pairs["score"].tolist() == found.scores[order].tolist()
     of_x, of_y = mutual_topk(x, y, k=1)
     near = [
@@ -63,7 +43,7 @@ def test_files_give_what_vectors_in_memory_give(tmp_path, retrieval, margin):
 
 def test_translations_are_found_and_come_first(tmp_path):
     source, target, pairs = sides(tmp_path)
-    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    mined = mine(source, target, tmp_path / "work")
     assert set(as_pairs(mined)[: len(pairs)]) == set(pairs)
     assert mined.notes == [
         f"{source.path}: 70 lines, 70 texts",
@@ -76,7 +56,7 @@ def test_equal_texts_are_one_with_all_their_lines(tmp_path):
     (one, other) = pairs[0]
     lines = source.path.read_text().splitlines()
     write_lines(source.path, [*lines, "", lines[one]])
-    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    mined = mine(source, target, tmp_path / "work")
     assert len(mined.x) == 70
     assert mined.x.origins(one) == [str(one + 1), "72"]
     assert "72 lines, 70 texts, 1 blank lines left out" in mined.notes[0]
@@ -137,8 +117,8 @@ def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval
         source._replace(vectors=[tmp_path / "x.npy"]),
         target._replace(vectors=[tmp_path / "y.raw"]),
     )
-    config = MineConfig(retrieval=retrieval, margin=margin, like_laser=True)
-    mined = mine_files(*files, config, tmp_path / "work", model="m")
+    options = {"retrieval": retrieval, "margin": margin, "like_laser": True}
+    mined = mine(*files, tmp_path / "work", **options)
     assert mined.x.texts[70:] == [" spaces ", ""]
     x = known[0][[72 if row == 3 else row for row in range(72)]]
     threshold = -1.0
@@ -151,34 +131,30 @@ def test_like_laser_equals_lasers_script_on_the_same_vectors(tmp_path, retrieval
 
 def test_known_vectors_take_the_models_place(tmp_path):
     source, target, _ = sides(tmp_path)
-    expected = mine_files(source, target, MineConfig(), tmp_path / "one", model="m")
-    known = []
-    for name, file in (("x", source), ("y", target)):
-        np.save(tmp_path / f"{name}.npy", 3 * embed(file.path.read_text().splitlines()))
-        known.append(file._replace(encode=None, vectors=[tmp_path / f"{name}.npy"]))
-    found = mine_files(*known, MineConfig(), tmp_path / "two", model="m")
+    expected = mine(source, target, tmp_path / "one")
+    known = [file._replace(encode=None) for file in given(tmp_path, 3)[:2]]
+    found = mine(*known, tmp_path / "two")
     assert as_pairs(found) == as_pairs(expected)
     np.testing.assert_allclose(found.pairs["score"], expected.pairs["score"], rtol=1e-5)
     with pytest.raises(DataError, match=r"70 rows .*shape \(5, 24\)"):
         np.save(tmp_path / "x.npy", np.zeros((5, 24), np.float32))
-        mine_files(*known, MineConfig(), tmp_path / "three", model="m")
+        mine(*known, tmp_path / "three")
 
 
 def test_shards_on_several_machines_join(tmp_path, monkeypatch):
     monkeypatch.setattr("interlingua.mining.vectors.PORTION", 20)
     source, target, _ = sides(tmp_path)
-    expected = mine_files(source, target, MineConfig(), tmp_path / "one", model="m")
+    expected = mine(source, target, tmp_path / "one")
     work = tmp_path / "work"
     for number in (1, 2, 3):  # the last one finds all vectors
-        assert mine_files(source, target, MineConfig(), work, model="m", shard=(number, 3)) is None
+        assert mine(source, target, work, shard=(number, 3)) is None
     assert [path.name for path in work.glob("neighbors-k4/*of*")] == ["3of3"]
     for number in (1, 2):
-        assert mine_files(source, target, MineConfig(), work, model="m", shard=(number, 3)) is None
-    joined = mine_files(source, target, MineConfig(), work, model="m")
+        assert mine(source, target, work, shard=(number, 3)) is None
+    joined = mine(source, target, work)
     assert joined.pairs.tobytes() == expected.pairs.tobytes()
     with pytest.raises(ConfigError, match=r"documents .*in shards"):
-        config = MineConfig(documents=DocumentMatch.parse("equal"))
-        mine_files(source, target, config, work, model="m", shard=(1, 2))
+        mine(source, target, work, shard=(1, 2), documents=DocumentMatch(how="equal"))
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -187,39 +163,24 @@ def test_the_time_left_is_known_once_the_model_s_speed_is(tmp_path, monkeypatch,
     monkeypatch.setattr("interlingua.search.topk.speed.TRIED_VECTORS", 256)
     source, target, _ = sides(tmp_path)
     if known:
-        np.save(tmp_path / "x.npy", embed(source.path.read_text().splitlines()))
-        source = source._replace(vectors=[tmp_path / "x.npy"])
+        source = given(tmp_path)[0]
     told = []
-    mine_files(
-        source,
-        target,
-        MineConfig(),
-        tmp_path / "work",
-        model="m",
-        progress=Steps(lambda *at: told.append(at)),
-    )
+    mine(source, target, tmp_path / "work", progress=Steps(lambda *at: told.append(at)))
     left = [(what, seconds) for what, _, _, seconds in told]
     first = next(number for number, (what, _) in enumerate(left) if what.startswith("embedding"))
     assert [seconds for what, seconds in left if what.startswith("reading")] == [None] * first
     assert left[first][1] is None
     assert all(seconds is not None for _, seconds in left[first + 1 :])
     assert [what for what, _ in left[first + 1 :]][-2:] == ["nearest neighbors", "choosing pairs"]
-    mine_files(
-        source,
-        target,
-        MineConfig(),
-        tmp_path / "work",
-        model="m",
-        progress=Steps(lambda *at: told.append(at)),
-    )
+    mine(source, target, tmp_path / "work", progress=Steps(lambda *at: told.append(at)))
 
 
 def test_a_search_goes_on_as_it_was_cut_whatever_memory_the_next_run_has(tmp_path):
     source, target, _ = sides(tmp_path, 300, 1500)
-    expected = mine_files(source, target, MineConfig(memory=SMALL), tmp_path / "work", model="m")
+    expected = mine(source, target, tmp_path / "work", memory=SMALL)
     pairs = expected.pairs.tobytes()
     before = (tmp_path / "work" / "neighbors-k4" / "plan.json").read_text()
-    again = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    again = mine(source, target, tmp_path / "work")
     assert again.pairs.tobytes() == pairs
     assert (tmp_path / "work" / "neighbors-k4" / "plan.json").read_text() == before
 
@@ -227,38 +188,37 @@ def test_a_search_goes_on_as_it_was_cut_whatever_memory_the_next_run_has(tmp_pat
 def test_an_approximate_search_tells_its_recall_and_is_kept_apart(tmp_path):
     pytest.importorskip("faiss")
     source, target, _ = sides(tmp_path, 100, 200)
-    exactly = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
-    config = MineConfig(approximate=Approximate("ivf", 99))
-    found = mine_files(source, target, config, tmp_path / "work", model="m")
+    exactly = mine(source, target, tmp_path / "work")
+    config = {"approximate": Approximate("ivf", 99)}
+    found = mine(source, target, tmp_path / "work", **config)
     assert found.pairs.tobytes() == exactly.pairs.tobytes()
     assert found.notes[2].startswith(
         "approximate neighbors (ivf:99): recall@4 1.0000 of source and 1.0000 of target"
     )
     assert (tmp_path / "work" / "neighbors-k4-ivf-99").is_dir()
     with pytest.raises(ConfigError, match="an approximate search"):
-        mine_files(source, target, config, tmp_path / "work", model="m", shard=(1, 2))
+        mine(source, target, tmp_path / "work", shard=(1, 2), **config)
 
 
 def test_another_run_is_refused(tmp_path):
     source, target, _ = sides(tmp_path)
-    mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    mine(source, target, tmp_path / "work")
     with pytest.raises(ConfigError, match="another model, prompt"):
-        mine_files(source, target, MineConfig(), tmp_path / "work", model="other")
+        mine(source, target, tmp_path / "work", model="other")
     with pytest.raises(ConfigError, match="texts or settings"):
-        mine_files(source, target, MineConfig(equal="folded"), tmp_path / "work", model="m")
-    again = mine_files(source, target, MineConfig(k=2), tmp_path / "work", model="m")
+        mine(source, target, tmp_path / "work", equal="folded")
+    again = mine(source, target, tmp_path / "work", k=2)
     assert len(again.pairs)
 
 
-def given(tmp_path):
-    """Both sides with vectors in files, and the file of the target's."""
-    source, target, _ = sides(tmp_path)
-    for name, file in (("x", source), ("y", target)):
-        np.save(tmp_path / f"{name}.npy", embed(file.path.read_text().splitlines()))
-    paths = [tmp_path / f"{name}.npy" for name in "xy"]
-    return *(
-        file._replace(vectors=[path]) for file, path in zip((source, target), paths, strict=True)
-    ), paths[1]
+def given(tmp_path, length=1):
+    """Both sides with vectors of a length in files, and the file of the target's."""
+    made = []
+    for name, file in zip("xy", sides(tmp_path), strict=False):
+        path = tmp_path / f"{name}.npy"
+        np.save(path, length * embed(file.path.read_text().splitlines()))
+        made.append(file._replace(vectors=[path]))
+    return *made, path
 
 
 @pytest.mark.parametrize("steps", [False, True])
@@ -270,14 +230,12 @@ def test_a_file_of_vectors_that_is_mended_is_taken(tmp_path, monkeypatch, steps)
     np.save(path, np.where(np.arange(70)[:, None] == 60, np.nan, good))
     options = {"progress": Steps(lambda *_: None)} if steps else {}
     with pytest.raises(DataError, match=r"y\.npy: row 60 .*NaN"):
-        mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options)
+        mine(source, target, tmp_path / "work", **options)
     np.save(path, good)
-    assert len(
-        mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options).pairs
-    )
+    assert len(mine(source, target, tmp_path / "work", **options).pairs)
     np.save(path, 2 * good)
     with pytest.raises(ConfigError, match="another --work folder"):
-        mine_files(source, target, MineConfig(), tmp_path / "work", model="m", **options)
+        mine(source, target, tmp_path / "work", **options)
 
 
 def test_texts_that_are_mended_are_taken(tmp_path):
@@ -285,13 +243,13 @@ def test_texts_that_are_mended_are_taken(tmp_path):
     lines = target.path.read_text().splitlines()
     write_lines(target.path, lines[:-1])
     with pytest.raises(DataError, match="expected 69 rows"):
-        mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+        mine(source, target, tmp_path / "work")
     write_lines(target.path, lines)
-    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    mined = mine(source, target, tmp_path / "work")
     assert len(mined.y) == 70
     write_lines(target.path, lines[::-1])
     with pytest.raises(ConfigError, match="texts or settings"):
-        mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+        mine(source, target, tmp_path / "work")
 
 
 @pytest.mark.parametrize("steps", [False, True])
@@ -302,14 +260,7 @@ def test_vectors_of_two_widths_are_told_with_their_files(tmp_path, monkeypatch, 
     options = {"progress": Steps(lambda *_: None)} if steps else {}
     message = r"one width, got 24 of \S+a\.de and 5 of \S+y\.npy"
     with pytest.raises(DataError, match=message):
-        mine_files(
-            source._replace(vectors=()),
-            target,
-            MineConfig(),
-            tmp_path / "work",
-            model="m",
-            **options,
-        )
+        mine(source._replace(vectors=()), target, tmp_path / "work", **options)
 
 
 def test_vectors_of_zeros_are_told(tmp_path):
@@ -317,7 +268,7 @@ def test_vectors_of_zeros_are_told(tmp_path):
     table = np.load(path)
     table[[3, 5]] = 0
     np.save(path, table)
-    mined = mine_files(source, target, MineConfig(), tmp_path / "work", model="m")
+    mined = mine(source, target, tmp_path / "work")
     assert [note for note in mined.notes if note.startswith("warning")] == [
         f"warning: {path}: 2 texts have a vector of zeros, near to no other; embed them again"
     ]
@@ -326,7 +277,7 @@ def test_vectors_of_zeros_are_told(tmp_path):
 def test_what_has_no_vector_is_named(tmp_path):
     source, target, _ = sides(tmp_path)
     with pytest.raises(DataError, match="no vector of"):
-        mine_files(source._replace(encode=None), target, MineConfig(), tmp_path / "work", model="m")
+        mine(source._replace(encode=None), target, tmp_path / "work")
 
 
 @pytest.mark.parametrize(
@@ -349,31 +300,25 @@ def test_unknown_ways_are_refused(options, message):
 
 
 KILLED = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from interlingua.mining import candidates, vectors
 from interlingua.search.topk import tiles
-from tests.mining.test_pipeline import MineConfig, SMALL, mine_files, sides
+from tests.mining.killed import die_at
+from tests.mining.test_pipeline import SMALL
+from tests.mining.two_sides import mine, sides
 
 folder, place, moment = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-vectors.PORTION, calls = 200, []
-
-def dying(function):
-    def call(*arguments, **options):
-        calls.append(1)
-        if len(calls) == moment:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **options)
-    return call
-
-if place == "vectors":
-    vectors._write = dying(vectors._write)
-elif place == "tiles":
-    tiles.write_lists = dying(tiles.write_lists)
-elif place == "pairs":
-    candidates.OneToOneMatcher.accept = dying(candidates.OneToOneMatcher.accept)
+vectors.PORTION = 200
+places = {
+    "vectors": (vectors, "_write"),
+    "tiles": (tiles, "write_lists"),
+    "pairs": (candidates.OneToOneMatcher, "accept"),
+}
+if place in places:
+    die_at(*places[place], moment)
 source, target, _ = sides(folder, 300, 1500)
-mined = mine_files(source, target, MineConfig(memory=SMALL), folder / "work", model="m")
+mined = mine(source, target, folder / "work", memory=SMALL)
 (folder / "pairs").write_bytes(mined.pairs.tobytes())
 """
 
@@ -386,21 +331,14 @@ def test_a_run_killed_at_three_points_ends_with_the_same_bytes(tmp_path):
     ):
         (tmp_path / folder).mkdir()
         for place, moment in [*deaths, ("nowhere", 0)]:
-            command = [sys.executable, "-c", KILLED, str(tmp_path / folder), place, str(moment)]
-            ran = subprocess.run(
-                command, check=False, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}
-            )
-            assert ran.returncode == (0 if place == "nowhere" else -signal.SIGKILL), place
+            code = run_script(KILLED, tmp_path / folder, place, moment)
+            assert code == (0 if place == "nowhere" else -signal.SIGKILL), place
     killed, straight = tmp_path / "killed", tmp_path / "straight"
-    assert (killed / "pairs").read_bytes() == (straight / "pairs").read_bytes()
-    assert len((straight / "pairs").read_bytes()) > 1000
-    assert (killed / "work" / "x" / "vectors.npy").read_bytes() == (
-        straight / "work" / "x" / "vectors.npy"
-    ).read_bytes()
-    tiles = list((straight / "work" / "neighbors-k4").glob("*.npz"))
+    assert (straight / "pairs").stat().st_size > 1000
+    tiles = [path.relative_to(straight) for path in straight.glob("work/neighbors-k4/*.npz")]
     assert len(tiles) > 2
-    for path in tiles:
-        assert (killed / "work" / "neighbors-k4" / path.name).read_bytes() == path.read_bytes()
+    for path in ("pairs", "work/x/vectors.npy", *tiles):
+        assert (killed / path).read_bytes() == (straight / path).read_bytes()
 
 
 def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_free(tmp_path):
@@ -416,16 +354,7 @@ def test_documents_that_do_not_match_are_told_before_the_work_and_leave_the_way_
         for (code, texts), language in zip(lines.items(), ("deu_Latn", "eng_Latn"), strict=True)
     )
     with pytest.raises(DataError, match="--documents urls"):
-        mine_files(
-            source,
-            target,
-            MineConfig(documents=DocumentMatch.parse("equal")),
-            tmp_path / "work",
-            model="m",
-        )
+        mine(source, target, tmp_path / "work", documents=DocumentMatch(how="equal"))
     source, target = (file._replace(encode=embed) for file in (source, target))
-    config = MineConfig(documents=DocumentMatch.parse("urls"))
-    assert sorted(as_pairs(mine_files(source, target, config, tmp_path / "work", model="m"))) == [
-        (0, 0),
-        (1, 1),
-    ]
+    mined = mine(source, target, tmp_path / "work", documents=DocumentMatch(how="urls"))
+    assert sorted(as_pairs(mined)) == [(0, 0), (1, 1)]

@@ -9,34 +9,24 @@ from interlingua.errors import ConfigError, InterlinguaError
 from interlingua.locks import exclusive
 from interlingua.mining import vectors
 from interlingua.mining.calibrate import CalibrateJob
-from interlingua.mining.pipeline import MineConfig, TextFile
+from interlingua.mining.pipeline import MineConfig
 from interlingua.mining.work_folder import at_work, claim, clear
+from interlingua.runtime import silent
 from tests.jobs import mine_job
-from tests.mining.invented import corpora, embed, write_lines
+from tests.mining.two_sides import sides, write_gold
 
 OWN = ["x", "y", "neighbors-k4", "scores", "seen", "made"]
 
 
 @pytest.fixture
 def files(tmp_path):
-    sources, targets, _ = corpora(30, 40)
-    return tuple(
-        TextFile(write_lines(tmp_path / name, texts), code, encode=embed)
-        for name, texts, code in (("a.de", sources, "deu_Latn"), ("a.en", targets, "eng_Latn"))
-    )
+    return sides(tmp_path)[:2]
 
 
 def mine(files, work, output):
     job = mine_job(output=output, work=work, memory=2**22)
-    job.run(*files, "m", progress=lambda what, done, total: None)
+    job.run(*files, "m", progress=silent)
     return output.read_bytes()
-
-
-def outcome(files, work, output):
-    try:
-        return mine(files, work, output)
-    except InterlinguaError as error:
-        return error
 
 
 def removed(path):
@@ -75,12 +65,9 @@ def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, file
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # what takes longest here
     whole = tmp_path / "whole"
     expected = mine(files, whole, tmp_path / "expected.tsv")
-    names = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
-    names = [
-        name
-        for name in names
-        if name.parent.name != "y" or name.name in ("vectors.npy", "model.json")
-    ]
+    names = [path.relative_to(whole) for path in sorted(whole.rglob("*")) if path.is_file()]
+    of_y = ("vectors.npy", "model.json")
+    names = [name for name in names if name.parent.name != "y" or name.name in of_y]
     assert {str(name) for name in names} >= {
         "x/texts.text",
         "y/vectors.npy",
@@ -92,11 +79,10 @@ def test_damage_of_any_file_is_an_error_or_made_good(tmp_path, monkeypatch, file
         work = tmp_path / str(number)
         shutil.copytree(whole, work)
         harm(work / name)
-        found = outcome(files, work, tmp_path / "again.tsv")
-        if isinstance(found, InterlinguaError):
-            errors[str(name)] = str(found)
-        else:
-            assert found == expected, name
+        try:
+            assert mine(files, work, tmp_path / "again.tsv") == expected, name
+        except InterlinguaError as error:
+            errors[str(name)] = str(error)
     for message in errors.values():
         assert "\n" not in message
         assert str(tmp_path) in message
@@ -136,9 +122,9 @@ def test_only_our_files_go_at_the_end(tmp_path, files, verb, caplog):
     if verb == "mine":
         mine(files, None, tmp_path / "o.tsv")
     else:
-        gold = write_lines(tmp_path / "gold", [f"{a + 1}\t{b + 1}" for a, b in corpora(30, 40)[2]])
+        gold = write_gold(tmp_path / "gold", sides(tmp_path)[2])
         job = CalibrateJob(output=tmp_path / "o.tsv", config=MineConfig(), gold=gold)
-        job.run(*files, "m", progress=lambda what, done, total: None)
+        job.run(*files, "m", progress=silent)
     assert (tmp_path / "o.tsv").is_file()
     assert sorted(path for path in work.rglob("*") if path.is_file()) == sorted(precious)
     assert {path.read_text() for path in precious} == {"precious"}

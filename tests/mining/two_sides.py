@@ -1,0 +1,36 @@
+"""Two sides of invented texts in files, and what is mined from them."""
+
+from __future__ import annotations
+
+from interlingua.mining.pipeline import MineConfig, TextFile, mine_files
+from interlingua.runtime import silent
+from tests.mining.invented import corpora, embed, write_lines
+
+
+def sides(folder, shared=30, alone=40):
+    """Two sides in files ``a.de`` and ``a.en``, and which of their texts are translations."""
+    sources, targets, pairs = corpora(shared, alone)
+    source = TextFile(write_lines(folder / "a.de", sources), "deu_Latn", encode=embed)
+    target = TextFile(write_lines(folder / "a.en", targets), "eng_Latn", encode=embed)
+    return source, target, pairs
+
+
+def write_gold(path, pairs):
+    """A file of right pairs, by the numbers of their lines from 1."""
+    return write_lines(path, [f"{a + 1}\t{b + 1}" for a, b in pairs])
+
+
+def mine(source, target, work, *, model="m", shard=None, progress=silent, **options):
+    """What ``mine_files`` finds by these options of ``MineConfig``."""
+    config = MineConfig(**options)
+    return mine_files(source, target, config, work, model=model, shard=shard, progress=progress)
+
+
+def as_pairs(mined):
+    """The places of the texts of all pairs."""
+    return list(zip(mined.pairs["x"].tolist(), mined.pairs["y"].tolist(), strict=True))
+
+
+def rows_of(path):
+    """The cells of a file of TSV."""
+    return [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
